@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package sample
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+)
+
+// The names of the contract's targets, as Object.Target gives them.
+const (
+	TargetKubeAPIServer               = "kube-apiserver"
+	TargetKubeAPIServerService        = "kube-apiserver-service"
+	TargetKubeControllerManager       = "kube-controller-manager"
+	TargetKubeScheduler               = "kube-scheduler"
+	TargetClusterAutoscaler           = "cluster-autoscaler"
+	TargetMachineControllerManager    = "machine-controller-manager"
+	TargetMachineControllerManagerVPA = "machine-controller-manager-vpa"
+	TargetVPNSeedServer               = "vpn-seed-server"
+	TargetETCDMain                    = "etcd-main"
+	TargetETCDEvents                  = "etcd-events"
+	// TargetOperatingSystemConfig is every OperatingSystemConfig, of both purposes.
+	TargetOperatingSystemConfig = "operatingsystemconfig"
+)
+
+// Object is one object of a control plane, ready to be sent to an API server or to a webhook.
+type Object struct {
+	// Target is the name of the contract's target that the object is, or "" if the contract does not name it.
+	Target string
+	// Object is the typed object with apiVersion and kind set. It belongs to the caller.
+	Object client.Object
+	// JSON is Object as JSON.
+	JSON []byte
+}
+
+// Find returns the object of a kind and name, and false if there is none.
+func Find(objects []Object, kind, name string) (Object, bool) {
+	i := slices.IndexFunc(objects, func(o Object) bool {
+		return o.Object.GetObjectKind().GroupVersionKind().Kind == kind && o.Object.GetName() == name
+	})
+	if i < 0 {
+		return Object{}, false
+	}
+	return objects[i], true
+}
+
+// newObject sets apiVersion and kind from the scheme, and encodes.
+func newObject(scheme *runtime.Scheme, prefix string, o client.Object) (Object, error) {
+	gvk, err := apiutil.GVKForObject(o, scheme)
+	if err != nil {
+		return Object{}, fmt.Errorf("naming the kind of %q: %w", o.GetName(), err)
+	}
+	o.GetObjectKind().SetGroupVersionKind(gvk)
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return Object{}, fmt.Errorf("encoding %s %q: %w", gvk.Kind, o.GetName(), err)
+	}
+	return Object{Target: targetOf(prefix, o), Object: o, JSON: raw}, nil
+}
+
+// sortObjects orders by kind and name: the constructors write in parallel, and the order must not show that.
+func sortObjects(objects []Object) {
+	slices.SortFunc(objects, func(a, b Object) int {
+		return cmp.Or(
+			cmp.Compare(a.Object.GetObjectKind().GroupVersionKind().Kind, b.Object.GetObjectKind().GroupVersionKind().Kind),
+			cmp.Compare(a.Object.GetName(), b.Object.GetName()),
+		)
+	})
+}
+
+// targetOf names the target that an object is; prefix is that of the virtual garden, or "".
+func targetOf(prefix string, o client.Object) string {
+	var names []string
+	switch o.(type) {
+	case *extensionsv1alpha1.OperatingSystemConfig:
+		return TargetOperatingSystemConfig
+	case *appsv1.Deployment:
+		names = []string{
+			TargetKubeAPIServer, TargetKubeControllerManager, TargetKubeScheduler,
+			TargetClusterAutoscaler, TargetMachineControllerManager, TargetVPNSeedServer,
+		}
+	case *appsv1.StatefulSet:
+		names = []string{TargetETCDMain, TargetETCDEvents, TargetVPNSeedServer}
+	case *druidcorev1alpha1.Etcd:
+		names = []string{TargetETCDMain, TargetETCDEvents}
+	case *corev1.Service:
+		if o.GetName() == prefix+"kube-apiserver" {
+			return TargetKubeAPIServerService
+		}
+	case *vpaautoscalingv1.VerticalPodAutoscaler:
+		if o.GetName() == "machine-controller-manager-vpa" {
+			return TargetMachineControllerManagerVPA
+		}
+	}
+	for _, name := range names {
+		if o.GetName() == prefix+name {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package sample
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+)
+
+// ErrOptions is wrapped by the error of options that no control plane can have.
+var ErrOptions = errors.New("invalid options of a sample control plane")
+
+// The versions of Kubernetes for which ControlPlane and VirtualGarden write objects, and the version of the seed.
+const (
+	oldestMinor = 31
+	newestMinor = 34
+	seedVersion = "1.33.5"
+)
+
+// Options say which control plane to write. The zero value is a complete one: a shoot with workers, running, of the
+// newest version, for OpenStack.
+type Options struct {
+	// Kubernetes is the version of the shoot, "1.31.0" to "1.34.x". Default "1.34.2".
+	Kubernetes string
+	// HighAvailability asks for failure tolerance of type zone, which also makes the VPN highly available.
+	HighAvailability bool
+	// IPv6 makes the shoot's networks IPv6 only.
+	IPv6 bool
+	// Hibernated is a shoot that has finished to hibernate.
+	Hibernated bool
+	// Workerless is a shoot without nodes.
+	Workerless bool
+	// Namespace is the shoot's technical ID, shoot--<project>--<name>. Default "shoot--local--sample". It is not used by
+	// VirtualGarden.
+	Namespace string
+	// Provider is the type of the shoot's infrastructure, SeedProvider that of the seed's and BackupProvider that of the
+	// backups'. Default "openstack", and each the same as the one before.
+	Provider, SeedProvider, BackupProvider string
+	// Annotations are set on the Shoot.
+	Annotations map[string]string
+	// Edit, when not nil, changes the Shoot after it was defaulted and before anything is computed from it. It must give
+	// the same result each time.
+	Edit func(*gardencorev1beta1.Shoot)
+	// Everything adds the objects that no webhook of the contract is called for: ConfigMaps, Secrets, budgets, roles,
+	// monitoring and the like. Without it there are Deployments, StatefulSets, Services, Etcds, OperatingSystemConfigs
+	// and VerticalPodAutoscalers.
+	Everything bool
+}
+
+// withDefaults fills what is empty and checks the rest. Errors wrap ErrOptions.
+func (o Options) withDefaults() (Options, error) {
+	setDefault(&o.Kubernetes, "1.34.2")
+	setDefault(&o.Namespace, "shoot--local--sample")
+	setDefault(&o.Provider, "openstack")
+	setDefault(&o.SeedProvider, o.Provider)
+	setDefault(&o.BackupProvider, o.SeedProvider)
+
+	version, err := semver.StrictNewVersion(o.Kubernetes)
+	if err != nil {
+		return o, fmt.Errorf("%w: Kubernetes %q: %w", ErrOptions, o.Kubernetes, err)
+	}
+	if version.Major() != 1 || version.Minor() < oldestMinor || version.Minor() > newestMinor {
+		return o, fmt.Errorf("%w: Kubernetes %s is outside 1.%d to 1.%d", ErrOptions, o.Kubernetes, oldestMinor, newestMinor)
+	}
+	if len(strings.Split(o.Namespace, "--")) != 3 || !strings.HasPrefix(o.Namespace, "shoot--") {
+		return o, fmt.Errorf("%w: namespace %q is not shoot--<project>--<name>", ErrOptions, o.Namespace)
+	}
+	return o, nil
+}
+
+// project and name are the two parts of the technical ID.
+func (o Options) project() string { return strings.Split(o.Namespace, "--")[1] }
+func (o Options) name() string    { return strings.Split(o.Namespace, "--")[2] }
+
+func setDefault(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package quiet keeps one line off the standard error of programs that link Gardener's component code: a metrics
+// library below it reports at its own initialization, through the standard logger, that a machine has no pressure
+// statistics. It must import nothing but small standard packages, because it only works when it is initialized before
+// that library. Enter nowhere: a blank import is enough.
+package quiet
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"os"
+)
+
+// unwanted is the part of the line by which it is recognized, whatever its reason.
+var unwanted = []byte("metrics: disable exposing PSI metrics")
+
+// A package variable is the only thing that runs early enough: the line is written before any main function.
+var _ = install()
+
+func install() bool {
+	log.SetOutput(filter{os.Stderr})
+	return true
+}
+
+// filter drops the unwanted line and passes everything else on.
+type filter struct{ to io.Writer }
+
+func (f filter) Write(line []byte) (int, error) {
+	if bytes.Contains(line, unwanted) {
+		return len(line), nil
+	}
+	return f.to.Write(line)
+}

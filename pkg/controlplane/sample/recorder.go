@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package sample
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+)
+
+// recorder is the client that Gardener's components write to. It keeps the objects as they were written: no resource
+// version, no timestamps, no managed fields, which a fake API server would add. What components do not call when they
+// deploy (watches, sub-resources, server-side apply) is not there and panics.
+type recorder struct {
+	client.Client
+
+	scheme *runtime.Scheme
+	mutex  sync.Mutex
+	stored map[recordKey]client.Object
+}
+
+type recordKey struct {
+	schema.GroupVersionKind
+	client.ObjectKey
+}
+
+func newRecorder(objects ...client.Object) (*recorder, error) {
+	r := &recorder{scheme: kubernetes.SeedScheme, stored: map[recordKey]client.Object{}}
+	for _, o := range objects {
+		if err := r.Create(context.Background(), o); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Scheme returns the scheme of a seed.
+func (r *recorder) Scheme() *runtime.Scheme { return r.scheme }
+
+// Get copies what was written before into o, or says that it is not found.
+func (r *recorder) Get(_ context.Context, name client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	key, err := r.key(name, o)
+	if err != nil {
+		return err
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	stored, ok := r.stored[key]
+	if !ok {
+		return apierrors.NewNotFound(schema.GroupResource{Group: key.Group, Resource: key.Kind}, name.Name)
+	}
+	into, from := reflect.ValueOf(o).Elem(), reflect.ValueOf(stored.DeepCopyObject()).Elem()
+	if into.Type() != from.Type() {
+		return fmt.Errorf("reading %s %s into a %T", key.Kind, name, o)
+	}
+	into.Set(from)
+	return nil
+}
+
+// List finds nothing: what components list are objects of former configurations, which a new control plane has not.
+func (r *recorder) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// Create writes o, or says that it exists already.
+func (r *recorder) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	key, err := r.key(client.ObjectKeyFromObject(o), o)
+	if err != nil {
+		return err
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if _, ok := r.stored[key]; ok {
+		return apierrors.NewAlreadyExists(schema.GroupResource{Group: key.Group, Resource: key.Kind}, key.Name)
+	}
+	r.stored[key] = o.DeepCopyObject().(client.Object)
+	return nil
+}
+
+// Update writes o over what was there.
+func (r *recorder) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
+	return r.replace(o)
+}
+
+// Patch writes o over what was there: Gardener's patches come from o itself, so o is their result.
+func (r *recorder) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return r.replace(o)
+}
+
+// Delete forgets o.
+func (r *recorder) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
+	key, err := r.key(client.ObjectKeyFromObject(o), o)
+	if err != nil {
+		return err
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.stored, key)
+	return nil
+}
+
+func (r *recorder) replace(o client.Object) error {
+	key, err := r.key(client.ObjectKeyFromObject(o), o)
+	if err != nil {
+		return err
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if _, ok := r.stored[key]; !ok {
+		return apierrors.NewNotFound(schema.GroupResource{Group: key.Group, Resource: key.Kind}, key.Name)
+	}
+	r.stored[key] = o.DeepCopyObject().(client.Object)
+	return nil
+}
+
+func (r *recorder) key(name client.ObjectKey, o client.Object) (recordKey, error) {
+	gvk, err := apiutil.GVKForObject(o, r.scheme)
+	return recordKey{gvk, name}, err
+}
+
+// clientSet is the set of clients of a seed, of which components only take the client when they deploy.
+type clientSet struct {
+	kubernetes.Interface
+	client client.Client
+}
+
+// Client returns the recorder.
+func (c clientSet) Client() client.Client { return c.client }
