@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"bytes"
+	"math"
+)
+
+// Document is a JSON text with its edits.
+type Document struct {
+	text    *text
+	base    uint32 // the entry in text that the document is
+	part    bool   // text holds more than this document
+	index   *[]entry
+	added   text // the values that edits brought in, one behind the other
+	root    Node
+	came    *Node
+	nodes   []Node  // room for nodes, handed out in pieces
+	list    []*Node // room for lists of children
+	version int     // grows with every edit
+	err     error
+}
+
+// Parse checks raw with one pass and indexes it. The document keeps raw, which must not change as long as the
+// document is used. The error is ErrSyntax, ErrTooDeep or ErrTooLarge with the offset in bytes.
+func Parse(raw []byte) (*Document, error) {
+	if len(raw) > math.MaxUint32 {
+		return nil, ErrTooLarge
+	}
+	index := takeIndex(len(raw))
+	t := &text{raw: raw, entries: *index}
+	err := t.scan(0)
+	d := newDocument(t, 0)
+	d.index = index
+	if err != nil {
+		d.Release()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Document returns the value that stands at the node now as a document of its own, whose pointers begin at the node;
+// nil for an absent place. A value without edits is not scanned again. Neither document sees edits of the other.
+func (n *Node) Document() *Document {
+	if n == nil {
+		return nil
+	}
+	if n.edited || n.text == &n.doc.added {
+		t, at := snapshot(n)
+		if t == &n.doc.added {
+			t, at = reparse(bytes.Clone(n.Raw())), 0
+		}
+		return newDocument(t, at)
+	}
+	d := newDocument(n.text, n.at)
+	d.part = true
+	return d
+}
+
+func newDocument(t *text, base uint32) *Document {
+	d := &Document{text: t, base: base}
+	d.root = Node{doc: d, text: t, at: base}
+	return d
+}
+
+// Root returns the tree as it is now, with the edits.
+func (d *Document) Root() *Node {
+	if d == nil {
+		return nil
+	}
+	return &d.root
+}
+
+// Original returns the tree as it came. It is read only, and edits are not seen through it.
+func (d *Document) Original() *Node {
+	if d == nil {
+		return nil
+	}
+	if d.came == nil {
+		d.came = &Node{doc: d, text: d.text, at: d.base, fixed: true}
+	}
+	return d.came
+}
+
+// Err returns ErrDuplicateKey, with the pointer of the object, once an object was navigated that names a member
+// twice. Objects that nobody looks into are not checked.
+func (d *Document) Err() error {
+	if d == nil {
+		return nil
+	}
+	return d.err
+}
+
+// Changed reports whether the document differs from what came. Edits that cancel each other are no change.
+func (d *Document) Changed() bool {
+	return d != nil && d.root.differs()
+}
+
+// Bytes returns the document with its edits. What was not edited stands in it byte for byte as it came; without any
+// change the bytes are those that were parsed, which must not be modified.
+func (d *Document) Bytes() []byte {
+	if d == nil {
+		return nil
+	}
+	e := d.text.entries[d.base]
+	before, after := d.text.raw[:e.start], d.text.raw[e.end:]
+	if d.part {
+		before, after = nil, nil
+	}
+	if !d.Changed() {
+		from, to := int(e.start)-len(before), int(e.end)+len(after)
+		return d.text.raw[from:to:to]
+	}
+	out := make([]byte, 0, len(before)+int(e.end-e.start)+len(after)+len(d.added.raw)+64)
+	out = d.root.appendTo(append(out, before...))
+	return append(out, after...)
+}
+
+// Release gives the index back for the next Parse. Neither the document nor a node or a sub-document of it may be
+// used afterwards; bytes and strings that they returned stay valid. Calling Release is optional.
+func (d *Document) Release() {
+	if d == nil || d.index == nil {
+		return
+	}
+	index, entries := d.index, d.text.entries
+	d.index, d.text.entries, d.added = nil, nil, text{}
+	if cap(entries) > maxPooled {
+		return
+	}
+	*index = entries[:0]
+	indexes.Put(index)
+}
+
+// newNodes returns n nodes from a chunk, since most containers have few children.
+func (d *Document) newNodes(n int) []Node {
+	const chunk = 64
+	if n > len(d.nodes) {
+		if n > chunk/2 {
+			return make([]Node, n)
+		}
+		d.nodes = make([]Node, chunk)
+	}
+	out := d.nodes[:n:n]
+	d.nodes = d.nodes[n:]
+	return out
+}
+
+// newList returns a list of n children from a chunk.
+func (d *Document) newList(n int) []*Node {
+	const chunk = 128
+	if n > len(d.list) {
+		if n > chunk/2 {
+			return make([]*Node, n)
+		}
+		d.list = make([]*Node, chunk)
+	}
+	out := d.list[:n:n]
+	d.list = d.list[n:]
+	return out
+}

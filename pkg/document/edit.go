@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Set adds a member to an object, or replaces it in place. New members go last. A value that is JSON-equal to the
+// one that stands there is no edit; numbers are compared as written.
+func (n *Node) Set(key string, raw []byte) (*Node, error) {
+	if err := n.editable(Object); err != nil {
+		return nil, fmt.Errorf("setting a member: %w", err)
+	}
+	if k := n.member(key); k != nil {
+		return k, k.put(raw)
+	}
+	at, err := n.doc.added.add(raw)
+	if err != nil {
+		return nil, fmt.Errorf("setting a member: %w", err)
+	}
+	k := n.newChild(at)
+	k.name = key
+	n.kids = append(n.kids, k)
+	if n.byKey != nil {
+		n.byKey[key] = k
+	} else if len(n.kids) > manyMembers {
+		n.mapMembers()
+	}
+	n.doc.version++
+	n.mark()
+	return k, nil
+}
+
+// Ensure returns the member of an object, and makes it an empty object or array if it is absent or null. A member of
+// another kind is ErrKind.
+func (n *Node) Ensure(key string, kind Kind) (*Node, error) {
+	if k := n.Get(key); k != nil && k.Kind() != Null {
+		if k.Kind() != kind {
+			return nil, fmt.Errorf("expecting an %s, found a %s: %w", kind, k.Kind(), ErrKind)
+		}
+		return k, nil
+	}
+	switch kind {
+	case Object:
+		return n.Set(key, []byte("{}"))
+	case Array:
+		return n.Set(key, []byte("[]"))
+	default:
+		return nil, fmt.Errorf("making a %s: %w", kind, ErrKind)
+	}
+}
+
+// Remove takes a member out of an object. It does nothing if there is none, nor where an edit is not possible: in a
+// place that was removed, in the original, in an object with duplicate keys (see Document.Err).
+func (n *Node) Remove(key string) {
+	if n.editable(Object) != nil {
+		return
+	}
+	k := n.member(key)
+	if k == nil || k.gone {
+		return
+	}
+	k.reset()
+	k.gone = true
+	n.doc.version++
+	n.mark()
+}
+
+// Replace puts another value in the place, as Set does. The root can be replaced too.
+func (n *Node) Replace(raw []byte) error {
+	if n == nil {
+		return fmt.Errorf("replacing a value: %w", ErrKind)
+	}
+	if err := n.editable(n.Kind()); err != nil {
+		return fmt.Errorf("replacing a value: %w", err)
+	}
+	return n.put(raw)
+}
+
+// put replaces the value of a place, or brings a member back that was removed.
+func (n *Node) put(raw []byte) error {
+	if !n.gone && !n.edited && bytes.Equal(raw, n.text.bytesAt(n.at)) {
+		return nil
+	}
+	added := &n.doc.added
+	length, entries := len(added.raw), len(added.entries)
+	at, err := added.add(raw)
+	if err != nil {
+		return fmt.Errorf("replacing a value: %w", err)
+	}
+	if t, old := snapshot(n); !n.gone && equal(t, old, added, at) {
+		added.cut(length, entries)
+		return nil
+	}
+	n.gone = false
+	if t, old := n.origin(); t != nil && equal(t, old, added, at) {
+		added.cut(length, entries)
+		n.reset()
+	} else {
+		n.shed()
+		n.text, n.at, n.replaced = added, at, t != nil
+	}
+	n.doc.version++
+	n.parent.mark()
+	return nil
+}
+
+// editable checks that the node stands in a tree that can be edited and is of the kind.
+func (n *Node) editable(kind Kind) error {
+	switch {
+	case n.Kind() != kind:
+		return fmt.Errorf("expecting an %s, found %s: %w", kind, n.Kind(), ErrKind)
+	case n.fixed:
+		return ErrReadOnly
+	case !n.alive():
+		return ErrGone
+	}
+	if kind == Object {
+		if n.open(); n.duplicate {
+			return ErrDuplicateKey
+		}
+	}
+	return nil
+}
+
+// mark tells the node, whose children changed, and all that hold it. It may be nil, for the parent of a root.
+func (n *Node) mark() {
+	for ; n != nil && !n.edited; n = n.parent {
+		n.edited = true
+	}
+}
+
+// origin returns what stood in the place at first; a nil text for a new place.
+func (n *Node) origin() (*text, uint32) {
+	switch {
+	case n.parent == nil:
+		return n.doc.text, n.doc.base
+	case n.was != 0:
+		return n.parent.text, n.was
+	default:
+		return nil, 0
+	}
+}
+
+// reset takes all edits of the place and below back.
+func (n *Node) reset() {
+	n.shed()
+	if t, at := n.origin(); t != nil {
+		n.text, n.at, n.replaced = t, at, false
+	}
+}
+
+// shed drops the children, since the value they belong to goes.
+func (n *Node) shed() {
+	for _, k := range n.kids {
+		k.gone = true
+	}
+	n.kids, n.byKey = nil, nil
+	n.opened, n.edited, n.reshaped, n.lent, n.duplicate = false, false, false, false, false
+}
+
+// newChild returns the node of a new item or member.
+func (n *Node) newChild(at uint32) *Node {
+	k := &n.doc.newNodes(1)[0]
+	k.doc, k.parent, k.text, k.at = n.doc, n, &n.doc.added, at
+	return k
+}
+
+// report keeps the first problem that navigating met.
+func (d *Document) report(n *Node) {
+	if d.err == nil {
+		d.err = fmt.Errorf("reading the object at %q: %w", n.appendPointer(nil), ErrDuplicateKey)
+	}
+}

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import "bytes"
+
+// equal compares two values: objects without regard to order, strings decoded, numbers as written.
+func equal(a *text, i uint32, b *text, j uint32) bool {
+	kind := a.entries[i].kind
+	if kind != b.entries[j].kind {
+		return false
+	}
+	if a == b && i == j || bytes.Equal(a.bytesAt(i), b.bytesAt(j)) {
+		return true
+	}
+	switch kind {
+	case String:
+		return sameString(a, i, b, j)
+	case Array:
+		return equalItems(a, i, b, j)
+	case Object:
+		return equalMembers(a, i, b, j)
+	default:
+		return false
+	}
+}
+
+func equalItems(a *text, i uint32, b *text, j uint32) bool {
+	endA, endB := a.entries[i].next, b.entries[j].next
+	for i, j = i+1, j+1; i < endA && j < endB; i, j = a.entries[i].next, b.entries[j].next {
+		if !equal(a, i, b, j) {
+			return false
+		}
+	}
+	return i >= endA && j >= endB
+}
+
+// equalMembers compares in step as long as both objects have the same order, and by a map if they have not.
+func equalMembers(a *text, i uint32, b *text, j uint32) bool {
+	endA, endB := a.entries[i].next, b.entries[j].next
+	x, y := i+1, j+1
+	for x < endA && y < endB && sameString(a, x, b, y) {
+		if !equal(a, x+1, b, y+1) {
+			break
+		}
+		x, y = a.entries[x+1].next, b.entries[y+1].next
+	}
+	if x >= endA || y >= endB {
+		return x >= endA && y >= endB
+	}
+	left, right := a.members(i), b.members(j)
+	if len(left) != len(right) {
+		return false
+	}
+	for key, x := range left {
+		if y, ok := right[key]; !ok || !equal(a, x, b, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// members maps the keys of an object to the entries of the values; of duplicate keys the last wins.
+func (t *text) members(at uint32) map[string]uint32 {
+	out := make(map[string]uint32)
+	for c, end := at+1, t.entries[at].next; c < end; c = t.entries[c+1].next {
+		out[t.stringAt(c)] = c + 1
+	}
+	return out
+}
+
+// snapshot returns the value of a place as it is now as an entry of a text.
+func snapshot(n *Node) (*text, uint32) {
+	if !n.edited {
+		return n.text, n.at
+	}
+	return reparse(n.appendNow(nil)), 0
+}
+
+// reparse indexes JSON that this package wrote itself. It can nest deeper than MaxDepth, when deep values were put
+// into deep places; that is no reason to refuse it.
+func reparse(raw []byte) *text {
+	t := &text{raw: raw}
+	s := scanner{raw: raw, unbounded: true}
+	s.value(0, 0)
+	t.entries = s.entries
+	return t
+}
+
+// differs reports whether the place differs from what stood there at first.
+func (n *Node) differs() bool {
+	if !n.replaced {
+		return n.edited && n.differsBelow()
+	}
+	was, i := n.origin()
+	now, j := snapshot(n)
+	return !equal(was, i, now, j)
+}
+
+// differsBelow reports whether the children differ from those in text and at.
+func (n *Node) differsBelow() bool {
+	if n.reshaped {
+		return n.itemsDiffer()
+	}
+	for _, k := range n.kids {
+		if k.was == 0 && !k.gone || k.was != 0 && (k.gone || k.differs()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *Node) itemsDiffer() bool {
+	end, c := n.text.entries[n.at].next, n.at+1
+	for _, k := range n.kids {
+		if c >= end {
+			return true
+		}
+		if k.was == c {
+			if k.differs() {
+				return true
+			}
+		} else if now, j := snapshot(k); !equal(n.text, c, now, j) {
+			return true
+		}
+		c = n.text.entries[c].next
+	}
+	return c < end
+}

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"bytes"
+	"math"
+	"sync"
+)
+
+// entry is one value of a text. Members of an object stand as two entries, key and value; items and members follow
+// their container directly, and a value and all it holds are the entries up to next.
+type entry struct {
+	start, end uint32 // bytes in the text, quotes and braces included
+	next       uint32
+	kind       Kind
+	plain      bool // a string of ASCII characters without escapes
+}
+
+// text is JSON with its index. A text grows at its end only, so that entries and bytes handed out stay valid.
+type text struct {
+	raw     []byte
+	entries []entry
+}
+
+// bytesAt returns the JSON of an entry.
+func (t *text) bytesAt(at uint32) []byte {
+	e := &t.entries[at]
+	return t.raw[e.start:e.end:e.end]
+}
+
+// stringAt decodes a string entry.
+func (t *text) stringAt(at uint32) string {
+	e := &t.entries[at]
+	body := t.raw[e.start+1 : e.end-1]
+	if e.plain {
+		return string(body)
+	}
+	return unquote(body)
+}
+
+// stringIs compares a string entry with s, without decoding it if it is plain.
+func (t *text) stringIs(at uint32, s string) bool {
+	e := &t.entries[at]
+	body := t.raw[e.start+1 : e.end-1]
+	if e.plain {
+		return string(body) == s
+	}
+	return unquote(body) == s
+}
+
+// sameString compares two string entries.
+func sameString(a *text, i uint32, b *text, j uint32) bool {
+	if a.entries[i].plain && b.entries[j].plain {
+		return bytes.Equal(a.bytesAt(i), b.bytesAt(j))
+	}
+	return a.stringAt(i) == b.stringAt(j)
+}
+
+// count returns the number of items or members of a container.
+func (t *text) count(at uint32) int {
+	n, width := 0, t.width(at)
+	for c, end := at+1, t.entries[at].next; c < end; n++ {
+		c = t.entries[c+width].next
+	}
+	return n
+}
+
+// width is the number of entries that stand before the value of a child: 1 in an object, for its key.
+func (t *text) width(at uint32) uint32 {
+	if t.entries[at].kind == Object {
+		return 1
+	}
+	return 0
+}
+
+// add appends a copy of raw and indexes it; the text is unchanged if raw is not valid.
+func (t *text) add(raw []byte) (uint32, error) {
+	if len(t.raw)+len(raw) > math.MaxUint32 {
+		return 0, ErrTooLarge
+	}
+	from, at := len(t.raw), len(t.entries)
+	t.raw = append(t.raw, raw...)
+	if err := t.scan(from); err != nil {
+		t.cut(from, at)
+		return 0, err
+	}
+	return uint32(at), nil
+}
+
+// cut takes back what add appended, as long as nobody was given a part of it.
+func (t *text) cut(length, entries int) {
+	t.raw, t.entries = t.raw[:length], t.entries[:entries]
+}
+
+// maxPooled is the number of entries of the longest index that is kept for the next document (16 bytes each).
+const maxPooled = 1 << 18
+
+var indexes = sync.Pool{New: func() any { return new([]entry) }}
+
+// takeIndex returns an empty index with room for a text of the given length.
+func takeIndex(length int) *[]entry {
+	box := indexes.Get().(*[]entry)
+	if want := length/12 + 16; cap(*box) < want {
+		*box = make([]entry, 0, want)
+	}
+	return box
+}
