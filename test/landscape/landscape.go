@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// GardenNamespace is the namespace that every seed has; it carries no provider label.
+const GardenNamespace = "garden"
+
+// Options say what a landscape is made of. The zero value is a whole one.
+type Options struct {
+	// Binaries is the folder with etcd, kube-apiserver and, optionally, kubectl.
+	// Default: .cache/tools/bin of the module that the working directory belongs to.
+	Binaries string
+	// Without names groups of custom resource definitions that are left out, as in a seed that lacks a component.
+	// [Landscape.InstallCRDs] brings them later.
+	Without []CRDs
+	// APIServerArgs are flags of kube-apiserver by their names without dashes; they replace a default of the same name.
+	APIServerArgs map[string][]string
+	// AuditLog is a file for kube-apiserver's audit events of writing requests, with the patches of webhooks
+	// in their annotations. Default: none.
+	AuditLog string
+	// Timeout bounds the start, and then the stop, of each of the two processes. Default: one minute.
+	Timeout time.Duration
+}
+
+// Landscape is a running etcd and kube-apiserver. It is safe for concurrent use.
+type Landscape struct {
+	folder      string
+	binaries    string
+	environment *envtest.Environment
+	config      *rest.Config
+	client      client.Client
+	logs        []*os.File
+	release     func() bool // ends the watch over the context that was given to Start
+
+	stop    sync.Once
+	stopErr error
+	stopped chan struct{}
+}
+
+// Start brings the landscape up and returns when its kube-apiserver serves every installed kind. When ctx ends, the
+// landscape is stopped, so that a caller who binds ctx to signals leaves no process behind. Errors name what to run
+// when the programs are missing, and carry the last lines of a server that did not come up.
+func Start(ctx context.Context, options Options) (*Landscape, error) {
+	binaries, err := findBinaries(options.Binaries)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "graft-landscape-")
+	if err != nil {
+		return nil, fmt.Errorf("creating the folder of the landscape: %w", err)
+	}
+	l := &Landscape{folder: folder, binaries: binaries, stopped: make(chan struct{})}
+	if err := l.start(ctx, options); err != nil {
+		err = fmt.Errorf("starting the landscape: %w%s", err, l.lastLines())
+		return nil, errors.Join(err, l.Stop())
+	}
+	l.release = context.AfterFunc(ctx, func() { _ = l.Stop() })
+	return l, nil
+}
+
+func (l *Landscape) start(ctx context.Context, options Options) error {
+	if err := l.configure(options); err != nil {
+		return err
+	}
+	config, err := l.environment.Start()
+	if err != nil {
+		return err
+	}
+	l.config = config
+	if l.client, err = client.New(config, client.Options{Scheme: kubernetes.SeedScheme}); err != nil {
+		return fmt.Errorf("creating a client: %w", err)
+	}
+	if err := os.WriteFile(l.Kubeconfig(), l.environment.KubeConfig, 0o600); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	if err := l.InstallCRDs(ctx, without(options.Without)...); err != nil {
+		return err
+	}
+	garden := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: GardenNamespace}}
+	if err := l.client.Create(ctx, garden); err != nil {
+		return fmt.Errorf("creating namespace %s: %w", GardenNamespace, err)
+	}
+	return ctx.Err()
+}
+
+// configure sets up envtest with everything in the landscape's own folder, so that one removal leaves nothing behind.
+func (l *Landscape) configure(options Options) error {
+	timeout := options.Timeout
+	if timeout == 0 {
+		timeout = time.Minute
+	}
+	l.environment = &envtest.Environment{
+		UseExistingCluster:       ptr.To(false), // envtest would otherwise follow an environment variable into a real cluster
+		BinaryAssetsDirectory:    l.binaries,
+		ControlPlaneStartTimeout: timeout,
+		ControlPlaneStopTimeout:  timeout,
+	}
+	plane := &l.environment.ControlPlane
+	plane.Etcd = &envtest.Etcd{DataDir: filepath.Join(l.folder, "etcd"), Path: filepath.Join(l.binaries, "etcd")}
+	server := plane.GetAPIServer()
+	server.CertDir = filepath.Join(l.folder, "kube-apiserver")
+	server.Path = filepath.Join(l.binaries, "kube-apiserver")
+	plane.KubectlPath = filepath.Join(l.binaries, "kubectl")
+	for _, folder := range []string{plane.Etcd.DataDir, server.CertDir} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return fmt.Errorf("creating a data folder: %w", err)
+		}
+	}
+	etcdLog, err := l.openLog("etcd")
+	if err != nil {
+		return err
+	}
+	serverLog, err := l.openLog("kube-apiserver")
+	if err != nil {
+		return err
+	}
+	plane.Etcd.Out, plane.Etcd.Err, server.Out, server.Err = etcdLog, etcdLog, serverLog, serverLog
+	if options.AuditLog != "" {
+		if err := configureAudit(server, l.folder, options.AuditLog); err != nil {
+			return err
+		}
+	}
+	for name, values := range options.APIServerArgs {
+		server.Configure().Set(name, values...)
+	}
+	return nil
+}
+
+// Stop ends kube-apiserver and etcd and removes their data. Further calls wait for the first and return its error.
+func (l *Landscape) Stop() error {
+	l.stop.Do(func() {
+		defer close(l.stopped)
+		if l.release != nil {
+			l.release()
+		}
+		var errs []error
+		if l.environment != nil {
+			errs = append(errs, l.environment.Stop())
+		}
+		for _, log := range l.logs {
+			errs = append(errs, log.Close())
+		}
+		errs = append(errs, os.RemoveAll(l.folder))
+		if err := errors.Join(errs...); err != nil {
+			l.stopErr = fmt.Errorf("stopping the landscape: %w", err)
+		}
+	})
+	return l.stopErr
+}
+
+// Stopped is closed when the landscape has been stopped, by its caller or by the end of its context.
+func (l *Landscape) Stopped() <-chan struct{} { return l.stopped }
+
+// Config is the configuration of an administrator's client. Each call gives a copy.
+func (l *Landscape) Config() *rest.Config { return rest.CopyConfig(l.config) }
+
+// Client is an administrator's client without a cache, for every kind that Gardener keeps in a seed.
+func (l *Landscape) Client() client.Client { return l.client }
+
+// Kubeconfig is the path of an administrator's kubeconfig file, for subprocesses and for kubectl.
+func (l *Landscape) Kubeconfig() string { return filepath.Join(l.folder, "admin.kubeconfig") }
+
+// Kubectl is the path where kubectl is if it has been built (`make tools`).
+func (l *Landscape) Kubectl() string { return filepath.Join(l.binaries, "kubectl") }
+
+// Folder is the landscape's own folder; it is removed by [Landscape.Stop], with everything in it.
+func (l *Landscape) Folder() string { return l.folder }
