@@ -18,7 +18,6 @@ import (
 
 	"github.com/gardener/gardener/imagevector"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/features"
 	imagevectorutils "github.com/gardener/gardener/pkg/utils/imagevector"
@@ -97,7 +96,9 @@ func (p *plane) run(ctx context.Context, steps []func(context.Context) error) ([
 		if _, isNamespace := o.(*corev1.Namespace); isNamespace || !p.Everything && !isWorkload(o) {
 			continue
 		}
-		normalize(o)
+		if err := normalize(o); err != nil {
+			return nil, err
+		}
 		object, err := newObject(p.client.scheme, p.prefix, o)
 		if err != nil {
 			return nil, err
@@ -115,13 +116,6 @@ func isWorkload(o client.Object) bool {
 		return true
 	}
 	return false
-}
-
-// normalize replaces the time of writing, the only thing of a clock that components leave in their objects.
-func normalize(o client.Object) {
-	if annotations := o.GetAnnotations(); annotations[v1beta1constants.GardenerTimestamp] != "" {
-		annotations[v1beta1constants.GardenerTimestamp] = "2025-01-01T00:00:00Z"
-	}
 }
 
 // image finds an image as gardenlet does, by the versions of the seed and of the shoot.

@@ -82,6 +82,7 @@ func (p *plane) clusterAutoscaler(ctx context.Context) error {
 		}
 	}
 	deployer.SetMachineDeployments(machines)
+	deployer.SetMaxNodesTotal(p.network.maxNodes)
 	if err := deployer.Deploy(ctx); err != nil {
 		return fmt.Errorf("deploying the cluster-autoscaler: %w", err)
 	}

@@ -27,6 +27,8 @@ type networks struct {
 	// advertised is the seed's address of the API server, moved to the range that Gardener reserves for it
 	// (pkg/gardenlet/operation/botanist/kubeapiserverexposure.go).
 	advertised string
+	// maxNodes is the number of nodes that the range of the pods has room for.
+	maxNodes int64
 }
 
 func (o Options) networks() networks {
@@ -34,13 +36,13 @@ func (o Options) networks() networks {
 		return networks{
 			families: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv6},
 			nodes:    "2001:db8:1::/64", pods: "2001:db8:2::/56", services: "2001:db8:3::/108",
-			inShoot: "2001:db8:3::1", dns: "2001:db8:3::a", advertised: "64:ff9b:1::10.242.17.4",
+			inShoot: "2001:db8:3::1", dns: "2001:db8:3::a", advertised: "64:ff9b:1::10.242.17.4", maxNodes: 256,
 		}
 	}
 	return networks{
 		families: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
 		nodes:    "10.250.0.0/16", pods: "100.96.0.0/11", services: "100.64.0.0/13",
-		inShoot: "100.64.0.1", dns: "100.64.0.10", advertised: "240.242.17.4",
+		inShoot: "100.64.0.1", dns: "100.64.0.10", advertised: "240.242.17.4", maxNodes: 8192,
 	}
 }
 

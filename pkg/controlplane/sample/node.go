@@ -19,9 +19,6 @@ import (
 	imagevectorutils "github.com/gardener/gardener/pkg/utils/imagevector"
 )
 
-// nodeAgentVersion stands for the version of gardenlet itself, which is not known here; it is that of the library.
-const nodeAgentVersion = "v1.136.2"
-
 // operatingSystemConfigs deploys the two of each worker pool (pkg/gardenlet/operation/botanist/operatingsystemconfig.go).
 func (p *plane) operatingSystemConfigs(ctx context.Context) error {
 	images, err := p.nodeImages()
@@ -62,7 +59,7 @@ func (p *plane) nodeImages() (map[string]*imagevectorutils.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the image of the node agent: %w", err)
 	}
-	agent.WithOptionalTag(nodeAgentVersion)
+	agent.WithOptionalTag(gardenerVersion)
 	images[imagevector.ContainerImageNameGardenerNodeAgent] = agent
 	return images, nil
 }
