@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// Variable is a name that expressions may use.
+type Variable struct {
+	// Name is a CEL identifier.
+	Name string
+	// Type is the type of the values; nil means the type of Object.
+	Type *cel.Type
+	// Object declares the object type of which Type is made, for variables with fields.
+	Object *Object
+}
+
+func (v Variable) celType() *cel.Type {
+	if v.Type == nil && v.Object != nil {
+		return v.Object.Type()
+	}
+	return v.Type
+}
+
+// Environment compiles expressions over a fixed set of variables. It is immutable and safe for concurrent use.
+type Environment struct {
+	env       *cel.Env
+	types     *typeProvider
+	variables map[string]Variable
+}
+
+// NewEnvironment makes an environment with these variables.
+func NewEnvironment(variables ...Variable) (*Environment, error) {
+	return build(nil, variables)
+}
+
+// Extend makes an environment that has these variables too. A variable that exists already is declared anew.
+func (e *Environment) Extend(variables ...Variable) (*Environment, error) {
+	return build(e.variables, variables)
+}
+
+// Variables are the names of the variables, sorted.
+func (e *Environment) Variables() []string {
+	return slices.Sorted(maps.Keys(e.variables))
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func build(inherited map[string]Variable, added []Variable) (*Environment, error) {
+	base, err := baseEnvironment()
+	if err != nil {
+		return nil, fmt.Errorf("building the CEL environment: %w", err)
+	}
+	variables := maps.Clone(inherited)
+	if variables == nil {
+		variables = map[string]Variable{}
+	}
+	for _, v := range added {
+		if !identifier.MatchString(v.Name) || v.celType() == nil {
+			return nil, fmt.Errorf("declaring variable %q: a variable needs an identifier as its name and a type", v.Name)
+		}
+		variables[v.Name] = v
+	}
+	provider := &typeProvider{Provider: base.CELTypeProvider(), objects: map[string]*Object{}}
+	options := []cel.EnvOption{cel.CustomTypeProvider(types.Provider(provider))}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		v := variables[name]
+		if err := provider.declare(v.Object); err != nil {
+			return nil, fmt.Errorf("declaring variable %q: %w", name, err)
+		}
+		options = append(options, cel.Variable(name, v.celType()))
+	}
+	env, err := base.Extend(options...)
+	if err != nil {
+		return nil, fmt.Errorf("building the CEL environment: %w", err)
+	}
+	return &Environment{env: env, types: provider, variables: variables}, nil
+}
+
+// baseEnvironment holds the language and its functions, without variables. It takes milliseconds to build and never changes.
+var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.EagerlyValidateDeclarations(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		cel.EnableIdentifierEscapeSyntax(),
+		cel.OptionalTypes(),
+		library.URLs(),
+		library.Regex(),
+		library.Lists(),
+		library.Quantity(),
+		library.IP(),
+		library.CIDR(),
+		library.Format(),
+		library.SemverLib(library.SemverVersion(1)),
+		ext.Strings(ext.StringsVersion(2)),
+		ext.Sets(),
+		ext.Lists(ext.ListsVersion(3)),
+		ext.TwoVarComprehensions(),
+		ownFunctions(),
+		cel.ASTValidators(
+			cel.ValidateDurationLiterals(),
+			cel.ValidateTimestampLiterals(),
+			cel.ValidateRegexLiterals(),
+			constraintLiterals{},
+		),
+	)
+})

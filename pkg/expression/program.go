@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// interruptFrequency is how many steps of comprehensions pass between two looks at the context.
+const interruptFrequency = 64
+
+// watched tells comprehensions, which ask before each step, when the context has ended. Once it has ended, it says so every time: CEL's own
+// check does not, and an outer all() then goes on after an inner one was stopped.
+type watched struct {
+	interpreter.Activation
+	ctx   context.Context
+	steps int
+	ended bool
+}
+
+// ResolveName implements interpreter.Activation.
+func (w *watched) ResolveName(name string) (any, bool) {
+	if name != "#interrupted" {
+		return w.Activation.ResolveName(name)
+	}
+	if w.steps++; w.steps%interruptFrequency == 0 && !w.ended {
+		w.ended = w.ctx.Err() != nil
+	}
+	return w.ended, true
+}
+
+// program is one compiled expression.
+type program struct {
+	origin     origin
+	offset     int // of the expression in the origin's text, in bytes
+	ast        *cel.Ast
+	run        cel.Program
+	result     *cel.Type
+	loops      bool
+	references []string
+	value      ref.Val // when the expression names no variable
+}
+
+// compile checks an expression, bounds its cost and computes it at once when it is constant.
+func (e *Environment) compile(o origin, text piece) (*program, source.Findings) {
+	ast, issues := e.env.Compile(text.text)
+	if issues.Err() != nil {
+		return nil, e.diagnose(o, text, issues)
+	}
+	p := &program{origin: o, offset: text.offset + leadingSpace(text.text), ast: ast, result: ast.OutputType()}
+	if p.result.TypeName() == types.OptionalType.TypeName() {
+		return nil, source.Findings{p.finding("the result may be absent: say what it is then, with .orValue(…)")}
+	}
+	if finding := e.boundCost(p); finding != nil {
+		return nil, source.Findings{*finding}
+	}
+	run, err := e.env.Program(ast,
+		cel.EvalOptions(cel.OptOptimize),
+		cel.InterruptCheckFrequency(interruptFrequency),
+		cel.OptimizeRegex(constraintOptimization),
+	)
+	if err != nil {
+		return nil, source.Findings{p.finding(err.Error())}
+	}
+	p.run = run
+	p.references, p.loops = e.inspect(ast.NativeRep().Expr())
+	if len(p.references) > 0 {
+		return p, nil
+	}
+	if p.value, err = p.evaluate(context.Background(), nil); err != nil {
+		return nil, findingOf(err)
+	}
+	return p, nil
+}
+
+// evaluate runs the program. Only comprehensions can take long, so only they watch the context while they run.
+func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
+	if p.value != nil {
+		return p.value, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, p.interrupted(err)
+	}
+	if vars == nil {
+		vars = interpreter.EmptyActivation()
+	}
+	var (
+		value ref.Val
+		err   error
+	)
+	if p.loops {
+		value, _, err = p.run.Eval(&watched{Activation: vars, ctx: ctx})
+	} else {
+		value, _, err = p.run.Eval(vars)
+	}
+	if err == nil {
+		return value, nil
+	}
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return nil, p.interrupted(ctxErr)
+	}
+	return nil, p.explain(err)
+}
+
+func (p *program) text(ctx context.Context, vars interpreter.Activation) (string, error) {
+	value, err := p.evaluate(ctx, vars)
+	if err != nil {
+		return "", err
+	}
+	return p.textOf(value)
+}
+
+func (p *program) textOf(value ref.Val) (string, error) {
+	text, err := Text(value)
+	if err != nil {
+		return "", p.failed(err.Error())
+	}
+	return text, nil
+}
+
+// checkText refuses results that cannot stand within a text.
+func (p *program) checkText() source.Findings {
+	switch p.result.Kind() {
+	case types.ListKind, types.MapKind:
+		return source.Findings{p.finding(fmt.Sprintf("a %s cannot stand within a text; use toJSON or toYAML", describeType(p.result)))}
+	case types.NullTypeKind:
+		return source.Findings{p.finding("null cannot stand within a text")}
+	case types.StructKind:
+		if !isKubernetesType(p.result.TypeName()) {
+			return source.Findings{p.finding(fmt.Sprintf("%s cannot stand within a text", describeType(p.result)))}
+		}
+	}
+	return nil
+}
+
+func (p *program) finding(message string) source.Finding {
+	return source.Finding{Position: p.origin.position(p.offset), Message: message}
+}
+
+func leadingSpace(text string) int {
+	for i, c := range text {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func describeType(t *cel.Type) string { return cel.FormatCELType(t) }

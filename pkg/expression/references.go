@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// inspect collects the variables and fields that an expression names, and says whether it has a comprehension.
+func (e *Environment) inspect(root ast.Expr) (references []string, loops bool) {
+	i := inspector{variables: e.variables}
+	i.visit(root)
+	slices.Sort(i.references)
+	return slices.Compact(i.references), i.loops
+}
+
+type inspector struct {
+	variables  map[string]Variable
+	local      []string // variables of the comprehensions around
+	references []string
+	loops      bool
+}
+
+func (i *inspector) visit(e ast.Expr) {
+	if path := i.path(e); path != nil {
+		i.references = append(i.references, strings.Join(path, "."))
+		return
+	}
+	switch e.Kind() {
+	case ast.SelectKind:
+		i.visit(e.AsSelect().Operand())
+	case ast.CallKind:
+		if e.AsCall().IsMemberFunction() {
+			i.visit(e.AsCall().Target())
+		}
+		i.visitAll(e.AsCall().Args())
+	case ast.ListKind:
+		i.visitAll(e.AsList().Elements())
+	case ast.MapKind:
+		for _, entry := range e.AsMap().Entries() {
+			i.visit(entry.AsMapEntry().Key())
+			i.visit(entry.AsMapEntry().Value())
+		}
+	case ast.StructKind:
+		for _, field := range e.AsStruct().Fields() {
+			i.visit(field.AsStructField().Value())
+		}
+	case ast.ComprehensionKind:
+		i.visitComprehension(e.AsComprehension())
+	}
+}
+
+func (i *inspector) visitAll(all []ast.Expr) {
+	for _, e := range all {
+		i.visit(e)
+	}
+}
+
+func (i *inspector) visitComprehension(c ast.ComprehensionExpr) {
+	i.loops = true
+	i.visit(c.IterRange())
+	i.visit(c.AccuInit())
+	outer := len(i.local)
+	i.local = append(i.local, c.IterVar(), c.IterVar2(), c.AccuVar())
+	i.visit(c.LoopCondition())
+	i.visit(c.LoopStep())
+	i.visit(c.Result())
+	i.local = i.local[:outer]
+}
+
+// path is the variable and the fields after it when e is nothing but that, or nil.
+func (i *inspector) path(e ast.Expr) []string {
+	switch e.Kind() {
+	case ast.IdentKind:
+		name := e.AsIdent()
+		if _, ok := i.variables[name]; ok && !slices.Contains(i.local, name) {
+			return []string{name}
+		}
+	case ast.SelectKind:
+		if path := i.path(e.AsSelect().Operand()); path != nil {
+			return append(path, e.AsSelect().FieldName())
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		switch call.FunctionName() {
+		case operators.OptSelect, operators.Index, operators.OptIndex:
+			if key, ok := literalString(call.Args()[1]); ok && identifier.MatchString(key) {
+				if path := i.path(call.Args()[0]); path != nil {
+					return append(path, key)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func literalString(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	s, ok := e.AsLiteral().(types.String)
+	return string(s), ok
+}

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"google.golang.org/protobuf/types/known/structpb"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	kjson "sigs.k8s.io/json"
+)
+
+// ParseJSON decodes JSON into values that CEL can read: whole numbers become int64, other numbers float64.
+func ParseJSON(raw []byte) (any, error) {
+	var value any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &value); err != nil {
+		return nil, errors.New("not JSON")
+	}
+	return value, nil
+}
+
+// Value is CEL's value of a decoded one, such as ParseJSON returns.
+func Value(native any) ref.Val { return types.DefaultTypeAdapter.NativeToValue(native) }
+
+// JSON writes a value as JSON: keys sorted, no spaces; doubles that are whole as integers; bytes as base64; versions,
+// quantities, addresses and URLs as strings; times and durations as protobuf's JSON has them. An optional value without a
+// value, NaN, infinities and types are errors.
+func JSON(value ref.Val) ([]byte, error) { return appendJSON(nil, value) }
+
+func appendJSON(b []byte, value ref.Val) ([]byte, error) {
+	switch v := value.(type) {
+	case types.Null:
+		return append(b, "null"...), nil
+	case types.Bool:
+		return strconv.AppendBool(b, bool(v)), nil
+	case types.Int:
+		return strconv.AppendInt(b, int64(v), 10), nil
+	case types.Uint:
+		return strconv.AppendUint(b, uint64(v), 10), nil
+	case types.Double:
+		return appendDouble(b, float64(v))
+	case types.String:
+		return appendString(b, string(v)), nil
+	case types.Bytes:
+		return appendString(b, base64.StdEncoding.EncodeToString(v)), nil
+	case *types.Optional:
+		if v.HasValue() {
+			return appendJSON(b, v.GetValue())
+		}
+		return nil, errors.New("the value is absent; say what it is then, with .orValue(…)")
+	case *record:
+		return appendRecord(b, v)
+	case traits.Mapper:
+		return appendMap(b, v)
+	case traits.Lister:
+		return appendList(b, v)
+	}
+	text, err := Text(value)
+	if err != nil {
+		return nil, fmt.Errorf("a value of type %s cannot be written as JSON", value.Type().TypeName())
+	}
+	return appendString(b, text), nil
+}
+
+// Text writes a scalar as text: a string as it is, everything else as JSON would have it, without quotes. Lists, maps,
+// objects and null are errors.
+func Text(value ref.Val) (string, error) {
+	switch v := value.(type) {
+	case types.String:
+		return string(v), nil
+	case types.Bool, types.Int, types.Uint, types.Double:
+		b, err := appendJSON(nil, value)
+		return string(b), err
+	case types.Bytes:
+		return base64.StdEncoding.EncodeToString(v), nil
+	case types.Timestamp, types.Duration:
+		native, err := value.ConvertToNative(reflect.TypeFor[*structpb.Value]())
+		if err != nil {
+			return "", errors.New("the time cannot be written")
+		}
+		return native.(*structpb.Value).GetStringValue(), nil
+	case apiservercel.Semver:
+		return v.Version.String(), nil
+	case apiservercel.Quantity:
+		return v.Quantity.String(), nil
+	case apiservercel.IP:
+		return v.Addr.String(), nil
+	case apiservercel.CIDR:
+		return v.Prefix.String(), nil
+	case apiservercel.URL:
+		return v.URL.String(), nil
+	}
+	return "", fmt.Errorf("a value of type %s cannot be written as text", value.Type().TypeName())
+}
+
+// appendDouble writes doubles as encoding/json does, which has no decimal point where none is needed.
+func appendDouble(b []byte, v float64) ([]byte, error) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil, errors.New("the number is not finite")
+	}
+	raw, err := json.Marshal(v)
+	return append(b, raw...), err
+}
+
+// appendString quotes a string without escaping <, > and &.
+func appendString(b []byte, s string) []byte {
+	buffer := bytes.NewBuffer(b)
+	encoder := json.NewEncoder(buffer)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(s) // a string can always be encoded
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
+}
+
+func appendList(b []byte, list traits.Lister) ([]byte, error) {
+	b = append(b, '[')
+	first := true
+	for it := list.Iterator(); it.HasNext() == types.True; first = false {
+		if !first {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendJSON(b, it.Next()); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, ']'), nil
+}
+
+// member is an entry of an object in JSON.
+type member struct {
+	key   string
+	value ref.Val
+}
+
+func appendMap(b []byte, m traits.Mapper) ([]byte, error) {
+	var members []member
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		text, err := Text(key)
+		if err != nil {
+			return nil, errors.New("a key of a map cannot be written as text")
+		}
+		members = append(members, member{text, m.Get(key)})
+	}
+	return appendMembers(b, members)
+}
+
+func appendRecord(b []byte, r *record) ([]byte, error) {
+	var members []member
+	for _, name := range r.object.Fields() {
+		if !isSet(r, name) {
+			continue
+		}
+		members = append(members, member{name, r.Get(types.String(name))})
+	}
+	return appendMembers(b, members)
+}
+
+func appendMembers(b []byte, members []member) ([]byte, error) {
+	slices.SortFunc(members, func(x, y member) int { return strings.Compare(x.key, y.key) })
+	b = append(b, '{')
+	for i, m := range members {
+		if i > 0 {
+			if members[i-1].key == m.key {
+				return nil, errors.New("two keys of a map are the same text")
+			}
+			b = append(b, ',')
+		}
+		if types.IsError(m.value) {
+			return nil, errors.New("a value cannot be read")
+		}
+		b = append(appendString(b, m.key), ':')
+		var err error
+		if b, err = appendJSON(b, m.value); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
