@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: The Graft authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+# Everything here works without root, and needs Go, git, make, bash and a C compiler (for the race detector) only.
+# Servers and linters are built from Go modules into .cache/tools, once. GOFLAGS and the other settings of Go are respected.
+
+MODULE  := github.com/graft-provider/gardener-extension-provider-graft
+VERSION := $(shell cat VERSION)
+COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+
+# What the programs say about themselves: variables of their package main.
+LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+TOOLS := hack/tools/build.sh
+LINT  := .cache/tools/bin/golangci-lint
+
+# Packages with unit tests, and those of them that run without the race detector: writing control planes with Gardener's
+# components takes ten times as long with it, and has no concurrency of ours.
+NO_RACE   = $(MODULE)/pkg/controlplane/sample
+UNIT      = $(filter-out $(MODULE)/test/% $(NO_RACE),$(shell go list ./...))
+NO_RACE_HERE = $(filter $(NO_RACE),$(shell go list ./...))
+
+# For `make bench BENCH=Admit` and `make test TESTFLAGS=-count=1`.
+BENCH     ?= .
+TESTFLAGS ?=
+# `make start ONCE=1` ends after the differences have been shown.
+ONCE      ?=
+export ONCE
+
+.DEFAULT_GOAL := help
+.PHONY: help start test test-unit test-integration test-system bench check check-format check-charts check-generated \
+	format generate build tools vendor images clean
+
+help: ## Show the targets (this is the default).
+	@echo 'Graft $(VERSION). Targets:'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 20
+
+start: build ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end).
+	@$(TOOLS) etcd kube-apiserver kubectl
+	@go build -o .cache/bin/start ./hack/start
+	@exec .cache/bin/start
+
+test: test-unit test-integration ## Run all tests that need no root: units, then suites against a real kube-apiserver.
+
+test-unit: ## Run the unit tests, with the race detector.
+	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
+	go test -race $(TESTFLAGS) $(UNIT)
+	$(if $(NO_RACE_HERE),go test $(TESTFLAGS) $(NO_RACE_HERE))
+	cd hack/tools/chart && go test $(TESTFLAGS) ./...
+
+test-integration: build ## Run the suites against a real etcd and kube-apiserver.
+	@$(TOOLS) etcd kube-apiserver
+	@echo '==> integration suites (each starts its own etcd and kube-apiserver, one suite after the other)'
+	go test -p 1 -timeout 20m $(TESTFLAGS) ./test/...
+
+test-system: ## Run what needs root or Debian packages.
+	@echo '==> system tests: there is no suite that needs root or Debian packages yet, so nothing has been run'
+
+bench: ## Run the benchmarks (BENCH=<regexp> to choose).
+	go test -run '^$$' -bench '$(BENCH)' -benchmem $(UNIT) $(NO_RACE_HERE)
+
+check: check-format ## Check format, vet, linters with the import rules, generated files and charts.
+	@echo '==> go vet'
+	go vet ./...
+	cd hack/tools/chart && go vet ./...
+	@echo '==> golangci-lint (the first time, about three minutes)'
+	$(LINT) run
+	@$(MAKE) --no-print-directory check-generated check-charts
+
+check-format: ## Check that every file is formatted.
+	@$(TOOLS) golangci-lint
+	@echo '==> format'
+	$(LINT) fmt --diff
+
+check-generated: ## Check that generated files are current.
+	@echo '==> generated files'
+	hack/check-generated.sh
+
+check-charts: ## Render the charts and decode their manifests.
+	@$(TOOLS) chart
+	@echo '==> charts'
+	hack/check-charts.sh
+
+format: ## Format the code.
+	@$(TOOLS) golangci-lint
+	$(LINT) fmt
+
+generate: ## Generate what is generated.
+	go generate ./...
+
+build: ## Build the programs into bin/.
+	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
+	@mkdir -p bin
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
+	@$(TOOLS)
+
+vendor: ## Copy all dependencies into vendor folders, for builds without a network.
+	go mod vendor
+	for module in kubernetes etcd lint chart; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
+
+images: ## Build the container images (not there yet).
+	@echo 'Images come together with packaging; until then there is nothing that builds one.' >&2
+	@exit 1
+
+clean: ## Remove what has been built, the servers and linters too.
+	rm -rf bin .cache vendor hack/tools/*/vendor
