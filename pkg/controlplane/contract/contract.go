@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package contract holds the clauses of Gardener's control-plane webhook contract as checks: what a rule may not write,
+// found when a profile is loaded, and what of an object must be the same after a mutation as before, whatever wrote it. It
+// knows targets and documents, but no rules; it must not read clusters. Enter at Reserved and Protect.
+package contract
+
+import (
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Generation is the generation of Gardener that an installation serves.
+type Generation uint8
+
+const (
+	// Today is Gardener as it has been since it exposes every kube-apiserver by SNI: the two flags and the Service that
+	// SNI needs are always locked, and no label says so.
+	Today Generation = iota
+	// Labelled is the older generation, which says by a label on the Deployment and the Service whether it uses SNI.
+	Labelled
+)
+
+// firstUnlabelled is the first version of Gardener without the label and without EnsureKubeAPIServerService
+// (gardener/gardener#9755, #9770).
+var firstUnlabelled = semver.MustParse("1.96.0")
+
+// GenerationOf tells the generation from the version of Gardener; an empty version means today's.
+func GenerationOf(version string) (Generation, error) {
+	if version == "" {
+		return Today, nil
+	}
+	parsed, err := semver.NewVersion(version)
+	if err != nil {
+		return Today, fmt.Errorf("reading the Gardener version %q: %w", version, err)
+	}
+	core, err := parsed.SetPrerelease("")
+	if err != nil {
+		return Today, fmt.Errorf("reading the Gardener version %q: %w", version, err)
+	}
+	if core.LessThan(firstUnlabelled) {
+		return Labelled, nil
+	}
+	return Today, nil
+}
+
+// String names the generation.
+func (g Generation) String() string {
+	if g == Labelled {
+		return "labelled"
+	}
+	return "today"
+}
+
+// Clause is one statement of the contract.
+type Clause struct {
+	// ID is the heading and the number of the statement in docs/contract.md, such as kube-apiserver/3.
+	ID string
+	// Text says in our words what the statement demands.
+	Text string
+}
+
+// String writes the clause as messages cite it.
+func (c Clause) String() string { return "contract " + c.ID + ": " + c.Text }

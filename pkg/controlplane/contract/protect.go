@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// ErrBroken means that a mutation changed what the contract protects.
+var ErrBroken = errors.New("contract broken")
+
+// dataPath is where the contract has the claim mounted into the etcd container.
+const dataPath = "/var/etcd/data"
+
+// Exemption says whether a rule has given a reason for writing a flag of the target's own container, or, with an empty
+// flag, for putting environment variables, Secrets or ConfigMaps into it.
+type Exemption func(flag string) bool
+
+// Protect compares the protected parts of an object's document with what they were before the edits. It looks at the result
+// alone, so that no operation can go around it. The error names the clause.
+func Protect(o *target.Object, g Generation, exempt Exemption) error {
+	before, after := o.Document.Original(), o.Document.Root()
+	if clause, locked := ServiceLocked(o, g); locked {
+		return broken(clause, "a Service that is Gardener's")
+	}
+	if err := protectIdentity(before, after); err != nil {
+		return err
+	}
+	if !o.Form.Has(target.PodTemplate) {
+		return nil
+	}
+	was, is := mainContainer(o.Target, before), mainContainer(o.Target, after)
+	if was == nil {
+		return nil
+	}
+	if is == nil {
+		return broken(container, "container %q is gone", o.Target.Container)
+	}
+	if err := protectFlags(o.Target, g, before, was, is, exempt); err != nil {
+		return err
+	}
+	if _, ok := SenselessInput(o.Target); ok && !exempt("") {
+		if err := protectInputs(before, after, was, is); err != nil {
+			return err
+		}
+	}
+	if o.Target.Component == "etcd" {
+		return protectData(o.Form.Name, before, after, was, is)
+	}
+	return nil
+}
+
+func broken(clause Clause, format string, arguments ...any) error {
+	return fmt.Errorf("%w: %s: %s", ErrBroken, fmt.Sprintf(format, arguments...), clause)
+}
+
+// protectIdentity compares what the API server and Gardener know an object by.
+func protectIdentity(before, after *document.Node) error {
+	for _, path := range [][]string{
+		{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"},
+		{"metadata", "ownerReferences"}, {"metadata", "labels", LabelExposure}, {"metadata", "labels", LabelMutated}, {"spec", "selector"},
+	} {
+		if !same(before.Find(path...), after.Find(path...)) {
+			return broken(identity, "%s changed", strings.Join(path, "."))
+		}
+	}
+	return nil
+}
+
+// protectFlags compares the flags of the component's own container that are reserved or locked.
+func protectFlags(t *target.Target, g Generation, root, was, is *document.Node, exempt Exemption) error {
+	before, err := document.CommandLineOf(was)
+	if err != nil {
+		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
+	}
+	after, err := document.CommandLineOf(is)
+	if err != nil {
+		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
+	}
+	locked := t.Component == "kube-apiserver" && (g == Today || managed(root))
+	for _, name := range slices.Concat(before.Names(), after.Names()) {
+		if slices.Equal(before.Values(name), after.Values(name)) {
+			continue
+		}
+		if locked && slices.Contains(LockedFlags, name) {
+			return broken(sniFlags, "--%s changed", name)
+		}
+		clause, reserved := ReservedFlag(t, name)
+		if reserved && !strings.HasSuffix(name, "able-admission-plugins") && !exempt(name) {
+			return broken(clause, "--%s changed", name)
+		}
+	}
+	return nil
+}
+
+// protectInputs compares the environment and the Secrets and ConfigMaps of a container in which they make no sense.
+func protectInputs(before, after, was, is *document.Node) error {
+	if !same(was.Get("env"), is.Get("env")) || !same(was.Get("envFrom"), is.Get("envFrom")) {
+		return broken(senseless, "the environment of the container changed")
+	}
+	if !slices.Equal(secretMounts(before, was), secretMounts(after, is)) {
+		return broken(senseless, "a Secret or ConfigMap is mounted or no longer mounted")
+	}
+	return nil
+}
+
+// secretMounts are the mounts of a container whose volume comes from a Secret or a ConfigMap, as JSON.
+func secretMounts(root, container *document.Node) []string {
+	var mounts []string
+	for _, mount := range container.Get("volumeMounts").Items() {
+		name, _ := mount.Get("name").Text()
+		volume := root.Find("spec", "template", "spec", "volumes").ItemWith("name", name)
+		for _, source := range []string{"secret", "configMap", "projected"} {
+			if volume.Get(source) != nil {
+				mounts = append(mounts, string(mount.Raw())+string(volume.Get(source).Raw()))
+			}
+		}
+	}
+	return mounts
+}
+
+// protectData compares the name of the claim template and the mounts of the etcd's data.
+func protectData(name string, before, after, was, is *document.Node) error {
+	if claimTemplate(before, name) != nil && claimTemplate(after, name) == nil {
+		return broken(etcdData, "the claim template %q is gone", name)
+	}
+	if !same(was.Get("volumeMounts").ItemWith("mountPath", dataPath), is.Get("volumeMounts").ItemWith("mountPath", dataPath)) {
+		return broken(etcdData, "the mount at %s changed", dataPath)
+	}
+	return nil
+}
+
+func claimTemplate(root *document.Node, name string) *document.Node {
+	for _, template := range root.Find("spec", "volumeClaimTemplates").Items() {
+		if text, _ := template.Find("metadata", "name").Text(); text == name {
+			return template
+		}
+	}
+	return nil
+}
+
+// managed says whether the object is labelled as part of Gardener's SNI.
+func managed(root *document.Node) bool {
+	label, _ := root.Find("metadata", "labels", LabelExposure).Text()
+	return label == ExposureManaged
+}
+
+func mainContainer(t *target.Target, root *document.Node) *document.Node {
+	return root.Find("spec", "template", "spec", "containers").ItemWith("name", t.Container)
+}
+
+// same compares two values as they are written, which is enough for what must not have been edited at all.
+func same(a, b *document.Node) bool { return string(a.Raw()) == string(b.Raw()) }

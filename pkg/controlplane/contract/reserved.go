@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// reservation is a clause by which flags of a component are Gardener's. A name that ends in * stands for all flags that
+// begin so.
+type reservation struct {
+	component string
+	clause    Clause
+	flags     []string
+}
+
+// reservations are the flags of which the contract says that webhooks should ignore them, component by component. Where the
+// contract ends a list with dots, the flags of the same purpose that Gardener sets are added.
+var reservations = []reservation{
+	{"kube-apiserver", Clause{"kube-apiserver/admission", "the admission plugins are edited by entry only, through admissionPlugins"},
+		[]string{"enable-admission-plugins", "disable-admission-plugins"}},
+	{"kube-apiserver", Clause{"kube-apiserver/secure-communications", "flags for secure communications are Gardener's"},
+		append([]string{"etcd-cafile", "etcd-certfile", "etcd-keyfile", "client-ca-file", "kubelet-certificate-authority",
+			"kubelet-client-certificate", "kubelet-client-key", "proxy-client-cert-file", "proxy-client-key-file",
+			"requestheader-*", "service-account-key-file", "service-account-signing-key-file"}, tlsFlags...)},
+	{"kube-apiserver", Clause{"kube-apiserver/audit-log", "flags of the audit log are Gardener's"}, []string{"audit-log-*"}},
+	{"kube-apiserver", Clause{"kube-apiserver/ports", "the ports are Gardener's"}, []string{"insecure-port", "secure-port"}},
+
+	{"kube-controller-manager", Clause{"kube-controller-manager/kubeconfig", "the kubeconfigs are Gardener's"},
+		[]string{"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"}},
+	{"kube-controller-manager", Clause{"kube-controller-manager/leader-election", "leader election is Gardener's"}, []string{"leader-elect"}},
+	{"kube-controller-manager", Clause{"kube-controller-manager/secure-communications", "flags for secure communications are Gardener's"},
+		append([]string{"root-ca-file", "service-account-private-key-file", "cluster-signing-*"}, tlsFlags...)},
+	{"kube-controller-manager", Clause{"kube-controller-manager/cluster-identity", "cluster CIDR and name are Gardener's"},
+		[]string{"cluster-cidr", "cluster-name"}},
+	{"kube-controller-manager", Clause{"kube-controller-manager/sync", "sync settings are Gardener's"}, []string{"concurrent-*"}},
+	{"kube-controller-manager", Clause{"kube-controller-manager/horizontal-pod-autoscaler", "settings of the horizontal pod autoscaler are Gardener's"},
+		[]string{"horizontal-pod-autoscaler-*"}},
+	{"kube-controller-manager", Clause{"kube-controller-manager/ports", "the ports are Gardener's"}, []string{"port", "secure-port"}},
+
+	{"kube-scheduler", Clause{"kube-scheduler/config", "the configuration file is Gardener's"}, []string{"config"}},
+	{"kube-scheduler", Clause{"kube-scheduler/kubeconfig", "the kubeconfigs are Gardener's"},
+		[]string{"authentication-kubeconfig", "authorization-kubeconfig"}},
+	{"kube-scheduler", Clause{"kube-scheduler/secure-communications", "flags for secure communications are Gardener's"}, tlsFlags},
+	{"kube-scheduler", Clause{"kube-scheduler/ports", "the ports are Gardener's"}, []string{"port", "secure-port"}},
+	{"kube-scheduler", Clause{"kube-scheduler/provider-flags", "the command line can hold no provider-specific flags"},
+		[]string{"cloud-provider", "cloud-config"}},
+
+	{"etcd", Clause{"etcd/flags", "the command line of etcd holds provider-independent flags only, which webhooks ignore"}, []string{"*"}},
+}
+
+var tlsFlags = []string{"tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "tls-sni-cert-key"}
+
+// The clauses that are not about reserved flags.
+var (
+	sniFlags    = Clause{"kube-apiserver/sni", "--endpoint-reconciler-type and --advertise-address stay as they are where Gardener exposes the kube-apiserver by SNI"}
+	sniService  = Clause{"kube-apiserver/service", "the Service is mutable only where it is of type LoadBalancer and not managed by Gardener"}
+	container   = Clause{"pod-template/container", "the container that Gardener creates for the component stays"}
+	etcdData    = Clause{"etcd/data", "the claim template of the etcd and its mount at /var/etcd/data stay"}
+	senseless   = Clause{"kube-scheduler,etcd/secrets", "provider-specific environment variables, Secrets and ConfigMaps make no sense in this container"}
+	identity    = Clause{"objects/identity", "name, namespace, selector and the labels by which Gardener finds the object stay"}
+	annotations = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}
+)
+
+// LockedFlags are the flags that must not change where Gardener uses SNI.
+var LockedFlags = []string{"endpoint-reconciler-type", "advertise-address"}
+
+// ReservedFlag finds the clause by which a flag of a target's own container is Gardener's. Such a clause can be overridden
+// with a reason, but not that of the locked flags.
+func ReservedFlag(t *target.Target, flag string) (Clause, bool) {
+	for _, r := range reservations {
+		if r.component != t.Component {
+			continue
+		}
+		for _, pattern := range r.flags {
+			if prefix, ok := strings.CutSuffix(pattern, "*"); flag == pattern || (ok && strings.HasPrefix(flag, prefix)) {
+				return r.clause, true
+			}
+		}
+	}
+	return Clause{}, false
+}
+
+// LockedFlag finds the clause by which a flag may not be written in the given generation whatever a rule says. In the
+// labelled generation it depends on the object, and Protect decides.
+func LockedFlag(t *target.Target, flag string, g Generation) (Clause, bool) {
+	if g != Today || t.Component != "kube-apiserver" {
+		return Clause{}, false
+	}
+	for _, locked := range LockedFlags {
+		if flag == locked {
+			return sniFlags, true
+		}
+	}
+	return Clause{}, false
+}
+
+// SenselessInput finds the clause by which environment variables, Secrets and ConfigMaps have no place in the target's own
+// container.
+func SenselessInput(t *target.Target) (Clause, bool) {
+	return senseless, t.Component == "kube-scheduler" || t.Component == "etcd"
+}
+
+// The labels by which Gardener says something about an object to webhooks.
+const (
+	// LabelExposure marks objects of the older generation that belong to Gardener's SNI.
+	LabelExposure = "core.gardener.cloud/apiserver-exposure"
+	// ExposureManaged is the value of LabelExposure.
+	ExposureManaged = "gardener-managed"
+	// LabelMutated marks the objects that controlplane webhooks may select.
+	LabelMutated = "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook"
+	// referencePrefix begins the annotations that Gardener's garbage collector reads.
+	referencePrefix = "reference.resources.gardener.cloud/"
+)
+
+// ReservedKey finds the clause by which a label or an annotation is Gardener's.
+func ReservedKey(key string) (Clause, bool) {
+	switch {
+	case key == LabelExposure, key == LabelMutated:
+		return identity, true
+	case strings.HasPrefix(key, referencePrefix):
+		return annotations, true
+	default:
+		return Clause{}, false
+	}
+}
+
+// ServiceLocked finds the clause by which a Service must be left alone: always with today's Gardener; in the labelled
+// generation when it is labelled or not of type LoadBalancer.
+func ServiceLocked(o *target.Object, g Generation) (Clause, bool) {
+	if o.Form.Kind != "Service" {
+		return Clause{}, false
+	}
+	root := o.Document.Original()
+	kind, _ := root.Find("spec", "type").Text()
+	return sniService, g == Today || kind != "LoadBalancer" || managed(root)
+}
+
+// OwnContainer finds the clause by which a rule may not remove the target's own container, nor write its command line
+// other than flag by flag; fields are the members that the rule sets, none when it removes the container.
+func OwnContainer(t *target.Target, name string, fields []string) (Clause, bool) {
+	if name != t.Container || name == "" {
+		return Clause{}, false
+	}
+	return container, len(fields) == 0 || slices.Contains(fields, "command") || slices.Contains(fields, "args")
+}

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// containerPolicies sets what a VerticalPodAutoscaler does with a container.
+func containerPolicies() Definition {
+	return Definition{
+		Name:    "containerPolicies",
+		Summary: "sets and removes the policies of a VerticalPodAutoscaler for containers, by the name of the container",
+		Example: "containerPolicies: {set: {machine-controller-manager-provider-openstack: {controlledValues: RequestsOnly}}}",
+		Parts:   target.ContainerPolicies,
+		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+			return compileNamedObjects(c, arguments, path, ContainerPolicy, setContainerPolicy)
+		},
+	}
+}
+
+func setContainerPolicy(o *target.Object, name string, v Resolved) error {
+	root := o.Document.Root()
+	if v.Absent {
+		removeNamed(root.Find("spec", "resourcePolicy"), "containerPolicies", "containerName", name)
+		return nil
+	}
+	spec, err := root.Ensure("spec", document.Object)
+	if err != nil {
+		return nested(err, "spec")
+	}
+	policy, err := spec.Ensure("resourcePolicy", document.Object)
+	if err != nil {
+		return nested(err, "spec.resourcePolicy")
+	}
+	return mergeNamed(policy, "containerPolicies", "containerName", name, withMember(v.JSON, "containerName", name))
+}

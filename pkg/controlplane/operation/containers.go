@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// containers adds, changes and removes containers of the pod template, such as sidecars.
+func containers() Definition {
+	return Definition{
+		Name:    "containers",
+		Summary: "adds containers, or sets the named fields of a container that is there, and removes containers",
+		Example: "containers: {set: {backup-restore: {image: registry.example.com/etcdbrctl:v0.30.0, args: [server]}}}",
+		Parts:   target.PodTemplate,
+		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+			return compileNamedObjects(c, arguments, path, Container, func(o *target.Object, name string, v Resolved) error {
+				return setContainer(o, "containers", name, v)
+			})
+		},
+	}
+}
+
+// compileNamedObjects compiles edits whose values are objects that stand in a list under a name.
+func compileNamedObjects(c *Context, arguments source.Node, path string, kind Kind, apply func(*target.Object, string, Resolved) error) ([]Write, source.Findings) {
+	var a edits
+	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	return compiler{
+		place: Place{Kind: kind},
+		value: func(n source.Node, path string) (Value, source.Findings) {
+			if n.Node == nil || n.Kind != yaml.MappingNode {
+				return Value{}, source.Findings{n.Finding(path, "must be a mapping of fields")}
+			}
+			return c.Tree(n, path)
+		},
+		apply: func(name string) func(*target.Object, Resolved) error {
+			return func(o *target.Object, v Resolved) error { return apply(o, name, v) }
+		},
+	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+func setContainer(o *target.Object, list, name string, v Resolved) error {
+	spec := o.PodSpec()
+	if spec == nil {
+		return nested(errNoPodTemplate, "spec.template.spec")
+	}
+	defer o.ForgetCommandLines()
+	if v.Absent {
+		removeNamed(spec, list, "name", name)
+		return nil
+	}
+	return mergeNamed(spec, list, "name", name, withMember(v.JSON, "name", name))
+}

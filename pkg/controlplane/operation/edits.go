@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// edits are the arguments that most operations share: what to set, by name, and which names to remove.
+type edits struct {
+	Set    source.Node   `json:"set"`
+	Remove []source.Node `json:"remove"`
+}
+
+// containerEdits are edits of a container; without a name it is the one that the contract requires.
+type containerEdits struct {
+	Set       source.Node   `json:"set"`
+	Remove    []source.Node `json:"remove"`
+	Container string        `json:"container"`
+}
+
+// container is the container that the arguments mean.
+func (c *Context) container(name string) string {
+	if name == "" {
+		return c.Target.Container
+	}
+	return name
+}
+
+// compiler says how the entries of edits become writes.
+type compiler struct {
+	place Place
+	// value compiles what is to be set.
+	value func(n source.Node, path string) (Value, source.Findings)
+	// check judges a name; nil: every name that is not empty will do.
+	check func(name string) string
+	apply func(name string) func(*target.Object, Resolved) error
+}
+
+func (k compiler) compile(arguments source.Node, path string, set source.Node, remove []source.Node) ([]Write, source.Findings) {
+	var (
+		writes   []Write
+		findings source.Findings
+	)
+	if set.Node != nil && !set.Absent() && set.Kind != yaml.MappingNode {
+		return nil, source.Findings{set.Finding(path+".set", "must be a mapping of names to values")}
+	}
+	add := func(key source.Node, at source.Node, path string, value Value) {
+		if problem := k.checkName(key.Value); problem != "" {
+			findings = append(findings, key.Finding(path, "%s", problem))
+			return
+		}
+		place := k.place
+		place.Name = key.Value
+		writes = append(writes, Write{Place: place, Value: value, At: at, Path: path, Apply: k.apply(key.Value)})
+	}
+	for _, field := range set.Fields() {
+		inner := path + ".set." + field.Key.Value
+		value, problems := k.value(field.Value, inner)
+		findings = append(findings, problems...)
+		if len(problems) == 0 {
+			add(field.Key, field.Value, inner, value)
+		}
+	}
+	for _, name := range remove {
+		if name.Node == nil || name.Kind != yaml.ScalarNode || name.Absent() {
+			findings = append(findings, name.Finding(path+".remove", "must be a list of names"))
+			continue
+		}
+		add(name, name, path+".remove", Remove())
+	}
+	if len(writes)+len(findings) == 0 {
+		findings = append(findings, arguments.Finding(path, "nothing to set and nothing to remove"))
+	}
+	return writes, findings
+}
+
+func (k compiler) checkName(name string) string {
+	if name == "" {
+		return "a name must not be empty"
+	}
+	if k.check == nil {
+		return ""
+	}
+	return k.check(name)
+}

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"fmt"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// env sets and removes environment variables of a container.
+func env() Definition {
+	return Definition{
+		Name:    "env",
+		Summary: "sets and removes environment variables of a container; a mapping as value is a valueFrom",
+		Example: "env: {set: {REGION: \"${ shoot.region }\", TOKEN: {secretKeyRef: {name: cloudprovider, key: token}}}}",
+		Parts:   target.PodTemplate,
+		Compile: compileEnv,
+	}
+}
+
+var envName = regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)
+
+func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a containerEdits
+	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	container := c.container(a.Container)
+	return compiler{
+		place: Place{Kind: Env, Container: container},
+		value: c.envValue,
+		check: func(name string) string {
+			if !envName.MatchString(name) {
+				return fmt.Sprintf("%q is no name of an environment variable", name)
+			}
+			return ""
+		},
+		apply: func(name string) func(*target.Object, Resolved) error { return applyEnv(container, name) },
+	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+var valueSources = []string{"secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"}
+
+func (c *Context) envValue(n source.Node, path string) (Value, source.Findings) {
+	if n.Node == nil || n.Kind != yaml.MappingNode {
+		return c.Text(n, path)
+	}
+	if findings := checkFields(n, path, valueSources); len(findings) > 0 {
+		return Value{}, findings
+	}
+	return c.Tree(n, path)
+}
+
+// checkFields finds members of a mapping that are not among the known ones.
+func checkFields(n source.Node, path string, known []string) source.Findings {
+	var findings source.Findings
+	for _, field := range n.Fields() {
+		if !contains(known, field.Key.Value) {
+			findings = append(findings, field.Key.Finding(path, "unknown field %q%s", field.Key.Value, source.Suggest(field.Key.Value, known)))
+		}
+	}
+	return findings
+}
+
+func applyEnv(container, name string) func(*target.Object, Resolved) error {
+	return func(o *target.Object, v Resolved) error {
+		node, err := o.Container(container)
+		if err != nil {
+			return err
+		}
+		if v.Absent {
+			removeNamed(node, "env", "name", name)
+			return nil
+		}
+		list, err := node.Ensure("env", document.Array)
+		if err != nil {
+			return nested(err, "env of container %q", container)
+		}
+		member, other, raw := "value", "valueFrom", v.JSON
+		if raw == nil {
+			raw = document.Quote(v.Text())
+		} else {
+			member, other = other, member
+		}
+		item := list.ItemWith("name", name)
+		if item == nil {
+			_, err = list.Append(object("name", document.Quote(name), member, raw))
+			return err
+		}
+		item.Remove(other)
+		if member == "valueFrom" {
+			return mergeMember(item, member, raw)
+		}
+		_, err = item.Set(member, raw)
+		return err
+	}
+}

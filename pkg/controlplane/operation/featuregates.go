@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"fmt"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// featureGates sets entries of --feature-gates, which it treats as a map.
+func featureGates() Definition {
+	return Definition{
+		Name:    "featureGates",
+		Summary: "sets feature gates to true or false, or removes them with null; the other gates stay",
+		Example: "featureGates: {VolumeAttributesClass: true, CSIMigration: null}",
+		Parts:   target.PodTemplate,
+		Compile: compileFeatureGates,
+	}
+}
+
+var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+
+func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	if arguments.Node == nil || arguments.Kind != yaml.MappingNode {
+		return nil, source.Findings{arguments.Finding(path, "must be a mapping of feature gates to true, false or null")}
+	}
+	container := c.container("")
+	var (
+		writes   []Write
+		findings source.Findings
+	)
+	for _, field := range arguments.Fields() {
+		gate, inner := field.Key.Value, path+"."+field.Key.Value
+		value, problems := c.gateValue(field.Value, inner)
+		if !gateName.MatchString(gate) {
+			problems = append(problems, field.Key.Finding(path, "%q is no name of a feature gate", gate))
+		}
+		findings = append(findings, problems...)
+		writes = append(writes, Write{
+			Place: Place{FeatureGate, container, gate}, Value: value, At: field.Value, Path: inner,
+			Apply: applyMapEntry(container, "feature-gates", gate),
+		})
+	}
+	if len(arguments.Fields()) == 0 {
+		findings = append(findings, arguments.Finding(path, "names no feature gate"))
+	}
+	return writes, findings
+}
+
+// gateValue is true, false, an expression for one of them, or null.
+func (c *Context) gateValue(n source.Node, path string) (Value, source.Findings) {
+	if n.Absent() {
+		return Remove(), nil
+	}
+	value, findings := c.Text(n, path)
+	if constant, ok := value.Constant(); ok && constant.Text() != "true" && constant.Text() != "false" {
+		findings = append(findings, n.Finding(path, "must be true, false or null"))
+	}
+	return value, findings
+}
+
+// applyMapEntry sets or removes one entry of a flag that is a map.
+func applyMapEntry(container, flag, key string) func(*target.Object, Resolved) error {
+	return func(o *target.Object, v Resolved) error {
+		if v.Absent {
+			return editEveryFlagValue(o, container, flag, func(value string) (string, error) {
+				after, err := document.MapValue(value).Remove(key)
+				return string(after), err
+			})
+		}
+		if flag == "feature-gates" && v.Text() != "true" && v.Text() != "false" {
+			return fmt.Errorf("feature gate %s must be true or false", key)
+		}
+		return editFlagValue(o, container, flag, func(value string) (string, error) {
+			after, err := document.MapValue(value).Set(key, v.Text())
+			return string(after), err
+		})
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"fmt"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// flags sets and removes flags of a container's command line, wherever in command and args they stand.
+func flags() Definition {
+	return Definition{
+		Name:    "flags",
+		Summary: "sets and removes flags of a command line, in place, whether they stand in command or in args",
+		Example: "flags: {set: {cloud-provider: external}, remove: [cloud-config]}",
+		Parts:   target.PodTemplate,
+		Compile: compileFlags,
+	}
+}
+
+func compileFlags(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a containerEdits
+	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	container := c.container(a.Container)
+	return compiler{
+		place: Place{Kind: Flag, Container: container},
+		value: c.flagValue,
+		check: checkFlagName,
+		apply: func(name string) func(*target.Object, Resolved) error { return applyFlag(container, name) },
+	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+// flagValue is one text, a list of texts for a flag that is repeated, or null for a flag without a value.
+func (c *Context) flagValue(n source.Node, path string) (Value, source.Findings) {
+	switch {
+	case n.Absent():
+		return Fixed(), nil
+	case n.Kind == yaml.SequenceNode && len(n.Content) > 0:
+		return c.Texts(n.Items(), path)
+	case n.Kind == yaml.ScalarNode:
+		return c.Text(n, path)
+	default:
+		return Value{}, source.Findings{n.Finding(path, "must be a value, a list of values for a repeated flag, or null for a flag without a value")}
+	}
+}
+
+var flagName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
+
+// keyedFlags are flags whose value holds several entries; they have operations of their own, which merge by entry.
+var keyedFlags = map[string]string{
+	"feature-gates":             "featureGates",
+	"enable-admission-plugins":  "admissionPlugins",
+	"disable-admission-plugins": "admissionPlugins",
+}
+
+func checkFlagName(name string) string {
+	if !flagName.MatchString(name) {
+		return fmt.Sprintf("%q is no name of a flag: write it without dashes in front and without a value", name)
+	}
+	if other, ok := keyedFlags[name]; ok {
+		return fmt.Sprintf("--%s holds several entries; edit them with the operation %s, which keeps the others", name, other)
+	}
+	return ""
+}
+
+func applyFlag(container, name string) func(*target.Object, Resolved) error {
+	return func(o *target.Object, v Resolved) error {
+		line, err := o.CommandLine(container)
+		if err != nil {
+			return err
+		}
+		switch {
+		case v.Absent:
+			err = line.Remove(name)
+		case len(v.Texts) == 0:
+			err = line.SetBare(name)
+		default:
+			err = line.Set(name, v.Texts...)
+		}
+		return nested(err, "--%s of container %q", name, container)
+	}
+}
+
+// nested marks an error as one of something that stands inside the object.
+func nested(err error, format string, arguments ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %w", target.ErrNested, fmt.Sprintf(format, arguments...), err)
+}

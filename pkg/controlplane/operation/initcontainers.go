@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// initContainers adds, changes and removes init containers of the pod template.
+func initContainers() Definition {
+	return Definition{
+		Name:    "initContainers",
+		Summary: "adds init containers, or sets the named fields of one that is there, and removes init containers",
+		Example: "initContainers: {set: {wait: {image: registry.example.com/wait:v1, command: [/wait]}}}",
+		Parts:   target.PodTemplate,
+		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+			return compileNamedObjects(c, arguments, path, InitContainer, func(o *target.Object, name string, v Resolved) error {
+				return setContainer(o, "initContainers", name, v)
+			})
+		},
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// listFlags edits flags whose value is a list, such as --controllers=*,-nodeipam.
+func listFlags() Definition {
+	return Definition{
+		Name:    "listFlags",
+		Summary: "adds items to and removes items from flags whose value is a comma-separated list; the other items stay",
+		Example: "listFlags: {controllers: {add: [-nodeipam], remove: [nodeipam]}}",
+		Parts:   target.PodTemplate,
+		Compile: compileListFlags,
+	}
+}
+
+func compileListFlags(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	return compileFlagEntries(arguments, path, func(flag string, entry source.Node, path string) ([]Write, source.Findings) {
+		var a struct {
+			Add    []source.Node `json:"add"`
+			Remove []source.Node `json:"remove"`
+		}
+		if findings := source.Decode(entry, path, &a); len(findings) > 0 {
+			return nil, findings
+		}
+		container := c.container("")
+		added, findings := compileItems(a.Add, path+".add", Place{ListFlagItem, container, flag + ":"}, Fixed())
+		removed, problems := compileItems(a.Remove, path+".remove", Place{ListFlagItem, container, flag + ":"}, Remove())
+		writes := append(added, removed...)
+		for i := range writes {
+			writes[i].Apply = applyListItem(container, flag, strings.TrimPrefix(writes[i].Place.Name, flag+":"))
+		}
+		if findings = append(findings, problems...); len(writes)+len(findings) == 0 {
+			findings = append(findings, entry.Finding(path, "nothing to add and nothing to remove"))
+		}
+		return writes, findings
+	})
+}
+
+// compileItems makes a write of each name in a list; the caller adds how it is applied.
+func compileItems(items []source.Node, path string, place Place, value Value) ([]Write, source.Findings) {
+	var (
+		writes   []Write
+		findings source.Findings
+	)
+	for _, item := range items {
+		if item.Node == nil || item.Kind != yaml.ScalarNode || item.Value == "" || strings.Contains(item.Value, ",") {
+			findings = append(findings, item.Finding(path, "must be a list of names without commas"))
+			continue
+		}
+		at := place
+		at.Name += item.Value
+		writes = append(writes, Write{Place: at, Value: value, At: item, Path: path})
+	}
+	return writes, findings
+}
+
+func applyListItem(container, flag, item string) func(*target.Object, Resolved) error {
+	return func(o *target.Object, v Resolved) error {
+		if v.Absent {
+			return removeListItem(o, container, flag, item)
+		}
+		return addListItem(o, container, flag, item)
+	}
+}
+
+// addListItem adds an item at the end of the list, unless some occurrence of the flag has it.
+func addListItem(o *target.Object, container, flag, item string) error {
+	line, err := o.CommandLine(container)
+	if err != nil {
+		return err
+	}
+	for _, value := range line.Values(flag) {
+		if document.ListValue(value).Has(item) {
+			return nil
+		}
+	}
+	return editFlagValue(o, container, flag, func(value string) (string, error) {
+		return string(document.ListValue(value).Add(item)), nil
+	})
+}
+
+func removeListItem(o *target.Object, container, flag, item string) error {
+	return editEveryFlagValue(o, container, flag, func(value string) (string, error) {
+		return string(document.ListValue(value).Remove(item)), nil
+	})
+}

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// mapFlags edits flags whose value is a map, such as --runtime-config=a=true,b=false.
+func mapFlags() Definition {
+	return Definition{
+		Name:    "mapFlags",
+		Summary: "sets and removes entries of flags whose value is a map, such as --runtime-config; the other entries stay",
+		Example: "mapFlags: {runtime-config: {set: {storage.k8s.io/v1beta1: true}, remove: [batch/v2alpha1]}}",
+		Parts:   target.PodTemplate,
+		Compile: compileMapFlags,
+	}
+}
+
+func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	return compileFlagEntries(arguments, path, func(flag string, entry source.Node, path string) ([]Write, source.Findings) {
+		var a edits
+		if findings := source.Decode(entry, path, &a); len(findings) > 0 {
+			return nil, findings
+		}
+		container := c.container("")
+		writes, findings := compiler{
+			place: Place{Kind: MapFlagEntry, Container: container},
+			value: c.Text,
+			apply: func(key string) func(*target.Object, Resolved) error { return applyMapEntry(container, flag, key) },
+		}.compile(entry, path, a.Set, a.Remove)
+		for i := range writes {
+			writes[i].Place.Name = flag + ":" + writes[i].Place.Name
+		}
+		return writes, findings
+	})
+}
+
+// compileFlagEntries compiles a mapping of flags to what is to be done with their entries.
+func compileFlagEntries(arguments source.Node, path string, one func(flag string, n source.Node, path string) ([]Write, source.Findings)) ([]Write, source.Findings) {
+	if arguments.Node == nil || arguments.Kind != yaml.MappingNode || len(arguments.Fields()) == 0 {
+		return nil, source.Findings{arguments.Finding(path, "must be a mapping of flags to the entries that change")}
+	}
+	var (
+		writes   []Write
+		findings source.Findings
+	)
+	for _, field := range arguments.Fields() {
+		if problem := checkFlagName(field.Key.Value); problem != "" {
+			findings = append(findings, field.Key.Finding(path, "%s", problem))
+			continue
+		}
+		more, problems := one(field.Key.Value, field.Value, path+"."+field.Key.Value)
+		writes, findings = append(writes, more...), append(findings, problems...)
+	}
+	return writes, findings
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package operation holds what a rule can do to an object: one file per operation, and the registry that lists them.
+//
+// An operation reads its arguments once, when a profile is loaded, and yields Writes: each names one place in the object
+// (a flag of a container, a label, a volume), the value for it, and how to write it. All that the engine decides (what
+// conflicts, what overrides what, what the contract forbids) it decides by places and values, so that an operation need not
+// know of it. Operations must not read anything but the object and must not decide by conditions. Enter at All.
+package operation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Definition is an operation as profiles know it.
+type Definition struct {
+	// Name is the key of the operation in a rule.
+	Name string
+	// Summary says in a line what it does.
+	Summary string
+	// Example is a rule that uses it, as YAML.
+	Example string
+	// Parts are the parts that an object must have for it.
+	Parts target.Part
+	// Compile reads the arguments. The findings are all that is wrong with them.
+	Compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
+}
+
+// Context is what an operation may use when it reads its arguments.
+type Context struct {
+	// Target is the target of the rule.
+	Target *target.Target
+	// Expressions compiles ${ CEL } in strings.
+	Expressions Expressions
+}
+
+// Expressions compiles the text of a scalar; *expression.Environment is one.
+type Expressions interface {
+	Template(text string, at source.Position) (*expression.Template, error)
+}
+
+// Write is one place that an operation writes.
+type Write struct {
+	Place Place
+	// Value is what will stand there.
+	Value Value
+	// At is where the value stands in the profile, and Path its field.
+	At   source.Node
+	Path string
+	// Apply writes the resolved value. It makes no edit where the object is so already.
+	Apply func(o *target.Object, v Resolved) error
+}
+
+// Kind is a kind of place.
+type Kind string
+
+// The kinds of places. Two writes meet when kind, container and name are the same.
+const (
+	Flag            Kind = "flag"
+	FeatureGate     Kind = "feature gate"
+	ListFlagItem    Kind = "list flag item"
+	MapFlagEntry    Kind = "map flag entry"
+	AdmissionPlugin Kind = "admission plugin"
+	Env             Kind = "environment variable"
+	Volume          Kind = "volume"
+	VolumeMount     Kind = "volume mount"
+	Label           Kind = "label"
+	Annotation      Kind = "annotation"
+	PodLabel        Kind = "pod label"
+	PodAnnotation   Kind = "pod annotation"
+	Container       Kind = "container"
+	InitContainer   Kind = "init container"
+	ContainerPolicy Kind = "container policy"
+	StorageField    Kind = "storage"
+	ServiceField    Kind = "service field"
+)
+
+// Place is what a write writes: comparable, and printable.
+type Place struct {
+	Kind Kind
+	// Container is the container to which the place belongs; empty for those of the pod or the object.
+	Container string
+	// Name is the name of the flag, label, volume and so on.
+	Name string
+}
+
+// String writes the place as a person would say it.
+func (p Place) String() string {
+	name := p.Name
+	if p.Kind == Flag {
+		name = "--" + name
+	}
+	if p.Container == "" {
+		return fmt.Sprintf("%s %s", p.Kind, name)
+	}
+	return fmt.Sprintf("%s %s of container %s", p.Kind, name, p.Container)
+}
+
+// Lookup finds an operation by its name.
+func Lookup(name string) (Definition, bool) {
+	for _, definition := range All() {
+		if definition.Name == name {
+			return definition, true
+		}
+	}
+	return Definition{}, false
+}
+
+// Names are the names of all operations in the order of the registry.
+func Names() []string {
+	var names []string
+	for _, definition := range All() {
+		names = append(names, definition.Name)
+	}
+	return names
+}
+
+// Variables are what expressions see when a value is resolved.
+type Variables = interpreter.Activation
+
+// Resolve computes the value of the write.
+func (w Write) Resolve(ctx context.Context, variables Variables) (Resolved, error) {
+	resolved, err := w.Value.resolve(ctx, variables)
+	if err != nil {
+		return Resolved{}, fmt.Errorf("computing %s: %w", w.Place, err)
+	}
+	return resolved, nil
+}

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+// All lists the operations. To add one: a file that defines it, and a line here.
+func All() []Definition {
+	return []Definition{
+		flags(),
+		featureGates(),
+		listFlags(),
+		mapFlags(),
+		admissionPlugins(),
+		env(),
+		volumes(),
+		containers(),
+		initContainers(),
+		labels(),
+		annotations(),
+		podLabels(),
+		podAnnotations(),
+		storage(),
+		service(),
+		containerPolicies(),
+	}
+}

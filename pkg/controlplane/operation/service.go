@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// service sets fields of a Service of type LoadBalancer that are the cloud's business.
+func service() Definition {
+	return Definition{
+		Name:    "service",
+		Summary: "sets and removes those fields of a Service's spec that are a matter of the load balancer",
+		Example: "service: {set: {externalTrafficPolicy: Local}}",
+		Parts:   target.ServiceSpec,
+		Compile: compileService,
+	}
+}
+
+// serviceFields are the fields that a cloud may set: none of them says which Pods are reached, or where.
+var serviceFields = []string{
+	"allocateLoadBalancerNodePorts", "externalTrafficPolicy", "healthCheckNodePort", "internalTrafficPolicy",
+	"ipFamilies", "ipFamilyPolicy", "loadBalancerClass", "loadBalancerSourceRanges", "sessionAffinity", "trafficDistribution",
+}
+
+func compileService(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a edits
+	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	return compiler{
+		place: Place{Kind: ServiceField},
+		value: c.Tree,
+		check: func(name string) string {
+			if !contains(serviceFields, name) {
+				return fmt.Sprintf("%q is no field of a Service that a cloud may set%s", name, source.Suggest(name, serviceFields))
+			}
+			return ""
+		},
+		apply: func(name string) func(*target.Object, Resolved) error {
+			return func(o *target.Object, v Resolved) error { return setServiceField(o, name, v) }
+		},
+	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+func setServiceField(o *target.Object, name string, v Resolved) error {
+	spec, err := o.Document.Root().Ensure("spec", document.Object)
+	if err != nil {
+		return nested(err, "spec")
+	}
+	if v.Absent {
+		if spec.Get(name) != nil {
+			spec.Remove(name)
+		}
+		return nil
+	}
+	return mergeMember(spec, name, v.JSON)
+}

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// storage sets the class and the capacity of an etcd's volumes, of an Etcd and of the older generation's StatefulSet. An etcd
+// that exists keeps what it has, since neither can change any more: a StatefulSet's volumeClaimTemplates are immutable, and
+// so is storageClass of an Etcd.
+func storage() Definition {
+	return Definition{
+		Name:    "storage",
+		Summary: "sets class and capacity of an etcd's volumes; an etcd that exists keeps what it has, unless onUpdate is set",
+		Example: "storage: {class: gardener.cloud-fast, capacity: 25Gi}",
+		Parts:   target.Storage,
+		Compile: compileStorage,
+	}
+}
+
+// The two fields of storage, and where they stand in an Etcd (etcd-druid api/core/v1alpha1, EtcdSpec).
+const (
+	storageClass    = "class"
+	storageCapacity = "capacity"
+)
+
+var etcdFields = map[string]string{storageClass: "storageClass", storageCapacity: "storageCapacity"}
+
+func compileStorage(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a struct {
+		Class    source.Node `json:"class"`
+		Capacity source.Node `json:"capacity"`
+		OnUpdate string      `json:"onUpdate"`
+	}
+	findings := source.Decode(arguments, path, &a)
+	if a.OnUpdate != "" && a.OnUpdate != "keep" && a.OnUpdate != "set" {
+		findings = append(findings, arguments.Finding(path+".onUpdate", "must be keep or set, is %q", a.OnUpdate))
+	}
+	if a.Class.Absent() && a.Capacity.Absent() && len(findings) == 0 {
+		findings = append(findings, arguments.Finding(path, "one of class and capacity is needed"))
+	}
+	var writes []Write
+	for name, n := range map[string]source.Node{storageClass: a.Class, storageCapacity: a.Capacity} {
+		if n.Absent() {
+			continue
+		}
+		value, problems := c.Text(n, path+"."+name)
+		if constant, ok := value.Constant(); ok && name == storageCapacity {
+			if _, err := resource.ParseQuantity(constant.Text()); err != nil {
+				problems = append(problems, n.Finding(path+".capacity", "%q is no quantity, such as 25Gi", constant.Text()))
+			}
+		}
+		findings = append(findings, problems...)
+		writes = append(writes, Write{
+			Place: Place{Kind: StorageField, Name: name}, Value: value, At: n, Path: path + "." + name,
+			Apply: func(o *target.Object, v Resolved) error { return setStorage(o, name, v.Text(), a.OnUpdate != "set") },
+		})
+	}
+	return writes, findings
+}
+
+// setStorage writes one field; where the etcd exists and keeps its storage, it writes what the old object has.
+func setStorage(o *target.Object, field, value string, keep bool) error {
+	wanted := document.Quote(value)
+	if keep && o.Old != nil {
+		wanted = nil
+		if old := storageNode(o, o.Old.Original(), field); old != nil {
+			wanted = old.Raw()
+		}
+	}
+	present := storageNode(o, o.Document.Root(), field)
+	if wanted == nil {
+		if present != nil {
+			parent, member, err := storagePlace(o, field)
+			if err != nil {
+				return err
+			}
+			parent.Remove(member)
+		}
+		return nil
+	}
+	if field == storageCapacity && present != nil {
+		if wantedText, err := document.Parse(wanted); err == nil && equalQuantities(text(present), text(wantedText.Root())) {
+			return nil
+		}
+	}
+	parent, member, err := storagePlace(o, field)
+	if err != nil {
+		return err
+	}
+	_, err = parent.Set(member, wanted)
+	return err
+}
+
+// storageNode is the field in a document that is of the object's form, or nil.
+func storageNode(o *target.Object, root *document.Node, field string) *document.Node {
+	if o.Form.Kind == "Etcd" {
+		return root.Find("spec", etcdFields[field])
+	}
+	var spec *document.Node
+	for _, template := range root.Find("spec", "volumeClaimTemplates").Items() {
+		if name, _ := template.Find("metadata", "name").Text(); name == o.Form.Name {
+			spec = template.Get("spec")
+		}
+	}
+	if field == storageClass {
+		return spec.Get("storageClassName")
+	}
+	return spec.Find("resources", "requests", "storage")
+}
+
+// storagePlace is the object and its member where the field is written.
+func storagePlace(o *target.Object, field string) (*document.Node, string, error) {
+	spec, err := o.Document.Root().Ensure("spec", document.Object)
+	if err != nil {
+		return nil, "", nested(err, "spec")
+	}
+	if o.Form.Kind == "Etcd" {
+		return spec, etcdFields[field], nil
+	}
+	for _, template := range spec.Get("volumeClaimTemplates").Items() {
+		if name, _ := template.Find("metadata", "name").Text(); name != o.Form.Name {
+			continue
+		}
+		return claimPlace(template, field)
+	}
+	return nil, "", nested(fmt.Errorf("has no template named %q", o.Form.Name), "volumeClaimTemplates")
+}
+
+func claimPlace(template *document.Node, field string) (*document.Node, string, error) {
+	spec, err := template.Ensure("spec", document.Object)
+	if err != nil || field == storageClass {
+		return spec, "storageClassName", nested(err, "volumeClaimTemplates")
+	}
+	resources, err := spec.Ensure("resources", document.Object)
+	if err != nil {
+		return nil, "", nested(err, "volumeClaimTemplates")
+	}
+	requests, err := resources.Ensure("requests", document.Object)
+	return requests, "storage", nested(err, "volumeClaimTemplates")
+}

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"errors"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// volumes adds and removes volumes of the pod together with their mounts.
+func volumes() Definition {
+	return Definition{
+		Name:    "volumes",
+		Summary: "adds volumes with their mounts, and removes volumes with all their mounts",
+		Example: "volumes: {set: {cloudprovider: {secret: {secretName: cloudprovider}, mount: {mountPath: /etc/cloud, readOnly: true}}}, remove: [etc-ssl]}",
+		Parts:   target.PodTemplate,
+		Compile: compileVolumes,
+	}
+}
+
+var errNoPodTemplate = errors.New("is missing")
+
+// volumeSources are the sources that a control plane's volume may have. hostPath is not among them, as a control plane
+// must not depend on the machine of the seed on which it happens to run; neither are sources that Kubernetes has removed.
+var volumeSources = []string{"secret", "configMap", "projected", "emptyDir", "downwardAPI", "persistentVolumeClaim", "csi", "ephemeral", "image"}
+
+var mountFields = []string{"mountPath", "readOnly", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly", "containers"}
+
+func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a edits
+	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	removals, findings := compiler{
+		place: Place{Kind: Volume},
+		apply: func(name string) func(*target.Object, Resolved) error {
+			return func(o *target.Object, _ Resolved) error { return removeVolume(o, name) }
+		},
+	}.compile(arguments, path, source.Node{}, a.Remove)
+	if a.Set.Absent() {
+		return removals, findings
+	}
+	if a.Set.Kind != yaml.MappingNode {
+		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of volume names to volumes")}
+	}
+	if len(a.Remove) == 0 {
+		findings = nil
+	}
+	writes := removals
+	for _, field := range a.Set.Fields() {
+		more, problems := c.volume(field, path+".set."+field.Key.Value)
+		writes, findings = append(writes, more...), append(findings, problems...)
+	}
+	return writes, findings
+}
+
+// volume splits the entry of a volume into the volume itself and its mounts.
+func (c *Context) volume(field source.Field, path string) ([]Write, source.Findings) {
+	name := field.Key.Value
+	var mount source.Node
+	volume := &yaml.Node{Kind: yaml.MappingNode, Line: field.Value.Line, Column: field.Value.Column}
+	sources := 0
+	for _, member := range field.Value.Fields() {
+		if member.Key.Value == "mount" {
+			mount = member.Value
+			continue
+		}
+		if !contains(volumeSources, member.Key.Value) {
+			return nil, source.Findings{member.Key.Finding(path, "unknown source of a volume %q%s", member.Key.Value,
+				source.Suggest(member.Key.Value, append(volumeSources, "mount")))}
+		}
+		sources++
+		volume.Content = append(volume.Content, member.Key.Node, member.Value.Node)
+	}
+	if sources > 1 || (sources == 0 && mount.Node == nil) {
+		return nil, source.Findings{field.Value.Finding(path, "exactly one source of the volume is needed, such as secret or configMap")}
+	}
+	writes, findings := c.mounts(name, mount, path+".mount")
+	if sources == 1 {
+		value, problems := c.Tree(source.Node{Node: volume, File: field.Value.File}, path)
+		writes = append(writes, Write{Place: Place{Kind: Volume, Name: name}, Value: value, At: field.Value, Path: path,
+			Apply: func(o *target.Object, v Resolved) error { return setVolume(o, name, v.JSON) }})
+		findings = append(findings, problems...)
+	}
+	return writes, findings
+}
+
+func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write, source.Findings) {
+	if mount.Node == nil {
+		return nil, nil
+	}
+	var a struct {
+		MountPath  source.Node `json:"mountPath"`
+		Containers []string    `json:"containers"`
+	}
+	findings := checkFields(mount, path, mountFields)
+	rest := &yaml.Node{Kind: yaml.MappingNode, Line: mount.Line, Column: mount.Column}
+	for _, field := range mount.Fields() {
+		switch field.Key.Value {
+		case "containers":
+			findings = append(findings, source.Decode(field.Value, path+".containers", &a.Containers)...)
+			continue
+		case "mountPath":
+			a.MountPath = field.Value
+		}
+		rest.Content = append(rest.Content, field.Key.Node, field.Value.Node)
+	}
+	if a.MountPath.Absent() {
+		findings = append(findings, mount.Finding(path+".mountPath", "is missing"))
+	}
+	if len(a.Containers) == 0 {
+		a.Containers = []string{c.Target.Container}
+	}
+	value, problems := c.Tree(source.Node{Node: rest, File: mount.File}, path)
+	var writes []Write
+	for _, container := range a.Containers {
+		writes = append(writes, Write{Place: Place{VolumeMount, container, volume}, Value: value, At: mount, Path: path,
+			Apply: func(o *target.Object, v Resolved) error { return setMount(o, container, volume, v.JSON) }})
+	}
+	return writes, append(findings, problems...)
+}
+
+func setVolume(o *target.Object, name string, raw []byte) error {
+	spec := o.PodSpec()
+	if spec == nil {
+		return nested(errNoPodTemplate, "spec.template.spec")
+	}
+	wanted, err := document.Parse(raw)
+	if err != nil {
+		return err
+	}
+	if present := spec.Get("volumes").ItemWith("name", name); present != nil {
+		for _, key := range volumeSources {
+			if wanted.Root().Get(key) == nil {
+				present.Remove(key)
+			}
+		}
+		return merge(present, wanted.Root(), "")
+	}
+	list, err := spec.Ensure("volumes", document.Array)
+	if err != nil {
+		return nested(err, "volumes")
+	}
+	_, err = list.Append(withMember(raw, "name", name))
+	return err
+}
+
+func setMount(o *target.Object, container, volume string, raw []byte) error {
+	node, err := o.Container(container)
+	if err != nil {
+		return err
+	}
+	return mergeNamed(node, "volumeMounts", "name", volume, withMember(raw, "name", volume))
+}
+
+// withMember puts a member with a text in front of the members of a JSON object.
+func withMember(raw []byte, key, value string) []byte {
+	out := append([]byte{'{'}, document.Quote(key)...)
+	out = append(append(out, ':'), document.Quote(value)...)
+	if len(raw) > len("{}") {
+		out = append(out, ',')
+	}
+	return append(out, raw[1:]...)
+}
+
+// removeVolume removes a volume and its mounts in all containers.
+func removeVolume(o *target.Object, name string) error {
+	spec := o.PodSpec()
+	removeNamed(spec, "volumes", "name", name)
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, container := range spec.Get(list).Items() {
+			removeNamed(container, "volumeMounts", "name", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+// targets are the objects of the contract: docs/extensions/controlplane-webhooks.md of Gardener as of May 2019 (StatefulSet
+// etcd, Service of type LoadBalancer) and the objects for which Gardener v1.136 calls its ensurer
+// (extensions/pkg/webhook/controlplane/genericmutator/mutator.go, pkg/apis/operator/v1alpha1 for the virtual garden).
+// To add a target: one entry here.
+var targets = []Target{
+	{
+		Name: "kube-apiserver", Component: "kube-apiserver", Container: "kube-apiserver",
+		Summary: "the shoot's kube-apiserver",
+		Forms:   []Form{deployment("kube-apiserver")},
+	},
+	{
+		Name: "kube-controller-manager", Component: "kube-controller-manager", Container: "kube-controller-manager",
+		Summary: "the shoot's kube-controller-manager",
+		Forms:   []Form{deployment("kube-controller-manager")},
+	},
+	{
+		Name: "kube-scheduler", Component: "kube-scheduler", Container: "kube-scheduler",
+		Summary: "the shoot's kube-scheduler",
+		Forms:   []Form{deployment("kube-scheduler")},
+	},
+	{
+		Name: "cluster-autoscaler", Component: "cluster-autoscaler", Container: "cluster-autoscaler",
+		Summary: "the cluster-autoscaler of a shoot with worker pools that scale",
+		Forms:   []Form{deployment("cluster-autoscaler")},
+	},
+	{
+		Name: "machine-controller-manager", Component: "machine-controller-manager", Container: "machine-controller-manager",
+		Summary: "the machine-controller-manager, to which a provider adds its sidecar",
+		Forms:   []Form{deployment("machine-controller-manager")},
+	},
+	{
+		Name:    "machine-controller-manager-vpa",
+		Summary: "the VerticalPodAutoscaler of the machine-controller-manager",
+		Forms: []Form{{
+			Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler", Resource: "verticalpodautoscalers",
+			Name: "machine-controller-manager-vpa", Parts: Metadata | ContainerPolicies,
+		}},
+	},
+	{
+		Name: "vpn-seed-server", Component: "vpn-seed-server", Container: "vpn-seed-server",
+		Summary: "the seed's end of the VPN: a Deployment, or a StatefulSet where the VPN is highly available",
+		Forms:   []Form{deployment("vpn-seed-server"), statefulSet("vpn-seed-server", 0)},
+	},
+	{
+		Name: "etcd-main", Component: "etcd", Container: "etcd",
+		Summary: "the etcd of all objects but events: an Etcd of etcd-druid, or the older generation's StatefulSet",
+		Forms:   []Form{etcd("etcd-main"), statefulSet("etcd-main", Storage)},
+	},
+	{
+		Name: "etcd-events", Component: "etcd", Container: "etcd",
+		Summary: "the etcd of events: an Etcd of etcd-druid, or the older generation's StatefulSet",
+		Forms:   []Form{etcd("etcd-events"), statefulSet("etcd-events", Storage)},
+	},
+	{
+		Name:    "kube-apiserver-service",
+		Summary: "the Service of the kube-apiserver; mutable only where it is of type LoadBalancer and not managed by Gardener",
+		Forms:   []Form{service("kube-apiserver")},
+	},
+	{
+		Name: "virtual-garden-kube-apiserver", Component: "kube-apiserver", Container: "kube-apiserver", Garden: true,
+		Summary: "the virtual garden's kube-apiserver",
+		Forms:   []Form{deployment("virtual-garden-kube-apiserver")},
+	},
+	{
+		Name: "virtual-garden-kube-controller-manager", Component: "kube-controller-manager", Garden: true,
+		Container: "kube-controller-manager",
+		Summary:   "the virtual garden's kube-controller-manager",
+		Forms:     []Form{deployment("virtual-garden-kube-controller-manager")},
+	},
+	{
+		Name: "virtual-garden-etcd-main", Component: "etcd", Container: "etcd", Garden: true,
+		Summary: "the virtual garden's etcd of all objects but events",
+		Forms:   []Form{etcd("virtual-garden-etcd-main")},
+	},
+	{
+		Name: "virtual-garden-etcd-events", Component: "etcd", Container: "etcd", Garden: true,
+		Summary: "the virtual garden's etcd of events",
+		Forms:   []Form{etcd("virtual-garden-etcd-events")},
+	},
+}
+
+func deployment(name string) Form {
+	return Form{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Name: name, Parts: Metadata | PodTemplate}
+}
+
+func statefulSet(name string, more Part) Form {
+	return Form{Group: "apps", Version: "v1", Kind: "StatefulSet", Resource: "statefulsets", Name: name, Parts: Metadata | PodTemplate | more}
+}
+
+func etcd(name string) Form {
+	return Form{Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd", Resource: "etcds", Name: name, Parts: Metadata | Storage}
+}
+
+func service(name string) Form {
+	return Form{Version: "v1", Kind: "Service", Resource: "services", Name: name, Parts: Metadata | ServiceSpec}
+}

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// ErrContainerMissing means that the pod template has no container of the name that the contract requires or a rule names.
+var ErrContainerMissing = errors.New("container missing")
+
+// ErrNested means that something inside the object, such as a command line or the value of a flag, cannot be read.
+var ErrNested = errors.New("nested document unreadable")
+
+// Object is a document as an object of the contract.
+type Object struct {
+	Target *Target
+	Form   *Form
+	// Document is the object, with the edits made so far.
+	Document *document.Document
+	// Old is the object as it stands in the cluster; nil when it is being created.
+	Old *document.Document
+
+	commandLines map[string]*document.CommandLine
+}
+
+// PodTemplate is spec.template, nil where there is none.
+func (o *Object) PodTemplate() *document.Node { return o.Document.Root().Find("spec", "template") }
+
+// PodSpec is spec.template.spec, nil where there is none.
+func (o *Object) PodSpec() *document.Node { return o.PodTemplate().Get("spec") }
+
+// Container finds a container of the pod template, or an init container, by its name.
+func (o *Object) Container(name string) (*document.Node, error) {
+	for _, list := range []string{"containers", "initContainers"} {
+		if container := o.PodSpec().Get(list).ItemWith("name", name); container != nil {
+			return container, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the pod template of %s has no container named %q", ErrContainerMissing, o.Form, name)
+}
+
+// CommandLine is the command line of a container; it is read once and follows the edits made through it.
+func (o *Object) CommandLine(container string) (*document.CommandLine, error) {
+	if line, ok := o.commandLines[container]; ok {
+		return line, nil
+	}
+	node, err := o.Container(container)
+	if err != nil {
+		return nil, err
+	}
+	line, err := document.CommandLineOf(node)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the command line of container %q: %w", ErrNested, container, err)
+	}
+	if o.commandLines == nil {
+		o.commandLines = map[string]*document.CommandLine{}
+	}
+	o.commandLines[container] = line
+	return line, nil
+}
+
+// ForgetCommandLines must be called after containers were edited in another way than through CommandLine.
+func (o *Object) ForgetCommandLines() { o.commandLines = nil }

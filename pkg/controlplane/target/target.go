@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package target knows which objects Gardener's contract lets a provider mutate, by which names profiles call them, and
+// where in such an object its containers, metadata and storage are. It knows nothing of rules; it must not read clusters.
+// Enter at Lookup, Match and Object.
+package target
+
+import (
+	"slices"
+	"strings"
+)
+
+// Set is one of the three sets of control-plane webhooks.
+type Set string
+
+// The sets, by the provider label of the namespace in which they act (gardener: docs/extensions/controlplane-webhooks.md and
+// extensions/pkg/webhook/controlplane/controlplane.go).
+const (
+	// ControlPlane acts for the cloud of the shoot.
+	ControlPlane Set = "controlplane"
+	// Exposure acts for the cloud of the seed; Gardener's own extensions call it seedprovider today.
+	Exposure Set = "controlplaneexposure"
+	// Backup acts for the cloud that holds the etcd backups.
+	Backup Set = "controlplanebackup"
+)
+
+// Sets are all sets in the order in which their rules are applied where several meet.
+func Sets() []Set { return []Set{ControlPlane, Exposure, Backup} }
+
+// NamespaceLabel is the label by which gardenlet names the provider on the namespace of a shoot
+// (gardener: pkg/gardenlet/operation/botanist/namespaces.go).
+func (s Set) NamespaceLabel() string {
+	switch s {
+	case Exposure:
+		return "seed.gardener.cloud/provider"
+	case Backup:
+		return "backup.gardener.cloud/provider"
+	default:
+		return "shoot.gardener.cloud/provider"
+	}
+}
+
+// GardenNamespace is the namespace in which gardener-operator keeps the control plane of a virtual garden. It has no
+// Cluster resource and no provider label.
+const GardenNamespace = "garden"
+
+// Part is a part of an object that operations write; a Form has one or several of them.
+type Part uint16
+
+// The parts of objects.
+const (
+	// Metadata is labels and annotations of the object itself.
+	Metadata Part = 1 << iota
+	// PodTemplate is the pod template with its metadata, volumes and containers.
+	PodTemplate
+	// Storage is the class and the capacity of an etcd's volumes.
+	Storage
+	// ServiceSpec is the spec of a Service.
+	ServiceSpec
+	// ContainerPolicies is the resource policy of a VerticalPodAutoscaler.
+	ContainerPolicies
+)
+
+// Form is a kind of object as which a target is found; one target may have had several in the history of Gardener.
+type Form struct {
+	Group, Version, Kind, Resource string
+	// Name is the name of the object.
+	Name string
+	// Parts are the parts that objects of this form have.
+	Parts Part
+}
+
+// Has says whether objects of the form have all the given parts.
+func (f Form) Has(parts Part) bool { return f.Parts&parts == parts }
+
+// String writes the form as kind and name.
+func (f Form) String() string { return f.Kind + " " + f.Name }
+
+// Target is one object of the contract under the name that profiles use.
+type Target struct {
+	// Name is the key of the target in a profile.
+	Name string
+	// Summary says in a line what the object is.
+	Summary string
+	// Container is the container that the contract requires in the pod template; empty where there is no pod.
+	Container string
+	// Component is the name under which the contract lists reserved flags; it is the same for the virtual garden.
+	Component string
+	// Garden says that the object is the virtual garden's, in the garden namespace.
+	Garden bool
+	// Forms are the kinds of object as which the target is found.
+	Forms []Form
+}
+
+// Has says whether any form of the target has all the given parts.
+func (t *Target) Has(parts Part) bool {
+	return slices.ContainsFunc(t.Forms, func(f Form) bool { return f.Has(parts) })
+}
+
+// Names are the names of all targets, sorted.
+func Names() []string {
+	names := make([]string, 0, len(targets))
+	for i := range targets {
+		names = append(names, targets[i].Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Lookup finds a target by the name that profiles use.
+func Lookup(name string) (*Target, bool) {
+	for i := range targets {
+		if targets[i].Name == name {
+			return &targets[i], true
+		}
+	}
+	return nil, false
+}
+
+// Match finds the target and the form of an object; garden says whether it is in the namespace of the virtual garden.
+func Match(garden bool, group, kind, name string) (*Target, *Form) {
+	for i := range targets {
+		if targets[i].Garden != garden {
+			continue
+		}
+		for j := range targets[i].Forms {
+			if f := &targets[i].Forms[j]; f.Name == name && f.Kind == kind && f.Group == group {
+				return &targets[i], f
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Compare orders forms by group, kind and name.
+func Compare(a, b Form) int {
+	return strings.Compare(a.Group+"/"+a.Kind+"/"+a.Name, b.Group+"/"+b.Kind+"/"+b.Name)
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// identifier is a name that an expression can write after a dot.
+var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+func validate(d *Document) source.Findings {
+	v := validator{document: d}
+	if d.Metadata.Name == "" {
+		v.add("metadata.name", "is missing")
+	} else if problems := validation.IsDNS1123Subdomain(d.Metadata.Name); len(problems) > 0 {
+		v.add("metadata.name", "%q is no valid name: %s", d.Metadata.Name, strings.Join(problems, "; "))
+	}
+	v.providers()
+	v.names("parameters", slices.Collect(maps.Keys(d.Parameters)))
+	v.names("lookups", slices.Collect(maps.Keys(d.Lookups)))
+	v.names("variables", slices.Collect(maps.Keys(d.Variables)))
+	for name, lookup := range d.Lookups {
+		v.lookup(name, lookup)
+	}
+	if len(d.ControlPlane)+len(d.ControlPlaneExposure)+len(d.ControlPlaneBackup) == 0 {
+		v.add("", "no rules: at least one of controlplane, controlplaneexposure and controlplanebackup is needed")
+	}
+	return v.findings
+}
+
+type validator struct {
+	document *Document
+	findings source.Findings
+}
+
+func (v *validator) add(path, format string, arguments ...any) {
+	v.findings = append(v.findings, find(v.document.Node, path).Finding(path, format, arguments...))
+}
+
+func (v *validator) providers() {
+	if len(v.document.Providers) == 0 {
+		v.add("providers", "at least one provider type is needed, such as openstack")
+	}
+	seen := map[string]bool{}
+	for _, provider := range v.document.Providers {
+		if problems := validation.IsValidLabelValue(provider); provider == "" || len(problems) > 0 {
+			v.add("providers", "%q is no provider type: it must be a label value", provider)
+		}
+		if seen[provider] {
+			v.add("providers", "%q is listed twice", provider)
+		}
+		seen[provider] = true
+	}
+}
+
+func (v *validator) names(field string, names []string) {
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if !identifier.MatchString(name) {
+			v.add(field+"."+name, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
+		}
+	}
+}
+
+func (v *validator) lookup(name string, lookup v1alpha1.Lookup) {
+	path := "lookups." + name
+	if (lookup.Secret == "") == (lookup.ConfigMap == "") {
+		v.add(path, "exactly one of secret and configMap is needed")
+	}
+	if len(lookup.Keys) == 0 {
+		v.add(path, "keys: at least one key is needed; only the named keys are read and kept")
+	}
+}
+
+// find is the node at a dotted path of keys, or the nearest one above it that exists.
+func find(n source.Node, path string) source.Node {
+	if path == "" {
+		return n
+	}
+	key, rest, _ := strings.Cut(path, ".")
+	for _, field := range n.Fields() {
+		if field.Key.Value == key {
+			if rest == "" && field.Value.Node == nil {
+				return field.Key
+			}
+			return find(field.Value, rest)
+		}
+	}
+	return n
+}

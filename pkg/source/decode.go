@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Decoder is a type that reads itself from a Node; path is the field for its findings.
+type Decoder interface {
+	DecodeNode(n Node, path string) Findings
+}
+
+// Decode reads the node into the struct, map, slice or scalar that into points to. Fields are named by their json tags.
+// It is strict: unknown fields and wrong types are findings, and it goes on after each so that all are reported.
+func Decode(n Node, path string, into any) Findings {
+	return decode(n, path, reflect.ValueOf(into).Elem())
+}
+
+var (
+	decoderType = reflect.TypeFor[Decoder]()
+	nodeType    = reflect.TypeFor[Node]()
+)
+
+func decode(n Node, path string, into reflect.Value) Findings {
+	if into.Type() == nodeType {
+		into.Set(reflect.ValueOf(n))
+		return nil
+	}
+	if into.CanAddr() && into.Addr().Type().Implements(decoderType) {
+		return into.Addr().Interface().(Decoder).DecodeNode(n, path)
+	}
+	if n.Absent() {
+		return nil
+	}
+	switch into.Kind() {
+	case reflect.Pointer:
+		into.Set(reflect.New(into.Type().Elem()))
+		return decode(n, path, into.Elem())
+	case reflect.Struct:
+		return decodeStruct(n, path, into)
+	case reflect.Map:
+		return decodeMap(n, path, into)
+	case reflect.Slice:
+		return decodeSlice(n, path, into)
+	default:
+		return decodeScalar(n, path, into)
+	}
+}
+
+func decodeStruct(n Node, path string, into reflect.Value) Findings {
+	if n.Kind != yaml.MappingNode {
+		return Findings{n.Finding(path, "must be a mapping, is %s", describe(n))}
+	}
+	fields, names := structFields(into.Type())
+	var findings Findings
+	for _, field := range n.Fields() {
+		inner := join(path, field.Key.Value)
+		index, ok := fields[field.Key.Value]
+		if !ok {
+			findings = append(findings, field.Key.Finding(path, "unknown field %q%s", field.Key.Value, Suggest(field.Key.Value, names)))
+			continue
+		}
+		findings = append(findings, decode(field.Value, inner, into.FieldByIndex(index))...)
+	}
+	return findings
+}
+
+// structFields are the json names of a struct type; embedded structs without a name lend theirs.
+func structFields(t reflect.Type) (map[string][]int, []string) {
+	fields := map[string][]int{}
+	var names []string
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !field.IsExported() {
+			continue
+		}
+		fields[name] = field.Index
+		names = append(names, name)
+	}
+	return fields, names
+}
+
+func decodeMap(n Node, path string, into reflect.Value) Findings {
+	if n.Kind != yaml.MappingNode {
+		return Findings{n.Finding(path, "must be a mapping, is %s", describe(n))}
+	}
+	var findings Findings
+	result := reflect.MakeMap(into.Type())
+	for _, field := range n.Fields() {
+		value := reflect.New(into.Type().Elem()).Elem()
+		findings = append(findings, decode(field.Value, join(path, field.Key.Value), value)...)
+		result.SetMapIndex(reflect.ValueOf(field.Key.Value).Convert(into.Type().Key()), value)
+	}
+	into.Set(result)
+	return findings
+}
+
+func decodeSlice(n Node, path string, into reflect.Value) Findings {
+	if n.Kind != yaml.SequenceNode {
+		return Findings{n.Finding(path, "must be a list, is %s", describe(n))}
+	}
+	var findings Findings
+	result := reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content))
+	for i, item := range n.Items() {
+		findings = append(findings, decode(item, path+"["+strconv.Itoa(i)+"]", result.Index(i))...)
+	}
+	into.Set(result)
+	return findings
+}
+
+func decodeScalar(n Node, path string, into reflect.Value) Findings {
+	wrong := func(want string) Findings {
+		return Findings{n.Finding(path, "must be %s, is %s", want, describe(n))}
+	}
+	if n.Kind != yaml.ScalarNode {
+		return wrong(scalarName(into.Kind()))
+	}
+	switch into.Kind() {
+	case reflect.String:
+		if n.Tag != "!!str" {
+			return wrong("a string (put it in quotes)")
+		}
+		into.SetString(n.Value)
+	case reflect.Bool:
+		var value bool
+		if n.Tag != "!!bool" || n.Decode(&value) != nil {
+			return wrong("true or false")
+		}
+		into.SetBool(value)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		var value int64
+		if n.Tag != "!!int" || n.Decode(&value) != nil || into.OverflowInt(value) {
+			return wrong("a whole number")
+		}
+		into.SetInt(value)
+	default:
+		return Findings{n.Finding(path, "cannot be decoded into %s", into.Type())}
+	}
+	return nil
+}
+
+func scalarName(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	default:
+		return "a whole number"
+	}
+}
+
+// describe names what stands at a node, for messages; scalars are not quoted in full as they may be long.
+func describe(n Node) string {
+	switch {
+	case n.Node == nil:
+		return "missing"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!null":
+		return "null"
+	case n.Tag == "!!str":
+		return fmt.Sprintf("the string %s", shorten(n.Value))
+	default:
+		return shorten(n.Value)
+	}
+}
+
+func shorten(text string) string {
+	const most = 40
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}

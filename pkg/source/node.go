@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// File is the content of a file and the name by which errors call it.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Node is a value in a YAML document together with the file in which it stands. The zero Node is an absent value.
+type Node struct {
+	*yaml.Node
+	File string
+}
+
+// Position is the place of the value's first character.
+func (n Node) Position() Position {
+	if n.Node == nil {
+		return Position{File: n.File}
+	}
+	return Position{File: n.File, Line: n.Line, Column: n.Column}
+}
+
+// Finding is a finding at the node.
+func (n Node) Finding(path, format string, arguments ...any) Finding {
+	return Finding{Position: n.Position(), Path: path, Message: fmt.Sprintf(format, arguments...)}
+}
+
+// Absent says that there is no value: the node is missing or null.
+func (n Node) Absent() bool {
+	return n.Node == nil || (n.Kind == yaml.ScalarNode && n.Tag == "!!null")
+}
+
+// Field is one entry of a mapping: its key and its value.
+type Field struct {
+	Key, Value Node
+}
+
+// Fields are the entries of a mapping in the order in which they are written; nil for anything else.
+func (n Node) Fields() []Field {
+	if n.Node == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	fields := make([]Field, 0, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		fields = append(fields, Field{Node{n.Content[i], n.File}, Node{n.Content[i+1], n.File}})
+	}
+	return fields
+}
+
+// Items are the entries of a sequence; nil for anything else.
+func (n Node) Items() []Node {
+	if n.Node == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	items := make([]Node, len(n.Content))
+	for i, item := range n.Content {
+		items[i] = Node{item, n.File}
+	}
+	return items
+}
+
+// maximumFileSize bounds what is parsed at once, in bytes: a ConfigMap holds 1 MiB at the most.
+const maximumFileSize = 4 << 20
+
+// Parse splits a file into its YAML documents. Anchors and aliases are refused: a document must say what it says where it
+// says it. A key that stands twice is a finding; empty documents are left out.
+func Parse(file File) ([]Node, Findings) {
+	if len(file.Data) > maximumFileSize {
+		return nil, Findings{{Position: Position{File: file.Name}, Message: fmt.Sprintf("larger than %d bytes", maximumFileSize)}}
+	}
+	var (
+		nodes    []Node
+		findings Findings
+	)
+	decoder := yaml.NewDecoder(bytes.NewReader(file.Data))
+	for {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return nodes, findings
+		}
+		if err != nil {
+			return nodes, append(findings, syntaxFinding(file.Name, err))
+		}
+		if len(document.Content) != 1 {
+			continue
+		}
+		node := Node{document.Content[0], file.Name}
+		if node.Absent() {
+			continue
+		}
+		findings = append(findings, checkTree(node, "")...)
+		nodes = append(nodes, node)
+	}
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+func syntaxFinding(file string, err error) Finding {
+	finding := Finding{Position: Position{File: file}, Message: err.Error()}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		finding.Line, _ = strconv.Atoi(m[1])
+		finding.Message = "not YAML: " + m[2]
+	}
+	return finding
+}
+
+// checkTree finds keys that stand twice, keys that are no plain strings, and anchors.
+func checkTree(n Node, path string) Findings {
+	var findings Findings
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return Findings{n.Finding(path, "anchors and aliases are not allowed")}
+	}
+	first := map[string]Node{}
+	for _, field := range n.Fields() {
+		inner := join(path, field.Key.Value)
+		if field.Key.Kind != yaml.ScalarNode || field.Key.Tag == "!!merge" {
+			findings = append(findings, field.Key.Finding(path, "a key must be a plain string"))
+			continue
+		}
+		if earlier, ok := first[field.Key.Value]; ok {
+			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line))
+		}
+		first[field.Key.Value] = field.Key
+		findings = append(findings, checkTree(field.Value, inner)...)
+	}
+	for i, item := range n.Items() {
+		findings = append(findings, checkTree(item, path+"["+strconv.Itoa(i)+"]")...)
+	}
+	return findings
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
