@@ -7,6 +7,7 @@ package sample
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +63,7 @@ func (o Options) namespace() *corev1.Namespace {
 	if o.HighAvailability {
 		tolerance = string(gardencorev1beta1.FailureToleranceTypeZone)
 	}
-	return &corev1.Namespace{
+	namespace := &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: o.Namespace,
@@ -71,7 +72,6 @@ func (o Options) namespace() *corev1.Namespace {
 				v1beta1constants.LabelShootProvider:              o.Provider,
 				v1beta1constants.LabelSeedProvider:               o.SeedProvider,
 				v1beta1constants.LabelBackupProvider:             o.BackupProvider,
-				v1beta1constants.LabelNetworkingProvider:         "calico",
 				resourcesv1alpha1.HighAvailabilityConfigConsider: "true",
 			},
 			Annotations: map[string]string{
@@ -80,6 +80,10 @@ func (o Options) namespace() *corev1.Namespace {
 			},
 		},
 	}
+	if !o.Workerless {
+		namespace.Labels[v1beta1constants.LabelNetworkingProvider] = networking
+	}
+	return namespace
 }
 
 // uid is the one UID of all samples, of the shoot, its namespace and the garden.
@@ -90,14 +94,14 @@ func (o Options) shoot() *gardencorev1beta1.Shoot {
 	shoot := &gardencorev1beta1.Shoot{
 		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: o.name(), Namespace: "garden-" + o.project(), UID: uid, Generation: 1, Annotations: o.Annotations,
+			Name: o.name(), Namespace: "garden-" + o.project(), UID: uid, Generation: 1, Annotations: maps.Clone(o.Annotations),
 		},
 		Spec: gardencorev1beta1.ShootSpec{
 			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: o.Provider},
 			DNS:          &gardencorev1beta1.DNS{Domain: ptr.To(o.domain())},
 			Hibernation:  &gardencorev1beta1.Hibernation{Enabled: ptr.To(o.Hibernated)},
 			Kubernetes:   gardencorev1beta1.Kubernetes{Version: o.Kubernetes},
-			Networking:   &gardencorev1beta1.Networking{Type: ptr.To("calico")},
+			Networking:   &gardencorev1beta1.Networking{Type: ptr.To(networking)},
 			Maintenance:  &gardencorev1beta1.Maintenance{TimeWindow: maintenance()},
 			Provider:     gardencorev1beta1.Provider{Type: o.Provider, Workers: o.workers()},
 			Purpose:      ptr.To(gardencorev1beta1.ShootPurposeProduction),

@@ -16,6 +16,8 @@ import (
 const (
 	region   = "region-1"
 	seedPods = "10.241.0.0/16"
+	// networking is the type of the shoot's network.
+	networking = "calico"
 )
 
 // networks are the ranges of the shoot and the addresses that gardenlet derives from them.
