@@ -7,6 +7,7 @@ package document
 import (
 	"bytes"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Set adds a member to an object, or replaces it in place. New members go last. A value that is JSON-equal to the
@@ -17,6 +18,9 @@ func (n *Node) Set(key string, raw []byte) (*Node, error) {
 	}
 	if k := n.member(key); k != nil {
 		return k, k.put(raw)
+	}
+	if !utf8.ValidString(key) {
+		return nil, fmt.Errorf("setting a member whose key is not UTF-8: %w", ErrSyntax)
 	}
 	at, err := n.doc.added.add(raw)
 	if err != nil {

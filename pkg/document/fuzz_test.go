@@ -173,7 +173,7 @@ func oracle(t *testing.T, raw, patch []byte) ([]byte, bool) {
 	}
 	options := jsonpatch.NewApplyOptions()
 	options.EscapeHTML, options.SupportNegativeIndices = false, false
-	out, err := decoded.ApplyWithOptions(raw, options)
+	out, err := decoded.ApplyWithOptions(trimmed, options)
 	if err != nil {
 		t.Fatalf("applying: %v\npatch %s\nto %s", err, patch, raw)
 	}

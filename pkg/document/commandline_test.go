@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCommandLineRead(t *testing.T) {
+	type read struct {
+		Program []string
+		Flags   []Flag
+	}
+	tests := []struct {
+		name, in string
+		want     read
+	}{
+		{
+			name: "all forms, over both lists", in: `{"command":["/bin/x","run","--a=1","-b","2","--c"],"args":["v","--d","","-e=x=y","--a="]}`,
+			want: read{[]string{"/bin/x", "run"}, []Flag{
+				{Name: "a", Value: "1", List: "command", Index: 2},
+				{Name: "b", Value: "2", List: "command", Index: 3},
+				{Name: "c", Value: "v", List: "command", Index: 5},
+				{Name: "d", Bare: true, List: "args", Index: 1},
+				{Name: "e", Value: "x=y", List: "args", Index: 3},
+				{Name: "a", List: "args", Index: 4},
+			}},
+		},
+		{
+			name: "names as Kubernetes compares them", in: `{"args":["--feature_gates=a_b"]}`,
+			want: read{nil, []Flag{{Name: "feature-gates", Value: "a_b", List: "args"}}},
+		},
+		{name: "nothing there", in: `{"command":null}`},
+		{
+			name: "the flags end", in: `{"command":["x","--a","--","--b"]}`,
+			want: read{[]string{"x"}, []Flag{{Name: "a", Bare: true, List: "command", Index: 1}}},
+		},
+		{
+			name: "behind an init", in: `{"command":["/sbin/tini","-s","--","x"],"args":["--b","-"]}`,
+			want: read{[]string{"/sbin/tini", "-s", "--", "x"}, []Flag{{Name: "b", Bare: true, List: "args", Index: 0}}},
+		},
+		{
+			name: "escapes", in: `{"args":["--a=\u00e9\n"]}`,
+			want: read{nil, []Flag{{Name: "a", Value: "é\n", List: "args"}}},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := parse(t, test.in)
+			c, err := CommandLineOf(d.Root())
+			must(t, err)
+			got := read{Program: c.Program()}
+			for f := range c.Flags() {
+				if f.Node != d.Root().Get(f.List).Item(f.Index) {
+					t.Errorf("%s is not where it says", f.Name)
+				}
+				f.Node = nil
+				got.Flags = append(got.Flags, f)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCommandLineErrors(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     error
+	}{
+		{"shell", `{"command":["/bin/sh","-c","x --a=1"]}`, ErrShell},
+		{"shell over both lists", `{"command":["sh"],"args":["-ec","x --a=1"]}`, ErrShell},
+		{"shell behind others", `{"command":["/usr/bin/env","bash","-e","-c","x"]}`, ErrShell},
+		{"shell of busybox", `{"command":["busybox","sh","-c","x"]}`, ErrShell},
+		{"shell behind an init", `{"command":["tini","--","sh","-c","x"]}`, ErrShell},
+		{"script", `{"command":["sh","/run.sh","--config=c"]}`, nil},
+		{"number", `{"args":["--a",1]}`, ErrNotString},
+		{"text", `{"command":"x --a"}`, ErrNotString},
+		{"no object", `[]`, ErrKind},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := CommandLineOf(parse(t, test.in).Root()); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+	if _, err := CommandLineOf(nil); !errors.Is(err, ErrKind) {
+		t.Errorf("absent container: %v", err)
+	}
+}
+
+func TestCommandLineEdit(t *testing.T) {
+	setting := func(name string, values ...string) func(*CommandLine) error {
+		return func(c *CommandLine) error { return c.Set(name, values...) }
+	}
+	setBare := func(name string) func(*CommandLine) error {
+		return func(c *CommandLine) error { return c.SetBare(name) }
+	}
+	remove := func(name string) func(*CommandLine) error {
+		return func(c *CommandLine) error { return c.Remove(name) }
+	}
+	tests := []struct {
+		name, in string
+		edit     func(*CommandLine) error
+		want     string
+	}{
+		{"in place", `{"command":["x","--a=1","--b"]}`, setting("a", "2"), `{"command":["x","--a=2","--b"]}`},
+		{"so already", `{"command":["x","--a","1","-b=2"]}`, setting("a", "1"), `{"command":["x","--a","1","-b=2"]}`},
+		{"spaced form kept", `{"command":["x","--a","1"]}`, setting("a", "2"), `{"command":["x","--a","2"]}`},
+		{"spaced form over the border", `{"command":["x","--a"],"args":["1"]}`, setting("a", "2"), `{"command":["x","--a"],"args":["2"]}`},
+		{"spaced form cannot hold it", `{"command":["x","--a","1","--b"]}`, setting("a", "-1"), `{"command":["x","--a=-1","--b"]}`},
+		{"single dash and spelling kept", `{"command":["x","-a_b=1"]}`, setting("a-b", "2"), `{"command":["x","-a_b=2"]}`},
+		{"bare gets a value", `{"command":["x","--a","--b"]}`, setting("a", ""), `{"command":["x","--a=","--b"]}`},
+		{"new at the end of args", `{"command":["x","--a"],"args":["--b",""]}`, setting("c", "1"), `{"command":["x","--a"],"args":["--b","","--c=1"]}`},
+		{"new at the end of command", `{"command":["x","--a"],"args":[]}`, setting("c", "1"), `{"command":["x","--a","--c=1"],"args":[]}`},
+		{"new where there is nothing", `{"command":[]}`, setting("c", "1"), `{"command":[],"args":["--c=1"]}`},
+		{"new in front of the end of flags", `{"command":["x","--a","--"]}`, setting("c", "1"), `{"command":["x","--a","--c=1","--"]}`},
+		{"fewer, the right ones stay", `{"args":["--a=1","","--a","2","--b","--a=3"]}`, setting("a", "1", "3"), `{"args":["--a=1","","--b","--a=3"]}`},
+		{"more", `{"args":["--a=1","--b"]}`, setting("a", "0", "1", "2"), `{"args":["--a=0","--b","--a=1","--a=2"]}`},
+		{"none is removal", `{"args":["--a=1","--b"]}`, setting("a"), `{"args":["--b"]}`},
+		{"removed with its value", `{"command":["x","--a"],"args":["1","--b","--a=2"]}`, remove("a"), `{"command":["x"],"args":["--b"]}`},
+		{"nothing to remove", `{"args":["--b"]}`, remove("a"), `{"args":["--b"]}`},
+		{"blank entries stay", `{"args":["--a","","--b"]}`, remove("a"), `{"args":["","--b"]}`},
+		{"bare", `{"args":["--a=1","--b","--a"]}`, setBare("a"), `{"args":["--b","--a"]}`},
+		{"bare in place", `{"args":["--a","1","--b"]}`, setBare("a"), `{"args":["--a","--b"]}`},
+		{"bare and new", `{"args":["--b"]}`, setBare("a"), `{"args":["--b","--a"]}`},
+		{"escapes of others stay", `{"args":["--b=\u00e9","--a=1"]}`, setting("a", "é"), `{"args":["--b=\u00e9","--a=é"]}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := parse(t, test.in)
+			c, err := CommandLineOf(d.Root())
+			must(t, err)
+			for range 2 {
+				must(t, test.edit(c))
+				if diff := cmp.Diff(test.want, string(d.Bytes())); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+			}
+			if test.in == test.want && d.root.edited {
+				t.Error("an edit was recorded")
+			}
+			checkTokens(t, c)
+		})
+	}
+}
+
+// checkTokens compares the tokens that the edits left with the document.
+func checkTokens(t *testing.T, c *CommandLine) {
+	t.Helper()
+	again, err := CommandLineOf(c.container)
+	must(t, err)
+	same := cmp.Comparer(func(a, b *Node) bool { return a == b })
+	if diff := cmp.Diff(again.tokens, c.tokens, cmp.AllowUnexported(token{}), same); diff != "" {
+		t.Errorf("tokens are not those of the document:\n%s", diff)
+	}
+	if diff := cmp.Diff(again.flags, c.flags, cmp.AllowUnexported(flag{})); len(again.flags) > 0 && diff != "" {
+		t.Errorf("flags are not those of the document:\n%s", diff)
+	}
+}
+
+func TestCommandLineRefused(t *testing.T) {
+	tests := []struct {
+		name, in string
+		edit     func(*CommandLine) error
+		want     error
+	}{
+		{"argument would become a value", `{"args":["--b","--a=1","stray"]}`, func(c *CommandLine) error { return c.Remove("a") }, ErrAmbiguous},
+		{"argument would become the value", `{"args":["--a=1","stray"]}`, func(c *CommandLine) error { return c.SetBare("a") }, ErrAmbiguous},
+		{"name with dashes", `{}`, func(c *CommandLine) error { return c.Set("--a", "1") }, ErrFlag},
+		{"name with a value", `{}`, func(c *CommandLine) error { return c.Set("a=b", "1") }, ErrFlag},
+		{"no name", `{}`, func(c *CommandLine) error { return c.Remove("") }, ErrFlag},
+		{"container removed", `{}`, func(c *CommandLine) error { c.container.gone = true; return c.Set("a", "1") }, ErrGone},
+		{"list broken meanwhile", `{}`, func(c *CommandLine) error {
+			if _, err := c.container.Set("args", []byte(`[1]`)); err != nil {
+				return err
+			}
+			return c.Set("a", "1")
+		}, ErrNotString},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := parse(t, test.in)
+			c, err := CommandLineOf(d.Root())
+			must(t, err)
+			if err := test.edit(c); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if test.want == ErrAmbiguous && d.Changed() {
+				t.Errorf("changed to %s", d.Bytes())
+			}
+		})
+	}
+}
+
+func TestCommandLineSeesOtherEdits(t *testing.T) {
+	d := parse(t, `{"args":["--a=1"]}`)
+	c, err := CommandLineOf(d.Root())
+	must(t, err)
+	set(t, d.Root(), "args", `["--b","--c=2"]`)
+	if diff := cmp.Diff([]string{"b", "c"}, c.Names()); diff != "" || c.Has("a") {
+		t.Error(diff)
+	}
+	must(t, c.Set("c", "3"))
+	want := `[{"op":"add","path":"/args/1","value":"--c=3"},{"op":"replace","path":"/args/0","value":"--b"}]`
+	if diff := cmp.Diff(want, string(d.Patch())); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"3"}, c.Values("c")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// token is one element of command or args.
+type token struct {
+	text  string
+	list  string
+	index int
+	node  *Node
+}
+
+// form is the way in which a flag carries its value.
+type form uint8
+
+const (
+	joined form = iota // --name=value
+	spaced             // --name value
+	bare               // --name
+)
+
+// flag is one occurrence of a flag in a list of tokens.
+type flag struct {
+	name, value string
+	form        form
+	at          int // the token of the name
+}
+
+// read takes the elements of both lists from the document.
+func (c *CommandLine) read() error {
+	c.tokens, c.flags = c.tokens[:0], c.flags[:0]
+	for _, list := range []string{"command", "args"} {
+		if err := c.readList(list); err != nil {
+			return err
+		}
+	}
+	if runsShell(c.tokens) {
+		return ErrShell
+	}
+	c.flags, c.end = parseFlags(c.flags, c.tokens)
+	c.version = c.container.doc.version
+	return nil
+}
+
+// readList makes one copy of the whole list and takes the elements from it, which spares an allocation for each.
+func (c *CommandLine) readList(list string) error {
+	elements := c.container.Get(list)
+	if kind := elements.Kind(); kind != Array && kind != Null && kind != Invalid {
+		return fmt.Errorf("%s is a %s: %w", list, kind, ErrNotString)
+	}
+	items := elements.Items()
+	c.tokens = slices.Grow(c.tokens, len(items))
+	var whole string
+	var start uint32
+	if elements != nil && !elements.edited {
+		whole, start = string(elements.Raw()), elements.text.entries[elements.at].start
+	}
+	for i, item := range items {
+		if item.Kind() != String {
+			return fmt.Errorf("element %d of %s is a %s: %w", i, list, item.Kind(), ErrNotString)
+		}
+		t := token{list: list, index: i, node: item}
+		if e := &item.text.entries[item.at]; whole != "" && e.plain {
+			t.text = whole[e.start-start+1 : e.end-start-1]
+		} else {
+			t.text = item.text.stringAt(item.at)
+		}
+		c.tokens = append(c.tokens, t)
+	}
+	return nil
+}
+
+// parseFlags appends the flags of a command line to dst, and returns where they end.
+func parseFlags(dst []flag, tokens []token) ([]flag, int) {
+	for i := programEnd(tokens); i < len(tokens); i++ {
+		text := tokens[i].text
+		if text == "--" {
+			return dst, i
+		}
+		body, ok := flagBody(text)
+		if !ok {
+			continue
+		}
+		f := flag{form: bare, at: i}
+		if name, value, found := strings.Cut(body, "="); found {
+			f.name, f.value, f.form = normalize(name), value, joined
+		} else {
+			f.name = normalize(body)
+			if i+1 < len(tokens) && isValue(tokens[i+1].text) {
+				i++
+				f.value, f.form = tokens[i].text, spaced
+			}
+		}
+		dst = append(dst, f)
+	}
+	return dst, len(tokens)
+}
+
+// flagBody returns an element without its dashes, false if it is no flag.
+func flagBody(text string) (string, bool) {
+	body, ok := strings.CutPrefix(text, "-")
+	if !ok {
+		return "", false
+	}
+	body = strings.TrimPrefix(body, "-")
+	return body, body != "" && body[0] != '-' && body[0] != '='
+}
+
+// isValue reports whether an element can be the value of the name before it.
+func isValue(text string) bool {
+	return text != "" && text[0] != '-'
+}
+
+// inits are programs that run the program behind their "--".
+var inits = []string{"tini", "dumb-init", "catatonit", "docker-init"}
+
+// programEnd returns the index of the first token behind the program: the first one with a dash, or that behind the
+// "--" of an init and the name of the program that it runs.
+func programEnd(tokens []token) int {
+	dashed := func(t token) bool { return strings.HasPrefix(t.text, "-") }
+	from := 0
+	if len(tokens) > 0 && slices.Contains(inits, path.Base(tokens[0].text)) {
+		from = 1 + slices.IndexFunc(tokens, func(t token) bool { return t.text == "--" })
+	}
+	if next := slices.IndexFunc(tokens[from:], dashed); next >= 0 {
+		return from + next
+	}
+	return len(tokens)
+}
+
+var shells = []string{"sh", "ash", "bash", "dash", "ksh", "zsh", "busybox"}
+
+// runsShell reports whether the program is a shell with a text to run, as in sh -c "...", be it behind others.
+func runsShell(tokens []token) bool {
+	for i := range tokens[:programEnd(tokens)] {
+		if !slices.Contains(shells, path.Base(tokens[i].text)) {
+			continue
+		}
+		for _, t := range tokens[i+1:] {
+			if !strings.HasPrefix(t.text, "-") && !slices.Contains(shells, t.text) {
+				break
+			}
+			if !strings.HasPrefix(t.text, "--") && strings.HasPrefix(t.text, "-") && strings.Contains(t.text, "c") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// normalize makes names comparable as the flag sets of Kubernetes do (k8s.io/component-base/cli/flag).
+func normalize(name string) string {
+	return strings.ReplaceAll(name, "_", "-")
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMapValue(t *testing.T) {
+	set := func(key, value string) func(MapValue) (MapValue, error) {
+		return func(m MapValue) (MapValue, error) { return m.Set(key, value) }
+	}
+	remove := func(key string) func(MapValue) (MapValue, error) {
+		return func(m MapValue) (MapValue, error) { return m.Remove(key) }
+	}
+	tests := []struct {
+		name string
+		in   MapValue
+		edit func(MapValue) (MapValue, error)
+		want MapValue
+		err  error
+	}{
+		{"empty", "", set("A", "true"), "A=true", nil},
+		{"appended", "A=true", set("B", "false"), "A=true,B=false", nil},
+		{"appended behind a comma", "A=true,", set("B", "false"), "A=true,B=false", nil},
+		{"in place", "A=true,B=true,C=true", set("B", "false"), "A=true,B=false,C=true", nil},
+		{"so already", " A = true ,,B=true", set("A", "true"), " A = true ,,B=true", nil},
+		{"others as they are", " A = true ,,B=true", set("B", "false"), " A = true ,,B=false", nil},
+		{"duplicates collapse", "A=false,B=1,A=true", set("A", "x"), "A=x,B=1", nil},
+		{"duplicates of which the last is right", "A=false,B=1,A=true", set("A", "true"), "A=false,B=1,A=true", nil},
+		{"duplicates of which only the first is right", "A=true,B=1,A=false", set("A", "true"), "A=true,B=1", nil},
+		{"duplicates of others stay", "A=1,A=2,B=1", set("B", "2"), "A=1,A=2,B=2", nil},
+		{"values may hold =", "a=b=c", set("a", "d=e"), "a=d=e", nil},
+		{"empty value", "a=b", set("a", ""), "a=", nil},
+		{"removed", "A=1,B=2,A=3", remove("A"), "B=2", nil},
+		{"last one removed", "A=1", remove("A"), "", nil},
+		{"nothing to remove", "A=1,,", remove("B"), "A=1,,", nil},
+		{"malformed entry", "A=1,B", set("A", "2"), "A=1,B", ErrMalformed},
+		{"malformed entry on removal", "=1", remove("A"), "=1", ErrMalformed},
+		{"key that cannot stand", "A=1", set("B=C", "2"), "A=1", ErrMalformed},
+		{"value that cannot stand", "A=1", set("B", "1,2"), "A=1", ErrMalformed},
+		{"no key", "A=1", set("", "1"), "A=1", ErrMalformed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := test.edit(test.in)
+			if got != test.want || !errors.Is(err, test.err) {
+				t.Errorf("got %q, %v, want %q, %v", got, err, test.want, test.err)
+			}
+			if again, err := test.edit(got); again != got || !errors.Is(err, test.err) {
+				t.Errorf("again %q, %v", again, err)
+			}
+		})
+	}
+	if value, ok := MapValue("A=1, A = 2").Get("A"); !ok || value != "2" {
+		t.Errorf("got %q, %t", value, ok)
+	}
+}
+
+func TestListValue(t *testing.T) {
+	add := func(items ...string) func(ListValue) ListValue {
+		return func(l ListValue) ListValue { return l.Add(items...) }
+	}
+	remove := func(items ...string) func(ListValue) ListValue {
+		return func(l ListValue) ListValue { return l.Remove(items...) }
+	}
+	tests := []struct {
+		name string
+		in   ListValue
+		edit func(ListValue) ListValue
+		want ListValue
+	}{
+		{"empty", "", add("A"), "A"},
+		{"appended", "A,B", add("C", "A", "D"), "A,B,C,D"},
+		{"several in one", "A", add("B,A,C"), "A,B,C"},
+		{"there already", " A ,,B", add("B", "A"), " A ,,B"},
+		{"removed", "A, B ,C,B", remove("B", "D"), "A,C"},
+		{"nothing to remove", "A,,", remove("B", ""), "A,,"},
+		{"all removed", "A", remove("A"), ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := test.edit(test.in)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if again := test.edit(got); again != got {
+				t.Errorf("again %q", again)
+			}
+		})
+	}
+}
