@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	networking = NewObject("test.Networking", map[string]*cel.Type{"type": cel.StringType, "nodes": cel.StringType})
+	networking = NewObject("test.Networking", map[string]*cel.Type{"type": cel.StringType, "nodes": cel.StringType, "pods": cel.StringType, "status": cel.DynType})
 	worker     = NewObject("test.Worker", map[string]*cel.Type{"name": cel.StringType, "kubernetes": apiservercel.SemverType})
 	shoot      = NewObject("test.Shoot", map[string]*cel.Type{
 		"name":        cel.StringType,
@@ -68,7 +68,11 @@ func testActivation(t testing.TB) interpreter.Activation {
 			"kubernetes":  version("1.33.4-gke.1"),
 			"annotations": Value(map[string]string{"enable-vac": "true"}),
 			"hibernated":  types.False,
-			"networking":  networking.Value(Values{"type": types.String("calico")}),
+			"networking": networking.Value(Values{
+				"type":   types.String("calico"),
+				"pods":   Unset{types.String("default")},
+				"status": Lazy(func() any { return failure("the status cannot be read") }),
+			}),
 			"workers": Value([]ref.Val{
 				worker.Value(Values{"name": types.String("a"), "kubernetes": version("1.32.0")}),
 				worker.Value(Values{"name": types.String("b"), "kubernetes": version("1.33.4")}),
@@ -118,7 +122,10 @@ func TestTemplateJSON(t *testing.T) {
 		{`${ shoot.spec.big }`, `9007199254740993`},
 		{`${ shoot.spec.half }`, `0.5`},
 		{`${ shoot.spec.nested }`, `{"a":[1,null,true],"b":1}`},
-		{`${ shoot.networking }`, `{"type":"calico"}`},
+		{`${ shoot.networking.pods }`, `"default"`},
+		{`${ has(shoot.networking.pods) }`, `false`},
+		{`${ shoot.networking.?pods.orValue("own") }`, `"own"`},
+		{`${ shoot.workers[0] }`, `{"kubernetes":"1.32.0","name":"a"}`},
 		{`${ shoot.workers.map(w, w.name) }`, `["a","b"]`},
 		{`${ shoot.workers.filter(w, w.kubernetes.satisfies("< 1.33")) }`, `[{"kubernetes":"1.32.0","name":"a"}]`},
 		{`${ dyn(shoot).name }`, `"crazy-botany"`},
@@ -270,6 +277,8 @@ func TestEvaluationErrors(t *testing.T) {
 		{"missing key", `${ shoot.spec.networking.nope }`, `f:1:26: there is no nope`},
 		{"missing annotation", `a${ shoot.annotations["x/y"] }`, `f:1:22: there is no x/y`},
 		{"absent field", `${ shoot.networking.nodes }`, `f:1:21: there is no nodes`},
+		{"field that cannot be read", `${ shoot.networking.status }`, `f:1:21: the status cannot be read`},
+		{"object with a field that cannot be read", `${ toJSON(shoot.networking) }`, `f:1:4: toJSON: a value cannot be read`},
 		{"absent variable", `${ any }`, `f:1:4: any is not known here`},
 		{"null in a text", `a ${ shoot.spec.nested.a[1] }`, `f:1:6: a value of type null_type cannot be written as text`},
 		{"conversion keeps secrets", `${ int(secrets.token) }`, `f:1:4: int cannot take the value that it was given`},

@@ -45,18 +45,32 @@ func (o *Object) Type() *cel.Type { return o.cel }
 func (o *Object) Fields() []string { return slices.Sorted(maps.Keys(o.fields)) }
 
 // Fields is what stands behind a value of an Object. Field returns a CEL value, or a Go value that CEL can read as it is
-// (strings, numbers, bool, map[string]any, []any), or an error when the value cannot be had; false means that it is absent.
+// (strings, numbers, bool, map[string]any, []any), or an error when the value cannot be had. False means that the field is not set:
+// has() is false then, and reading the field gives the value as its default, or fails when the value is nil.
 type Fields interface {
 	Field(name string) (any, bool)
 }
 
-// Values are fields that are known beforehand.
+// Values are fields that are known beforehand. An Unset or a Lazy among them stands for what it holds or returns.
 type Values map[string]any
+
+// Unset is a field that is not set but has a default.
+type Unset struct{ Default any }
+
+// Lazy is a field that is made when an expression names it; it is called each time and safe for concurrent use. What it returns is a value,
+// an Unset, or nil for a field that is not set.
+type Lazy func() any
 
 // Field implements Fields.
 func (v Values) Field(name string) (any, bool) {
-	value, ok := v[name]
-	return value, ok
+	value := v[name]
+	if lazy, ok := value.(Lazy); ok {
+		value = lazy()
+	}
+	if unset, ok := value.(Unset); ok {
+		return unset.Default, false
+	}
+	return value, value != nil
 }
 
 // Value is a value of this type. It keeps the fields and asks for each only when an expression names it.
@@ -84,8 +98,8 @@ func get(target any, field string) (any, error) {
 	if !ok {
 		return nil, failure("not an object with fields")
 	}
-	value, ok := r.fields.Field(field)
-	if !ok {
+	value, _ := r.fields.Field(field)
+	if value == nil {
 		return nil, failure("there is no " + field)
 	}
 	if err, ok := value.(error); ok {

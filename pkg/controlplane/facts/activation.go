@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"sync"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+)
+
+// Object is the object that is being admitted.
+type Object struct {
+	APIVersion, Kind, Name, Namespace string
+	Labels, Annotations               map[string]string
+	// Raw decodes the whole object, with whole numbers as int64 (see expression.ParseJSON). It is called at most once for each activation, and only if an
+	// expression names metadata, spec, status or data. It may be nil.
+	Raw func() any
+}
+
+// Activation binds the variables to the facts for one object. The operation is CREATE or UPDATE. What is not known is not bound:
+// an expression that names it fails. Other variables can be added by an activation that has this one as its parent.
+func (f *Facts) Activation(object Object, operation string) interpreter.Activation {
+	a := &activation{values: f.cel(), operation: types.String(operation)}
+	a.fields.Object = object
+	return a
+}
+
+type activation struct {
+	values    *celValues
+	operation ref.Val
+	fields    objectFields
+}
+
+// ResolveName implements interpreter.Activation.
+func (a *activation) ResolveName(name string) (any, bool) {
+	var value ref.Val
+	switch name {
+	case "shoot":
+		value = a.values.shoot
+	case "seed":
+		value = a.values.seed
+	case "cloudProfile":
+		value = a.values.cloudProfile
+	case "namespace":
+		value = a.values.namespace
+	case "garden":
+		value = a.values.garden
+	case "operation":
+		value = a.operation
+	case "object":
+		value = objectType.Value(&a.fields)
+	}
+	return value, value != nil
+}
+
+// Parent implements interpreter.Activation.
+func (a *activation) Parent() interpreter.Activation { return nil }
+
+// objectFields are the fields of an Object.
+type objectFields struct {
+	Object
+	once sync.Once
+	tree map[string]any
+}
+
+// Field implements expression.Fields.
+func (o *objectFields) Field(name string) (any, bool) {
+	switch name {
+	case "apiVersion":
+		return o.APIVersion, o.APIVersion != ""
+	case "kind":
+		return o.Kind, o.Kind != ""
+	case "name":
+		return o.Name, o.Name != ""
+	case "namespace":
+		return o.Namespace, o.Namespace != ""
+	case "labels":
+		return o.Labels, true
+	case "annotations":
+		return o.Annotations, true
+	}
+	o.once.Do(o.decode)
+	value := o.tree[name]
+	return value, value != nil
+}
+
+func (o *objectFields) decode() {
+	if o.Raw == nil {
+		return
+	}
+	switch tree := o.Raw().(type) {
+	case map[string]any:
+		o.tree = tree
+	case error:
+		failed := expression.Failure("the object cannot be decoded")
+		o.tree = map[string]any{"metadata": failed, "spec": failed, "status": failed, "data": failed}
+	}
+}

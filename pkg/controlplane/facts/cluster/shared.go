@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"hash/maphash"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+)
+
+// sharedResources decodes cloud profiles and seeds once for each content, because every Cluster holds its own copy of both, and decoding
+// a big cloud profile takes milliseconds.
+type sharedResources struct {
+	seed          maphash.Seed
+	cloudProfiles *cache[uint64, shared[*facts.CloudProfile]]
+	seeds         *cache[uint64, shared[*facts.Seed]]
+}
+
+// shared is a decoded resource with the bytes that it was decoded from.
+type shared[T any] struct {
+	raw   []byte
+	value T
+}
+
+// maximumShared is how many contents of each are kept: a seed has few cloud profiles, each in few versions at one time.
+const maximumShared = 64
+
+func newSharedResources() sharedResources {
+	return sharedResources{
+		seed:          maphash.MakeSeed(),
+		cloudProfiles: newCache[uint64, shared[*facts.CloudProfile]](maximumShared),
+		seeds:         newCache[uint64, shared[*facts.Seed]](maximumShared),
+	}
+}
+
+func (s *sharedResources) decode(cluster *extensionsv1alpha1.Cluster) (*facts.Facts, error) {
+	f := &facts.Facts{Namespace: facts.Namespace{Name: cluster.Name}}
+	var err error
+	if f.CloudProfile, err = decodeShared(s.seed, s.cloudProfiles, cluster.Spec.CloudProfile.Raw, facts.DecodeCloudProfile); err != nil {
+		return nil, err
+	}
+	if f.Seed, err = decodeShared(s.seed, s.seeds, cluster.Spec.Seed.Raw, facts.DecodeSeed); err != nil {
+		return nil, err
+	}
+	if f.Shoot, err = facts.DecodeShoot(cluster.Spec.Shoot.Raw); err != nil {
+		return nil, err
+	}
+	if f.Shoot == nil {
+		return nil, fmt.Errorf("it holds no Shoot: %w", facts.ErrUndecodable)
+	}
+	return f, nil
+}
+
+func decodeShared[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte, decode func([]byte) (T, error)) (T, error) {
+	s, err := known.get(maphash.Bytes(seed, raw), func() (shared[T], error) {
+		value, err := decode(raw)
+		return shared[T]{raw, value}, err
+	})
+	if err == nil && !bytes.Equal(s.raw, raw) { // the same hash of another content
+		return decode(raw)
+	}
+	return s.value, err
+}

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster is the Source of facts in a seed: the Cluster resource that has the name of the control plane's namespace, the namespace
+// itself, and the Garden resource for the namespace "garden".
+//
+// A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share, once for each content. Objects
+// that a cached reader returns are read without a copy and never changed. Lookups go to the API server, so that no cache ever holds
+// Secrets. Enter at New.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+)
+
+// Options tune a Source; the zero value is good.
+type Options struct {
+	// Clusters is how many decoded Clusters are kept; 0 means 512. The least recently used goes first.
+	Clusters int
+}
+
+// Source implements facts.Source.
+type Source struct {
+	cached, direct client.Reader
+	facts          *cache[factsKey, *facts.Facts]
+	shared         sharedResources
+}
+
+var _ facts.Source = (*Source)(nil)
+
+// factsKey is the version of everything that facts are made of.
+type factsKey struct {
+	uid, version, namespaceVersion string
+}
+
+// New makes a Source. Clusters, Namespaces and Gardens are read with the cached reader, which may lag behind, and what it does not
+// find is asked once of the direct reader, which asks the API server; Secrets and ConfigMaps are read with the direct reader only. The
+// schemes of both know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
+func New(cached, direct client.Reader, options Options) *Source {
+	size := options.Clusters
+	if size <= 0 {
+		size = 512
+	}
+	return &Source{
+		cached: cached,
+		direct: direct,
+		facts:  newCache[factsKey, *facts.Facts](size),
+		shared: newSharedResources(),
+	}
+}
+
+// Read implements facts.Source.
+func (s *Source) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
+	if namespace == facts.GardenNamespace {
+		return s.readGarden(ctx)
+	}
+	var cluster extensionsv1alpha1.Cluster
+	if err := s.get(ctx, client.ObjectKey{Name: namespace}, &cluster); err != nil {
+		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace, err)
+	}
+	meta, err := s.readNamespace(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	key := factsKey{string(cluster.UID), cluster.ResourceVersion, meta.ResourceVersion}
+	return s.facts.get(key, func() (*facts.Facts, error) { return s.decode(&cluster, meta) })
+}
+
+func (s *Source) decode(cluster *extensionsv1alpha1.Cluster, namespace *metav1.PartialObjectMetadata) (*facts.Facts, error) {
+	f, err := s.shared.decode(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("reading the Cluster %s: %w", cluster.Name, err)
+	}
+	return f.WithNamespace(describe(namespace)), nil
+}
+
+func (s *Source) readNamespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := s.get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return nil, fmt.Errorf("reading the Namespace %s: %w", name, err)
+	}
+	return namespace, nil
+}
+
+func describe(namespace *metav1.PartialObjectMetadata) facts.Namespace {
+	return facts.Namespace{Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations}
+}
+
+var gardenKind = schema.GroupVersionKind{Group: "operator.gardener.cloud", Version: "v1alpha1", Kind: "Garden"}
+
+// readGarden reads the only Garden that there is. Its CustomResourceDefinition may not be there.
+func (s *Source) readGarden(ctx context.Context) (*facts.Facts, error) {
+	garden, err := s.findGarden(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the Garden: %w", err)
+	}
+	namespace, err := s.readNamespace(ctx, facts.GardenNamespace)
+	if err != nil {
+		return nil, err
+	}
+	key := factsKey{string(garden.GetUID()), garden.GetResourceVersion(), namespace.ResourceVersion}
+	return s.facts.get(key, func() (*facts.Facts, error) {
+		raw, err := garden.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("reading the Garden: %w", facts.ErrUndecodable)
+		}
+		f, err := facts.FromGarden(raw)
+		if err != nil {
+			return nil, fmt.Errorf("reading the Garden: %w", err)
+		}
+		return f.WithNamespace(describe(namespace)), nil
+	})
+}
+
+func (s *Source) findGarden(ctx context.Context) (*unstructured.Unstructured, error) {
+	for _, reader := range []client.Reader{s.cached, s.direct} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gardenKind)
+		err := reader.List(ctx, list, &client.ListOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+		switch {
+		case err == nil && len(list.Items) > 1:
+			return nil, fmt.Errorf("there are %d Gardens where one is allowed: %w", len(list.Items), facts.ErrUndecodable)
+		case err == nil && len(list.Items) == 1:
+			return &list.Items[0], nil
+		case err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err):
+			return nil, readError(err)
+		}
+	}
+	return nil, facts.ErrNotFound
+}
+
+// Lookup implements facts.Source.
+func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (map[string]string, error) {
+	key := client.ObjectKey{Namespace: namespace, Name: l.ObjectName}
+	get, err := s.readKeys(ctx, key, l.Kind)
+	if apierrors.IsNotFound(err) && l.Optional {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: reading the %s %s: %w", l.Name, l.Kind, key, readError(err))
+	}
+	return l.Select(get)
+}
+
+func (s *Source) readKeys(ctx context.Context, key client.ObjectKey, kind string) (func(string) (string, bool), error) {
+	if kind == facts.KindConfigMap {
+		var config corev1.ConfigMap
+		err := s.direct.Get(ctx, key, &config)
+		return func(key string) (string, bool) { value, ok := config.Data[key]; return value, ok }, err
+	}
+	var secret corev1.Secret
+	err := s.direct.Get(ctx, key, &secret)
+	return func(key string) (string, bool) { value, ok := secret.Data[key]; return string(value), ok }, err
+}
+
+// get reads an object without a copy from the cache, and from the API server when the cache does not have it: right after its
+// creation, a webhook may be asked before the informer has seen it.
+func (s *Source) get(ctx context.Context, key client.ObjectKey, into client.Object) error {
+	err := s.cached.Get(ctx, key, into, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+	if apierrors.IsNotFound(err) {
+		err = s.direct.Get(ctx, key, into)
+	}
+	if err != nil {
+		return readError(err)
+	}
+	return nil
+}
+
+// readError maps what a reader says to the errors of facts. The text of an API error names the object and never holds its content.
+func readError(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
+	case apierrors.IsNotFound(err):
+		return facts.ErrNotFound
+	default:
+		return fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
+	}
+}

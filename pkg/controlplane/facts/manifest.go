@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"sync"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+)
+
+// Manifest is a whole resource of which spec and status are decoded when they are first asked for. A nil Manifest has neither.
+type Manifest struct {
+	raw  []byte
+	once sync.Once
+	tree struct {
+		Spec   any `json:"spec"`
+		Status any `json:"status"`
+	}
+	err error
+}
+
+// NewManifest keeps the JSON of a resource; the bytes must not change any more.
+func NewManifest(raw []byte) *Manifest { return &Manifest{raw: raw} }
+
+func (m *Manifest) decode() error {
+	m.once.Do(func() {
+		if kjson.UnmarshalCaseSensitivePreserveInts(m.raw, &m.tree) != nil {
+			m.err = expression.Failure("the resource cannot be decoded")
+		}
+		m.raw = nil
+	})
+	return m.err
+}
+
+// Spec is the decoded spec, nil when there is none, or an error.
+func (m *Manifest) Spec() any {
+	if m == nil {
+		return nil
+	}
+	if err := m.decode(); err != nil {
+		return err
+	}
+	return m.tree.Spec
+}
+
+// Status is the decoded status, nil when there is none, or an error.
+func (m *Manifest) Status() any {
+	if m == nil {
+		return nil
+	}
+	if err := m.decode(); err != nil {
+		return err
+	}
+	return m.tree.Status
+}

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+)
+
+// celValues are what CEL sees of Facts; nil for what is not known.
+type celValues struct {
+	namespace, shoot, seed, cloudProfile, garden ref.Val
+}
+
+// cel makes the values at the first call.
+func (f *Facts) cel() *celValues {
+	f.once.Do(func() {
+		f.values.namespace = namespaceType.Value(metadata(f.Namespace.Name, f.Namespace.Labels, f.Namespace.Annotations))
+		if f.Shoot != nil {
+			f.values.shoot = f.Shoot.value()
+		}
+		if s := f.Seed; s != nil {
+			fields := metadata(s.Name, s.Labels, s.Annotations)
+			fields["region"], fields["provider"] = text(s.Region), text(s.Provider)
+			fields["spec"] = expression.Lazy(s.Manifest.Spec)
+			f.values.seed = seedType.Value(fields)
+		}
+		if c := f.CloudProfile; c != nil {
+			fields := metadata(c.Name, c.Labels, c.Annotations)
+			fields["type"] = text(c.Type)
+			fields["spec"] = expression.Lazy(c.Manifest.Spec)
+			f.values.cloudProfile = cloudProfileType.Value(fields)
+		}
+		if g := f.Garden; g != nil {
+			fields := metadata(g.Name, g.Labels, g.Annotations)
+			fields["kubernetes"] = version(g.Kubernetes)
+			fields["spec"] = expression.Lazy(g.Manifest.Spec)
+			f.values.garden = gardenType.Value(fields)
+		}
+	})
+	return &f.values
+}
+
+func (s *Shoot) value() ref.Val {
+	workers := make([]ref.Val, len(s.Workers))
+	for i := range s.Workers {
+		workers[i] = s.Workers[i].value()
+	}
+	fields := metadata(s.Name, s.Labels, s.Annotations)
+	fields["namespace"] = text(s.Namespace)
+	fields["uid"] = text(s.UID)
+	fields["kubernetes"] = version(s.Kubernetes)
+	fields["region"] = text(s.Region)
+	fields["provider"] = text(s.Provider)
+	fields["cloudProfile"] = text(s.CloudProfile)
+	fields["networking"] = networkingType.Value(expression.Values{
+		"type":       text(s.Networking.Type),
+		"ipFamilies": list(s.Networking.IPFamilies),
+		"nodes":      text(s.Networking.Nodes),
+		"pods":       text(s.Networking.Pods),
+		"services":   text(s.Networking.Services),
+	})
+	fields["hibernated"] = types.Bool(s.Hibernated)
+	fields["workerless"] = types.Bool(s.Workerless)
+	fields["highAvailability"] = text(s.HighAvailability)
+	fields["purpose"] = text(s.Purpose)
+	fields["technicalID"] = text(s.TechnicalID)
+	fields["workers"] = types.NewRefValList(types.DefaultTypeAdapter, workers)
+	fields["spec"] = expression.Lazy(s.Manifest.Spec)
+	fields["status"] = expression.Lazy(s.Manifest.Status)
+	return shootType.Value(fields)
+}
+
+func (w *Worker) value() ref.Val {
+	fields := metadata(w.Name, w.Labels, w.Annotations)
+	fields["kubernetes"] = version(w.Kubernetes)
+	fields["machineType"] = text(w.MachineType)
+	fields["machineImage"] = text(w.MachineImage)
+	fields["machineImageVersion"] = text(w.MachineImageVersion)
+	fields["architecture"] = text(w.Architecture)
+	fields["cri"] = text(w.CRI)
+	fields["minimum"] = types.Int(w.Minimum)
+	fields["maximum"] = types.Int(w.Maximum)
+	fields["zones"] = list(w.Zones)
+	return workerType.Value(fields)
+}
+
+func metadata(name string, labels, annotations map[string]string) expression.Values {
+	return expression.Values{
+		"name":        text(name),
+		"labels":      types.NewStringStringMap(types.DefaultTypeAdapter, labels),
+		"annotations": types.NewStringStringMap(types.DefaultTypeAdapter, annotations),
+	}
+}
+
+// text is a string that counts as not set when it is empty.
+func text(s string) any {
+	if s == "" {
+		return expression.Unset{Default: types.String("")}
+	}
+	return types.String(s)
+}
+
+func list(items []string) ref.Val { return types.NewStringList(types.DefaultTypeAdapter, items) }
+
+// version is a parsed version. Decoded facts have good ones; others may not.
+func version(s string) any {
+	v, err := expression.ParseVersion(s)
+	if err != nil {
+		return expression.Failure("the Kubernetes version is not a version")
+	}
+	return v
+}
