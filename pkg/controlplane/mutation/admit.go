@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// Admit takes an object all the way: it finds the rules, reads the facts they need, plans, applies and checks the result.
+// The error is a *Failure, and then the object must not be admitted.
+func (p *Program) Admit(ctx context.Context, r Request, source facts.Source) (*Result, error) {
+	result, err := p.admit(ctx, r, source, nil)
+	return result, asError(err)
+}
+
+// Trace is Admit with an observer that sees the object after each step.
+func (p *Program) Trace(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, error) {
+	result, err := p.admit(ctx, r, source, observe)
+	return result, asError(err)
+}
+
+// asError keeps a nil failure from becoming an error that is not nil.
+func asError(f *Failure) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+func (p *Program) admit(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
+	selected, failure := p.selectRules(r)
+	if selected == nil || failure != nil {
+		return &Result{}, failure
+	}
+	object, failure := selected.read(r)
+	if failure != nil {
+		return nil, failure
+	}
+	result := &Result{Target: selected.target.Name}
+	if object.Document.Root().Find("metadata", "deletionTimestamp") != nil {
+		return result, nil
+	}
+	views, failure := selected.facts(ctx, r, object, source)
+	if failure != nil {
+		return nil, failure
+	}
+	plan, err := selected.plan(ctx, p.generation, object, views)
+	if err != nil {
+		return nil, asFailure(err)
+	}
+	if result.Applied, err = plan.apply(object, observe); err != nil {
+		return nil, asFailure(err)
+	}
+	if err := object.Document.Err(); err != nil {
+		return nil, fail(ObjectUnreadable, err, "%s", object.Form)
+	}
+	if !object.Document.Changed() {
+		return result, nil
+	}
+	if err := contract.Protect(object, p.generation, plan.exemption(selected.target)); err != nil {
+		return nil, applyFailure(object.Form.String(), err)
+	}
+	result.Patch = object.Document.Patch()
+	return result, nil
+}
+
+func asFailure(err error) *Failure {
+	var failure *Failure
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return fail(Internal, err, "unexpected error")
+}
+
+// selectRules finds what is to be done with an object; nil when no rule is for it.
+func (p *Program) selectRules(r Request) (*selection, *Failure) {
+	forms, ok := p.scopes[scopeKey{set: r.Set, provider: r.Provider, garden: r.Garden}]
+	if !ok {
+		return nil, fail(NotLoaded, nil, "no profile for %s of provider %q is loaded", r.Set, r.Provider)
+	}
+	return forms[formKey{r.Group, r.Kind, r.Name}], nil
+}
+
+// read parses the object and checks that it is what the contract says.
+func (s *selection) read(r Request) (*target.Object, *Failure) {
+	parsed, err := document.Parse(r.Object)
+	if err != nil {
+		return nil, fail(ObjectUnreadable, err, "%s", s.form)
+	}
+	if parsed.Root().Kind() != document.Object {
+		return nil, fail(ObjectUnreadable, nil, "%s is no object", s.form)
+	}
+	object := &target.Object{Target: s.target, Form: s.form, Document: parsed}
+	if len(r.OldObject) > 0 {
+		if object.Old, err = document.Parse(r.OldObject); err != nil {
+			return nil, fail(ObjectUnreadable, err, "the old object of %s", s.form)
+		}
+	}
+	if s.form.Has(target.PodTemplate) && s.target.Container != "" && parsed.Root().Find("metadata", "deletionTimestamp") == nil {
+		if _, err := object.Container(s.target.Container); err != nil {
+			return nil, applyFailure("the object breaks the contract", err)
+		}
+	}
+	return object, nil
+}

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"errors"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// Observer is told of each step after it was applied, with the object as it then is.
+type Observer func(rule Applied, step Step, object *target.Object)
+
+// apply makes the edits of the plan and reports what became of each rule.
+func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
+	var (
+		applied    = make([]Applied, len(p.Rules))
+		references bool
+	)
+	for i, planned := range p.Rules {
+		applied[i] = Applied{
+			Profile: planned.rule.profile, Rule: planned.rule.name, Position: planned.rule.position,
+			Outcome: Skipped, Reason: planned.Skipped,
+		}
+		if planned.Skipped != "" {
+			continue
+		}
+		if err := planned.apply(o, &applied[i], observe); err != nil {
+			return nil, err
+		}
+		references = references || planned.references()
+	}
+	if references && o.Form.Has(target.PodTemplate) {
+		if err := operation.WriteReferences(o); err != nil {
+			return nil, applyFailure("the reference annotations", err)
+		}
+		if observe != nil {
+			observe(Applied{Rule: "reference annotations", Outcome: Changed}, Step{}, o)
+		}
+	}
+	return applied, nil
+}
+
+func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer) error {
+	before, overridden := o.Document.Edits(), 0
+	for _, step := range p.Steps {
+		if step.Overridden != "" {
+			overridden++
+			applied.Reason = step.Overridden
+			continue
+		}
+		if err := step.write.Apply(o, step.Value); err != nil {
+			return applyFailure("rule "+p.rule.String(), err)
+		}
+		if observe != nil {
+			observe(*applied, step, o)
+		}
+	}
+	switch {
+	case overridden == len(p.Steps):
+		applied.Outcome = Overridden
+	case o.Document.Edits() != before:
+		applied.Outcome = Changed
+	default:
+		applied.Outcome = Unchanged
+	}
+	return nil
+}
+
+// references says whether the rule may add or drop the use of a Secret or ConfigMap.
+func (p PlannedRule) references() bool {
+	for _, step := range p.Steps {
+		if step.Overridden == "" && operation.MayReference(step.Place.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+func applyFailure(what string, err error) *Failure {
+	switch {
+	case errors.Is(err, target.ErrContainerMissing):
+		return fail(ContainerMissing, err, "%s", what)
+	case errors.Is(err, target.ErrNested):
+		return fail(NestedUnreadable, err, "%s", what)
+	case errors.Is(err, contract.ErrBroken):
+		return fail(ContractBroken, err, "%s", what)
+	default:
+		return fail(Internal, err, "%s", what)
+	}
+}
+
+// exemption says which flags of the target's own container, or its inputs, some applied rule gave a reason for.
+func (p Plan) exemption(t *target.Target) contract.Exemption {
+	return func(flag string) bool {
+		for _, planned := range p.Rules {
+			if !planned.rule.override || planned.Skipped != "" {
+				continue
+			}
+			for _, step := range planned.Steps {
+				if step.Place.Container == t.Container && flagOf(step.Place) == flag {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Options are what an installation says about all profiles.
+type Options struct {
+	// Generation is the generation of Gardener that is served.
+	Generation contract.Generation
+	// Parameters override the parameters of profiles: by profile, by name. A value has the type of the default.
+	Parameters map[string]map[string]any
+}
+
+// Program is every loaded profile compiled. It is immutable and safe for concurrent use.
+type Program struct {
+	generation contract.Generation
+	profiles   []ProfileVersion
+	scopes     map[scopeKey]map[formKey]*selection
+}
+
+// ProfileVersion names a profile that is part of a program.
+type ProfileVersion struct {
+	Name, Hash string
+	Providers  []string
+}
+
+// scopeKey is what a webhook is registered for; provider is empty for the garden namespace.
+type scopeKey struct {
+	set      target.Set
+	provider string
+	garden   bool
+}
+
+type formKey struct{ group, kind, name string }
+
+// selection is what is to be done with one object of the contract.
+type selection struct {
+	target *target.Target
+	form   *target.Form
+	rules  []*rule
+	needs  needs
+}
+
+// Compile checks the profiles and makes them ready to run. The error is source.Findings: all that is wrong, with positions.
+func Compile(profiles []*profile.Document, o Options) (*Program, error) {
+	p := &Program{generation: o.Generation, scopes: map[scopeKey]map[formKey]*selection{}}
+	profiles = slices.SortedFunc(slices.Values(profiles), func(a, b *profile.Document) int {
+		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
+	})
+	findings := unknownOverrides(profiles, o)
+	for _, document := range profiles {
+		p.profiles = append(p.profiles, ProfileVersion{document.Metadata.Name, document.Hash, document.Providers})
+		c := profileCompiler{program: p, document: document, options: o}
+		c.compile()
+		findings = append(findings, c.findings...)
+	}
+	if len(findings) == 0 {
+		findings = p.conflicts()
+		p.settle()
+	}
+	if err := findings.Err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// settle finds once what each selection needs to know.
+func (p *Program) settle() {
+	for _, forms := range p.scopes {
+		for _, selected := range forms {
+			selected.needs = needsOf(selected.rules)
+		}
+	}
+}
+
+// Profiles are the profiles of the program, sorted by name.
+func (p *Program) Profiles() []ProfileVersion { return p.profiles }
+
+// unknownOverrides finds parameters that the installation sets for profiles that are not there.
+func unknownOverrides(profiles []*profile.Document, o Options) source.Findings {
+	var (
+		names    []string
+		findings source.Findings
+	)
+	for _, document := range profiles {
+		names = append(names, document.Metadata.Name)
+	}
+	for name := range o.Parameters {
+		if !slices.Contains(names, name) {
+			findings = append(findings, source.Finding{
+				Position: source.Position{File: "parameters of the installation"}, Path: name,
+				Message: "there is no such profile" + source.Suggest(name, names),
+			})
+		}
+	}
+	return findings
+}
+
+// profileCompiler compiles one profile.
+type profileCompiler struct {
+	program  *Program
+	document *profile.Document
+	options  Options
+	scope    *scope
+	findings source.Findings
+}
+
+func (c *profileCompiler) compile() {
+	c.scope, c.findings = newScope(c.document, c.options.Parameters[c.document.Metadata.Name])
+	if c.scope == nil {
+		return
+	}
+	for set, rules := range map[target.Set]v1alpha1.Set{
+		target.ControlPlane: c.document.ControlPlane,
+		target.Exposure:     c.document.ControlPlaneExposure,
+		target.Backup:       c.document.ControlPlaneBackup,
+	} {
+		for _, entry := range rules {
+			c.target(set, entry)
+		}
+	}
+}
+
+func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules) {
+	t, ok := target.Lookup(entry.Target)
+	if !ok {
+		c.findings = append(c.findings, entry.At.Finding(string(set), "unknown target %q%s", entry.Target,
+			source.Suggest(entry.Target, target.Names())))
+		return
+	}
+	var rules []*rule
+	for i, r := range entry.Rules {
+		compiled, findings := c.rule(t, r, i)
+		c.findings = append(c.findings, findings...)
+		if compiled != nil {
+			rules = append(rules, compiled)
+		}
+	}
+	if t.Garden {
+		c.add(scopeKey{set: set, garden: true}, t, rules)
+		return
+	}
+	for _, provider := range c.document.Providers {
+		c.add(scopeKey{set: set, provider: provider}, t, rules)
+	}
+}
+
+// add puts rules behind those that other profiles have for the target.
+func (c *profileCompiler) add(key scopeKey, t *target.Target, rules []*rule) {
+	if len(rules) == 0 {
+		return
+	}
+	forms := c.program.scopes[key]
+	if forms == nil {
+		forms = map[formKey]*selection{}
+		c.program.scopes[key] = forms
+	}
+	for i := range t.Forms {
+		f := &t.Forms[i]
+		at := formKey{f.Group, f.Kind, f.Name}
+		if forms[at] == nil {
+			forms[at] = &selection{target: t, form: f}
+		}
+		forms[at].rules = append(forms[at].rules, rules...)
+	}
+}
+
+// Registrations are the webhooks that the program needs, sorted by set and provider. With today's Gardener the Service of
+// the kube-apiserver is not among the objects, since it must not be mutated at all.
+func (p *Program) Registrations() []Registration {
+	var registrations []Registration
+	for key, forms := range p.scopes {
+		r := Registration{Set: key.set, Provider: key.provider, Garden: key.garden}
+		for _, selected := range forms {
+			if selected.form.Kind != "Service" || p.generation != contract.Today {
+				r.Forms = append(r.Forms, *selected.form)
+			}
+		}
+		slices.SortFunc(r.Forms, target.Compare)
+		if len(r.Forms) > 0 {
+			registrations = append(registrations, r)
+		}
+	}
+	slices.SortFunc(registrations, func(a, b Registration) int {
+		return strings.Compare(string(a.Set)+"/"+a.Provider, string(b.Set)+"/"+b.Provider)
+	})
+	return registrations
+}

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// Plan is what is going to be done with an object: every rule of its target with its condition decided and its values
+// computed. It is data, and prints as text.
+type Plan struct {
+	Rules []PlannedRule
+}
+
+// PlannedRule is a rule of the plan.
+type PlannedRule struct {
+	rule *rule
+	// Skipped says why the rule is not applied; empty when it is.
+	Skipped string
+	Steps   []Step
+}
+
+// Step is one write of a rule.
+type Step struct {
+	Place operation.Place
+	Value operation.Resolved
+	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not applied.
+	Overridden string
+
+	write operation.Write
+}
+
+// String writes the step as a person would read it.
+func (s Step) String() string {
+	text := fmt.Sprintf("%s: %s", s.Place, s.Value)
+	if s.Overridden != "" {
+		text += ", overridden by " + s.Overridden
+	}
+	return text
+}
+
+// String writes the plan, one rule and its steps after the other.
+func (p Plan) String() string {
+	var out strings.Builder
+	for _, planned := range p.Rules {
+		fmt.Fprintf(&out, "%s", planned.rule)
+		if planned.Skipped != "" {
+			fmt.Fprintf(&out, ": skipped, %s", planned.Skipped)
+		}
+		out.WriteByte('\n')
+		for _, step := range planned.Steps {
+			fmt.Fprintf(&out, "  %s\n", step)
+		}
+	}
+	return out.String()
+}
+
+// plan decides the conditions, computes the values and finds what overrides what.
+func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views *views) (Plan, error) {
+	plan := Plan{Rules: make([]PlannedRule, len(s.rules))}
+	clause, locked := contract.ServiceLocked(o, g)
+	for i, r := range s.rules {
+		planned := &plan.Rules[i]
+		planned.rule = r
+		switch {
+		case locked:
+			planned.Skipped = clause.String()
+		case !o.Form.Has(r.operation.Parts):
+			planned.Skipped = fmt.Sprintf("%s has no part for %s", o.Form, r.operation.Name)
+		default:
+			if err := planned.decide(ctx, views); err != nil {
+				return Plan{}, err
+			}
+		}
+	}
+	plan.override()
+	return plan, nil
+}
+
+// decide evaluates the condition of the rule and, when it holds, its values.
+func (p *PlannedRule) decide(ctx context.Context, views *views) error {
+	variables := views.of(p.rule.scope)
+	if p.rule.when != nil {
+		holds, err := p.rule.when.Bool(ctx, variables)
+		if err != nil {
+			return evaluationFailure(p.rule, err)
+		}
+		if !holds {
+			p.Skipped = "the condition is false"
+			return nil
+		}
+	}
+	p.Steps = make([]Step, len(p.rule.writes))
+	for i, write := range p.rule.writes {
+		value, err := write.Resolve(ctx, variables)
+		if err != nil {
+			return evaluationFailure(p.rule, err)
+		}
+		p.Steps[i] = Step{Place: write.Place, Value: value, write: write}
+	}
+	return nil
+}
+
+func evaluationFailure(r *rule, err error) *Failure {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fail(DeadlineExceeded, err, "rule %s: no time was left", r)
+	}
+	return fail(ExpressionFailed, err, "rule %s", r)
+}
+
+// override marks the steps of which the place is written differently further down.
+func (p Plan) override() {
+	type last struct {
+		rule *rule
+		step *Step
+	}
+	latest := map[operation.Place]last{}
+	for i := len(p.Rules) - 1; i >= 0; i-- {
+		planned := &p.Rules[i]
+		for j := range planned.Steps {
+			step := &planned.Steps[j]
+			if later, ok := latest[step.Place]; !ok {
+				latest[step.Place] = last{planned.rule, step}
+			} else if !later.step.Value.Equal(step.Value) {
+				step.Overridden = later.rule.String()
+			}
+		}
+	}
+}

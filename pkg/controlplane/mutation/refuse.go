@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// refuse finds what the contract forbids a rule to write. What a clause merely reserves is allowed to a rule that gives a
+// reason; a reason that is not needed is a finding too, so that reasons do not outlive their cause.
+func refuse(t *target.Target, r *rule, g contract.Generation, at source.Node) source.Findings {
+	var (
+		findings source.Findings
+		needed   bool
+	)
+	for _, write := range r.writes {
+		if clause, ok := forbidden(t, write, g); ok {
+			findings = append(findings, write.At.Finding(write.Path, "%s must not be written: %s", write.Place, clause))
+			continue
+		}
+		clause, ok := reserved(t, write, r.writes)
+		needed = needed || ok
+		if ok && !r.override {
+			findings = append(findings, write.At.Finding(write.Path, "%s is reserved: %s; a rule that must write it all the same says why in `override`",
+				write.Place, clause))
+		}
+	}
+	if r.override && !needed && len(findings) == 0 {
+		findings = append(findings, at.Finding(r.path+".override", "is not needed: the rule writes nothing that the contract reserves"))
+	}
+	return findings
+}
+
+// forbidden finds the clause that no reason overrides.
+func forbidden(t *target.Target, write operation.Write, g contract.Generation) (contract.Clause, bool) {
+	switch write.Place.Kind {
+	case operation.Flag, operation.ListFlagItem, operation.MapFlagEntry:
+		if write.Place.Container == t.Container {
+			return contract.LockedFlag(t, flagOf(write.Place), g)
+		}
+	case operation.Label, operation.Annotation, operation.PodLabel, operation.PodAnnotation:
+		return contract.ReservedKey(write.Place.Name)
+	case operation.Container:
+		return contract.OwnContainer(t, write.Place.Name, write.Value.Keys())
+	}
+	return contract.Clause{}, false
+}
+
+// reserved finds the clause that a reason overrides.
+func reserved(t *target.Target, write operation.Write, writes []operation.Write) (contract.Clause, bool) {
+	if write.Place.Container != t.Container || t.Container == "" {
+		return contract.Clause{}, false
+	}
+	switch write.Place.Kind {
+	case operation.Flag, operation.ListFlagItem, operation.MapFlagEntry, operation.FeatureGate:
+		return contract.ReservedFlag(t, flagOf(write.Place))
+	case operation.Env:
+		return contract.SenselessInput(t)
+	case operation.VolumeMount:
+		if mountsSecret(write.Place.Name, writes) {
+			return contract.SenselessInput(t)
+		}
+	}
+	return contract.Clause{}, false
+}
+
+// mountsSecret says whether a rule's mount is of a Secret or ConfigMap; it is taken for one where the rule does not say.
+func mountsSecret(volume string, writes []operation.Write) bool {
+	for _, write := range writes {
+		if write.Place.Kind == operation.Volume && write.Place.Name == volume {
+			keys := write.Value.Keys()
+			return slices.Contains(keys, "secret") || slices.Contains(keys, "configMap") || slices.Contains(keys, "projected")
+		}
+	}
+	return true
+}
+
+// flagOf is the flag of which a place is the whole value or an entry; empty for places that are no part of a flag.
+func flagOf(p operation.Place) string {
+	switch p.Kind {
+	case operation.Flag:
+		return p.Name
+	case operation.FeatureGate:
+		return "feature-gates"
+	case operation.ListFlagItem, operation.MapFlagEntry:
+		flag, _, _ := strings.Cut(p.Name, ":")
+		return flag
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Registration is one webhook that the loaded profiles need: a set for a provider, or for the garden namespace.
+type Registration struct {
+	Set target.Set
+	// Provider is the value of the set's namespace label; empty for the garden namespace.
+	Provider string
+	// Garden selects the garden namespace instead of a label.
+	Garden bool
+	// Forms are the objects that rules exist for, sorted.
+	Forms []target.Form
+}
+
+// Request is one object on its way into the API server.
+type Request struct {
+	Set      target.Set
+	Provider string
+	Garden   bool
+	// Operation is CREATE or UPDATE.
+	Operation            string
+	Namespace, Name      string
+	Group, Version, Kind string
+	// Object is the object as JSON.
+	Object []byte
+	// OldObject is the object as it stands, as JSON; nil on CREATE.
+	OldObject []byte
+}
+
+// Outcome says what became of a rule.
+type Outcome string
+
+// The outcomes of a rule.
+const (
+	// Changed: the rule changed the object.
+	Changed Outcome = "changed"
+	// Unchanged: the rule applies, and the object is so already.
+	Unchanged Outcome = "unchanged"
+	// Skipped: the condition is false, or the object has no such part.
+	Skipped Outcome = "skipped"
+	// Overridden: everything that the rule writes is written differently by a later rule.
+	Overridden Outcome = "overridden"
+)
+
+// Applied is one rule of the object's target and what became of it.
+type Applied struct {
+	// Profile and Rule are the names of the profile and the rule.
+	Profile, Rule string
+	// Position is where the rule stands.
+	Position source.Position
+	Outcome  Outcome
+	// Reason says why a rule was skipped or by which rule it was overridden; empty otherwise.
+	Reason string
+}
+
+// Result is what the engine made of an object.
+type Result struct {
+	// Target is the name of the target; empty when the object is none or no rule is for it.
+	Target string
+	// Patch is an RFC 6902 patch; nil when nothing changes.
+	Patch []byte
+	// Applied are the rules of the target in the order in which they were applied.
+	Applied []Applied
+}
+
+// Reason says in a word why an admission failed; metrics count by it, and docs/failures.md is its table.
+type Reason string
+
+// The reasons why an object cannot be mutated. Each denies the admission.
+const (
+	NotLoaded          Reason = "NotLoaded"
+	ObjectUnreadable   Reason = "ObjectUnreadable"
+	ContainerMissing   Reason = "ContainerMissing"
+	NestedUnreadable   Reason = "NestedUnreadable"
+	ExpressionFailed   Reason = "ExpressionFailed"
+	ClusterMissing     Reason = "ClusterMissing"
+	ClusterUndecodable Reason = "ClusterUndecodable"
+	FactsUnavailable   Reason = "FactsUnavailable"
+	LookupFailed       Reason = "LookupFailed"
+	LookupMissing      Reason = "LookupMissing"
+	ContractBroken     Reason = "ContractBroken"
+	DeadlineExceeded   Reason = "DeadlineExceeded"
+	Internal           Reason = "Internal"
+)
+
+// codes are the HTTP status codes in the admission's answer.
+var codes = map[Reason]int32{
+	NotLoaded: 503, ObjectUnreadable: 422, ContainerMissing: 422, NestedUnreadable: 422, ExpressionFailed: 500,
+	ClusterMissing: 503, ClusterUndecodable: 500, FactsUnavailable: 503, LookupFailed: 503, LookupMissing: 422,
+	ContractBroken: 403, DeadlineExceeded: 504, Internal: 500,
+}
+
+// Failure is why an object was not mutated. Its message holds no value of the object and no value of a lookup.
+type Failure struct {
+	Reason Reason
+	// Message says what is wrong, with the rule and its position where a rule is to blame.
+	Message string
+	// Err is the cause, for logs; nil where the message says all.
+	Err error
+}
+
+// Error is the message, and the cause.
+func (f *Failure) Error() string {
+	if f.Err != nil {
+		return f.Message + ": " + f.Err.Error()
+	}
+	return f.Message
+}
+
+// Unwrap is the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Code is the HTTP status code for the answer to the API server.
+func (f *Failure) Code() int32 { return codes[f.Reason] }
+
+func fail(reason Reason, err error, format string, arguments ...any) *Failure {
+	return &Failure{Reason: reason, Message: fmt.Sprintf(format, arguments...), Err: err}
+}

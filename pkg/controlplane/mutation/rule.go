@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// rule is a compiled rule.
+type rule struct {
+	profile   string
+	name      string
+	position  source.Position
+	path      string
+	operation operation.Definition
+	when      *expression.Expression
+	writes    []operation.Write
+	// override says that the rule gave a reason for writing what the contract reserves.
+	override bool
+	scope    *scope
+}
+
+// String names the rule for messages: profile, rule and position.
+func (r *rule) String() string { return fmt.Sprintf("%s/%s (%s)", r.profile, r.name, r.position) }
+
+func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*rule, source.Findings) {
+	definition, arguments, findings := operationOf(r)
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	compiled := &rule{
+		profile: c.document.Metadata.Name, name: r.Name, position: r.At.Position(), path: r.Path,
+		operation: definition, override: r.Override != "", scope: c.scope,
+	}
+	if compiled.name == "" {
+		compiled.name = fmt.Sprintf("%s[%d].%s", t.Name, index, definition.Name)
+	}
+	path := r.Path + "." + definition.Name
+	if !t.Has(definition.Parts) {
+		return nil, source.Findings{arguments.Key.Finding(path, "%s cannot be used on %s, which is %s", definition.Name, t.Name, t.Summary)}
+	}
+	if compiled.when, findings = c.condition(r); len(findings) > 0 {
+		return nil, findings
+	}
+	context := &operation.Context{Target: t, Expressions: c.scope.environment}
+	if compiled.writes, findings = definition.Compile(context, arguments.Value, path); len(findings) > 0 {
+		return nil, findings
+	}
+	findings = append(doubleWrites(compiled), refuse(t, compiled, c.options.Generation, r.At)...)
+	return compiled, findings
+}
+
+// operationOf finds the one operation of a rule.
+func operationOf(r v1alpha1.Rule) (operation.Definition, source.Field, source.Findings) {
+	known := slices.Concat(operation.Names(), v1alpha1.RuleFields)
+	var (
+		definition operation.Definition
+		arguments  source.Field
+		findings   source.Findings
+		named      []string
+	)
+	for _, field := range r.Operations {
+		found, ok := operation.Lookup(field.Key.Value)
+		if !ok {
+			findings = append(findings, field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, source.Suggest(field.Key.Value, known)))
+			continue
+		}
+		definition, arguments, named = found, field, append(named, found.Name)
+	}
+	switch {
+	case len(findings) > 0:
+	case len(named) == 0:
+		findings = source.Findings{r.At.Finding(r.Path, "a rule needs one operation, such as flags")}
+	case len(named) > 1:
+		findings = source.Findings{arguments.Key.Finding(r.Path, "a rule has one operation, this one has %s and %s", named[0], named[1])}
+	}
+	return definition, arguments, findings
+}
+
+func (c *profileCompiler) condition(r v1alpha1.Rule) (*expression.Expression, source.Findings) {
+	if r.When.Absent() {
+		return nil, nil
+	}
+	path := r.Path + ".when"
+	if r.When.Kind != yaml.ScalarNode || r.When.Tag != "!!str" {
+		return nil, source.Findings{r.When.Finding(path, "must be one expression in braces, such as ${ shoot.hibernated }")}
+	}
+	condition, err := c.scope.environment.Condition(r.When.Value, operation.ContentPosition(r.When))
+	return condition, source.FindingsOf(r.When, path, err)
+}
+
+// doubleWrites finds places that one rule writes twice.
+func doubleWrites(r *rule) source.Findings {
+	var findings source.Findings
+	seen := map[operation.Place]operation.Write{}
+	for _, write := range r.writes {
+		if earlier, ok := seen[write.Place]; ok {
+			findings = append(findings, write.At.Finding(write.Path, "%s is already written at %s", write.Place, earlier.At.Position()))
+		}
+		seen[write.Place] = write
+	}
+	return findings
+}
+
+// references are the dotted paths of the variables that the rule needs.
+func (r *rule) references() []string {
+	var references []string
+	if r.when != nil {
+		references = append(references, r.when.References()...)
+	}
+	for _, write := range r.writes {
+		references = append(references, write.Value.References()...)
+	}
+	return references
+}

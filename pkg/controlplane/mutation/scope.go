@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// The names of what a profile adds to what every expression sees.
+const (
+	parametersName = "parameters"
+	variablesName  = "variables"
+	lookupsName    = "lookups"
+)
+
+// scope is what the expressions of one profile see beside the facts.
+type scope struct {
+	profile     string
+	environment *expression.Environment
+	parameters  ref.Val
+	requests    []facts.LookupRequest
+	lookups     *facts.Lookups
+	variables   []*variable
+	variableOf  map[string]*variable
+	varType     *expression.Object
+}
+
+// newScope declares the parameters, lookups and variables of a profile; the scope is nil when that is not possible.
+func newScope(d *profile.Document, overrides map[string]any) (*scope, source.Findings) {
+	s := &scope{profile: d.Metadata.Name}
+	base, err := expression.NewEnvironment(facts.Variables()...)
+	if err != nil {
+		return nil, source.FindingsOf(d.Node, "", err)
+	}
+	declared, findings := s.declareParameters(d, overrides)
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	if err := s.declareLookups(d); err != nil {
+		return nil, source.FindingsOf(d.Node, "lookups", err)
+	}
+	s.environment, err = base.Extend(declared, s.lookups.Variable())
+	if err != nil {
+		return nil, source.FindingsOf(d.Node, "", err)
+	}
+	if findings := s.declareVariables(d); len(findings) > 0 {
+		return nil, findings
+	}
+	return s, nil
+}
+
+// declareParameters makes an object type of the defaults, and a value of them and the overrides.
+func (s *scope) declareParameters(d *profile.Document, overrides map[string]any) (expression.Variable, source.Findings) {
+	var (
+		fields   = map[string]*cel.Type{}
+		values   = expression.Values{}
+		findings source.Findings
+		names    = slices.Sorted(maps.Keys(d.Parameters))
+	)
+	for _, name := range names {
+		n := d.Parameters[name]
+		var value any
+		if err := n.Decode(&value); n.Absent() || err != nil {
+			findings = append(findings, n.Finding("parameters."+name, "a parameter needs a default value"))
+			continue
+		}
+		fields[name], values[name] = typeOf(value), normal(value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		want, ok := fields[name]
+		switch {
+		case !ok:
+			findings = append(findings, source.Finding{Position: overridesOf(d.Metadata.Name), Path: name,
+				Message: "the profile has no such parameter" + source.Suggest(name, names)})
+		case !typeOf(overrides[name]).IsExactType(want):
+			findings = append(findings, source.Finding{Position: overridesOf(d.Metadata.Name), Path: name,
+				Message: "must be " + want.String() + ", as the default is, and is " + typeOf(overrides[name]).String()})
+		default:
+			values[name] = normal(overrides[name])
+		}
+	}
+	object := expression.NewObject("graft.Parameters", fields)
+	s.parameters = object.Value(values)
+	return expression.Variable{Name: parametersName, Object: object}, findings
+}
+
+func overridesOf(profile string) source.Position {
+	return source.Position{File: "parameters of the installation for " + profile}
+}
+
+// typeOf is the CEL type of a YAML or JSON value.
+func typeOf(value any) *cel.Type {
+	switch value := value.(type) {
+	case string:
+		return cel.StringType
+	case bool:
+		return cel.BoolType
+	case int, int64:
+		return cel.IntType
+	case float64:
+		if value == float64(int64(value)) {
+			return cel.IntType
+		}
+		return cel.DoubleType
+	case []any:
+		return cel.ListType(cel.DynType)
+	case map[string]any:
+		return cel.MapType(cel.StringType, cel.DynType)
+	default:
+		return cel.DynType
+	}
+}
+
+// normal makes a number that is whole an int64, as JSON does not tell the two apart.
+func normal(value any) any {
+	switch value := value.(type) {
+	case int:
+		return int64(value)
+	case float64:
+		if value == float64(int64(value)) {
+			return int64(value)
+		}
+	}
+	return value
+}
+
+// declareLookups declares each lookup as an object of the keys that it keeps.
+func (s *scope) declareLookups(d *profile.Document) error {
+	for _, name := range slices.Sorted(maps.Keys(d.Lookups)) {
+		lookup := d.Lookups[name]
+		request := facts.LookupRequest{
+			Name: name, Kind: facts.KindSecret, ObjectName: lookup.Secret, Keys: lookup.Keys, Optional: lookup.Optional,
+		}
+		if lookup.ConfigMap != "" {
+			request.Kind, request.ObjectName = facts.KindConfigMap, lookup.ConfigMap
+		}
+		s.requests = append(s.requests, request)
+	}
+	var err error
+	s.lookups, err = facts.NewLookups(s.requests)
+	return err
+}

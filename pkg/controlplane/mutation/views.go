@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// views are what the expressions of each profile see for one object: the facts, and the profile's own values.
+type views struct {
+	byScope map[*scope]*view
+}
+
+func (v *views) of(s *scope) operation.Variables { return v.byScope[s] }
+
+// view is one profile's; variables are computed when they are first named.
+type view struct {
+	parent  operation.Variables
+	context context.Context
+	scope   *scope
+	lookups ref.Val
+	known   map[string]any
+}
+
+// ResolveName implements the CEL activation.
+func (v *view) ResolveName(name string) (any, bool) {
+	switch name {
+	case parametersName:
+		return v.scope.parameters, true
+	case lookupsName:
+		return v.lookups, v.lookups != nil
+	case variablesName:
+		return v.scope.varType.Value(v), true
+	default:
+		return v.parent.ResolveName(name)
+	}
+}
+
+// Parent implements the CEL activation; ResolveName asks the parent itself.
+func (v *view) Parent() operation.Variables { return nil }
+
+// Field computes a variable once.
+func (v *view) Field(name string) (any, bool) {
+	declared, ok := v.scope.variableOf[name]
+	if !ok {
+		return nil, false
+	}
+	if value, ok := v.known[name]; ok {
+		return value, true
+	}
+	value, err := declared.evaluate(v.context, v)
+	if err != nil {
+		value = err
+	}
+	v.known[name] = value
+	return value, true
+}
+
+// facts reads what the rules of the selection need and no more.
+func (s *selection) facts(ctx context.Context, r Request, o *target.Object, source facts.Source) (*views, *Failure) {
+	found := &facts.Facts{}
+	if s.needs.cluster {
+		var err error
+		if found, err = source.Read(ctx, r.Namespace); err != nil {
+			return nil, factsFailure(r.Namespace, err)
+		}
+	}
+	base := found.Activation(describe(o, r), r.Operation)
+	result := &views{byScope: map[*scope]*view{}}
+	for _, rule := range s.rules {
+		if result.byScope[rule.scope] != nil {
+			continue
+		}
+		v := &view{parent: base, context: ctx, scope: rule.scope, known: map[string]any{}}
+		result.byScope[rule.scope] = v
+		failure := v.look(ctx, r.Namespace, s.needs.lookups[rule.scope], source)
+		if failure != nil {
+			return nil, failure
+		}
+	}
+	return result, nil
+}
+
+// needs are the facts that a selection's rules name.
+type needs struct {
+	cluster bool
+	lookups map[*scope]map[string]bool
+}
+
+// namesOfCluster are the variables for which the Cluster, the namespace or the Garden has to be read.
+var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespace", "garden"}
+
+func needsOf(rules []*rule) needs {
+	result := needs{lookups: map[*scope]map[string]bool{}}
+	for _, r := range rules {
+		if result.lookups[r.scope] == nil {
+			result.lookups[r.scope] = map[string]bool{}
+		}
+		result.add(r.scope, r.references(), map[string]bool{})
+	}
+	return result
+}
+
+func (n *needs) add(s *scope, references []string, seen map[string]bool) {
+	for _, reference := range references {
+		root, rest, _ := strings.Cut(reference, ".")
+		name, _, _ := strings.Cut(rest, ".")
+		switch {
+		case root == lookupsName && name == "":
+			for _, request := range s.requests {
+				n.lookups[s][request.Name] = true
+			}
+		case root == lookupsName:
+			n.lookups[s][name] = true
+		case root == variablesName:
+			n.addVariables(s, name, seen)
+		default:
+			n.cluster = n.cluster || slices.Contains(namesOfCluster, root)
+		}
+	}
+}
+
+func (n *needs) addVariables(s *scope, name string, seen map[string]bool) {
+	for _, declared := range s.variables {
+		if (name == "" || declared.name == name) && !seen[declared.name] {
+			seen[declared.name] = true
+			n.add(s, declared.references(), seen)
+		}
+	}
+}
+
+// look makes the named lookups; one that is not named is not made.
+func (v *view) look(ctx context.Context, namespace string, named map[string]bool, source facts.Source) *Failure {
+	found := map[string]map[string]string{}
+	for _, request := range v.scope.requests {
+		if !named[request.Name] {
+			continue
+		}
+		values, err := source.Lookup(ctx, namespace, request)
+		switch {
+		case err == nil:
+			found[request.Name] = values
+		case errors.Is(err, facts.ErrNotFound):
+			return fail(LookupMissing, err, "profile %s: lookup %s", v.scope.profile, request.Name)
+		case errors.Is(err, context.DeadlineExceeded):
+			return fail(DeadlineExceeded, err, "profile %s: lookup %s", v.scope.profile, request.Name)
+		default:
+			return fail(LookupFailed, err, "profile %s: lookup %s", v.scope.profile, request.Name)
+		}
+	}
+	v.lookups = v.scope.lookups.Value(found)
+	return nil
+}
+
+func factsFailure(namespace string, err error) *Failure {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return fail(DeadlineExceeded, err, "reading the facts of namespace %s", namespace)
+	case errors.Is(err, facts.ErrNotFound):
+		return fail(ClusterMissing, err, "reading the facts of namespace %s", namespace)
+	case errors.Is(err, facts.ErrUndecodable):
+		return fail(ClusterUndecodable, err, "reading the facts of namespace %s", namespace)
+	default:
+		return fail(FactsUnavailable, err, "reading the facts of namespace %s", namespace)
+	}
+}
+
+// describe is the object as expressions see it.
+func describe(o *target.Object, r Request) facts.Object {
+	metadata := o.Document.Original().Get("metadata")
+	return facts.Object{
+		APIVersion: text(o.Document.Original().Get("apiVersion")), Kind: o.Form.Kind, Name: o.Form.Name, Namespace: r.Namespace,
+		Labels: texts(metadata.Get("labels")), Annotations: texts(metadata.Get("annotations")),
+		Raw: func() any { return o.Document.Original().Value() },
+	}
+}
+
+func text(n *document.Node) string {
+	s, _ := n.Text()
+	return s
+}
+
+func texts(n *document.Node) map[string]string {
+	result := map[string]string{}
+	for key, value := range n.Members() {
+		result[key] = text(value)
+	}
+	return result
+}

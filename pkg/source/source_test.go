@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+type thing struct {
+	Name   string            `json:"name"`
+	Count  int               `json:"count"`
+	Strict bool              `json:"strict"`
+	Labels map[string]string `json:"labels"`
+	Parts  []part            `json:"parts"`
+	Free   source.Node       `json:"free"`
+	Maybe  *part             `json:"maybe"`
+}
+
+type part struct {
+	Size int64 `json:"size"`
+}
+
+func TestDecode(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"valid", "name: a\ncount: 3\nstrict: true\nlabels: {x: y}\nparts: [{size: 1}]\nfree: [1, {a: b}]\nmaybe: {size: 2}\n", nil},
+		{"unknown field", "nmae: a\n", []string{`f.yaml:1:1: unknown field "nmae" (did you mean "name"?)`}},
+		{"unknown field without a neighbour", "zzz: a\n", []string{`f.yaml:1:1: unknown field "zzz"`}},
+		{"unknown field inside", "parts:\n- size: 1\n  sze: 2\n", []string{`f.yaml:3:3: parts[0]: unknown field "sze" (did you mean "size"?)`}},
+		{"string wanted", "name: 3\n", []string{`f.yaml:1:7: name: must be a string (put it in quotes), is "3"`}},
+		{"string wanted in a map", "labels: {x: true}\n", []string{`f.yaml:1:13: labels.x: must be a string (put it in quotes), is "true"`}},
+		{"number wanted", "count: many\n", []string{`f.yaml:1:8: count: must be a whole number, is the string "many"`}},
+		{"fraction", "count: 1.5\n", []string{`f.yaml:1:8: count: must be a whole number, is "1.5"`}},
+		{"boolean wanted", "strict: yes please\n", []string{`f.yaml:1:9: strict: must be true or false, is the string "yes please"`}},
+		{"list wanted", "parts: {size: 1}\n", []string{`f.yaml:1:8: parts: must be a list, is a mapping`}},
+		{"mapping wanted", "labels: [a]\n", []string{`f.yaml:1:9: labels: must be a mapping, is a list`}},
+		{"scalar wanted", "name: [a]\n", []string{`f.yaml:1:7: name: must be a string, is a list`}},
+		{"all at once", "nmae: a\ncount: many\n", []string{
+			`f.yaml:1:1: unknown field "nmae" (did you mean "name"?)`, `f.yaml:2:8: count: must be a whole number, is the string "many"`}},
+		{"null is absent", "name: null\nparts:\n", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			nodes, findings := source.Parse(source.File{Name: "f.yaml", Data: []byte(test.text)})
+			if len(nodes) != 1 || len(findings) > 0 {
+				t.Fatalf("parsing: %d documents, %v", len(nodes), findings)
+			}
+			var into thing
+			if diff := cmp.Diff(test.want, texts(source.Decode(nodes[0], "", &into))); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodedValues(t *testing.T) {
+	nodes, _ := source.Parse(source.File{Name: "f.yaml", Data: []byte("name: a\ncount: 3\nparts: [{size: 1}]\nmaybe: {size: 2}\nfree: x\n")})
+	var got thing
+	if findings := source.Decode(nodes[0], "", &got); len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	if got.Name != "a" || got.Count != 3 || got.Parts[0].Size != 1 || got.Maybe.Size != 2 || got.Free.Value != "x" || got.Free.Line != 5 {
+		t.Errorf("decoded %+v", got)
+	}
+}
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		name, text string
+		documents  int
+		want       []string
+	}{
+		{"two documents", "a: 1\n---\nb: 2\n", 2, nil},
+		{"empty documents are left out", "---\n---\na: 1\n---\n# nothing\n", 1, nil},
+		{"nothing", "", 0, nil},
+		{"duplicate key", "a: 1\nb: {c: 1, c: 2}\na: 3\n", 1, []string{
+			"f.yaml:2:11: b.c: duplicate key, first written in line 2", "f.yaml:3:1: a: duplicate key, first written in line 1"}},
+		{"anchor", "a: &x {b: 1}\nc: *x\n", 1, []string{
+			"f.yaml:1:4: a: anchors and aliases are not allowed", "f.yaml:2:4: c: anchors and aliases are not allowed"}},
+		{"merge", "a: {<<: {b: 1}}\n", 1, []string{"f.yaml:1:5: a: a key must be a plain string"}},
+		{"mapping as key", "{a: b}: c\n", 1, []string{"f.yaml:1:1: a key must be a plain string"}},
+		{"no YAML", "a: [1\nb: 2\n", 0, []string{"f.yaml:1: not YAML: did not find expected ',' or ']'"}},
+		{"tab", "a:\n\tb: 1\n", 0, []string{"f.yaml:2: not YAML: found character that cannot start any token"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			nodes, findings := source.Parse(source.File{Name: "f.yaml", Data: []byte(test.text)})
+			if len(nodes) != test.documents {
+				t.Errorf("%d documents, want %d", len(nodes), test.documents)
+			}
+			if diff := cmp.Diff(test.want, texts(findings)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	known := []string{"flags", "featureGates", "volumes", "podLabels"}
+	for word, want := range map[string]string{
+		"flag": `flags`, "FeatureGates": "featureGates", "featureGate": "featureGates", "volmues": "volumes", "kubernetes": "", "x": "",
+	} {
+		expected := ""
+		if want != "" {
+			expected = ` (did you mean "` + want + `"?)`
+		}
+		if got := source.Suggest(word, known); got != expected {
+			t.Errorf("Suggest(%q) is %q, want %q", word, got, expected)
+		}
+	}
+}
+
+// FuzzParse holds that any bytes give documents or findings with a position in the file, and never a panic.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"a: 1\n", "a: [1, {b: c}]\n---\nx: |\n  y\n", "&a {*a : 1}", "{", "\xff", "a: &x [*x]"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		nodes, findings := source.Parse(source.File{Name: "f", Data: []byte(text)})
+		for _, finding := range findings {
+			if finding.File != "f" || finding.Message == "" {
+				t.Errorf("finding without place or message: %+v", finding)
+			}
+		}
+		for _, node := range nodes {
+			var into thing
+			_ = source.Decode(node, "", &into)
+		}
+	})
+}
+
+func texts(findings source.Findings) []string {
+	var lines []string
+	for _, finding := range findings {
+		lines = append(lines, finding.Error())
+	}
+	return lines
+}
