@@ -63,6 +63,9 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 			}
 			message = "undeclared reference to '" + m[1] + "'" + source.Suggest(m[1], known)
 		}
+		if m := reservedName.FindStringSubmatch(message); m != nil {
+			message = "'" + m[1] + "' is reserved by CEL" + source.Suggest(m[1]+"Object", e.Variables())
+		}
 		finding := o.finding(text.offset+offset, "%s", message)
 		if !slices.Contains(findings, finding) {
 			findings = append(findings, finding)
@@ -77,6 +80,7 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 
 var (
 	undefinedField      = regexp.MustCompile(`^undefined field '([^']*)'`)
+	reservedName        = regexp.MustCompile(`^(?:syntax error: )?reserved identifier: (\w+)`)
 	undeclaredReference = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 )
 

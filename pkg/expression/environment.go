@@ -58,6 +58,12 @@ func (e *Environment) Variables() []string {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// reserved are the words that CEL's grammar keeps for itself; as names of fields they are allowed.
+var reserved = []string{
+	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
+	"namespace", "null", "package", "return", "true", "var", "void", "while",
+}
+
 func build(inherited map[string]Variable, added []Variable) (*Environment, error) {
 	base, err := baseEnvironment()
 	if err != nil {
@@ -68,8 +74,8 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 		variables = map[string]Variable{}
 	}
 	for _, v := range added {
-		if !identifier.MatchString(v.Name) || v.celType() == nil {
-			return nil, fmt.Errorf("declaring variable %q: a variable needs an identifier as its name and a type", v.Name)
+		if !identifier.MatchString(v.Name) || slices.Contains(reserved, v.Name) || v.celType() == nil {
+			return nil, fmt.Errorf("declaring variable %q: a variable needs an identifier that CEL does not reserve, and a type", v.Name)
 		}
 		variables[v.Name] = v
 	}

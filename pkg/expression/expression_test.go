@@ -200,6 +200,7 @@ func TestCompileErrors(t *testing.T) {
 		{"bad constraint", `${ shoot.kubernetes.satisfies("< one") }`, `f.yaml:10:47: not a version constraint: "< one"`},
 		{"several lines", "x\n  ${ shoot.name\n + shoot.nmae }", `f.yaml:12:26: undefined field 'nmae' (did you mean "name"?)`},
 		{"wide characters", `ä€ ${ "ä" + shoot.nmae }`, `f.yaml:10:35: undefined field 'nmae' (did you mean "name"?)`},
+		{"reserved", `${ namespace.name }`, `f.yaml:10:20: 'namespace' is reserved by CEL`},
 		{"syntax", `${ shoot. }`, `f.yaml:10:27: syntax error: no viable alternative at input '. '`},
 		{"no end", `a ${ shoot.name`, `f.yaml:10:19: the expression has no closing brace`},
 		{"string without end", `${ "abc }`, `f.yaml:10:20: the string in the expression has no end`},
@@ -275,6 +276,8 @@ func TestEvaluationErrors(t *testing.T) {
 	env, vars := testEnvironment(t), testActivation(t)
 	for _, c := range []struct{ name, text, want string }{
 		{"missing key", `${ shoot.spec.networking.nope }`, `f:1:26: there is no nope`},
+		{"missing key in the middle", `${ shoot.spec.nope.networking.x }`, `f:1:15: there is no nope`},
+		{"absent variable with fields", `${ any.x["y"].z }`, `f:1:4: any is not known here`},
 		{"missing annotation", `a${ shoot.annotations["x/y"] }`, `f:1:22: there is no x/y`},
 		{"absent field", `${ shoot.networking.nodes }`, `f:1:21: there is no nodes`},
 		{"field that cannot be read", `${ shoot.networking.status }`, `f:1:21: the status cannot be read`},
@@ -432,6 +435,7 @@ func TestDeclarationErrors(t *testing.T) {
 		variables []Variable
 	}{
 		{"name", []Variable{{Name: "a.b", Type: cel.StringType}}},
+		{"reserved", []Variable{{Name: "namespace", Type: cel.StringType}}},
 		{"no type", []Variable{{Name: "a"}}},
 		{"undeclared object", []Variable{{Name: "a", Object: NewObject("test.A", map[string]*cel.Type{"b": cel.ListType(unknown)})}}},
 		{"two objects of one name", []Variable{

@@ -65,36 +65,39 @@ func (p *program) explain(err error) error {
 		return failed
 	}
 	node := findNode(p.ast.NativeRep().Expr(), celError.NodeID())
+	message, name := p.describe(celError, node)
+	failed.Message = message
 	if node != nil {
-		failed.Position = p.nodePosition(node)
+		failed.Position = p.nodePosition(findName(node, name))
 	}
-	failed.Message = p.describe(celError, node)
 	return failed
 }
 
-func (p *program) describe(err error, node ast.Expr) string {
+// describe says what failed, and the name of the field or variable that is missing, if that is it.
+func (p *program) describe(err error, node ast.Expr) (message, name string) {
 	var shown failure
-	if errors.As(err, &shown) {
-		return string(shown)
-	}
-	message := err.Error()
-	if m := missingAttribute.FindStringSubmatch(message); m != nil {
-		return m[1] + " is not known here"
-	}
-	if m := missingKey.FindStringSubmatch(message); m != nil {
-		if strings.Contains(p.origin.text, m[1]) {
-			return "there is no " + m[1]
+	message = err.Error()
+	switch {
+	case errors.As(err, &shown):
+		return string(shown), strings.TrimPrefix(string(shown), absentField)
+	case missingAttribute.MatchString(message):
+		name = missingAttribute.FindStringSubmatch(message)[1]
+		return name + " is not known here", name
+	case missingKey.MatchString(message):
+		name = missingKey.FindStringSubmatch(message)[1]
+		if !strings.Contains(p.origin.text, name) {
+			return "there is no such key", ""
 		}
-		return "there is no such key"
+		return absentField + name, name
+	case harmless.MatchString(message):
+		return harmless.FindString(message), ""
+	case node != nil && node.Kind() == ast.CallKind:
+		return strings.Trim(node.AsCall().FunctionName(), "_@") + " cannot take the value that it was given", ""
 	}
-	if m := harmless.FindString(message); m != "" {
-		return m
-	}
-	if node != nil && node.Kind() == ast.CallKind {
-		return strings.Trim(node.AsCall().FunctionName(), "_@") + " cannot take the value that it was given"
-	}
-	return "the evaluation failed"
+	return "the evaluation failed", ""
 }
+
+const absentField = "there is no "
 
 // What CEL says is shown only where it cannot hold a value.
 var (
@@ -115,4 +118,32 @@ func findNode(root ast.Expr, id int64) ast.Expr {
 		}
 	}))
 	return found
+}
+
+// findName is the part of a chain of selections, which CEL names by its end, that selects this name, or the whole chain.
+func findName(chain ast.Expr, name string) ast.Expr {
+	for node := chain; ; {
+		switch node.Kind() {
+		case ast.IdentKind:
+			if node.AsIdent() == name {
+				return node
+			}
+			return chain
+		case ast.SelectKind:
+			if node.AsSelect().FieldName() == name {
+				return node
+			}
+			node = node.AsSelect().Operand()
+		case ast.CallKind:
+			if len(node.AsCall().Args()) != 2 || node.AsCall().IsMemberFunction() {
+				return chain
+			}
+			if key, ok := literalString(node.AsCall().Args()[1]); ok && key == name {
+				return node
+			}
+			node = node.AsCall().Args()[0]
+		default:
+			return chain
+		}
+	}
 }

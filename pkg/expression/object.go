@@ -100,7 +100,7 @@ func get(target any, field string) (any, error) {
 	}
 	value, _ := r.fields.Field(field)
 	if value == nil {
-		return nil, failure("there is no " + field)
+		return nil, failure(absentField + field)
 	}
 	if err, ok := value.(error); ok {
 		return nil, err

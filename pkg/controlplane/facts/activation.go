@@ -47,7 +47,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		value = a.values.seed
 	case "cloudProfile":
 		value = a.values.cloudProfile
-	case "namespace":
+	case "namespaceObject":
 		value = a.values.namespace
 	case "garden":
 		value = a.values.garden

@@ -97,13 +97,14 @@ var (
 	})
 )
 
-// Variables are the variables that facts give to expressions.
+// Variables are the variables that facts give to expressions. The namespace is namespaceObject, as in Kubernetes' admission policies, because
+// CEL reserves the word namespace.
 func Variables() []expression.Variable {
 	return []expression.Variable{
 		{Name: "shoot", Object: shootType},
 		{Name: "seed", Object: seedType},
 		{Name: "cloudProfile", Object: cloudProfileType},
-		{Name: "namespace", Object: namespaceType},
+		{Name: "namespaceObject", Object: namespaceType},
 		{Name: "garden", Object: gardenType},
 		{Name: "object", Object: objectType},
 		{Name: "operation", Type: cel.StringType},

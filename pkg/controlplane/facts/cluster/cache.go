@@ -26,17 +26,17 @@ func newCache[K comparable, V any](size int) *cache[K, V] {
 	return &cache[K, V]{size: size, entries: map[K]*list.Element{}, recent: list.New()}
 }
 
-// get returns the value for the key, made if it is not there. Two callers may make it at the same time; all get the same one. Errors are
-// not kept.
-func (c *cache[K, V]) get(key K, make func() (V, error)) (V, error) {
-	if value, ok := c.lookup(key); ok {
+// get returns the value for the key when it is good, else the one that make returns, which takes its place. Two callers may make one at the same
+// time. Errors are not kept.
+func (c *cache[K, V]) get(key K, good func(V) bool, make func() (V, error)) (V, error) {
+	if value, ok := c.lookup(key); ok && good(value) {
 		return value, nil
 	}
 	value, err := make()
-	if err != nil {
-		return value, err
+	if err == nil {
+		c.store(key, value)
 	}
-	return c.store(key, value), nil
+	return value, err
 }
 
 func (c *cache[K, V]) lookup(key K) (V, bool) {
@@ -51,12 +51,13 @@ func (c *cache[K, V]) lookup(key K) (V, bool) {
 	return element.Value.(entry[K, V]).value, true
 }
 
-// store keeps the value unless another caller was faster, and returns the one that is kept.
-func (c *cache[K, V]) store(key K, value V) V {
+func (c *cache[K, V]) store(key K, value V) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if element, ok := c.entries[key]; ok {
-		return element.Value.(entry[K, V]).value
+		element.Value = entry[K, V]{key, value}
+		c.recent.MoveToFront(element)
+		return
 	}
 	c.entries[key] = c.recent.PushFront(entry[K, V]{key, value})
 	if c.recent.Len() > c.size {
@@ -64,11 +65,4 @@ func (c *cache[K, V]) store(key K, value V) V {
 		c.recent.Remove(oldest)
 		delete(c.entries, oldest.Value.(entry[K, V]).key)
 	}
-	return value
-}
-
-func (c *cache[K, V]) len() int {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.recent.Len()
 }

@@ -6,7 +6,6 @@ package cluster
 
 import (
 	"bytes"
-	"fmt"
 	"hash/maphash"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -48,22 +47,16 @@ func (s *sharedResources) decode(cluster *extensionsv1alpha1.Cluster) (*facts.Fa
 	if f.Seed, err = decodeShared(s.seed, s.seeds, cluster.Spec.Seed.Raw, facts.DecodeSeed); err != nil {
 		return nil, err
 	}
-	if f.Shoot, err = facts.DecodeShoot(cluster.Spec.Shoot.Raw); err != nil {
-		return nil, err
-	}
-	if f.Shoot == nil {
-		return nil, fmt.Errorf("it holds no Shoot: %w", facts.ErrUndecodable)
-	}
-	return f, nil
+	f.Shoot, err = facts.DecodeShoot(cluster.Spec.Shoot.Raw)
+	return f, err
 }
 
 func decodeShared[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte, decode func([]byte) (T, error)) (T, error) {
-	s, err := known.get(maphash.Bytes(seed, raw), func() (shared[T], error) {
-		value, err := decode(raw)
-		return shared[T]{raw, value}, err
-	})
-	if err == nil && !bytes.Equal(s.raw, raw) { // the same hash of another content
-		return decode(raw)
-	}
+	s, err := known.get(maphash.Bytes(seed, raw),
+		func(s shared[T]) bool { return bytes.Equal(s.raw, raw) },
+		func() (shared[T], error) {
+			value, err := decode(raw)
+			return shared[T]{raw, value}, err
+		})
 	return s.value, err
 }

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,15 +38,22 @@ type Options struct {
 // Source implements facts.Source.
 type Source struct {
 	cached, direct client.Reader
-	facts          *cache[factsKey, *facts.Facts]
+	facts          *cache[string, versioned] // by namespace
 	shared         sharedResources
 }
 
 var _ facts.Source = (*Source)(nil)
 
-// factsKey is the version of everything that facts are made of.
-type factsKey struct {
-	uid, version, namespaceVersion string
+// version says of what facts were decoded: which resource, and which versions of it and of the namespace.
+type version struct {
+	uid                         types.UID
+	resource, namespaceResource string
+}
+
+// versioned are the facts of one version.
+type versioned struct {
+	version
+	facts *facts.Facts
 }
 
 // New makes a Source. Clusters, Namespaces and Gardens are read with the cached reader, which may lag behind, and what it does not
@@ -59,7 +67,7 @@ func New(cached, direct client.Reader, options Options) *Source {
 	return &Source{
 		cached: cached,
 		direct: direct,
-		facts:  newCache[factsKey, *facts.Facts](size),
+		facts:  newCache[string, versioned](size),
 		shared: newSharedResources(),
 	}
 }
@@ -77,16 +85,27 @@ func (s *Source) Read(ctx context.Context, namespace string) (*facts.Facts, erro
 	if err != nil {
 		return nil, err
 	}
-	key := factsKey{string(cluster.UID), cluster.ResourceVersion, meta.ResourceVersion}
-	return s.facts.get(key, func() (*facts.Facts, error) { return s.decode(&cluster, meta) })
+	return s.decodeOnce(version{cluster.UID, cluster.ResourceVersion, meta.ResourceVersion}, meta, func() (*facts.Facts, error) {
+		f, err := s.shared.decode(&cluster)
+		if err != nil {
+			return nil, fmt.Errorf("reading the Cluster %s: %w", namespace, err)
+		}
+		return f, nil
+	})
 }
 
-func (s *Source) decode(cluster *extensionsv1alpha1.Cluster, namespace *metav1.PartialObjectMetadata) (*facts.Facts, error) {
-	f, err := s.shared.decode(cluster)
-	if err != nil {
-		return nil, fmt.Errorf("reading the Cluster %s: %w", cluster.Name, err)
-	}
-	return f.WithNamespace(describe(namespace)), nil
+// decodeOnce returns the facts of this version, which decode makes unless they are kept.
+func (s *Source) decodeOnce(v version, namespace *metav1.PartialObjectMetadata, decode func() (*facts.Facts, error)) (*facts.Facts, error) {
+	kept, err := s.facts.get(namespace.Name,
+		func(kept versioned) bool { return kept.version == v },
+		func() (versioned, error) {
+			f, err := decode()
+			if err != nil {
+				return versioned{}, err
+			}
+			return versioned{v, f.WithNamespace(describe(namespace))}, nil
+		})
+	return kept.facts, err
 }
 
 func (s *Source) readNamespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
@@ -114,8 +133,8 @@ func (s *Source) readGarden(ctx context.Context) (*facts.Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := factsKey{string(garden.GetUID()), garden.GetResourceVersion(), namespace.ResourceVersion}
-	return s.facts.get(key, func() (*facts.Facts, error) {
+	v := version{garden.GetUID(), garden.GetResourceVersion(), namespace.ResourceVersion}
+	return s.decodeOnce(v, namespace, func() (*facts.Facts, error) {
 		raw, err := garden.MarshalJSON()
 		if err != nil {
 			return nil, fmt.Errorf("reading the Garden: %w", facts.ErrUndecodable)
@@ -124,7 +143,7 @@ func (s *Source) readGarden(ctx context.Context) (*facts.Facts, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the Garden: %w", err)
 		}
-		return f.WithNamespace(describe(namespace)), nil
+		return f, nil
 	})
 }
 

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLookups(t *testing.T) {
+	requests := []LookupRequest{
+		{Name: "cloudprovider", Kind: KindSecret, ObjectName: "cloudprovider", Keys: []string{"region", "ca.crt"}},
+		{Name: "extra", Kind: KindConfigMap, ObjectName: "extra", Keys: []string{"a"}, Optional: true},
+	}
+	lookups, err := NewLookups(requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := environment(t).Extend(lookups.Variable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := map[string]map[string]string{"cloudprovider": {"region": "eu-1", "ca.crt": "PEM", "password": "hunter2"}}
+	for _, c := range []struct {
+		name   string
+		source Static
+		text   string
+		want   string
+		err    string
+	}{
+		{"present", Static{Secrets: secrets}, "${ lookups.cloudprovider.region + lookups.cloudprovider.`ca.crt` }", `"eu-1PEM"`, ""},
+		{"only the named keys", Static{Secrets: secrets}, `${ lookups.cloudprovider }`, `{"ca.crt":"PEM","region":"eu-1"}`, ""},
+		{"unnamed key", Static{Secrets: secrets}, `${ lookups.cloudprovider.password }`, "", ":1:26: undefined field 'password'"},
+		{"unnamed lookup", Static{Secrets: secrets}, `${ lookups.cloudprovder.region }`, "", `:1:12: undefined field 'cloudprovder' (did you mean "cloudprovider"?)`},
+		{"optional, absent", Static{Secrets: secrets}, `${ lookups.?extra.?a.orValue("none") }`, `"none"`, ""},
+		{"optional, absent, named", Static{Secrets: secrets}, `${ lookups.extra.a }`, "", ":1:12: there is no extra"},
+		{"optional, without the key", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {}}}, `${ has(lookups.extra) && !has(lookups.extra.a) }`, `true`, ""},
+		{"optional, present", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {"a": "b"}}}, `${ lookups.?extra.?a.orValue("none") }`, `"b"`, ""},
+		{"absent", Static{}, `${ 1 }`, "", "looking up cloudprovider: reading the Secret cloudprovider: not found"},
+		{"without the key", Static{Secrets: map[string]map[string]string{"cloudprovider": {"region": "hunter2"}}}, `${ 1 }`, "", "looking up cloudprovider: the Secret cloudprovider has no key ca.crt: not found"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := func() (string, error) {
+				results := map[string]map[string]string{}
+				for _, r := range requests {
+					result, err := c.source.Lookup(context.Background(), "ns", r)
+					if err != nil {
+						return "", err
+					}
+					results[r.Name] = result
+				}
+				vars, err := cel.NewActivation(map[string]any{"lookups": lookups.Value(results)})
+				if err != nil {
+					return "", err
+				}
+				return evaluate(env, c.text, vars)
+			}()
+			message := ""
+			if err != nil {
+				message = err.Error()
+			}
+			if message != c.err {
+				t.Errorf("got error %q, want %q", message, c.err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNewLookupsErrors(t *testing.T) {
+	good := LookupRequest{Name: "a", Kind: KindSecret, ObjectName: "a"}
+	for _, c := range []struct {
+		name     string
+		requests []LookupRequest
+		want     string
+	}{
+		{"twice", []LookupRequest{good, good}, `declaring lookup "a"`},
+		{"name", []LookupRequest{{Name: "a-b", Kind: KindSecret}}, `declaring lookup "a-b"`},
+		{"kind", []LookupRequest{{Name: "a", Kind: "Pod"}}, `declaring lookup "a": the kind must be Secret or ConfigMap`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := NewLookups(c.requests)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestStaticWithoutFacts(t *testing.T) {
+	if _, err := (&Static{}).Read(context.Background(), "ns"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}
