@@ -34,23 +34,42 @@ func (c *CommandLine) edit(what, name string, wanted []want) error {
 	if err := c.refresh(); err != nil {
 		return fail(err)
 	}
-	p := plan{tokens: slices.Clone(c.tokens), end: c.end, name: normalize(name), list: c.list()}
+	p := plan{name: normalize(name), list: c.list(), end: c.end}
 	for _, f := range c.flags {
 		if f.name == p.name {
 			p.found = append(p.found, f)
 		}
 	}
-	p.make(name, wanted)
-	if !p.changed {
+	if slices.EqualFunc(wanted, p.found, want.holds) {
 		return nil
 	}
-	if !p.keeps(c.flags, wanted) {
+	p.tokens = append(c.spare[:0], c.tokens...)
+	p.make(name, wanted)
+	left := p.tokens
+	if p.shorter {
+		left = slices.DeleteFunc(slices.Clone(p.tokens), func(t token) bool { return t.state == dropped })
+	}
+	c.parsed, p.end = parseFlags(c.parsed[:0], left)
+	if !p.keeps(c.flags, c.parsed, wanted) {
 		return fail(ErrAmbiguous)
 	}
 	if err := c.apply(p.tokens); err != nil {
 		return fail(err)
 	}
+	c.tokens, c.spare, c.flags, c.parsed, c.end = renumber(left), c.tokens, c.parsed, c.flags, p.end
+	c.version = c.container.doc.version
 	return nil
+}
+
+// renumber gives the elements their places behind an edit.
+func renumber(tokens []token) []token {
+	var next [len(lists)]int32
+	for i := range tokens {
+		t := &tokens[i]
+		t.state, t.index = kept, next[t.list]
+		next[t.list]++
+	}
+	return tokens
 }
 
 // writableFlag reports whether a flag is read back as it was written.
@@ -60,14 +79,14 @@ func writableFlag(name string, wanted []want) bool {
 		!slices.ContainsFunc(wanted, func(w want) bool { return !utf8.ValidString(w.value) })
 }
 
-// plan is a list of tokens on the way to what is wanted. A token that goes has the list "".
+// plan is a list of tokens on the way to what is wanted.
 type plan struct {
 	tokens  []token
 	end     int
 	name    string
-	list    string // where new flags go
+	list    uint8 // where new flags go
 	found   []flag
-	changed bool
+	shorter bool // a token was dropped
 }
 
 // make edits occurrences in place. If some are surplus, those at the head and the tail that are right already stay.
@@ -96,97 +115,107 @@ func (p *plan) write(f flag, w want) {
 	if w.holds(f) {
 		return
 	}
-	p.changed = true
-	spelled, _, _ := strings.Cut(p.tokens[f.at].text, "=")
-	switch {
-	case f.form == spaced && !w.bare && isValue(w.value):
-		p.tokens[f.at+1].text = w.value
+	if f.form == spaced && !w.bare && isValue(w.value) {
+		p.tokens[f.at+1].rewrite(w.value)
 		return
-	case w.bare:
-		p.tokens[f.at].text = spelled
-	default:
-		p.tokens[f.at].text = spelled + "=" + w.value
 	}
+	spelled, _, _ := strings.Cut(p.tokens[f.at].text, "=")
+	if !w.bare {
+		spelled += "=" + w.value
+	}
+	p.tokens[f.at].rewrite(spelled)
 	if f.form == spaced {
-		p.tokens[f.at+1].list = ""
+		p.shorter, p.tokens[f.at+1].state = true, dropped
+	}
+}
+
+func (t *token) rewrite(text string) {
+	if t.text != text {
+		t.text, t.state = text, rewritten
 	}
 }
 
 func (p *plan) drop(f flag) {
-	p.changed = true
-	p.tokens[f.at].list = ""
+	p.shorter, p.tokens[f.at].state = true, dropped
 	if f.form == spaced {
-		p.tokens[f.at+1].list = ""
+		p.tokens[f.at+1].state = dropped
 	}
 }
 
 // append adds flags where new ones go.
 func (p *plan) append(name string, wanted []want) {
-	p.changed = true
-	fresh := make([]token, len(wanted))
+	tokens := make([]token, len(wanted))
 	for i, w := range wanted {
-		fresh[i] = token{text: "--" + name + "=" + w.value, list: p.list}
-		if w.bare {
-			fresh[i].text = "--" + name
+		tokens[i] = token{text: "--" + name, list: p.list, state: fresh}
+		if !w.bare {
+			tokens[i].text += "=" + w.value
 		}
 	}
-	p.tokens = slices.Insert(p.tokens, p.end, fresh...)
+	p.tokens = slices.Insert(p.tokens, p.end, tokens...)
 }
 
 // list returns where new flags go: to args, to command if args is empty, or in front of a "--" that ends the flags.
-func (c *CommandLine) list() string {
+func (c *CommandLine) list() uint8 {
 	switch {
 	case c.end < len(c.tokens):
 		return c.tokens[c.end].list
 	case len(c.tokens) > 0:
 		return c.tokens[len(c.tokens)-1].list
 	default:
-		return "args"
+		return uint8(slices.Index(lists[:], "args"))
 	}
 }
 
-// keeps reads the tokens of the plan again and compares: the flag must be what was wanted, all others what they were.
-func (p *plan) keeps(before []flag, wanted []want) bool {
-	left := slices.DeleteFunc(slices.Clone(p.tokens), func(t token) bool { return t.list == "" })
-	after, _ := parseFlags(nil, left)
-	mine := func(f flag) bool { return f.name == p.name }
-	others := func(flags []flag) []flag { return slices.DeleteFunc(slices.Clone(flags), mine) }
-	same := func(a, b flag) bool { return a.name == b.name && a.value == b.value && a.form == b.form }
-	if !slices.EqualFunc(others(before), others(after), same) {
-		return false
-	}
-	after = slices.DeleteFunc(after, func(f flag) bool { return !mine(f) })
-	return slices.EqualFunc(wanted, after, want.holds)
-}
-
-// apply writes a plan into the document.
-func (c *CommandLine) apply(tokens []token) error {
-	left := make([]token, 0, len(tokens))
-	length := map[string]int{}
-	for _, t := range tokens {
-		switch {
-		case t.list == "":
-			t.node.parent.RemoveItem(t.node.Index())
+// keeps compares the flags before and after the plan: this one must be what is wanted, all others what they were.
+func (p *plan) keeps(before, after []flag, wanted []want) bool {
+	for _, f := range before {
+		if f.name == p.name {
 			continue
-		case t.node == nil:
-			list, err := c.container.Ensure(t.list, Array)
-			if err != nil {
-				return err
+		}
+		for len(after) > 0 && after[0].name == p.name {
+			if len(wanted) == 0 || !wanted[0].holds(after[0]) {
+				return false
 			}
-			if t.node, err = list.Insert(length[t.list], Quote(t.text)); err != nil {
-				return err
-			}
-		case !t.node.Is(t.text):
-			if err := t.node.Replace(Quote(t.text)); err != nil {
+			after, wanted = after[1:], wanted[1:]
+		}
+		if len(after) == 0 || after[0].name != f.name || after[0].value != f.value || after[0].form != f.form {
+			return false
+		}
+		after = after[1:]
+	}
+	mine := func(w want, f flag) bool { return f.name == p.name && w.holds(f) }
+	return slices.EqualFunc(wanted, after, mine)
+}
+
+// apply writes a plan into the document: removals from the back, so that the places in front stay, then the rest.
+func (c *CommandLine) apply(tokens []token) error {
+	for _, t := range slices.Backward(tokens) {
+		if t.state == dropped {
+			c.container.Get(lists[t.list]).RemoveItem(int(t.index))
+		}
+	}
+	var next [len(lists)]int
+	for _, t := range tokens {
+		if t.state == dropped {
+			continue
+		}
+		i := next[t.list]
+		next[t.list]++
+		if t.state == rewritten {
+			if err := c.container.Get(lists[t.list]).Item(i).Replace(Quote(t.text)); err != nil {
 				return err
 			}
 		}
-		t.index = length[t.list]
-		length[t.list]++
-		left = append(left, t)
+		if t.state != fresh {
+			continue
+		}
+		list, err := c.container.Ensure(lists[t.list], Array)
+		if err != nil {
+			return err
+		}
+		if _, err := list.Insert(i, Quote(t.text)); err != nil {
+			return err
+		}
 	}
-	c.tokens = left
-	c.flags, c.end = parseFlags(c.flags[:0], left)
-	c.version = c.container.doc.version
 	return nil
 }

@@ -33,8 +33,10 @@ type CommandLine struct {
 	container *Node
 	tokens    []token
 	flags     []flag
-	end       int // index of the first token that no flag may stand behind, as a final "--"
-	version   int
+	spare     []token // room for the next plan
+	parsed    []flag  // room for its flags
+	end       int     // index of the "--" that ends the flags, or the number of tokens
+	version   int     // of the document when it was read
 }
 
 // Flag is one occurrence of a flag.
@@ -44,7 +46,6 @@ type Flag struct {
 	Bare  bool   // without a value
 	List  string // "command" or "args"
 	Index int    // of the element that holds the name
-	Node  *Node  // that element
 }
 
 // CommandLineOf reads the command line of a container, an object with command and args. Both may be absent. The error
@@ -60,15 +61,19 @@ func CommandLineOf(container *Node) (*CommandLine, error) {
 	return c, nil
 }
 
-// Flags ranges over all flags in their order.
+// Flags ranges over all flags in their order, as they are when it begins; the command line may be edited meanwhile.
 func (c *CommandLine) Flags() iter.Seq[Flag] {
 	return func(yield func(Flag) bool) {
 		if c.refresh() != nil {
 			return
 		}
-		for _, f := range slices.Clone(c.flags) {
+		out := make([]Flag, len(c.flags))
+		for i, f := range c.flags {
 			t := &c.tokens[f.at]
-			if !yield(Flag{Name: f.name, Value: f.value, Bare: f.form == bare, List: t.list, Index: t.index, Node: t.node}) {
+			out[i] = Flag{Name: f.name, Value: f.value, Bare: f.form == bare, List: lists[t.list], Index: int(t.index)}
+		}
+		for _, f := range out {
+			if !yield(f) {
 				return
 			}
 		}

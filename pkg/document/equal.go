@@ -37,29 +37,37 @@ func equalItems(a *text, i uint32, b *text, j uint32) bool {
 	return i >= endA && j >= endB
 }
 
-// equalMembers compares in step as long as both objects have the same order, and by a map if they have not.
+// equalMembers compares in step as long as both objects have the same order, and by a map if they have not. Each pair
+// of values is compared once, since comparing twice at every level would take forever in a deep value. Objects with
+// duplicate keys can count as different although their last values are not.
 func equalMembers(a *text, i uint32, b *text, j uint32) bool {
 	endA, endB := a.entries[i].next, b.entries[j].next
 	x, y := i+1, j+1
 	for x < endA && y < endB && sameString(a, x, b, y) {
 		if !equal(a, x+1, b, y+1) {
-			break
+			return false
 		}
 		x, y = a.entries[x+1].next, b.entries[y+1].next
 	}
 	if x >= endA || y >= endB {
 		return x >= endA && y >= endB
 	}
-	left, right := a.members(i), b.members(j)
-	if len(left) != len(right) {
-		return false
-	}
-	for key, x := range left {
-		if y, ok := right[key]; !ok || !equal(a, x, b, y) {
+	rest := map[string]uint32{}
+	for ; y < endB; y = b.entries[y+1].next {
+		key := b.stringAt(y)
+		if rest[key] != 0 {
 			return false
 		}
+		rest[key] = y + 1
 	}
-	return true
+	for ; x < endA; x = a.entries[x+1].next {
+		key := a.stringAt(x)
+		if y := rest[key]; y == 0 || !equal(a, x+1, b, y) {
+			return false
+		}
+		delete(rest, key)
+	}
+	return len(rest) == 0
 }
 
 // members maps the keys of an object to the entries of the values; of duplicate keys the last wins.
@@ -89,8 +97,20 @@ func reparse(raw []byte) *text {
 	return t
 }
 
-// differs reports whether the place differs from what stood there at first.
+// differs reports whether the place differs from what stood there at first. It keeps the answer until the next edit:
+// without that, values that were replaced inside of replaced ones would be compared again at every level.
 func (n *Node) differs() bool {
+	if !n.replaced && !n.edited {
+		return false
+	}
+	if now := n.doc.version + 1; n.judged != now {
+		n.verdict = n.judge()
+		n.judged = now
+	}
+	return n.verdict
+}
+
+func (n *Node) judge() bool {
 	if !n.replaced {
 		return n.edited && n.differsBelow()
 	}

@@ -11,13 +11,26 @@ import (
 	"strings"
 )
 
-// token is one element of command or args.
+// lists are the members of a container that make its command line.
+var lists = [...]string{"command", "args"}
+
+// token is one element of the command line.
 type token struct {
 	text  string
-	list  string
-	index int
-	node  *Node
+	list  uint8 // index in lists
+	index int32 // in its list; fresh for an element that is not there yet
+	state tokenState
 }
+
+// tokenState is what an edit plans for an element.
+type tokenState uint8
+
+const (
+	kept tokenState = iota
+	rewritten
+	dropped
+	fresh
+)
 
 // form is the way in which a flag carries its value.
 type form uint8
@@ -38,43 +51,48 @@ type flag struct {
 // read takes the elements of both lists from the document.
 func (c *CommandLine) read() error {
 	c.tokens, c.flags = c.tokens[:0], c.flags[:0]
-	for _, list := range []string{"command", "args"} {
-		if err := c.readList(list); err != nil {
+	for list := range lists {
+		if err := c.readList(uint8(list)); err != nil {
 			return err
 		}
 	}
 	if runsShell(c.tokens) {
 		return ErrShell
 	}
+	c.flags = slices.Grow(c.flags, len(c.tokens))
 	c.flags, c.end = parseFlags(c.flags, c.tokens)
 	c.version = c.container.doc.version
 	return nil
 }
 
-// readList makes one copy of the whole list and takes the elements from it, which spares an allocation for each.
-func (c *CommandLine) readList(list string) error {
-	elements := c.container.Get(list)
-	if kind := elements.Kind(); kind != Array && kind != Null && kind != Invalid {
-		return fmt.Errorf("%s is a %s: %w", list, kind, ErrNotString)
+// readList makes one copy of the whole list and takes the elements from it, which spares an allocation and a node for
+// each. A list with edits is written first.
+func (c *CommandLine) readList(list uint8) error {
+	elements := c.container.Get(lists[list])
+	switch kind := elements.Kind(); kind {
+	case Array:
+	case Null, Invalid:
+		return nil
+	default:
+		return fmt.Errorf("%s is a %s: %w", lists[list], kind, ErrNotString)
 	}
-	items := elements.Items()
-	c.tokens = slices.Grow(c.tokens, len(items))
-	var whole string
-	var start uint32
-	if elements != nil && !elements.edited {
-		whole, start = string(elements.Raw()), elements.text.entries[elements.at].start
-	}
-	for i, item := range items {
-		if item.Kind() != String {
-			return fmt.Errorf("element %d of %s is a %s: %w", i, list, item.Kind(), ErrNotString)
+	t, at := snapshot(elements)
+	c.tokens = slices.Grow(c.tokens, t.count(at)+4)
+	whole, start := string(t.bytesAt(at)), t.entries[at].start
+	index := int32(0)
+	for i, end := at+1, t.entries[at].next; i < end; i = t.entries[i].next {
+		e := &t.entries[i]
+		if e.kind != String {
+			return fmt.Errorf("element %d of %s is a %s: %w", index, lists[list], e.kind, ErrNotString)
 		}
-		t := token{list: list, index: i, node: item}
-		if e := &item.text.entries[item.at]; whole != "" && e.plain {
-			t.text = whole[e.start-start+1 : e.end-start-1]
+		one := token{list: list, index: index}
+		if e.plain {
+			one.text = whole[e.start-start+1 : e.end-start-1]
 		} else {
-			t.text = item.text.stringAt(item.at)
+			one.text = t.stringAt(i)
 		}
-		c.tokens = append(c.tokens, t)
+		c.tokens = append(c.tokens, one)
+		index++
 	}
 	return nil
 }

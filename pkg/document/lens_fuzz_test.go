@@ -39,7 +39,7 @@ func others(c *CommandLine, name string) []string {
 	out := []string{}
 	for i, token := range c.tokens {
 		if !skip[i] {
-			out = append(out, string(token.node.Raw()))
+			out = append(out, string(c.container.Get(lists[token.list]).Item(int(token.index)).Raw()))
 		}
 	}
 	return out

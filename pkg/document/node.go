@@ -20,6 +20,8 @@ type Node struct {
 	kids   []*Node          // the children, made when the node is opened; members that were removed stay as gone
 	byKey  map[string]*Node // of an object with many members
 
+	judged    int // version of the document, plus 1, for which verdict holds; see differs
+	verdict   bool
 	opened    bool
 	edited    bool // something below differs from text and at
 	replaced  bool // text and at are not what stood here at first
@@ -101,12 +103,34 @@ func (n *Node) Item(i int) *Node {
 // ItemWith returns the first item of an array that is an object whose member key is the string text, as in lists of
 // Kubernetes that are keyed by name; nil if there is none.
 func (n *Node) ItemWith(key, text string) *Node {
-	for _, item := range n.Items() {
-		if item.Get(key).Is(text) {
+	if n.Kind() != Array {
+		return nil
+	}
+	n.open()
+	for _, item := range n.kids {
+		if item.has(key, text) {
 			return item
 		}
 	}
 	return nil
+}
+
+// has is Get(key).Is(text), without making nodes where the key stands once.
+func (n *Node) has(key, text string) bool {
+	if n.opened || n.Kind() != Object {
+		return n.Get(key).Is(text)
+	}
+	t, found := n.text, uint32(0)
+	for c, end := n.at+1, t.entries[n.at].next; c < end; c = t.entries[c+1].next {
+		if !t.stringIs(c, key) {
+			continue
+		}
+		if found != 0 {
+			return n.Get(key).Is(text)
+		}
+		found = c + 1
+	}
+	return found != 0 && t.entries[found].kind == String && t.stringIs(found, text)
 }
 
 // Index returns the position of an item in its array as it is now, -1 if the node is no item.

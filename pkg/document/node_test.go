@@ -181,6 +181,34 @@ func TestManyMembers(t *testing.T) {
 	}
 }
 
+// TestDeepValues would not end in time if a level were compared or written more than a few times.
+func TestDeepValues(t *testing.T) {
+	nest := func(depth int, leaf string) string {
+		return strings.Repeat(`{"b":0,"a":`, depth) + leaf + strings.Repeat("}", depth)
+	}
+	const depth = 300
+	d := parse(t, `{"a":`+nest(depth, "1")+`}`)
+	set(t, d.Root(), "a", nest(depth, "2"))
+	if want := 2 * (depth + 1); len(d.Operations()) != 1 || len(d.Operations()[0].Path) != want {
+		t.Errorf("patch is %s", d.Patch())
+	}
+	n := d.Root()
+	for i := range 60 {
+		set(t, n, "a", nest(depth-i, "3"))
+		set(t, n, "a", nest(depth-i, "4"))
+		n = n.Get("a")
+		set(t, n, "c", fmt.Sprint(i))
+	}
+	if !d.Changed() || !json.Valid(d.Bytes()) || len(d.Operations()) != 61 {
+		t.Errorf("patch is %s", d.Patch())
+	}
+	reordered := parse(t, `{"a":`+nest(depth, "1")+`}`)
+	set(t, reordered.Root(), "a", strings.Repeat(`{"a":`, depth)+"1"+strings.Repeat(`,"b":0}`, depth))
+	if reordered.Changed() {
+		t.Errorf("patch is %s", reordered.Patch())
+	}
+}
+
 func TestEditErrors(t *testing.T) {
 	d := parse(t, `{"a":{"x":1},"l":[1],"s":"x"}`)
 	root := d.Root()

@@ -17,7 +17,7 @@ func (d *Document) Operations() []Operation {
 	if d == nil {
 		return nil
 	}
-	var p patcher
+	p := patcher{path: make([]byte, 0, 128)}
 	p.place(&d.root)
 	return p.out
 }
