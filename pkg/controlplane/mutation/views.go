@@ -100,7 +100,7 @@ type needs struct {
 }
 
 // namesOfCluster are the variables for which the Cluster, the namespace or the Garden has to be read.
-var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespace", "garden"}
+var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden"}
 
 func needsOf(rules []*rule) needs {
 	result := needs{lookups: map[*scope]map[string]bool{}}

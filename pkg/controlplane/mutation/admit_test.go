@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// request is a request.yaml in testdata/admit.
+type request struct {
+	Set             target.Set                   `yaml:"set"`
+	Provider        string                       `yaml:"provider"`
+	Garden          bool                         `yaml:"garden"`
+	Operation       string                       `yaml:"operation"`
+	GardenerVersion string                       `yaml:"gardenerVersion"`
+	Object          map[string]any               `yaml:"object"`
+	OldObject       map[string]any               `yaml:"oldObject"`
+	Cluster         map[string]any               `yaml:"cluster"`
+	Lookups         map[string]map[string]string `yaml:"lookups"`
+	LookupError     string                       `yaml:"lookupError"`
+}
+
+// outcome is a want.yaml in testdata/admit.
+type outcome struct {
+	Failure *failure         `yaml:"failure,omitempty"`
+	Target  string           `yaml:"target,omitempty"`
+	Rules   []string         `yaml:"rules,omitempty"`
+	Patch   []map[string]any `yaml:"patch,omitempty"`
+}
+
+type failure struct {
+	Reason  mutation.Reason `yaml:"reason"`
+	Code    int32           `yaml:"code"`
+	Message string          `yaml:"message"`
+}
+
+// TestAdmit holds, for each folder in testdata/admit, that its profile makes of its request what want.yaml says, and that the
+// object that comes out is left alone when it comes again.
+func TestAdmit(t *testing.T) {
+	folders, err := filepath.Glob("testdata/admit/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			r := readRequest(t, folder)
+			generation, err := contract.GenerationOf(r.GardenerVersion)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, err := compile(t, generation, filepath.Join(folder, "profile.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, patched := admit(t, program, r, asJSON(t, r.Object))
+			out, err := yaml.Marshal(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, filepath.Join(folder, "want.yaml"), string(out))
+			if again, _ := admit(t, program, r, patched); got.Failure == nil && again.Patch != nil {
+				t.Errorf("the object is changed again: %v", again.Patch)
+			}
+		})
+	}
+}
+
+func readRequest(t *testing.T, folder string) request {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, "request.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r request
+	if err := yaml.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// admit takes the object through the program, and gives what became of it and the object with the patch applied.
+func admit(t *testing.T, program *mutation.Program, r request, object []byte) (outcome, []byte) {
+	t.Helper()
+	metadata := r.Object["metadata"].(map[string]any)
+	gvk := schema.FromAPIVersionAndKind(r.Object["apiVersion"].(string), r.Object["kind"].(string))
+	result, err := program.Admit(context.Background(), mutation.Request{
+		Set: r.Set, Provider: r.Provider, Garden: r.Garden, Operation: r.Operation,
+		Namespace: metadata["namespace"].(string), Name: metadata["name"].(string),
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind,
+		Object: object, OldObject: asJSON(t, r.OldObject),
+	}, static{t, r})
+	if err != nil {
+		var f *mutation.Failure
+		if !errors.As(err, &f) {
+			t.Fatalf("the error is no failure: %v", err)
+		}
+		return outcome{Failure: &failure{f.Reason, f.Code(), f.Error()}}, object
+	}
+	got := outcome{Target: result.Target}
+	for _, applied := range result.Applied {
+		line := fmt.Sprintf("%s: %s", applied.Rule, applied.Outcome)
+		if applied.Reason != "" {
+			line += ": " + applied.Reason
+		}
+		got.Rules = append(got.Rules, line)
+	}
+	if result.Patch == nil {
+		return got, object
+	}
+	if err := json.Unmarshal(result.Patch, &got.Patch); err != nil {
+		t.Fatalf("the patch is no JSON: %v", err)
+	}
+	patch, err := jsonpatch.DecodePatch(result.Patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := patch.Apply(object)
+	if err != nil {
+		t.Fatalf("the patch cannot be applied: %v", err)
+	}
+	return got, patched
+}
+
+// static is a source of the facts that a request.yaml gives.
+type static struct {
+	t *testing.T
+	r request
+}
+
+func (s static) Read(_ context.Context, namespace string) (*facts.Facts, error) {
+	if s.r.Cluster == nil {
+		return nil, fmt.Errorf("cluster %s: %w", namespace, facts.ErrNotFound)
+	}
+	read := facts.FromCluster
+	if s.r.Garden {
+		read = facts.FromGarden
+	}
+	f, err := read(asJSON(s.t, s.r.Cluster))
+	if err != nil {
+		return nil, err
+	}
+	return f.WithNamespace(facts.Namespace{Name: namespace}), nil
+}
+
+func (s static) Lookup(_ context.Context, _ string, l facts.LookupRequest) (map[string]string, error) {
+	if s.r.LookupError != "" {
+		return nil, fmt.Errorf("%s: %w", s.r.LookupError, facts.ErrUnavailable)
+	}
+	found, ok := s.r.Lookups[l.ObjectName]
+	if !ok && !l.Optional {
+		return nil, fmt.Errorf("%s %s: %w", l.Kind, l.ObjectName, facts.ErrNotFound)
+	}
+	if !ok {
+		return nil, nil
+	}
+	return l.Select(func(key string) (string, bool) { value, ok := found[key]; return value, ok })
+}
+
+func asJSON(t *testing.T, value map[string]any) []byte {
+	t.Helper()
+	if value == nil {
+		return nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}

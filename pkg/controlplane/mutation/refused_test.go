@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+var update = flag.Bool("update", false, "write what the tests got as what they want")
+
+// TestRefused holds that each profile in testdata/refused is refused with exactly the findings in its want.txt.
+func TestRefused(t *testing.T) {
+	folders, err := filepath.Glob("testdata/refused/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			_, err := compile(t, contract.Today, filepath.Join(folder, "profile.yaml"))
+			var findings source.Findings
+			if !errors.As(err, &findings) {
+				t.Fatalf("the profile is accepted, or the error has no findings: %v", err)
+			}
+			compare(t, filepath.Join(folder, "want.txt"), findings.Error()+"\n")
+		})
+	}
+}
+
+// compile loads and compiles profiles, which errors call by their base names.
+func compile(t *testing.T, g contract.Generation, paths ...string) (*mutation.Program, error) {
+	t.Helper()
+	var files []source.File
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, source.File{Name: filepath.Base(path), Data: data})
+	}
+	documents, findings := profile.Load(files...)
+	if len(findings) > 0 {
+		return nil, findings.Err()
+	}
+	return mutation.Compile(documents, mutation.Options{Generation: g})
+}
+
+// compare holds that got is what the file says; with -update it writes the file.
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
