@@ -1,0 +1,28 @@
+{{- /*
+SPDX-FileCopyrightText: The Graft authors
+
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
+{{- /* The name of everything. It must be what the program calls its Service and its registration. */ -}}
+{{- define "graft.name" -}}
+gardener-extension-provider-graft{{ if .Values.gardener.runtimeCluster.enabled }}-runtime{{ end }}
+{{- end }}
+
+{{- define "graft.selector" -}}
+app.kubernetes.io/name: {{ include "graft.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- /* The component configuration; ports and profiles are decided by the chart. */ -}}
+{{- define "graft.config" -}}
+apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
+kind: ControllerConfiguration
+server:
+  webhookPort: {{ .Values.ports.webhook }}
+  metricsBindAddress: ":{{ .Values.ports.metrics }}"
+  healthBindAddress: ":{{ .Values.ports.health }}"
+profiles:
+  configMaps:
+    enabled: true
+{{ toYaml (omit .Values.config "server" "profiles") }}
+{{- end }}

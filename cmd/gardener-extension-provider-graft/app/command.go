@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app wires gardener-extension-provider-graft: flags and component configuration become Options, Options become a
+// manager with the webhook server, the registration, the certificates, the reloader and the checks. Decisions are made in the
+// packages below; nothing here is worth testing on its own but the wiring. Enter at Main.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Name is the name of the program, of its Service and of its registration.
+const Name = "gardener-extension-provider-graft"
+
+// Main runs the program and returns its exit status. What is wrong with documents is written to standard error one finding a
+// line, as a compiler does, whatever the format of the log.
+func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
+	command := NewCommand(version)
+	command.SetArgs(arguments)
+	command.SetOut(stdout)
+	command.SetErr(stderr)
+	err := command.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var findings source.Findings
+	if errors.As(err, &findings) {
+		fmt.Fprintln(stderr, findings.Error())
+	} else {
+		fmt.Fprintln(stderr, "Error:", err)
+	}
+	return 1
+}
+
+// NewCommand is the program as a cobra command.
+func NewCommand(version string) *cobra.Command {
+	flags := NewFlags()
+	command := &cobra.Command{
+		Use:   Name,
+		Short: "Serve Gardener's control-plane webhooks from profiles",
+		Long: `Serve Gardener's control-plane webhooks from profiles.
+
+It runs in a seed cluster and mutates the control planes of shoots as ProviderProfiles say.
+With a kubeconfig and --webhook-config-mode=url it runs outside of the cluster.`,
+		Version:       version,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			options, err := flags.Complete(command.Flags())
+			if err != nil {
+				return err
+			}
+			return Run(command.Context(), version, options)
+		},
+	}
+	flags.AddTo(command.Flags())
+	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	return command
+}
+
+// Version is the version and commit that the linker gave, or else what Go wrote into the binary.
+func Version(version, commit string) string {
+	if version == "" {
+		version = "unknown"
+		if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+			version = info.Main.Version
+		}
+	}
+	if commit != "" {
+		version += " (" + commit + ")"
+	}
+	return version
+}

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// runtimeNamespacePrefix begins the namespace into which gardener-operator installs an extension beside the virtual garden
+// (gardener: pkg/utils/gardener/operator/extension.go). A seed may run in the same cluster, and the two must not share a name.
+const runtimeNamespacePrefix = "runtime-extension-"
+
+// Flags are the command line, with the names that every Gardener extension has.
+type Flags struct {
+	config, kubeconfig, master string
+	gardenerVersion            string
+	profiles                   []string
+
+	webhookMode, webhookURL, webhookNamespace, webhookOwner string
+	webhookHost, webhookCertDir                             string
+	webhookPort, webhookServicePort                         int32
+
+	leaderElection                            bool
+	leaderElectionID, leaderElectionNamespace string
+	heartbeatNamespace                        string
+	heartbeatSeconds                          int32
+	metricsAddress, healthAddress             string
+	logLevel, logFormat                       string
+}
+
+// Options are the completed flags and configuration.
+type Options struct {
+	// Config is the component configuration, with the flags that were given laid over it.
+	Config *configv1alpha1.ControllerConfiguration
+	// Kubeconfig and Master reach the cluster; both empty inside it.
+	Kubeconfig, Master string
+	// GardenerVersion is that of the installation; empty for today's.
+	GardenerVersion string
+	// Generation follows from GardenerVersion.
+	Generation contract.Generation
+	// Certificates and Endpoint say how the API server reaches and trusts the program.
+	Certificates webhook.Certificates
+	Endpoint     webhook.Endpoint
+	// OwnerNamespace owns the registration; empty for none.
+	OwnerNamespace string
+	// WebhookHost and CertDir are the address and the folder of the webhook server.
+	WebhookHost, CertDir string
+	// HeartbeatNamespace and HeartbeatSeconds are those of the heartbeat Lease; no heartbeat without a namespace.
+	HeartbeatNamespace string
+	HeartbeatSeconds   int32
+}
+
+// NewFlags are the defaults. The two namespaces come from the environment, as in Gardener's other extensions.
+func NewFlags() *Flags {
+	return &Flags{
+		webhookMode:             webhook.ModeService,
+		webhookServicePort:      443,
+		webhookNamespace:        os.Getenv("WEBHOOK_CONFIG_NAMESPACE"),
+		leaderElectionNamespace: os.Getenv("LEADER_ELECTION_NAMESPACE"),
+		kubeconfig:              os.Getenv("KUBECONFIG"),
+		heartbeatSeconds:        30,
+	}
+}
+
+// AddTo defines the flags.
+func (f *Flags) AddTo(set *pflag.FlagSet) {
+	set.SortFlags = false
+	set.StringVar(&f.config, "config", "", "file with the ControllerConfiguration; defaults without one")
+	set.StringArrayVar(&f.profiles, "profile", nil, "file or folder with profiles, beside those of the configuration (repeatable)")
+	set.StringVar(&f.gardenerVersion, "gardener-version", "", "version of Gardener that is served; today's without one")
+	set.StringVar(&f.kubeconfig, "kubeconfig", f.kubeconfig, "kubeconfig of the seed; the Pod's account without one")
+	set.StringVar(&f.master, "master", "", "URL of the kube-apiserver, in place of the kubeconfig's")
+
+	set.StringVar(&f.webhookMode, "webhook-config-mode", f.webhookMode, "how the kube-apiserver calls: service (in the cluster) or url (outside)")
+	set.StringVar(&f.webhookURL, "webhook-config-url", "", "host:port that the kube-apiserver calls in the mode url")
+	set.StringVar(&f.webhookNamespace, "webhook-config-namespace", f.webhookNamespace, "the program's namespace, for certificates and ConfigMaps; without one certificates are not rotated")
+	set.StringVar(&f.webhookOwner, "webhook-config-owner-namespace", "", "namespace that owns the registration; --webhook-config-namespace without one")
+	set.Int32Var(&f.webhookServicePort, "webhook-config-service-port", f.webhookServicePort, "port of the Service in the mode service")
+	set.StringVar(&f.webhookHost, "webhook-config-server-host", "", "address of the webhook server; all without one")
+	set.Int32Var(&f.webhookPort, "webhook-config-server-port", 0, "port of the webhook server (default 10250)")
+	set.StringVar(&f.webhookCertDir, "webhook-config-cert-dir", "", "folder to write the server certificate to; a temporary one without")
+
+	set.BoolVar(&f.leaderElection, "leader-election", true, "elect the replica that writes registration and certificates")
+	set.StringVar(&f.leaderElectionID, "leader-election-id", "", "name of the Lease (default "+Name+"-leader-election)")
+	set.StringVar(&f.leaderElectionNamespace, "leader-election-namespace", f.leaderElectionNamespace, "namespace of the Lease; the program's without one")
+	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", "", "namespace of the heartbeat Lease; no heartbeat without one")
+	set.Int32Var(&f.heartbeatSeconds, "heartbeat-renew-interval-seconds", f.heartbeatSeconds, "seconds between heartbeats")
+
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", `address of /metrics, "0" for none (default :8080)`)
+	set.StringVar(&f.healthAddress, "health-bind-address", "", "address of /healthz and /readyz (default :8081)")
+	set.StringVar(&f.logLevel, "log-level", "", "debug, info or error (default info)")
+	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
+}
+
+// Complete reads the configuration and lays the flags that were given over it.
+func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
+	config, err := f.readConfig()
+	if err != nil {
+		return nil, err
+	}
+	f.override(set, config)
+	if err := f.validate(config); err != nil {
+		return nil, err
+	}
+	generation, err := contract.GenerationOf(f.gardenerVersion)
+	if err != nil {
+		return nil, fmt.Errorf("reading --gardener-version: %w", err)
+	}
+	component := strings.TrimPrefix(Name, "gardener-extension-")
+	if strings.HasPrefix(f.webhookNamespace, runtimeNamespacePrefix) {
+		component += "-runtime"
+	}
+	certificates := webhook.Certificates{Component: component, Namespace: f.webhookNamespace, Mode: f.webhookMode, URL: f.webhookURL}
+	return &Options{
+		Config: config, Kubeconfig: f.kubeconfig, Master: f.master,
+		GardenerVersion: f.gardenerVersion, Generation: generation,
+		Certificates: certificates, Endpoint: f.endpoint(certificates, config),
+		OwnerNamespace: firstOf(f.webhookOwner, f.webhookNamespace),
+		WebhookHost:    f.webhookHost, CertDir: f.webhookCertDir,
+		HeartbeatNamespace: f.heartbeatNamespace, HeartbeatSeconds: f.heartbeatSeconds,
+	}, nil
+}
+
+func (f *Flags) readConfig() (*configv1alpha1.ControllerConfiguration, error) {
+	file := source.File{Name: f.config}
+	if f.config != "" {
+		data, err := os.ReadFile(f.config)
+		if err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+		file.Data = data
+	}
+	return configv1alpha1.DecodeControllerConfiguration(file)
+}
+
+func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ControllerConfiguration) {
+	given := func(name string, lay func()) {
+		if set.Changed(name) {
+			lay()
+		}
+	}
+	given("leader-election", func() { c.LeaderElection.Enabled = &f.leaderElection })
+	given("leader-election-id", func() { c.LeaderElection.ResourceName = f.leaderElectionID })
+	given("webhook-config-server-port", func() { c.Server.WebhookPort = f.webhookPort })
+	given("metrics-bind-address", func() { c.Server.MetricsBindAddress = f.metricsAddress })
+	given("health-bind-address", func() { c.Server.HealthBindAddress = f.healthAddress })
+	given("log-level", func() { c.Logging.Level = f.logLevel })
+	given("log-format", func() { c.Logging.Format = f.logFormat })
+	c.LeaderElection.ResourceNamespace = firstOf(f.leaderElectionNamespace, c.LeaderElection.ResourceNamespace, f.webhookNamespace)
+	c.Profiles.Paths = append(c.Profiles.Paths, f.profiles...)
+}
+
+func (f *Flags) validate(c *configv1alpha1.ControllerConfiguration) error {
+	var problems []error
+	add := func(wrong bool, format string, arguments ...any) {
+		if wrong {
+			problems = append(problems, fmt.Errorf(format, arguments...))
+		}
+	}
+	_, _, err := net.SplitHostPort(f.webhookURL)
+	add(f.webhookMode != webhook.ModeService && f.webhookMode != webhook.ModeURL, "--webhook-config-mode must be service or url, is %q", f.webhookMode)
+	add(f.webhookMode == webhook.ModeURL && err != nil, "--webhook-config-url must be host:port in the mode url")
+	add(f.webhookMode == webhook.ModeService && f.webhookNamespace == "", "--webhook-config-namespace (or WEBHOOK_CONFIG_NAMESPACE) is needed in the mode service")
+	add(c.Profiles.ConfigMaps.Enabled && f.webhookNamespace == "", "profiles.configMaps needs --webhook-config-namespace")
+	add(*c.LeaderElection.Enabled && c.LeaderElection.ResourceNamespace == "", "--leader-election-namespace is needed, or --leader-election=false")
+	add(len(c.Profiles.Paths) == 0 && !c.Profiles.ConfigMaps.Enabled, "no profiles: give --profile, or profiles.paths or profiles.configMaps in the configuration")
+	add(c.Server.WebhookPort < 1 || c.Server.WebhookPort > 65535, "--webhook-config-server-port must be 1 to 65535")
+	add(f.webhookServicePort < 1 || f.webhookServicePort > 65535, "--webhook-config-service-port must be 1 to 65535")
+	add(f.heartbeatSeconds < 1, "--heartbeat-renew-interval-seconds must be at least 1")
+	return errors.Join(problems...)
+}
+
+func (f *Flags) endpoint(certificates webhook.Certificates, c *configv1alpha1.ControllerConfiguration) webhook.Endpoint {
+	return webhook.Endpoint{
+		Name: certificates.FullName(), Mode: f.webhookMode, URL: f.webhookURL,
+		Namespace: f.webhookNamespace, ServicePort: f.webhookServicePort,
+		TimeoutSeconds: c.Webhook.TimeoutSeconds, FailurePolicy: failurePolicy(c.Webhook.FailurePolicy),
+	}
+}
+
+func firstOf(values ...string) string {
+	for _, value := range values {
+		if value != "" {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+)
+
+func failurePolicy(name string) admissionregistrationv1.FailurePolicyType {
+	return admissionregistrationv1.FailurePolicyType(name)
+}
+
+// newScheme has the kinds that the program itself reads and writes; what it mutates stays JSON.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, coordinationv1.AddToScheme, admissionregistrationv1.AddToScheme, extensionsv1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func (o *Options) restConfig(version string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags(o.Master, o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst = float32(o.Config.ClientConnection.QPS), int(o.Config.ClientConnection.Burst)
+	config.UserAgent = Name + "/" + strings.Fields(version)[0]
+	return config, nil
+}
+
+func (o *Options) newManager(config *rest.Config, scheme *runtime.Scheme, log logr.Logger) (manager.Manager, error) {
+	mgr, err := manager.New(config, manager.Options{
+		Scheme: scheme,
+		Logger: log,
+		Cache:  o.cacheOptions(),
+		// Leases are read once in a while and by name; and without a namespace there is nothing to restrict a cache to.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: o.uncached()}},
+		Metrics: metricsserver.Options{
+			BindAddress: o.Config.Server.MetricsBindAddress, ExtraHandlers: o.profilingHandlers(),
+		},
+		HealthProbeBindAddress: o.Config.Server.HealthBindAddress,
+		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
+			Host: o.WebhookHost, Port: int(o.Config.Server.WebhookPort), CertDir: o.CertDir,
+		}),
+		LeaderElection:             *o.Config.LeaderElection.Enabled,
+		LeaderElectionID:           o.Config.LeaderElection.ResourceName,
+		LeaderElectionNamespace:    o.Config.LeaderElection.ResourceNamespace,
+		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
+		// The process ends with the manager, so that another replica may lead at once.
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &o.Config.Shutdown.Timeout.Duration,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// cacheOptions keep the cache, and with it the permissions, to what is needed: of Secrets the certificates in the own namespace,
+// of ConfigMaps the profiles in it, one registration; Clusters and Namespaces everywhere.
+func (o *Options) cacheOptions() cache.Options {
+	own := map[string]cache.Config{o.Certificates.Namespace: {}}
+	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&admissionregistrationv1.MutatingWebhookConfiguration{}: {
+			Field: fields.OneTermEqualSelector("metadata.name", o.Endpoint.Name),
+		},
+		&corev1.Namespace{}:           {Transform: cache.TransformStripManagedFields()},
+		&extensionsv1alpha1.Cluster{}: {Transform: cache.TransformStripManagedFields()},
+	}}
+	if o.Certificates.Namespace != "" {
+		options.ByObject[&corev1.Secret{}] = cache.ByObject{Namespaces: own, Label: o.Certificates.SecretSelector()}
+		options.ByObject[&corev1.ConfigMap{}] = cache.ByObject{
+			Namespaces: own, Label: labels.SelectorFromSet(labels.Set{webhook.ProfileLabel: "true"}),
+		}
+	}
+	return options
+}
+
+func (o *Options) uncached() []client.Object {
+	objects := []client.Object{&coordinationv1.Lease{}}
+	if o.Certificates.Namespace == "" {
+		objects = append(objects, &corev1.Secret{}, &corev1.ConfigMap{})
+	}
+	return objects
+}
+
+func (o *Options) profilingHandlers() map[string]http.Handler {
+	if !o.Config.Debugging.Profiling {
+		return nil
+	}
+	return map[string]http.Handler{
+		"/debug/pprof/":        http.HandlerFunc(pprof.Index),
+		"/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
+		"/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
+		"/debug/pprof/symbol":  http.HandlerFunc(pprof.Symbol),
+		"/debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
+	}
+}

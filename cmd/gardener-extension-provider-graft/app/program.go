@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	corev1 "k8s.io/api/core/v1"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+)
+
+// program is a mutation.Program with the source of its facts.
+type program struct {
+	*mutation.Program
+	source facts.Source
+}
+
+// Admit reads facts from the source of the program.
+func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
+	return p.Program.Admit(ctx, r, p.source)
+}
+
+// compiler binds programs to the cluster. All programs share one source, and with it what is decoded.
+func (o *Options) compiler(mgr manager.Manager) webhook.Compiler {
+	source := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{})
+	options := mutation.Options{Generation: o.Generation}
+	return func(documents []*profile.Document) (webhook.Program, error) {
+		compiled, err := mutation.Compile(documents, options)
+		if err != nil {
+			return nil, err
+		}
+		return program{compiled, source}, nil
+	}
+}
+
+// warm fills the caches before the first admission needs them. A kind whose CustomResourceDefinition is not there yet is left to
+// that admission.
+func warm(ctx context.Context, mgr manager.Manager) error {
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	for _, object := range []client.Object{namespaces, &extensionsv1alpha1.Cluster{}} {
+		_, err := mgr.GetCache().GetInformer(ctx, object)
+		if meta.IsNoMatchError(err) {
+			mgr.GetLogger().Info("A kind is not there yet", "kind", fmt.Sprintf("%T", object))
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("filling the cache of %T: %w", object, err)
+		}
+	}
+	return nil
+}

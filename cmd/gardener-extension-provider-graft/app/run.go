@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/gardener/gardener/extensions/pkg/controller/heartbeat"
+	"github.com/gardener/gardener/pkg/logger"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+)
+
+// Run serves until the context ends, and then finishes what is in flight.
+func Run(ctx context.Context, version string, o *Options) error {
+	log, err := logger.NewZapLogger(o.Config.Logging.Level, o.Config.Logging.Format)
+	if err != nil {
+		return err
+	}
+	logf.SetLogger(log)
+	klog.SetLogger(log)
+	log.Info("Starting", "program", Name, "version", version, "go", runtime.Version(),
+		"gardenerVersion", o.GardenerVersion, "generation", o.Generation.String())
+	if o.Config.Debugging.ContentionProfiling {
+		runtime.SetBlockProfileRate(1)
+		runtime.SetMutexProfileFraction(1)
+	}
+	if o.CertDir == "" {
+		if o.CertDir, err = os.MkdirTemp("", Name+"-"); err != nil {
+			return fmt.Errorf("making a folder for the certificate: %w", err)
+		}
+		defer os.RemoveAll(o.CertDir)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	config, err := o.restConfig(version)
+	if err != nil {
+		return err
+	}
+	mgr, err := o.newManager(config, scheme, log)
+	if err != nil {
+		return err
+	}
+	draining := &atomic.Bool{}
+	if err := o.addTo(ctx, mgr, draining); err != nil {
+		return err
+	}
+	if err := mgr.Start(o.drain(ctx, draining, log)); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	log.Info("Stopped")
+	return nil
+}
+
+// drain is a context that ends a while after the given one: until then /readyz fails, and requests are still accepted, so that
+// no API server meets a closed port.
+func (o *Options) drain(ctx context.Context, draining *atomic.Bool, log logr.Logger) context.Context {
+	drained, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer cancel()
+		<-ctx.Done()
+		draining.Store(true)
+		log.Info("Shutting down", "delay", o.Config.Shutdown.Delay.Duration)
+		time.Sleep(o.Config.Shutdown.Delay.Duration)
+	}()
+	return drained
+}
+
+// addTo loads the profiles and adds everything that runs to the manager.
+func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool) error {
+	store, measures, err := o.addProfiles(ctx, mgr)
+	if err != nil {
+		return err
+	}
+	if err := warm(ctx, mgr); err != nil {
+		return err
+	}
+	mgr.GetWebhookServer().Register(webhook.PathPrefix, &webhook.Handler{
+		Engine: store, Metrics: measures, Log: mgr.GetLogger().WithName("admission"),
+		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
+		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
+	})
+	bundle, err := webhook.AddCertificates(ctx, mgr, o.Certificates, o.CertDir)
+	if err != nil {
+		return err
+	}
+	registrar := &webhook.Registrar{
+		Client: mgr.GetClient(), Endpoint: o.Endpoint, Bundle: bundle, Registrations: store.Registrations,
+		OwnerNamespace: o.OwnerNamespace, SyncPeriod: o.Config.Webhook.SyncPeriod.Duration,
+	}
+	if err := webhook.AddRegistrar(mgr, registrar, store.NotifyChanges()); err != nil {
+		return err
+	}
+	if err := o.addHeartbeat(mgr); err != nil {
+		return err
+	}
+	return o.addChecks(mgr, store, registrar, draining)
+}
+
+// addProfiles loads the profiles once, without which the program does not start, and again when they change. The first time the
+// cache is not running yet.
+func (o *Options) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, error) {
+	measures := webhook.NewMetrics(metrics.Registry)
+	store := webhook.NewStore(o.compiler(mgr), webhook.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
+	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
+	later := first
+	if o.Config.Profiles.ConfigMaps.Enabled {
+		namespace := o.Certificates.Namespace
+		first = append(first[:1:1], webhook.ConfigMaps{Reader: mgr.GetAPIReader(), Namespace: namespace})
+		later = append(later[:1:1], webhook.ConfigMaps{Reader: mgr.GetClient(), Namespace: namespace})
+	}
+	if err := store.Load(ctx, first...); err != nil {
+		return nil, nil, fmt.Errorf("loading the profiles: %w", err)
+	}
+	if err := webhook.AddReloader(ctx, mgr, store, o.Config.Profiles.ConfigMaps.Enabled, later...); err != nil {
+		return nil, nil, err
+	}
+	return store, measures, nil
+}
+
+func (o *Options) addHeartbeat(mgr manager.Manager) error {
+	if o.HeartbeatNamespace == "" {
+		return nil
+	}
+	err := heartbeat.Add(mgr, heartbeat.AddArgs{
+		ExtensionName: o.Certificates.FullName(), Namespace: o.HeartbeatNamespace,
+		RenewIntervalSeconds: o.HeartbeatSeconds, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		return fmt.Errorf("adding the heartbeat: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Command gardener-extension-provider-graft runs in a seed and serves the control-plane webhooks of all clouds for which it
+// is given profiles. It is wiring only; see package app.
+package main
+
+import (
+	"os"
+
+	// Before anything that links Gardener's packages: one of them prints a line of its own when the program starts.
+	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/cmd/gardener-extension-provider-graft/app"
+)
+
+// The linker sets these: -X main.version=v0.1.0 -X main.commit=0123456789ab.
+var version, commit string
+
+func main() {
+	os.Exit(app.Main(signals.SetupSignalHandler(), app.Version(version, commit), os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// ControllerConfiguration configures gardener-extension-provider-graft. A flag of the same meaning that is given on the
+// command line wins over a field.
+type ControllerConfiguration struct {
+	// APIVersion is graft.provider.extensions.config.gardener.cloud/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is ControllerConfiguration.
+	Kind string `json:"kind"`
+	// ClientConnection limits the requests to the kube-apiserver of the seed.
+	ClientConnection ClientConnection `json:"clientConnection,omitempty"`
+	// LeaderElection chooses the replica that writes the registration and the certificates; all replicas serve.
+	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
+	// Server says where the program listens.
+	Server Server `json:"server,omitempty"`
+	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
+	Debugging Debugging `json:"debugging,omitempty"`
+	// Logging says what is logged and how.
+	Logging Logging `json:"logging,omitempty"`
+	// Webhook bounds and registers the admission webhooks.
+	Webhook Webhook `json:"webhook,omitempty"`
+	// Profiles says where the profiles are found.
+	Profiles Profiles `json:"profiles,omitempty"`
+	// Parameters overrides parameters of profiles: profile → parameter → value, of the type of the profile's default.
+	Parameters map[string]map[string]source.Node `json:"parameters,omitempty"`
+	// Shutdown says how the program ends.
+	Shutdown Shutdown `json:"shutdown,omitempty"`
+}
+
+// ClientConnection are client-side limits.
+type ClientConnection struct {
+	// QPS are the requests per second that are allowed in the long run; 100 by default.
+	QPS int32 `json:"qps,omitempty"`
+	// Burst are the requests that are allowed at once; 130 by default.
+	Burst int32 `json:"burst,omitempty"`
+}
+
+// LeaderElection configures the lease among replicas.
+type LeaderElection struct {
+	// Enabled is true by default; a single replica outside a cluster may do without.
+	Enabled *bool `json:"enabled,omitempty"`
+	// ResourceName is the name of the Lease; gardener-extension-provider-graft-leader-election by default.
+	ResourceName string `json:"resourceName,omitempty"`
+	// ResourceNamespace is the namespace of the Lease; the program's own by default.
+	ResourceNamespace string `json:"resourceNamespace,omitempty"`
+}
+
+// Server holds addresses.
+type Server struct {
+	// WebhookPort is the TCP port of the webhook server; 10250 by default, a port that clusters let the kube-apiserver reach.
+	WebhookPort int32 `json:"webhookPort,omitempty"`
+	// MetricsBindAddress is host:port of /metrics, or "0" for none; ":8080" by default.
+	MetricsBindAddress string `json:"metricsBindAddress,omitempty"`
+	// HealthBindAddress is host:port of /healthz and /readyz; ":8081" by default.
+	HealthBindAddress string `json:"healthBindAddress,omitempty"`
+}
+
+// Debugging are switches for developers.
+type Debugging struct {
+	// Profiling serves /debug/pprof at the metrics address.
+	Profiling bool `json:"profiling,omitempty"`
+	// ContentionProfiling samples blocked goroutines and mutexes too; it needs Profiling.
+	ContentionProfiling bool `json:"contentionProfiling,omitempty"`
+}
+
+// Logging configures the log on standard error.
+type Logging struct {
+	// Level is debug, info (default) or error.
+	Level string `json:"level,omitempty"`
+	// Format is json (default) or text.
+	Format string `json:"format,omitempty"`
+}
+
+// Webhook bounds one admission and says how the API server calls.
+type Webhook struct {
+	// MaxReviewBytes is the largest AdmissionReview that is read; 8 MiB by default. An object of etcd's limit of 1.5 MiB,
+	// its old version and the envelope fit more than twice.
+	MaxReviewBytes int32 `json:"maxReviewBytes,omitempty"`
+	// TimeoutSeconds is how long the API server waits, 1 to 30; 10 by default, as Gardener's library registers.
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
+	// FailurePolicy is what the API server does when no replica answers: Fail (default) or Ignore.
+	FailurePolicy string `json:"failurePolicy,omitempty"`
+	// SyncPeriod is how often the registration is compared without a reason; 5m by default.
+	SyncPeriod Duration `json:"syncPeriod,omitempty"`
+}
+
+// Profiles are the sources of profiles; all are read together.
+type Profiles struct {
+	// Paths are files, or folders whose *.yaml and *.yml files are read (not those of folders in them).
+	Paths []string `json:"paths,omitempty"`
+	// ConfigMaps reads profiles from the own namespace.
+	ConfigMaps ConfigMaps `json:"configMaps,omitempty"`
+}
+
+// ConfigMaps are ConfigMaps in the own namespace with the label graft.provider.extensions.gardener.cloud/profile: "true";
+// every key that ends in .yaml or .yml is a file of profiles.
+type ConfigMaps struct {
+	// Enabled is false by default.
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// Shutdown orders the end: first /readyz fails, then the delay passes, then what is in flight is finished.
+type Shutdown struct {
+	// Delay is how long requests are still accepted after /readyz fails, so that the Service can forget the replica; 3s by default.
+	Delay Duration `json:"delay,omitempty"`
+	// Timeout is how long requests in flight may take after that; 30s by default.
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
+// Duration is a span of time, written as Go does: 500ms, 10s, 5m. Set is false where nothing was written.
+type Duration struct {
+	time.Duration
+	Set bool
+}
+
+// DecodeNode reads a duration.
+func (d *Duration) DecodeNode(n source.Node, path string) source.Findings {
+	if n.Absent() {
+		return nil
+	}
+	var text string
+	if findings := source.Decode(n, path, &text); len(findings) > 0 {
+		return findings
+	}
+	duration, err := time.ParseDuration(text)
+	if err != nil || duration < 0 {
+		return source.Findings{n.Finding(path, "%q is no duration: write it like 500ms, 10s or 5m", text)}
+	}
+	d.Duration, d.Set = duration, true
+	return nil
+}

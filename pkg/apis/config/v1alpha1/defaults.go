@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "time"
+
+// Default fills in every field of the configuration that was not written.
+func (c *ControllerConfiguration) Default() {
+	enabled := true
+	c.APIVersion, c.Kind = GroupVersion.String(), KindControllerConfiguration
+	setDefault(&c.ClientConnection.QPS, 100)
+	setDefault(&c.ClientConnection.Burst, 130)
+	setDefault(&c.LeaderElection.Enabled, &enabled)
+	setDefault(&c.LeaderElection.ResourceName, "gardener-extension-provider-graft-leader-election")
+	setDefault(&c.Server.WebhookPort, 10250)
+	setDefault(&c.Server.MetricsBindAddress, ":8080")
+	setDefault(&c.Server.HealthBindAddress, ":8081")
+	setDefault(&c.Logging.Level, "info")
+	setDefault(&c.Logging.Format, "json")
+	setDefault(&c.Webhook.MaxReviewBytes, 8<<20)
+	setDefault(&c.Webhook.TimeoutSeconds, 10)
+	setDefault(&c.Webhook.FailurePolicy, "Fail")
+	c.Webhook.SyncPeriod.setDefault(5 * time.Minute)
+	c.Shutdown.Delay.setDefault(3 * time.Second)
+	c.Shutdown.Timeout.setDefault(30 * time.Second)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// setDefault differs from the others in that a written 0s stays.
+func (d *Duration) setDefault(value time.Duration) {
+	if !d.Set {
+		d.Duration = value
+	}
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	secretsutils "github.com/gardener/gardener/pkg/utils/secrets"
+	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
+)
+
+// ErrNoBundle says that there is no CA yet; the registration must not be touched then.
+var ErrNoBundle = errors.New("no CA bundle for the webhooks yet")
+
+// BundleReader reads the CAs that the API server must trust, as PEM; never an empty bundle without an error.
+type BundleReader interface {
+	ReadBundle(context.Context) ([]byte, error)
+}
+
+// staticBundle is a bundle that never changes.
+type staticBundle []byte
+
+func (b staticBundle) ReadBundle(context.Context) ([]byte, error) {
+	if len(b) == 0 {
+		return nil, ErrNoBundle
+	}
+	return b, nil
+}
+
+// secretBundle reads the bundle Secrets of the secrets manager.
+type secretBundle struct {
+	reader       client.Reader
+	certificates Certificates
+}
+
+// ReadBundle is the newest bundle followed by what only older ones hold. Around a rotation there are two bundles for a moment,
+// and replicas that serve the old certificate; the secrets manager deletes what must no longer be trusted.
+func (b secretBundle) ReadBundle(ctx context.Context) ([]byte, error) {
+	list := &corev1.SecretList{}
+	err := b.reader.List(ctx, list, client.InNamespace(b.certificates.Namespace), client.MatchingLabels{
+		secretsmanager.LabelKeyManagedBy:       secretsmanager.LabelValueSecretsManager,
+		secretsmanager.LabelKeyManagerIdentity: b.certificates.identity(),
+		secretsmanager.LabelKeyBundleFor:       b.certificates.caName(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing CA bundles: %w", err)
+	}
+	slices.SortFunc(list.Items, func(x, y corev1.Secret) int {
+		if order := y.CreationTimestamp.Compare(x.CreationTimestamp.Time); order != 0 {
+			return order
+		}
+		return bytes.Compare([]byte(x.Name), []byte(y.Name))
+	})
+	var bundle []byte
+	seen := map[string]bool{}
+	for i := range list.Items {
+		bundle = appendCertificates(bundle, list.Items[i].Data[secretsutils.DataKeyCertificateBundle], seen)
+	}
+	if len(bundle) == 0 {
+		return nil, ErrNoBundle
+	}
+	return bundle, nil
+}
+
+// appendCertificates adds the certificates in from that were not seen yet.
+func appendCertificates(bundle, from []byte, seen map[string]bool) []byte {
+	for {
+		var block *pem.Block
+		if block, from = pem.Decode(from); block == nil {
+			return bundle
+		}
+		if block.Type == "CERTIFICATE" && !seen[string(block.Bytes)] {
+			seen[string(block.Bytes)] = true
+			bundle = append(bundle, pem.EncodeToMemory(block)...)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+)
+
+// Engine decides on objects.
+type Engine interface {
+	// Serves says whether a loaded profile has rules for the route.
+	Serves(Route) bool
+	// Admit mutates one object; its error is a *mutation.Failure.
+	Admit(context.Context, mutation.Request) (*mutation.Result, error)
+}
+
+// Handler answers the AdmissionReviews below PathPrefix. Every failure ends in one row of the table in docs/failures.md, and
+// is counted.
+type Handler struct {
+	// Engine decides.
+	Engine Engine
+	// Metrics counts.
+	Metrics *Metrics
+	// Log gets one line for each failure.
+	Log logr.Logger
+	// MaxReviewBytes is the largest body that is read.
+	MaxReviewBytes int64
+	// Timeout is the time for a request that names none; the API server always does.
+	Timeout time.Duration
+}
+
+// exchange is one request on its way through the handler, for the answer of last resort after a panic.
+type exchange struct {
+	route Route
+	// provider is the provider as metrics name it: of those that are served, so that strangers make no series.
+	provider string
+	review   *review
+	started  time.Time
+}
+
+// ServeHTTP answers one review.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{provider: "unknown", started: time.Now()}
+	defer h.recover(w, x)
+	var ok bool
+	if x.route, ok = parseRoute(r.URL.Path); !ok {
+		http.Error(w, "no such webhook: the paths are "+PathPrefix+"<set>/<provider>", http.StatusNotFound)
+		return
+	}
+	if h.Engine.Serves(x.route) {
+		x.provider = x.route.label()
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout(r, h.Timeout))
+	defer cancel()
+	body, err := h.read(ctx, w, r)
+	if err == nil {
+		x.review, err = parseReview(body, x.route)
+	}
+	if err != nil {
+		h.refused(w, x, err)
+		return
+	}
+	h.write(w, h.answer(ctx, x))
+}
+
+// timeout is what the API server grants (it says so in the query) less a margin for the answer's way back.
+func timeout(r *http.Request, otherwise time.Duration) time.Duration {
+	granted, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || granted <= 0 || granted > otherwise {
+		granted = otherwise
+	}
+	return granted - min(granted/5, 500*time.Millisecond)
+}
+
+// read takes the body; its errors are *refusals.
+func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, refuse(ReviewMethod, http.StatusMethodNotAllowed, "an %s is sent by POST", reviewKind)
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, refuse(ReviewMediaType, http.StatusUnsupportedMediaType, "the body must be application/json")
+	}
+	tooLarge := refuse(ReviewTooLarge, http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", h.MaxReviewBytes)
+	if r.ContentLength > h.MaxReviewBytes {
+		return nil, tooLarge
+	}
+	// A sender that stops in the middle must not hold the connection; what does not support this has limits of its own.
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = http.NewResponseController(w).SetReadDeadline(deadline)
+	}
+	body, err := readAll(http.MaxBytesReader(w, r.Body, h.MaxReviewBytes), r.ContentLength)
+	var bytesError *http.MaxBytesError
+	if errors.As(err, &bytesError) {
+		return nil, tooLarge
+	}
+	if err != nil {
+		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
+	}
+	return body, nil
+}
+
+// readAll reads into a buffer of the announced length, so that an honest sender costs one allocation.
+func readAll(from io.Reader, length int64) ([]byte, error) {
+	if length <= 0 {
+		return io.ReadAll(from)
+	}
+	body := make([]byte, length)
+	n, err := io.ReadFull(from, body)
+	return body[:n], err
+}
+
+func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
+	if !x.review.handled() {
+		h.Metrics.admission(x, "", "ignored")
+		return allow(x.review.uid, nil)
+	}
+	if !h.Engine.Serves(x.route) {
+		return h.denied(x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
+			fmt.Sprintf("no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
+	}
+	result, err := h.Engine.Admit(ctx, x.review.request)
+	if err != nil {
+		return h.denied(x, denialOf(ctx, err))
+	}
+	h.Metrics.rules(x, result)
+	switch {
+	case result.Patch != nil:
+		h.Metrics.admission(x, result.Target, "patched")
+	case result.Target == "":
+		h.Metrics.admission(x, "", "ignored")
+	default:
+		h.Metrics.admission(x, result.Target, "unchanged")
+	}
+	return allow(x.review.uid, result.Patch)
+}
+
+func (h *Handler) write(w http.ResponseWriter, answer []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	// A caller that hung up has been counted by its API server; there is nobody to tell.
+	_, _ = w.Write(answer)
+}
+
+func (h *Handler) denied(x *exchange, d *denial) []byte {
+	h.Metrics.admission(x, "", "denied")
+	h.Metrics.failure(x, d.reason)
+	request := x.review.request
+	h.Log.Error(d.cause, "Denied an admission", "set", x.route.Set, "provider", x.route.label(), "operation", request.Operation,
+		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
+		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
+	return deny(x.review.uid, d)
+}
+
+func (h *Handler) refused(w http.ResponseWriter, x *exchange, err error) {
+	r := &refusal{reason: ReviewUnreadable, status: http.StatusBadRequest, message: "the review could not be read"}
+	errors.As(err, &r)
+	h.Metrics.failure(x, r.reason)
+	h.Log.Error(nil, "Refused a request", "set", x.route.Set, "provider", x.route.label(), "reason", r.reason, "status", r.status, "message", r.message)
+	http.Error(w, r.message, r.status)
+}
+
+// recover answers after a panic. The value of the panic is logged only where it is the runtime's own, as another could hold
+// a piece of an object.
+func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if value == http.ErrAbortHandler {
+		panic(value)
+	}
+	cause := fmt.Errorf("panic of type %T", value)
+	if err, ok := value.(runtime.Error); ok {
+		cause = err
+	}
+	h.Log.Error(cause, "Recovered from a panic", "stack", string(debug.Stack()))
+	if x.review == nil {
+		h.Metrics.failure(x, Panicked)
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	h.write(w, h.denied(x, &denial{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+}

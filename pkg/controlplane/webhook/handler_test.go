@@ -1,0 +1,406 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+const secret = "t0p-secret"
+
+// engine serves controlplane/openstack with a function.
+type engine func(context.Context, mutation.Request) (*mutation.Result, error)
+
+func (engine) Serves(r Route) bool {
+	return r == Route{Set: target.ControlPlane, Provider: "openstack"}
+}
+
+func (e engine) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
+	return e(ctx, r)
+}
+
+func failing(reason mutation.Reason) engine {
+	return func(context.Context, mutation.Request) (*mutation.Result, error) {
+		return nil, &mutation.Failure{Reason: reason, Message: "what is wrong", Err: errors.New("the cause")}
+	}
+}
+
+func patching(patch string) engine {
+	return func(context.Context, mutation.Request) (*mutation.Result, error) {
+		result := &mutation.Result{Target: "kube-apiserver", Applied: []mutation.Applied{{Profile: "p", Rule: "flags", Outcome: mutation.Changed}}}
+		if patch != "" {
+			result.Patch = []byte(patch)
+		}
+		return result, nil
+	}
+}
+
+// fixture is a handler behind a real HTTP server, its log and its metrics.
+type fixture struct {
+	url      string
+	log      bytes.Buffer
+	registry *prometheus.Registry
+}
+
+func serve(t *testing.T, e Engine) *fixture {
+	t.Helper()
+	f := &fixture{registry: prometheus.NewRegistry()}
+	handler := &Handler{
+		Engine: e, Metrics: NewMetrics(f.registry), MaxReviewBytes: 64 << 10, Timeout: 10 * time.Second,
+		Log: funcr.New(func(_, args string) { f.log.WriteString(args + "\n") }, funcr.Options{}),
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+// count sums the counters of a name whose labels include those given.
+func (f *fixture) count(t *testing.T, name string, labels map[string]string) float64 {
+	t.Helper()
+	families, err := f.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+	metric:
+		for _, metric := range family.GetMetric() {
+			have := map[string]string{}
+			for _, pair := range metric.GetLabel() {
+				have[pair.GetName()] = pair.GetValue()
+			}
+			for key, value := range labels {
+				if have[key] != value {
+					continue metric
+				}
+			}
+			sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+		}
+	}
+	return sum
+}
+
+func reviewOf(change func(*admissionv1.AdmissionReview)) []byte {
+	review := &admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: types.UID(`u-1"\`), Kind: metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+			Name: "kube-apiserver", Namespace: "shoot--a--b", Operation: admissionv1.Update,
+			Object:    runtime.RawExtension{Raw: []byte(`{"kind":"Deployment","data":"` + secret + `"}`)},
+			OldObject: runtime.RawExtension{Raw: []byte(`{"kind":"Deployment"}`)},
+		},
+	}
+	if change != nil {
+		change(review)
+	}
+	data, err := json.Marshal(review)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func (f *fixture) post(t *testing.T, path string, body []byte) (int, string) {
+	t.Helper()
+	response, err := http.Post(f.url+path, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(f.log.String(), secret) || strings.Contains(string(answer), secret) {
+		t.Errorf("a value of the object leaked: log %s, answer %s", f.log.String(), answer)
+	}
+	return response.StatusCode, string(answer)
+}
+
+func (f *fixture) review(t *testing.T, path string, body []byte) *admissionv1.AdmissionResponse {
+	t.Helper()
+	status, answer := f.post(t, path, body)
+	if status != http.StatusOK {
+		t.Fatalf("HTTP %d: %s", status, answer)
+	}
+	review := &admissionv1.AdmissionReview{}
+	decoder := json.NewDecoder(strings.NewReader(answer))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(review); err != nil {
+		t.Fatalf("%v: %s", err, answer)
+	}
+	if review.Kind != "AdmissionReview" || review.APIVersion != "admission.k8s.io/v1" || review.Response.UID != types.UID(`u-1"\`) {
+		t.Errorf("the head of the answer is %s", answer)
+	}
+	return review.Response
+}
+
+const path = "/webhooks/controlplane/openstack"
+
+func TestAllowed(t *testing.T) {
+	patch := `[{"op":"remove","path":"/metadata/labels/a~1b"}]`
+	for name, test := range map[string]struct {
+		engine engine
+		change func(*admissionv1.AdmissionReview)
+		patch  string
+		result string
+	}{
+		"patched":   {engine: patching(patch), patch: patch, result: "patched"},
+		"unchanged": {engine: patching(""), result: "unchanged"},
+		"no target": {engine: func(context.Context, mutation.Request) (*mutation.Result, error) { return &mutation.Result{}, nil }, result: "ignored"},
+		"deletion": {engine: failing(mutation.Internal), result: "ignored", change: func(r *admissionv1.AdmissionReview) {
+			r.Request.Operation, r.Request.Object = admissionv1.Delete, runtime.RawExtension{}
+		}},
+		"subresource": {engine: failing(mutation.Internal), result: "ignored", change: func(r *admissionv1.AdmissionReview) { r.Request.SubResource = "scale" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, test.engine)
+			response := f.review(t, path+"?timeout=10s", reviewOf(test.change))
+			if !response.Allowed || string(response.Patch) != test.patch || (response.PatchType != nil) != (test.patch != "") {
+				t.Errorf("the answer is %+v", response)
+			}
+			if got := f.count(t, "graft_admissions_total", map[string]string{"set": "controlplane", "provider": "openstack", "result": test.result}); got != 1 {
+				t.Errorf("%v admissions are counted as %s", got, test.result)
+			}
+		})
+	}
+}
+
+func TestRequestGivenToTheEngine(t *testing.T) {
+	var got mutation.Request
+	f := serve(t, engine(func(_ context.Context, r mutation.Request) (*mutation.Result, error) {
+		got = r
+		return &mutation.Result{}, nil
+	}))
+	f.review(t, path, reviewOf(nil))
+	want := mutation.Request{
+		Set: target.ControlPlane, Provider: "openstack", Operation: "UPDATE", Namespace: "shoot--a--b", Name: "kube-apiserver",
+		Group: "apps", Version: "v1", Kind: "Deployment",
+		Object: []byte(`{"kind":"Deployment","data":"` + secret + `"}`), OldObject: []byte(`{"kind":"Deployment"}`),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDenied has a row of the table of failures for each reason that denies.
+func TestDenied(t *testing.T) {
+	for reason, code := range map[mutation.Reason]int32{
+		mutation.ContainerMissing: 422, mutation.ExpressionFailed: 500, mutation.ClusterMissing: 503, mutation.ClusterUndecodable: 500,
+		mutation.FactsUnavailable: 503, mutation.LookupFailed: 503, mutation.LookupMissing: 422, mutation.NestedUnreadable: 422,
+		mutation.ObjectUnreadable: 422, mutation.ContractBroken: 403, mutation.DeadlineExceeded: 504, mutation.NotLoaded: 503,
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			f := serve(t, failing(reason))
+			response := f.review(t, path, reviewOf(nil))
+			if response.Allowed || response.Patch != nil || response.Result.Code != code || response.Result.Message != "what is wrong" {
+				t.Errorf("the answer is %+v", response)
+			}
+			if got := f.count(t, "graft_admission_failures_total", map[string]string{"set": "controlplane", "provider": "openstack", "reason": string(reason)}); got != 1 {
+				t.Errorf("counted %v times", got)
+			}
+			if got := f.count(t, "graft_admissions_total", map[string]string{"result": "denied"}); got != 1 {
+				t.Errorf("%v denied admissions", got)
+			}
+			if !strings.Contains(f.log.String(), "the cause") {
+				t.Errorf("the log lacks the cause: %s", f.log.String())
+			}
+		})
+	}
+	t.Run("an error of no reason", func(t *testing.T) {
+		f := serve(t, engine(func(context.Context, mutation.Request) (*mutation.Result, error) { return nil, errors.New("oops") }))
+		if response := f.review(t, path, reviewOf(nil)); response.Result.Code != 500 || response.Result.Message != "internal error" {
+			t.Errorf("the answer is %+v", response.Result)
+		}
+	})
+	t.Run("a provider that is not loaded", func(t *testing.T) {
+		f := serve(t, patching(""))
+		response := f.review(t, "/webhooks/controlplane/aws", reviewOf(nil))
+		if response.Allowed || response.Result.Code != 503 || response.Result.Reason != metav1.StatusReasonServiceUnavailable {
+			t.Errorf("the answer is %+v", response.Result)
+		}
+		if got := f.count(t, "graft_admission_failures_total", map[string]string{"provider": "unknown", "reason": "NotLoaded"}); got != 1 {
+			t.Errorf("counted %v times", got)
+		}
+	})
+	t.Run("deadline", func(t *testing.T) {
+		f := serve(t, engine(func(ctx context.Context, _ mutation.Request) (*mutation.Result, error) {
+			<-ctx.Done()
+			return nil, &mutation.Failure{Reason: mutation.LookupFailed, Message: "a lookup failed", Err: ctx.Err()}
+		}))
+		if response := f.review(t, path+"?timeout=20ms", reviewOf(nil)); response.Result.Code != 504 {
+			t.Errorf("the answer is %+v", response.Result)
+		}
+		if got := f.count(t, "graft_admission_failures_total", map[string]string{"reason": "DeadlineExceeded"}); got != 1 {
+			t.Errorf("counted %v times", got)
+		}
+	})
+	t.Run("panic", func(t *testing.T) {
+		f := serve(t, engine(func(_ context.Context, r mutation.Request) (*mutation.Result, error) { panic(string(r.Object)) }))
+		response := f.review(t, path, reviewOf(nil))
+		if response.Allowed || response.Result.Code != 500 {
+			t.Errorf("the answer is %+v", response)
+		}
+		if got := f.count(t, "graft_admission_failures_total", map[string]string{"reason": "Panicked"}); got != 1 {
+			t.Errorf("counted %v times", got)
+		}
+		if !strings.Contains(f.log.String(), "handler_test.go") {
+			t.Errorf("the log has no stack: %s", f.log.String())
+		}
+	})
+}
+
+// TestRefused has the rows of the table in which there is no review to answer.
+func TestRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		body   string
+		status int
+		reason mutation.Reason
+		say    string
+	}{
+		"no JSON":          {secret, 400, ReviewUnreadable, "not JSON"},
+		"nothing":          {"", 400, ReviewUnreadable, "not JSON"},
+		"cut off":          {string(reviewOf(nil)[:100]), 400, ReviewUnreadable, "not JSON"},
+		"another kind":     {`{"kind":"Pod","apiVersion":"v1"}`, 400, ReviewVersion, "served is only admission.k8s.io/v1"},
+		"another version":  {strings.Replace(string(reviewOf(nil)), "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), 400, ReviewVersion, "served is only admission.k8s.io/v1"},
+		"no request":       {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, ReviewUnreadable, "lacks request.uid"},
+		"request is text":  {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":"x"}`, 400, ReviewUnreadable, "lacks request.uid"},
+		"no object":        {string(reviewOf(func(r *admissionv1.AdmissionReview) { r.Request.Object = runtime.RawExtension{} })), 400, ReviewUnreadable, "lacks request.object"},
+		"object is a list": {string(reviewOf(func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = []byte("[]") })), 400, ReviewUnreadable, "lacks request.object"},
+		"too large":        {`{"x":"` + strings.Repeat("a", 64<<10) + `"}`, 413, ReviewTooLarge, "larger than 65536 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, patching(""))
+			status, answer := f.post(t, path, []byte(test.body))
+			if status != test.status || !strings.Contains(answer, test.say) {
+				t.Errorf("HTTP %d: %s", status, answer)
+			}
+			if got := f.count(t, "graft_admission_failures_total", map[string]string{"provider": "openstack", "reason": string(test.reason)}); got != 1 {
+				t.Errorf("counted %v times as %s", got, test.reason)
+			}
+		})
+	}
+	t.Run("too large without a length", func(t *testing.T) {
+		f := serve(t, patching(""))
+		response, err := http.Post(f.url+path, "application/json", io.MultiReader(strings.NewReader(`"`), strings.NewReader(strings.Repeat("a", 70<<10))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != 413 {
+			t.Errorf("HTTP %d", response.StatusCode)
+		}
+	})
+	t.Run("panic before the UID is known", func(t *testing.T) {
+		f := serve(t, panicking{})
+		if status, answer := f.post(t, path, reviewOf(nil)); status != 500 || answer != "internal error\n" {
+			t.Errorf("HTTP %d: %s", status, answer)
+		}
+	})
+}
+
+type panicking struct{}
+
+func (panicking) Serves(Route) bool { panic("oops") }
+
+func (panicking) Admit(context.Context, mutation.Request) (*mutation.Result, error) { return nil, nil }
+
+func TestNoReviewAtAll(t *testing.T) {
+	for name, test := range map[string]struct {
+		method, path, media string
+		status              int
+	}{
+		"GET":             {"GET", path, "application/json", 405},
+		"YAML":            {"POST", path, "application/yaml", 415},
+		"no media type":   {"POST", path, "", 415},
+		"another path":    {"POST", "/mutate", "application/json", 404},
+		"another set":     {"POST", "/webhooks/infrastructure/openstack", "application/json", 404},
+		"no provider":     {"POST", "/webhooks/controlplane/", "application/json", 404},
+		"only a set":      {"POST", "/webhooks/controlplane", "application/json", 404},
+		"a path too long": {"POST", path + "/x", "application/json", 404},
+		"with parameter":  {"POST", path, "application/json; charset=utf-8", 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, patching(""))
+			request, err := http.NewRequest(test.method, f.url+test.path, bytes.NewReader(reviewOf(nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", test.media)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != test.status {
+				t.Errorf("HTTP %d, want %d", response.StatusCode, test.status)
+			}
+		})
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	for query, want := range map[string]time.Duration{
+		"":             9500 * time.Millisecond,
+		"?timeout=10s": 9500 * time.Millisecond,
+		"?timeout=1s":  800 * time.Millisecond,
+		"?timeout=30s": 9500 * time.Millisecond,
+		"?timeout=-1s": 9500 * time.Millisecond,
+		"?timeout=no":  9500 * time.Millisecond,
+	} {
+		t.Run(query, func(t *testing.T) {
+			if got := timeout(httptest.NewRequest("POST", path+query, nil), 10*time.Second); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestCallerHangsUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if got := denialOf(ctx, errors.New("cut short")); got.reason != Cancelled {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func FuzzParseReview(f *testing.F) {
+	f.Add(reviewOf(nil))
+	f.Add([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\ud800","operation":"CREATE","kind":{"kind":"X"},"object":{}}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		review, err := parseReview(body, Route{})
+		if err != nil {
+			return
+		}
+		answer := allow(review.uid, []byte("[]"))
+		if !json.Valid(answer) {
+			t.Errorf("the answer is not JSON: %s", answer)
+		}
+	})
+}

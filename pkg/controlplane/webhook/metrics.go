@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+)
+
+// Metrics are the counters of the webhooks and the profiles. The values of their labels are bounded by the loaded profiles:
+// nothing that a caller sends becomes one.
+type Metrics struct {
+	admissions *prometheus.CounterVec
+	failures   *prometheus.CounterVec
+	duration   *prometheus.HistogramVec
+	applied    *prometheus.CounterVec
+	info       *prometheus.GaugeVec
+	reloads    *prometheus.CounterVec
+	failed     prometheus.Gauge
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		admissions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_admissions_total",
+			Help: "Admissions by what became of them: patched, unchanged, ignored (no target, no operation of ours) or denied.",
+		}, []string{"set", "provider", "target", "result"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_admission_failures_total",
+			Help: "Admissions that failed, by the reason.",
+		}, []string{"set", "provider", "reason"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "graft_admission_duration_seconds",
+			Help: "Time from the first byte of a review's header to its answer.",
+			// An object without a rule takes tens of microseconds; the API server gives up after ten seconds by default.
+			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"set", "provider"}),
+		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_rules_total",
+			Help: "Rules by what became of them in an admission: changed, unchanged, skipped or overridden.",
+		}, []string{"set", "target", "profile", "rule", "result"}),
+		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "graft_profile_info",
+			Help: "1 for every profile in force; the hash is that of its file.",
+		}, []string{"profile", "hash"}),
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_profile_reloads_total",
+			Help: "Attempts to load the profiles: success or failure. Unchanged documents are no attempt.",
+		}, []string{"result"}),
+		failed: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_profile_reload_failed",
+			Help: "1 while the newest documents are wrong and older ones are in force.",
+		}),
+	}
+	registry.MustRegister(m.admissions, m.failures, m.duration, m.applied, m.info, m.reloads, m.failed)
+	m.reloads.WithLabelValues("success")
+	m.reloads.WithLabelValues("failure")
+	return m
+}
+
+func (m *Metrics) admission(x *exchange, target, result string) {
+	if target == "" {
+		target = "none"
+	}
+	m.admissions.WithLabelValues(string(x.route.Set), x.provider, target, result).Inc()
+	m.duration.WithLabelValues(string(x.route.Set), x.provider).Observe(time.Since(x.started).Seconds())
+}
+
+func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
+	m.failures.WithLabelValues(string(x.route.Set), x.provider, string(reason)).Inc()
+}
+
+func (m *Metrics) rules(x *exchange, result *mutation.Result) {
+	for _, applied := range result.Applied {
+		m.applied.WithLabelValues(string(x.route.Set), result.Target, applied.Profile, applied.Rule, string(applied.Outcome)).Inc()
+	}
+}
+
+func (m *Metrics) loaded(documents []*profile.Document) {
+	m.reloads.WithLabelValues("success").Inc()
+	m.info.Reset()
+	for _, d := range documents {
+		m.info.WithLabelValues(d.Metadata.Name, d.Hash).Set(1)
+	}
+}
+
+func (m *Metrics) reloadFailed() {
+	m.reloads.WithLabelValues("failure").Inc()
+	m.failed.Set(1)
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Parameters are values by profile and parameter that the installation sets in place of the profiles' defaults.
+type Parameters map[string]map[string]source.Node
+
+// override puts the parameters into the documents. A parameter that the profile does not have, or of another type than its
+// default, is a finding at the place where the installation wrote it.
+func (p Parameters) override(documents []*profile.Document) source.Findings {
+	var findings source.Findings
+	for _, document := range documents {
+		for _, name := range slices.Sorted(maps.Keys(p[document.Metadata.Name])) {
+			value := p[document.Metadata.Name][name]
+			path := "parameters." + document.Metadata.Name + "." + name
+			fallback, ok := document.Parameters[name]
+			switch known := slices.Collect(maps.Keys(document.Parameters)); {
+			case !ok:
+				findings = append(findings, value.Finding(path, "the profile has no such parameter%s", source.Suggest(name, known)))
+			case !sameType(value, fallback):
+				findings = append(findings, value.Finding(path, "must be of the type of the default at %s", fallback.Position()))
+			default:
+				document.Parameters[name] = value
+			}
+		}
+	}
+	return findings
+}
+
+// unused are the profiles that are given parameters and are not loaded.
+func (p Parameters) unused(documents []*profile.Document) []string {
+	names := slices.Collect(maps.Keys(p))
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(documents, func(d *profile.Document) bool { return d.Metadata.Name == name })
+	})
+	slices.Sort(names)
+	return names
+}
+
+func sameType(a, b source.Node) bool {
+	if a.Absent() || b.Absent() {
+		return a.Absent() == b.Absent()
+	}
+	return a.Kind == b.Kind && (a.Kind != yaml.ScalarNode || a.Tag == b.Tag)
+}

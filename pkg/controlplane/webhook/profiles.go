@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// ProfileLabel marks, with the value "true", the ConfigMaps of the own namespace that hold profiles.
+const ProfileLabel = "graft.provider.extensions.gardener.cloud/profile"
+
+// ProfileReader finds files of profiles. It returns them in a stable order.
+type ProfileReader interface {
+	Read(context.Context) ([]source.File, error)
+}
+
+// Paths reads files, and the *.yaml and *.yml files of folders (not of folders in them).
+type Paths []string
+
+// Read reads all files now. A path that does not exist is an error; an empty folder is not.
+func (p Paths) Read(context.Context) ([]source.File, error) {
+	var files []source.File
+	for _, path := range p {
+		names, err := profileFiles(path)
+		if err != nil {
+			return nil, fmt.Errorf("finding profiles: %w", err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return nil, fmt.Errorf("reading a profile: %w", err)
+			}
+			files = append(files, source.File{Name: name, Data: data})
+		}
+	}
+	return files, nil
+}
+
+// profileFiles are the files at a path. Entries that begin with a dot are left out: the kubelet keeps the versions of a
+// mounted ConfigMap in such.
+func profileFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && isYAML(entry.Name()) {
+			names = append(names, filepath.Join(path, entry.Name()))
+		}
+	}
+	return names, nil
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// ConfigMaps reads the keys that end in .yaml or .yml of the labelled ConfigMaps of a namespace.
+type ConfigMaps struct {
+	Reader    client.Reader
+	Namespace string
+}
+
+// Read lists the ConfigMaps. Findings name their files configmap/<namespace>/<name>/<key>.
+func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
+	list := &corev1.ConfigMapList{}
+	if err := c.Reader.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{ProfileLabel: "true"}); err != nil {
+		return nil, fmt.Errorf("listing ConfigMaps with profiles: %w", err)
+	}
+	var files []source.File
+	for i := range list.Items {
+		for key, data := range list.Items[i].Data {
+			if isYAML(key) {
+				name := strings.Join([]string{"configmap", c.Namespace, list.Items[i].Name, key}, "/")
+				files = append(files, source.File{Name: name, Data: []byte(data)})
+			}
+		}
+	}
+	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}

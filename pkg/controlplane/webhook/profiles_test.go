@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPathsOfKubelet swaps a mounted ConfigMap as the kubelet does: a link to a folder of the version is replaced.
+func TestPathsOfKubelet(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "..v1", "a.yaml"), "1")
+	write(t, filepath.Join(folder, "..v2", "a.yaml"), "2")
+	link := func(to, name string) {
+		if err := os.Symlink(to, filepath.Join(folder, name+".new")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(folder, name+".new"), filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("..v1", "..data")
+	link("..data/a.yaml", "a.yaml")
+	write(t, filepath.Join(folder, "notes.txt"), "x")
+	write(t, filepath.Join(folder, "more", "b.yaml"), "x")
+	for _, want := range []string{"1", "2"} {
+		files, err := Paths{folder}.Read(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]source.File{{Name: filepath.Join(folder, "a.yaml"), Data: []byte(want)}}, files); diff != "" {
+			t.Error(diff)
+		}
+		link("..v2", "..data")
+	}
+	if _, err := (Paths{filepath.Join(folder, "missing.yaml")}).Read(context.Background()); err == nil {
+		t.Error("a missing file is no error")
+	}
+}
+
+func TestConfigMaps(t *testing.T) {
+	configMap := func(namespace, name, label string, data map[string]string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{ProfileLabel: label}}, Data: data}
+	}
+	c := fake.NewClientBuilder().WithObjects(
+		configMap("own", "b", "true", map[string]string{"y.yml": "3", "x.yaml": "2", "notes.txt": "no"}),
+		configMap("own", "a", "true", map[string]string{"z.yaml": "1"}),
+		configMap("own", "c", "false", map[string]string{"z.yaml": "no"}),
+		configMap("other", "d", "true", map[string]string{"z.yaml": "no"}),
+	).Build()
+	files, err := ConfigMaps{Reader: c, Namespace: "own"}.Read(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []source.File{
+		{Name: "configmap/own/a/z.yaml", Data: []byte("1")},
+		{Name: "configmap/own/b/x.yaml", Data: []byte("2")},
+		{Name: "configmap/own/b/y.yml", Data: []byte("3")},
+	}
+	if diff := cmp.Diff(want, files); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	seen := map[digest]bool{{}: true}
+	for _, files := range [][]source.File{
+		nil, {{}}, {{Name: "a", Data: []byte("b")}}, {{Name: "ab"}}, {{Name: "a"}, {Data: []byte("b")}},
+	} {
+		sum := digestOf(files)
+		if seen[sum] {
+			t.Errorf("%v has the digest of another", files)
+		}
+		seen[sum] = true
+	}
+}

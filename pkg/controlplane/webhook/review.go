@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+const (
+	reviewKind    = "AdmissionReview"
+	reviewVersion = "admission.k8s.io/v1"
+)
+
+// review is an AdmissionReview as far as an admission needs it.
+type review struct {
+	uid         string
+	subresource string
+	request     mutation.Request
+}
+
+// handled says whether the review is of an operation that can be mutated.
+func (r *review) handled() bool {
+	return r.subresource == "" && (r.request.Operation == "CREATE" || r.request.Operation == "UPDATE")
+}
+
+// parseReview scans the body once; the objects in it stay raw. Its errors are *refusals and quote nothing of the body.
+func parseReview(body []byte, route Route) (*review, error) {
+	d, err := document.Parse(body)
+	if err != nil {
+		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the body is not JSON")
+	}
+	root := d.Original()
+	if text(root, "kind") != reviewKind || text(root, "apiVersion") != reviewVersion {
+		return nil, refuse(ReviewVersion, http.StatusBadRequest, "the body is no %s of a version that is served; served is only %s", reviewKind, reviewVersion)
+	}
+	request := root.Get("request")
+	r := &review{
+		uid:         text(request, "uid"),
+		subresource: text(request, "subResource"),
+		request: mutation.Request{
+			Set: route.Set, Provider: route.Provider, Garden: route.Garden,
+			Operation: text(request, "operation"),
+			Namespace: text(request, "namespace"), Name: text(request, "name"),
+			Group: text(request, "kind", "group"), Version: text(request, "kind", "version"), Kind: text(request, "kind", "kind"),
+			Object: raw(request, "object"), OldObject: raw(request, "oldObject"),
+		},
+	}
+	if err := d.Err(); err != nil {
+		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the review has a member twice")
+	}
+	if r.uid == "" || r.request.Operation == "" || r.request.Kind == "" {
+		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the review lacks request.uid, request.operation or request.kind")
+	}
+	if r.handled() && r.request.Object == nil {
+		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the review lacks request.object")
+	}
+	return r, nil
+}
+
+// text is the string at the keys; empty when there is none.
+func text(n *document.Node, keys ...string) string {
+	value, _ := n.Find(keys...).Text()
+	return value
+}
+
+// raw is the object at the key as it came; nil when it is absent or null.
+func raw(n *document.Node, key string) []byte {
+	if member := n.Get(key); member.Kind() == document.Object {
+		return member.Raw()
+	}
+	return nil
+}
+
+const responseHead = `{"kind":"` + reviewKind + `","apiVersion":"` + reviewVersion + `","response":{"uid":`
+
+// allow is the answer that admits the object, with a patch unless that is nil.
+func allow(uid string, patch []byte) []byte {
+	out := make([]byte, 0, len(responseHead)+len(uid)+base64.StdEncoding.EncodedLen(len(patch))+80)
+	out = append(append(out, responseHead...), document.Quote(uid)...)
+	out = append(out, `,"allowed":true`...)
+	if patch != nil {
+		out = append(out, `,"patchType":"JSONPatch","patch":"`...)
+		out = base64.StdEncoding.AppendEncode(out, patch)
+		out = append(out, '"')
+	}
+	return append(out, "}}\n"...)
+}
+
+// deny is the answer that refuses the object.
+func deny(uid string, d *denial) []byte {
+	out := append([]byte(responseHead), document.Quote(uid)...)
+	out = append(out, `,"allowed":false,"status":{"status":"Failure","code":`...)
+	out = strconv.AppendInt(out, int64(d.code), 10)
+	out = append(out, `,"reason":"`+statusReason(d.code)+`","message":`...)
+	out = append(out, document.Quote(d.message)...)
+	return append(out, "}}}\n"...)
+}

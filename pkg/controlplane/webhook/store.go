@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Program is a set of profiles, compiled: a *mutation.Program bound to a source of facts.
+type Program interface {
+	Registrations() []mutation.Registration
+	Admit(context.Context, mutation.Request) (*mutation.Result, error)
+}
+
+// Compiler makes a Program of documents that are valid each; what they get wrong together it returns as source.Findings.
+type Compiler func([]*profile.Document) (Program, error)
+
+// Store holds the program in force and replaces it as a whole. An admission sees one program from its beginning to its end.
+type Store struct {
+	compile    Compiler
+	parameters Parameters
+	metrics    *Metrics
+	log        logr.Logger
+	current    atomic.Pointer[inForce]
+	wake       chan struct{}
+
+	lock      sync.Mutex
+	attempted digest // of the documents that were tried last
+	outcome   error  // of that attempt
+	problem   string // the last failure, so that it is counted and logged once
+	changed   []chan<- struct{}
+}
+
+type inForce struct {
+	program Program
+	routes  map[Route]bool
+}
+
+// NewStore makes a store that serves nothing until something is loaded.
+func NewStore(compile Compiler, parameters Parameters, metrics *Metrics, log logr.Logger) *Store {
+	return &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1)}
+}
+
+// Loaded says whether a program is in force.
+func (s *Store) Loaded() bool { return s.current.Load() != nil }
+
+// Registrations are the webhooks that the program in force needs; nil when none is.
+func (s *Store) Registrations() []mutation.Registration {
+	if current := s.current.Load(); current != nil {
+		return current.program.Registrations()
+	}
+	return nil
+}
+
+// Serves says whether the program in force has rules for the route.
+func (s *Store) Serves(route Route) bool {
+	current := s.current.Load()
+	return current != nil && current.routes[route]
+}
+
+// Admit asks the program in force.
+func (s *Store) Admit(ctx context.Context, request mutation.Request) (*mutation.Result, error) {
+	current := s.current.Load()
+	if current == nil {
+		return nil, &mutation.Failure{Reason: mutation.NotLoaded, Message: "no profiles are loaded yet"}
+	}
+	return current.program.Admit(ctx, request)
+}
+
+// NotifyChanges is a channel that gets a value after the program was replaced. Values that nobody took are merged.
+func (s *Store) NotifyChanges() <-chan struct{} {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	c := make(chan struct{}, 1)
+	s.changed = append(s.changed, c)
+	return c
+}
+
+// Load reads the files of the readers, compiles them and puts them in force. With an error, which is source.Findings where
+// documents are wrong, the program before stays in force. The same bytes as at the last attempt are not tried again.
+func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	var files []source.File
+	for _, reader := range readers {
+		found, err := reader.Read(ctx)
+		if err != nil {
+			return s.failed(err)
+		}
+		files = append(files, found...)
+	}
+	sum := digestOf(files)
+	if sum == s.attempted {
+		if s.outcome == nil {
+			s.mended()
+		}
+		return s.outcome
+	}
+	documents, program, err := s.build(files)
+	s.attempted, s.outcome = sum, err
+	if err != nil {
+		return s.failed(err)
+	}
+	s.put(documents, program)
+	return nil
+}
+
+func (s *Store) build(files []source.File) ([]*profile.Document, Program, error) {
+	documents, findings := profile.Load(files...)
+	if len(findings) == 0 {
+		findings = s.parameters.override(documents)
+	}
+	if err := findings.Err(); err != nil {
+		return nil, nil, err
+	}
+	program, err := s.compile(documents)
+	return documents, program, err
+}
+
+func (s *Store) put(documents []*profile.Document, program Program) {
+	next := &inForce{program: program, routes: map[Route]bool{}}
+	for _, registration := range program.Registrations() {
+		next.routes[RouteOf(registration)] = true
+	}
+	s.current.Store(next)
+	s.mended()
+	s.metrics.loaded(documents)
+	summaries := make([]string, len(documents))
+	for i, d := range documents {
+		summaries[i] = d.Summary()
+	}
+	s.log.Info("Profiles are in force", "profiles", summaries, "webhooks", len(next.routes))
+	if unused := s.parameters.unused(documents); len(unused) > 0 {
+		s.log.Info("Parameters are set for profiles that are not loaded", "profiles", unused)
+	}
+	for _, c := range s.changed {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// mended ends a failure: what is in force is what the readers find.
+func (s *Store) mended() {
+	s.problem = ""
+	s.metrics.failed.Set(0)
+}
+
+// failed counts and logs a failure, the latter only when it is another one than before.
+func (s *Store) failed(err error) error {
+	if err.Error() != s.problem {
+		s.problem = err.Error()
+		s.metrics.reloadFailed()
+		if s.Loaded() {
+			s.log.Error(err, "Loading profiles failed; those loaded before stay in force", "findings", findingLines(err))
+		}
+	}
+	return err
+}

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// program serves controlplane for the providers of its documents.
+type program []*profile.Document
+
+func (p program) Registrations() []mutation.Registration {
+	var out []mutation.Registration
+	for _, document := range p {
+		for _, provider := range document.Providers {
+			out = append(out, mutation.Registration{Set: target.ControlPlane, Provider: provider})
+		}
+	}
+	return out
+}
+
+func (p program) Admit(context.Context, mutation.Request) (*mutation.Result, error) {
+	return &mutation.Result{Target: p[0].Metadata.Name}, nil
+}
+
+// compile refuses profiles whose parameter refuse is true, with a finding.
+func compile(documents []*profile.Document) (Program, error) {
+	for _, document := range documents {
+		if refuse, ok := document.Parameters["refuse"]; ok && refuse.Value == "true" {
+			return nil, source.Findings{refuse.Finding("parameters.refuse", "is true")}
+		}
+	}
+	return program(documents), nil
+}
+
+func text2profile(name, provider, refuse string) string {
+	return `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: ` + name + `}
+providers: [` + provider + `]
+parameters: {refuse: ` + refuse + `}
+controlplane: {kube-apiserver: [{flags: {remove: [cloud-provider]}}]}
+`
+}
+
+// reader is files that a test changes, or an error.
+type reader struct {
+	files []source.File
+	err   error
+}
+
+func (r *reader) Read(context.Context) ([]source.File, error) { return r.files, r.err }
+
+func (r *reader) set(text string) { r.files = []source.File{{Name: "p.yaml", Data: []byte(text)}} }
+
+func TestStore(t *testing.T) {
+	ctx := context.Background()
+	f := &fixture{registry: prometheus.NewRegistry()}
+	log := funcr.New(func(_, args string) { f.log.WriteString(args + "\n") }, funcr.Options{})
+	store := NewStore(compile, nil, NewMetrics(f.registry), log)
+	changes := store.NotifyChanges()
+	openstack, aws := Route{Set: target.ControlPlane, Provider: "openstack"}, Route{Set: target.ControlPlane, Provider: "aws"}
+	counted := func(t *testing.T, successes, failures, failed float64) {
+		t.Helper()
+		got := []float64{
+			f.count(t, "graft_profile_reloads_total", map[string]string{"result": "success"}),
+			f.count(t, "graft_profile_reloads_total", map[string]string{"result": "failure"}),
+			f.count(t, "graft_profile_reload_failed", nil),
+		}
+		if diff := cmp.Diff([]float64{successes, failures, failed}, got); diff != "" {
+			t.Errorf("successes, failures, failed:\n%s", diff)
+		}
+	}
+	notified := func() bool {
+		select {
+		case <-changes:
+			return true
+		default:
+			return false
+		}
+	}
+
+	var failure *mutation.Failure
+	if _, err := store.Admit(ctx, mutation.Request{}); store.Loaded() || store.Serves(openstack) || !errors.As(err, &failure) || failure.Reason != mutation.NotLoaded {
+		t.Fatalf("an empty store serves, or fails with %v", err)
+	}
+	files := &reader{}
+	files.set(text2profile("one", "openstack", "true"))
+	var findings source.Findings
+	if err := store.Load(ctx, files); !errors.As(err, &findings) || store.Loaded() || notified() {
+		t.Fatalf("a wrong profile is loaded: %v", err)
+	}
+	counted(t, 0, 1, 1)
+
+	files.set(text2profile("one", "openstack", "false"))
+	if err := store.Load(ctx, files); err != nil || !store.Serves(openstack) || !notified() {
+		t.Fatalf("a right profile is not loaded: %v", err)
+	}
+	counted(t, 1, 1, 0)
+	if got := f.count(t, "graft_profile_info", map[string]string{"profile": "one"}); got != 1 {
+		t.Errorf("graft_profile_info is %v", got)
+	}
+	if err := store.Load(ctx, files); err != nil || notified() {
+		t.Errorf("the same bytes are loaded twice: %v", err)
+	}
+	counted(t, 1, 1, 0)
+
+	for range 3 {
+		files.set(text2profile("two", "aws", "true"))
+		if err := store.Load(ctx, files); !errors.As(err, &findings) {
+			t.Fatalf("no findings: %v", err)
+		}
+	}
+	if store.Serves(aws) || !store.Serves(openstack) {
+		t.Error("a wrong profile replaced the one before")
+	}
+	if got := strings.Count(f.log.String(), "p.yaml:5:22: parameters.refuse: is true"); got != 2 {
+		t.Errorf("the finding stands %d times in the log, want once as error and once in the list: %s", got, f.log.String())
+	}
+	counted(t, 1, 2, 1)
+
+	files.err = errors.New("gone")
+	if err := store.Load(ctx, files); !errors.Is(err, files.err) || !store.Serves(openstack) {
+		t.Errorf("a reader's error: %v", err)
+	}
+	files.err = nil
+	files.set(text2profile("two", "aws", "false"))
+	if err := store.Load(ctx, files); err != nil || !store.Serves(aws) || store.Serves(openstack) || !notified() {
+		t.Errorf("the mended profile is not loaded: %v", err)
+	}
+	counted(t, 2, 3, 0)
+
+	files.err = errors.New("gone again")
+	_ = store.Load(ctx, files)
+	counted(t, 2, 4, 1)
+	files.err = nil
+	if err := store.Load(ctx, files); err != nil {
+		t.Error(err)
+	}
+	counted(t, 2, 4, 0)
+}
+
+func TestParameters(t *testing.T) {
+	nodes, problems := source.Parse(source.File{Name: "config.yaml", Data: []byte("one: {refuse: true, refus: 1}\ntwo: {refuse: \"yes\"}\nthree: {}\n")})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var parameters Parameters
+	if problems := source.Decode(nodes[0], "", &parameters); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	documents, problems := profile.Load(
+		source.File{Name: "1.yaml", Data: []byte(text2profile("one", "a", "false"))},
+		source.File{Name: "2.yaml", Data: []byte(text2profile("two", "b", "false"))},
+	)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := `config.yaml:1:28: parameters.one.refus: the profile has no such parameter (did you mean "refuse"?)
+config.yaml:2:15: parameters.two.refuse: must be of the type of the default at 2.yaml:5:22`
+	if diff := cmp.Diff(want, parameters.override(documents).Error()); diff != "" {
+		t.Error(diff)
+	}
+	if got := documents[0].Parameters["refuse"]; got.Value != "true" || got.File != "config.yaml" {
+		t.Errorf("the parameter is %s at %s", got.Value, got.Position())
+	}
+	if diff := cmp.Diff([]string{"three"}, parameters.unused(documents)); diff != "" {
+		t.Error(diff)
+	}
+}
