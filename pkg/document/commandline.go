@@ -115,13 +115,15 @@ func (c *CommandLine) Has(name string) bool {
 
 // Names returns the names of all flags, each once, in the order of their first occurrence.
 func (c *CommandLine) Names() []string {
-	var out []string
 	if c.refresh() != nil {
 		return nil
 	}
+	var out []string
+	seen := make(map[string]bool, len(c.flags))
 	for i := range c.flags {
-		if !slices.Contains(out, c.flags[i].name) {
-			out = append(out, c.flags[i].name)
+		if name := c.flags[i].name; !seen[name] {
+			seen[name] = true
+			out = append(out, name)
 		}
 	}
 	return out

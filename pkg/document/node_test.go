@@ -194,8 +194,7 @@ func TestDeepValues(t *testing.T) {
 	}
 	n := d.Root()
 	for i := range 60 {
-		set(t, n, "a", nest(depth-i, "3"))
-		set(t, n, "a", nest(depth-i, "4"))
+		set(t, n, "a", nest(depth-i, fmt.Sprint(10+i)))
 		n = n.Get("a")
 		set(t, n, "c", fmt.Sprint(i))
 	}
