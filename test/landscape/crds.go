@@ -18,9 +18,7 @@ import (
 	"github.com/gardener/gardener/pkg/component/autoscaling/vpa"
 	"github.com/gardener/gardener/pkg/component/crddeployer"
 	extensionscrds "github.com/gardener/gardener/pkg/component/extensions/crds"
-	"github.com/gardener/gardener/pkg/component/networking/istio"
 	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
-	"github.com/gardener/gardener/pkg/component/observability/monitoring/prometheusoperator"
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,13 +38,12 @@ const (
 	Druid      CRDs = "druid"      // druid.gardener.cloud: Etcd
 	VPA        CRDs = "vpa"        // autoscaling.k8s.io: VerticalPodAutoscaler
 	Machines   CRDs = "machines"   // machine.sapcloud.io: MachineDeployment …
-	Monitoring CRDs = "monitoring" // monitoring.coreos.com: ServiceMonitor, PrometheusRule …
-	Istio      CRDs = "istio"      // networking.istio.io: Gateway, VirtualService, DestinationRule …
 )
 
-// AllCRDs returns every group.
+// AllCRDs returns every group. Those of the monitoring stack and of Istio are not among them: no webhook of a provider
+// looks at their kinds, and their schemas take kube-apiserver ten seconds.
 func AllCRDs() []CRDs {
-	return []CRDs{Extensions, Resources, Druid, VPA, Machines, Monitoring, Istio}
+	return []CRDs{Extensions, Resources, Druid, VPA, Machines}
 }
 
 // without returns all groups but those named.
@@ -124,10 +121,6 @@ func deploy(ctx context.Context, c client.Client, group CRDs, version string) er
 		deployer, err = vpa.NewCRD(c, nil)
 	case Machines:
 		deployer, err = machinecontrollermanager.NewCRD(c)
-	case Monitoring:
-		deployer, err = prometheusoperator.NewCRDs(c)
-	case Istio:
-		deployer, err = istio.NewCRD(c)
 	default:
 		return errors.New("there is no such group")
 	}
