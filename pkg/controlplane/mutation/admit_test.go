@@ -23,6 +23,30 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
+// TestAdmitIsStable holds that a profile compiled anew makes the same bytes of the same object each time.
+func TestAdmitIsStable(t *testing.T) {
+	for _, name := range []string{"etcd-created", "volumes", "containers", "env", "labels-and-annotations", "parameters-variables-lookups"} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join("testdata/admit", name)
+			r := readRequest(t, folder)
+			var first []byte
+			for range 20 {
+				program, err := compile(t, contract.Today, filepath.Join(folder, "profile.yaml"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, patched := admit(t, program, r, asJSON(t, r.Object))
+				if first == nil {
+					first = patched
+				}
+				if string(first) != string(patched) {
+					t.Fatalf("%s\nbecame\n%s", first, patched)
+				}
+			}
+		})
+	}
+}
+
 // request is a request.yaml in testdata/admit.
 type request struct {
 	Set             target.Set                   `yaml:"set"`

@@ -19,7 +19,7 @@ type Observer func(rule Applied, step Step, object *target.Object)
 func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
-		references bool
+		references []operation.Reference
 	)
 	for i, planned := range p.Rules {
 		applied[i] = Applied{
@@ -32,10 +32,10 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return nil, err
 		}
-		references = references || planned.references()
+		references = append(references, planned.references()...)
 	}
-	if references && o.Form.Has(target.PodTemplate) {
-		if err := operation.WriteReferences(o); err != nil {
+	if len(references) > 0 && o.Form.Has(target.PodTemplate) {
+		if err := operation.WriteReferences(o, references); err != nil {
 			return nil, applyFailure("the reference annotations", err)
 		}
 		if observe != nil {
@@ -71,14 +71,15 @@ func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer)
 	return nil
 }
 
-// references says whether the rule may add or drop the use of a Secret or ConfigMap.
-func (p PlannedRule) references() bool {
+// references are the steps of the rule that may have added or dropped the use of a Secret or ConfigMap.
+func (p PlannedRule) references() []operation.Reference {
+	var references []operation.Reference
 	for _, step := range p.Steps {
 		if step.Overridden == "" && operation.MayReference(step.Place.Kind) {
-			return true
+			references = append(references, operation.Reference{Kind: step.Place.Kind, Value: step.Value})
 		}
 	}
-	return false
+	return references
 }
 
 func applyFailure(what string, err error) *Failure {

@@ -17,16 +17,18 @@ import (
 // workload still uses (gardener: pkg/resourcemanager/controller/garbagecollector/references).
 const ReferencePrefix = "reference.resources.gardener.cloud/"
 
-// MayReference says whether writes of the kind can add or drop the use of a Secret or ConfigMap.
-func MayReference(kind Kind) bool {
-	return kind == Volume || kind == Env || kind == Container
-}
-
-// WriteReferences writes the reference annotations of object and pod template anew for what the pod uses now: one for each
-// Secret and ConfigMap. Annotations for names that are no longer used go; those without a name, which Gardener sets for
-// other uses, stay.
-func WriteReferences(o *target.Object) error {
-	wanted := references(o.PodSpec())
+// WriteReferences writes the reference annotations of object and pod template after steps that wrote volumes, environment
+// variables or containers: one for each Secret and ConfigMap that a step brought in, and none for what the pod no longer
+// uses. Annotations without a name, which Gardener sets for other uses, stay, and so does the absence of annotations for
+// what Gardener itself put there: adding those would roll the pods for nothing.
+func WriteReferences(o *target.Object, steps []Reference) error {
+	brought, using := newUsed(), newUsed()
+	using.addPod(o.PodSpec())
+	for _, step := range steps {
+		if err := brought.addStep(step); err != nil {
+			return err
+		}
+	}
 	object, err := objectMetadata(o)
 	if err != nil {
 		return err
@@ -36,16 +38,27 @@ func WriteReferences(o *target.Object) error {
 		return err
 	}
 	for _, metadata := range []*document.Node{object, pod} {
-		for _, key := range stale(metadata.Get("annotations"), wanted) {
+		for _, key := range stale(metadata.Get("annotations"), using) {
 			metadata.Get("annotations").Remove(key)
 		}
-		for _, key := range wanted.keys {
-			if err := setKey(metadata, "annotations", key, Resolved{Texts: []string{wanted.names[key]}}); err != nil {
+		for _, key := range brought.keys {
+			if err := setKey(metadata, "annotations", key, Resolved{Texts: []string{brought.names[key]}}); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// Reference is a step that may have added or dropped the use of a Secret or ConfigMap.
+type Reference struct {
+	Kind  Kind
+	Value Resolved
+}
+
+// MayReference says whether writes of the kind can add or drop the use of a Secret or ConfigMap.
+func MayReference(kind Kind) bool {
+	return kind == Volume || kind == Env || kind == Container
 }
 
 // stale are the reference annotations for names that are no longer used.
@@ -66,6 +79,8 @@ type used struct {
 	names map[string]string
 }
 
+func newUsed() *used { return &used{names: map[string]string{}} }
+
 func (u *used) add(kind string, name *document.Node) {
 	text, ok := name.Text()
 	if !ok {
@@ -79,29 +94,59 @@ func (u *used) add(kind string, name *document.Node) {
 	}
 }
 
-// references finds what Gardener's own InjectAnnotations finds: volumes, containers' env and envFrom, and pull secrets.
-func references(spec *document.Node) *used {
-	u := &used{names: map[string]string{}}
+// addStep adds what the value of a step uses.
+func (u *used) addStep(step Reference) error {
+	if step.Value.JSON == nil {
+		return nil
+	}
+	value, err := document.Parse(step.Value.JSON)
+	if err != nil {
+		return err
+	}
+	switch step.Kind {
+	case Volume:
+		u.addVolume(value.Root())
+	case Env:
+		u.addValueFrom(value.Root())
+	case Container:
+		u.addContainer(value.Root())
+	}
+	return nil
+}
+
+// addPod adds what Gardener's own InjectAnnotations finds: volumes, containers' env and envFrom, and pull secrets.
+func (u *used) addPod(spec *document.Node) {
 	for _, container := range spec.Get("containers").Items() {
-		for _, from := range container.Get("envFrom").Items() {
-			u.add("secret", from.Find("secretRef", "name"))
-			u.add("configmap", from.Find("configMapRef", "name"))
-		}
-		for _, variable := range container.Get("env").Items() {
-			u.add("secret", variable.Find("valueFrom", "secretKeyRef", "name"))
-			u.add("configmap", variable.Find("valueFrom", "configMapKeyRef", "name"))
-		}
+		u.addContainer(container)
 	}
 	for _, volume := range spec.Get("volumes").Items() {
-		u.add("secret", volume.Find("secret", "secretName"))
-		u.add("configmap", volume.Find("configMap", "name"))
-		for _, projection := range volume.Find("projected", "sources").Items() {
-			u.add("secret", projection.Find("secret", "name"))
-			u.add("configmap", projection.Find("configMap", "name"))
-		}
+		u.addVolume(volume)
 	}
 	for _, secret := range spec.Get("imagePullSecrets").Items() {
 		u.add("secret", secret.Get("name"))
 	}
-	return u
+}
+
+func (u *used) addContainer(container *document.Node) {
+	for _, from := range container.Get("envFrom").Items() {
+		u.add("secret", from.Find("secretRef", "name"))
+		u.add("configmap", from.Find("configMapRef", "name"))
+	}
+	for _, variable := range container.Get("env").Items() {
+		u.addValueFrom(variable.Get("valueFrom"))
+	}
+}
+
+func (u *used) addValueFrom(from *document.Node) {
+	u.add("secret", from.Find("secretKeyRef", "name"))
+	u.add("configmap", from.Find("configMapKeyRef", "name"))
+}
+
+func (u *used) addVolume(volume *document.Node) {
+	u.add("secret", volume.Find("secret", "secretName"))
+	u.add("configmap", volume.Find("configMap", "name"))
+	for _, projection := range volume.Find("projected", "sources").Items() {
+		u.add("secret", projection.Find("secret", "name"))
+		u.add("configmap", projection.Find("configMap", "name"))
+	}
 }

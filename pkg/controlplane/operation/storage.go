@@ -49,7 +49,8 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 		findings = append(findings, arguments.Finding(path, "one of class and capacity is needed"))
 	}
 	var writes []Write
-	for name, n := range map[string]source.Node{storageClass: a.Class, storageCapacity: a.Capacity} {
+	for _, name := range []string{storageClass, storageCapacity} {
+		n := map[string]source.Node{storageClass: a.Class, storageCapacity: a.Capacity}[name]
 		if n.Absent() {
 			continue
 		}
