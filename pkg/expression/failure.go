@@ -24,13 +24,10 @@ type EvaluationError struct {
 
 // Error writes position and message.
 func (e *EvaluationError) Error() string {
-	if e.err != nil {
-		return e.Position.String() + ": " + e.Message + ": " + e.err.Error()
-	}
 	return e.Position.String() + ": " + e.Message
 }
 
-// Unwrap returns the context's error when the evaluation was interrupted.
+// Unwrap returns the context's error when the evaluation was interrupted, or the error of another evaluation that was needed for this one.
 func (e *EvaluationError) Unwrap() error { return e.err }
 
 // failure is an error of which the text may be shown, because it holds no value.
@@ -38,7 +35,8 @@ type failure string
 
 func (f failure) Error() string { return string(f) }
 
-// Failure is an error that a Fields may return for a field; its text is shown to users and must not hold values.
+// Failure is an error that Fields may return for a field; its text is shown to users and must not hold values. Of other errors only an
+// EvaluationError is shown.
 func Failure(message string) error { return failure(message) }
 
 func findingOf(err error) source.Findings {
@@ -54,7 +52,7 @@ func (p *program) failed(message string) error {
 }
 
 func (p *program) interrupted(err error) error {
-	return &EvaluationError{Position: p.origin.position(p.offset), Message: "evaluation was interrupted", err: err}
+	return &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation was interrupted: " + err.Error(), err: err}
 }
 
 // explain turns an error of CEL into one with a position and without values.
@@ -65,6 +63,10 @@ func (p *program) explain(err error) error {
 		return failed
 	}
 	node := findNode(p.ast.NativeRep().Expr(), celError.NodeID())
+	var inner *EvaluationError
+	if errors.As(err, &inner) {
+		failed.err = inner
+	}
 	message, name := p.describe(celError, node)
 	failed.Message = message
 	if node != nil {
@@ -75,9 +77,14 @@ func (p *program) explain(err error) error {
 
 // describe says what failed, and the name of the field or variable that is missing, if that is it.
 func (p *program) describe(err error, node ast.Expr) (message, name string) {
-	var shown failure
+	var (
+		shown failure
+		inner *EvaluationError
+	)
 	message = err.Error()
 	switch {
+	case errors.As(err, &inner):
+		return inner.Error(), ""
 	case errors.As(err, &shown):
 		return string(shown), strings.TrimPrefix(string(shown), absentField)
 	case missingAttribute.MatchString(message):

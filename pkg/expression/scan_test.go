@@ -5,10 +5,14 @@
 package expression
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 func TestScan(t *testing.T) {
@@ -94,6 +98,30 @@ func FuzzScan(f *testing.F) {
 		}
 		if again.String() != text {
 			t.Fatalf("got %q, want %q", again.String(), text)
+		}
+	})
+}
+
+// FuzzTemplate checks that whatever stands in a document is compiled or refused at a place within the text, and never panics.
+func FuzzTemplate(f *testing.F) {
+	for _, seed := range []string{benchmarked, "a${ shoot.nmae }", "${ [1].map(x, x / 0) }", "${ '\\", "${ shoot.?networking }", "${\n shot }", "${ namespace }"} {
+		f.Add(seed)
+	}
+	env, vars := testEnvironment(f), testActivation(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		template, err := env.Template(text, source.Position{File: "f", Line: 1, Column: 1})
+		var findings source.Findings
+		switch {
+		case err == nil:
+			_, _ = template.JSON(context.Background(), vars)
+		case !errors.As(err, &findings):
+			t.Fatalf("not findings: %v", err)
+		default:
+			for _, finding := range findings {
+				if finding.Line < 1 || finding.Line > 1+strings.Count(text, "\n") || finding.Column < 1 {
+					t.Fatalf("the place of %q is outside the text", finding.Error())
+				}
+			}
 		}
 	})
 }

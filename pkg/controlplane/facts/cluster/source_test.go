@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+)
+
+const namespace = "shoot--garden--blue"
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(s), extensionsv1alpha1.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	s.AddKnownTypeWithName(gardenKind, &unstructured.Unstructured{})
+	s.AddKnownTypeWithName(gardenKind.GroupVersion().WithKind("GardenList"), &unstructured.UnstructuredList{})
+	return s
+}
+
+func readCluster(t *testing.T) *extensionsv1alpha1.Cluster {
+	t.Helper()
+	raw, err := os.ReadFile("../testdata/cluster.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cluster extensionsv1alpha1.Cluster
+	if err := json.Unmarshal(raw, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	return &cluster
+}
+
+func readGarden(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := os.ReadFile("../testdata/garden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var garden unstructured.Unstructured
+	if err := garden.UnmarshalJSON(raw); err != nil {
+		t.Fatal(err)
+	}
+	return &garden
+}
+
+func makeNamespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"a": "b"}}}
+}
+
+// failing is a reader of which every call fails.
+func failing(t *testing.T, err error) client.Client {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(scheme(t)).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return err
+		},
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return err },
+	}).Build()
+}
+
+func reader(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(objects...).Build()
+}
+
+func TestRead(t *testing.T) {
+	broken := readCluster(t)
+	broken.Spec.Shoot.Raw = []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Seed"}`)
+	forbidden := apierrors.NewForbidden(corev1.Resource("clusters"), namespace, errors.New("no"))
+	for _, c := range []struct {
+		name           string
+		cached, direct client.Reader
+		want           error
+	}{
+		{"cached", reader(t, readCluster(t), makeNamespace(namespace)), failing(t, errors.New("asked")), nil},
+		{"not yet cached", reader(t), reader(t, readCluster(t), makeNamespace(namespace)), nil},
+		{"absent", reader(t), reader(t), facts.ErrNotFound},
+		{"without its namespace", reader(t, readCluster(t)), reader(t), facts.ErrNotFound},
+		{"forbidden", failing(t, forbidden), reader(t), facts.ErrUnavailable},
+		{"forbidden when asked directly", reader(t), failing(t, forbidden), facts.ErrUnavailable},
+		{"out of time", failing(t, context.DeadlineExceeded), reader(t), context.DeadlineExceeded},
+		{"undecodable", reader(t, broken, makeNamespace(namespace)), reader(t), facts.ErrUndecodable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, err := New(c.cached, c.direct, Options{}).Read(context.Background(), namespace)
+			if !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			if err != nil {
+				return
+			}
+			if f.Shoot.Name != "blue" || f.Seed.Name != "seed-eu" || f.CloudProfile.Name != "metal" || f.Garden != nil {
+				t.Errorf("got %+v", f)
+			}
+			if diff := cmp.Diff(facts.Namespace{Name: namespace, Labels: map[string]string{"a": "b"}}, f.Namespace); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestReadGarden(t *testing.T) {
+	second := readGarden(t)
+	second.SetName("second")
+	for _, c := range []struct {
+		name           string
+		cached, direct client.Reader
+		want           error
+	}{
+		{"cached", reader(t, readGarden(t), makeNamespace("garden")), failing(t, errors.New("asked")), nil},
+		{"not yet cached", reader(t), reader(t, readGarden(t), makeNamespace("garden")), nil},
+		{"absent", reader(t), reader(t), facts.ErrNotFound},
+		{"two", reader(t, readGarden(t), second), reader(t), facts.ErrUndecodable},
+		{"unavailable", failing(t, errors.New("down")), reader(t), facts.ErrUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, err := New(c.cached, c.direct, Options{}).Read(context.Background(), "garden")
+			if !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			if err == nil && (f.Garden.Kubernetes != "1.34.1" || f.Shoot != nil || f.Namespace.Labels["a"] != "b") {
+				t.Errorf("got %+v", f)
+			}
+		})
+	}
+}
+
+func TestFactsAreKeptForAVersion(t *testing.T) {
+	ctx, c := context.Background(), reader(t, readCluster(t), makeNamespace(namespace))
+	s := New(c, c, Options{})
+	read := func() *facts.Facts {
+		f, err := s.Read(ctx, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first := read()
+	if read() != first {
+		t.Error("the same version was decoded twice")
+	}
+
+	var cluster extensionsv1alpha1.Cluster
+	if err := c.Get(ctx, client.ObjectKey{Name: namespace}, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Spec.Shoot.Raw = []byte(strings.Replace(string(cluster.Spec.Shoot.Raw), "1.33.4", "1.34.0", 1))
+	if err := c.Update(ctx, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	second := read()
+	if second.Shoot.Kubernetes != "1.34.0" {
+		t.Errorf("got Kubernetes %s after the update", second.Shoot.Kubernetes)
+	}
+	if second.CloudProfile != first.CloudProfile || second.Seed != first.Seed {
+		t.Error("a cloud profile or seed that did not change was decoded again")
+	}
+
+	var ns corev1.Namespace
+	if err := c.Get(ctx, client.ObjectKey{Name: namespace}, &ns); err != nil {
+		t.Fatal(err)
+	}
+	ns.Labels["a"] = "c"
+	if err := c.Update(ctx, &ns); err != nil {
+		t.Fatal(err)
+	}
+	if got := read().Namespace.Labels["a"]; got != "c" {
+		t.Errorf("got label %s after the update of the namespace", got)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	objects := []client.Object{
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloudprovider"},
+			Data:       map[string][]byte{"region": []byte("eu-1"), "password": []byte("hunter2")},
+		},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "acr"}, Data: map[string]string{"conf": "x"}},
+	}
+	for _, c := range []struct {
+		name    string
+		direct  client.Reader
+		request facts.LookupRequest
+		want    map[string]string
+		err     error
+	}{
+		{"secret", reader(t, objects...), facts.LookupRequest{Kind: "Secret", ObjectName: "cloudprovider", Keys: []string{"region"}}, map[string]string{"region": "eu-1"}, nil},
+		{"config map", reader(t, objects...), facts.LookupRequest{Kind: "ConfigMap", ObjectName: "acr", Keys: []string{"conf"}}, map[string]string{"conf": "x"}, nil},
+		{"absent", reader(t), facts.LookupRequest{Kind: "Secret", ObjectName: "cloudprovider"}, nil, facts.ErrNotFound},
+		{"absent, optional", reader(t), facts.LookupRequest{Kind: "ConfigMap", ObjectName: "acr", Optional: true}, nil, nil},
+		{"absent key", reader(t, objects...), facts.LookupRequest{Kind: "Secret", ObjectName: "cloudprovider", Keys: []string{"nope"}}, nil, facts.ErrNotFound},
+		{"absent key, optional", reader(t, objects...), facts.LookupRequest{Kind: "Secret", ObjectName: "cloudprovider", Keys: []string{"nope", "region"}, Optional: true}, map[string]string{"region": "eu-1"}, nil},
+		{"unavailable, optional", failing(t, errors.New("down")), facts.LookupRequest{Kind: "Secret", ObjectName: "cloudprovider", Optional: true}, nil, facts.ErrUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := New(failing(t, errors.New("asked")), c.direct, Options{}).Lookup(context.Background(), namespace, c.request)
+			if !errors.Is(err, c.err) {
+				t.Fatalf("got %v, want %v", err, c.err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Error("the error holds a secret")
+			}
+		})
+	}
+}
+
+func TestConcurrentReads(t *testing.T) {
+	objects := []client.Object{}
+	for i := range 8 {
+		cluster := readCluster(t)
+		cluster.Name, cluster.UID = fmt.Sprint("ns", i), ""
+		objects = append(objects, cluster, makeNamespace(cluster.Name))
+	}
+	c := reader(t, objects...)
+	s := New(c, c, Options{Clusters: 3})
+	var group sync.WaitGroup
+	for worker := range 4 {
+		group.Go(func() {
+			for i := range 40 {
+				f, err := s.Read(context.Background(), fmt.Sprint("ns", (i+worker)%8))
+				if err != nil || f.Shoot.Manifest.Spec() == nil || f.CloudProfile.Manifest.Spec() == nil {
+					t.Errorf("got %+v, %v", f, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if kept := s.facts.recent.Len(); kept != 3 {
+		t.Errorf("%d Clusters are kept, want 3", kept)
+	}
+}
+
+func TestCache(t *testing.T) {
+	c := newCache[string, int](2)
+	made := 0
+	get := func(key string) int {
+		value, err := c.get(key, func(value int) bool { return value < 10 }, func() (int, error) { made++; return made, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	for _, step := range []struct {
+		key  string
+		want int
+	}{{"a", 1}, {"b", 2}, {"a", 1}, {"c", 3}, {"a", 1}, {"b", 4}, {"c", 5}} {
+		if got := get(step.key); got != step.want {
+			t.Errorf("%s: got %d, want %d", step.key, got, step.want)
+		}
+	}
+	made = 9
+	if get("d"); get("d") != 11 {
+		t.Error("a value that is not good was kept")
+	}
+	if _, err := c.get("e", func(int) bool { return true }, func() (int, error) { return 0, errors.New("no") }); err == nil {
+		t.Error("no error")
+	}
+	if c.recent.Len() != 2 {
+		t.Errorf("%d entries are kept, want 2", c.recent.Len())
+	}
+}
