@@ -43,13 +43,13 @@ func (c *CommandLine) edit(what, name string, wanted []want) error {
 	if slices.EqualFunc(wanted, p.found, want.holds) {
 		return nil
 	}
-	p.tokens = append(c.spare[:0], c.tokens...)
+	p.tokens = append(slices.Grow(c.spare[:0], len(c.tokens)+len(wanted)), c.tokens...)
 	p.make(name, wanted)
 	left := p.tokens
 	if p.shorter {
 		left = slices.DeleteFunc(slices.Clone(p.tokens), func(t token) bool { return t.state == dropped })
 	}
-	c.parsed, p.end = parseFlags(c.parsed[:0], left)
+	c.parsed, p.end = parseFlags(slices.Grow(c.parsed[:0], len(c.flags)+len(wanted)), left)
 	if !p.keeps(c.flags, c.parsed, wanted) {
 		return fail(ErrAmbiguous)
 	}

@@ -100,7 +100,12 @@ func (d *Document) Changed() bool {
 }
 
 // Edits counts the edits made so far, also those that cancel each other. Writing what stands there already is no edit.
-func (d *Document) Edits() int { return d.version }
+func (d *Document) Edits() int {
+	if d == nil {
+		return 0
+	}
+	return d.version
+}
 
 // Bytes returns the document with its edits. What was not edited stands in it byte for byte as it came; without any
 // change the bytes are those that were parsed, which must not be modified.
