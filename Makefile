@@ -89,10 +89,11 @@ format: ## Format the code.
 generate: ## Generate what is generated.
 	go generate ./...
 
+# Without -trimpath, so that dependencies are compiled once for programs and tests together.
 build: ## Build the programs into bin/.
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
 	@mkdir -p bin
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
 	@$(TOOLS)
