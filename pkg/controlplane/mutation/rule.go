@@ -96,7 +96,7 @@ func (c *profileCompiler) condition(r v1alpha1.Rule) (*expression.Expression, so
 	if r.When.Kind != yaml.ScalarNode || r.When.Tag != "!!str" {
 		return nil, source.Findings{r.When.Finding(path, "must be one expression in braces, such as ${ shoot.hibernated }")}
 	}
-	condition, err := c.scope.environment.Condition(r.When.Value, operation.ContentPosition(r.When))
+	condition, err := c.scope.environment.Condition(r.When.Value, expression.At(r.When))
 	return condition, source.FindingsOf(r.When, path, err)
 }
 

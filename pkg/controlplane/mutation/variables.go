@@ -77,7 +77,7 @@ func (s *scope) compileVariables(types map[string]*cel.Type, names []string) sou
 func (v *variable) compile(environment *expression.Environment) source.Findings {
 	path := "variables." + v.name
 	if v.node.Kind == yaml.ScalarNode && v.node.Tag == "!!str" {
-		template, err := environment.Template(v.node.Value, operation.ContentPosition(v.node))
+		template, err := environment.Template(v.node.Value, expression.At(v.node))
 		if err != nil {
 			return source.FindingsOf(v.node, path, err)
 		}

@@ -75,7 +75,7 @@ func (c *Context) tree(n source.Node, path string) (*tree, source.Findings) {
 
 func (c *Context) leaf(n source.Node, path string) (*tree, source.Findings) {
 	if n.Tag == "!!str" {
-		template, err := c.Expressions.Template(n.Value, ContentPosition(n))
+		template, err := c.Expressions.Template(n.Value, expression.At(n))
 		if err != nil {
 			return nil, source.FindingsOf(n, path, err)
 		}

@@ -152,22 +152,7 @@ func (c *Context) template(n source.Node) (*expression.Template, error) {
 	if n.Tag != "!!str" {
 		text = strings.ReplaceAll(text, "${", "$${")
 	}
-	return c.Expressions.Template(text, ContentPosition(n))
-}
-
-// ContentPosition is where the text of a scalar begins: after its quote, or in the line below the sign of a block.
-func ContentPosition(n source.Node) source.Position {
-	at := n.Position()
-	if n.Node == nil {
-		return at
-	}
-	switch n.Style {
-	case yaml.DoubleQuotedStyle, yaml.SingleQuotedStyle:
-		at.Column++
-	case yaml.LiteralStyle, yaml.FoldedStyle:
-		at.Line, at.Column = at.Line+1, 0
-	}
-	return at
+	return c.Expressions.Template(text, expression.At(n))
 }
 
 // interpreterless is the activation of constants: nothing can be resolved.
