@@ -4,6 +4,8 @@
 
 package operation
 
+//go:generate sh -c "cd ../../.. && go run ./hack/reference"
+
 // All lists the operations. To add one: a file that defines it, and a line here.
 func All() []Definition {
 	return []Definition{

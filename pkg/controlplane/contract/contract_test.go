@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+func TestGenerationOf(t *testing.T) {
+	for version, want := range map[string]contract.Generation{
+		"": contract.Today, "v1.136.2": contract.Today, "1.96.0": contract.Today, "v1.96.0-dev-abc": contract.Today,
+		"v1.95.9": contract.Labelled, "1.20.0": contract.Labelled, "v1.95.0-mod1": contract.Labelled,
+	} {
+		if got, err := contract.GenerationOf(version); err != nil || got != want {
+			t.Errorf("%q is of generation %s, %v; want %s", version, got, err, want)
+		}
+	}
+	if _, err := contract.GenerationOf("newest"); err == nil {
+		t.Error("a version that is none is accepted")
+	}
+}
+
+// TestProtect edits documents directly, as no operation could, and holds that the wall finds it.
+func TestProtect(t *testing.T) {
+	const managed = `"labels":{"core.gardener.cloud/apiserver-exposure":"gardener-managed"},`
+	pod := func(container, extra string) string {
+		return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{` + extra + `"name":"x","uid":"1"},"spec":{"selector":{"a":"b"},
+			"template":{"spec":{"containers":[{"name":"` + container + `","command":["/x","--secure-port=1","--advertise-address=1.2.3.4"],
+			"args":["--v=1"],"env":[],"volumeMounts":[{"name":"d","mountPath":"/var/etcd/data"}]}],"volumes":[{"name":"s","secret":{"secretName":"s"}}]}}}}`
+	}
+	const containerPath = "/spec/template/spec/containers/0"
+	tests := []struct {
+		name, target, object string
+		generation           contract.Generation
+		edit                 func(root *document.Node) error
+		exempt               string
+		want                 string
+	}{
+		{"nothing", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set(containerPath, "image", `"x"`), "-", ""},
+		{"name", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/metadata", "name", `"y"`), "-", "objects/identity"},
+		{"selector", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/spec/selector", "a", `"c"`), "-", "objects/identity"},
+		{"label", "kube-apiserver", pod("kube-apiserver", managed), contract.Labelled,
+			set("/metadata/labels", contract.LabelExposure, `"no"`), "-", "objects/identity"},
+		{"container renamed", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set(containerPath, "name", `"y"`), "-", "pod-template/container"},
+		{"locked flag", "kube-apiserver", pod("kube-apiserver", ""), contract.Today,
+			set(containerPath, "args", `["--advertise-address=5.6.7.8"]`), "*", "kube-apiserver/sni"},
+		{"locked flag with another spelling", "kube-apiserver", pod("kube-apiserver", ""), contract.Today,
+			set(containerPath, "args", `["--advertise_address","5.6.7.8"]`), "*", "kube-apiserver/sni"},
+		{"flag not locked without the label", "kube-apiserver", pod("kube-apiserver", ""), contract.Labelled,
+			set(containerPath, "args", `["--advertise-address=5.6.7.8"]`), "-", ""},
+		{"flag locked by the label", "kube-apiserver", pod("kube-apiserver", managed), contract.Labelled,
+			set(containerPath, "args", `["--advertise-address=5.6.7.8"]`), "-", "kube-apiserver/sni"},
+		{"reserved flag", "kube-controller-manager", pod("kube-controller-manager", ""), contract.Today,
+			set(containerPath, "command", `["/x","--advertise-address=1.2.3.4"]`), "-", "kube-controller-manager/ports"},
+		{"reserved flag with a reason", "kube-controller-manager", pod("kube-controller-manager", ""), contract.Today,
+			set(containerPath, "command", `["/x","--advertise-address=1.2.3.4"]`), "secure-port", ""},
+		{"environment of the scheduler", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
+			set(containerPath, "env", `[{"name":"A"}]`), "-", "kube-scheduler,etcd/secrets"},
+		{"Secret of the scheduler", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
+			set(containerPath, "volumeMounts", `[{"name":"s","mountPath":"/s"}]`), "-", "kube-scheduler,etcd/secrets"},
+		{"environment of the scheduler with a reason", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
+			set(containerPath, "env", `[{"name":"A"}]`), "", ""},
+		{"flag of etcd", "etcd-main", pod("etcd", ""), contract.Today, set(containerPath, "args", `["--v=2"]`), "-", "etcd/flags"},
+		{"data of etcd", "etcd-main", pod("etcd", ""), contract.Today, set(containerPath, "volumeMounts", `[]`), "-", "etcd/data"},
+		{"command line becomes a shell", "kube-apiserver", pod("kube-apiserver", ""), contract.Today,
+			set(containerPath, "command", `["/bin/sh","-c","x"]`), "-", "nested document unreadable"},
+		{"Service today", "kube-apiserver-service", `{"metadata":{},"spec":{"type":"LoadBalancer"}}`, contract.Today,
+			set("/metadata", "x", `1`), "-", "kube-apiserver/service"},
+		{"Service of type LoadBalancer", "kube-apiserver-service", `{"metadata":{},"spec":{"type":"LoadBalancer"}}`, contract.Labelled,
+			set("/metadata", "x", `1`), "-", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			parsed, err := document.Parse([]byte(test.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, _ := target.Lookup(test.target)
+			form := &found.Forms[len(found.Forms)-1]
+			if err := test.edit(parsed.Root()); err != nil {
+				t.Fatal(err)
+			}
+			exempt := func(flag string) bool { return test.exempt == "*" || test.exempt == flag }
+			err = contract.Protect(&target.Object{Target: found, Form: form, Document: parsed}, test.generation, exempt)
+			if test.want == "" && err != nil {
+				t.Errorf("refused: %v", err)
+			}
+			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("the error is %v, want one with %q", err, test.want)
+			}
+			if err != nil && !errors.Is(err, contract.ErrBroken) && !errors.Is(err, target.ErrNested) {
+				t.Errorf("the error is of no known kind: %v", err)
+			}
+		})
+	}
+}
+
+// set sets a member of the object at a pointer.
+func set(pointer, key, raw string) func(*document.Node) error {
+	return func(root *document.Node) error {
+		_, err := root.At(pointer).Set(key, []byte(raw))
+		return err
+	}
+}
