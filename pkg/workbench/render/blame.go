@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"znkr.io/diff"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Author is who changed a line.
+type Author struct {
+	// Rule and Profile are the names of the rule and its profile; Profile is empty for what the engine or somebody else did.
+	Rule, Profile string
+	// Position is where the rule stands; the zero Position where there is no rule.
+	Position source.Position
+}
+
+// NoRule is the author of what no rule explains; it stands out wherever it is written.
+var NoRule = Author{Rule: "no rule"}
+
+// Op says what became of a line.
+type Op byte
+
+// What becomes of a line.
+const (
+	Same    Op = ' '
+	Removed Op = '-'
+	Added   Op = '+'
+)
+
+// Edit is a line of the change, with who made it.
+type Edit struct {
+	Op   Op
+	Line Line
+	// By is nil for lines that are the same.
+	By *Author
+}
+
+// Blame follows the lines of an object from one state to the next.
+type Blame struct {
+	before []Line
+	// removed says for each line of before who removed it; nil while it stands.
+	removed []*Author
+	now     []tracked
+}
+
+// tracked is a line of the current state: line origin of before, or written by an author.
+type tracked struct {
+	line   Line
+	origin int
+	by     *Author
+}
+
+// NewBlame begins with the lines of the first state.
+func NewBlame(before []Line) *Blame {
+	b := &Blame{before: before, removed: make([]*Author, len(before)), now: make([]tracked, len(before))}
+	for i, line := range before {
+		b.now[i] = tracked{line: line, origin: i}
+	}
+	return b
+}
+
+// Advance goes to the next state, in which everything that is different is the author's work.
+func (b *Blame) Advance(by Author, after []Line) {
+	current := make([]Line, len(b.now))
+	for i := range b.now {
+		current[i] = b.now[i].line
+	}
+	next := make([]tracked, 0, len(after))
+	for _, edit := range diff.Edits(current, after, diff.Minimal()) {
+		switch edit.Op {
+		case diff.Match:
+			next = append(next, b.now[edit.PosX])
+		case diff.Insert:
+			next = append(next, tracked{line: edit.Y, origin: -1, by: &by})
+		case diff.Delete:
+			if origin := b.now[edit.PosX].origin; origin >= 0 {
+				b.removed[origin] = &by
+			}
+		}
+	}
+	b.now = next
+}
+
+// Edits are all lines of the first and the current state in one sequence. What was changed and then changed back is the same.
+func (b *Blame) Edits() []Edit {
+	var (
+		edits []Edit
+		block change
+		old   int
+	)
+	remove := func(until int) {
+		for ; old < until; old++ {
+			block.removed = append(block.removed, Edit{Removed, b.before[old], b.removed[old]})
+		}
+	}
+	for _, t := range b.now {
+		if t.origin < 0 {
+			block.added = append(block.added, Edit{Added, t.line, t.by})
+			continue
+		}
+		remove(t.origin)
+		edits = append(block.appendTo(edits), Edit{Op: Same, Line: t.line})
+		block, old = change{}, t.origin+1
+	}
+	remove(len(b.before))
+	return block.appendTo(edits)
+}
+
+// change is what stands between two lines that are the same.
+type change struct{ removed, added []Edit }
+
+// appendTo writes the change in the order in which it reads best, without what is in both parts of it.
+func (c change) appendTo(edits []Edit) []Edit {
+	x, y := linesOf(c.removed), linesOf(c.added)
+	var part change
+	for _, edit := range diff.Edits(x, y, diff.Minimal()) {
+		switch edit.Op {
+		case diff.Match:
+			edits = append(part.paired(edits), Edit{Op: Same, Line: edit.X})
+			part = change{}
+		case diff.Delete:
+			part.removed = append(part.removed, c.removed[edit.PosX])
+		case diff.Insert:
+			part.added = append(part.added, c.added[edit.PosY])
+		}
+	}
+	return part.paired(edits)
+}
+
+// paired writes removed lines and then added ones, or one after the other where both are values of the same places.
+func (c change) paired(edits []Edit) []Edit {
+	pairs := len(c.removed) == len(c.added)
+	for i := 0; pairs && i < len(c.removed); i++ {
+		pairs = c.removed[i].Line.Path == c.added[i].Line.Path && c.removed[i].Line.Depth == c.added[i].Line.Depth
+	}
+	if !pairs {
+		return append(append(edits, c.removed...), c.added...)
+	}
+	for i := range c.removed {
+		edits = append(edits, c.removed[i], c.added[i])
+	}
+	return edits
+}
+
+func linesOf(edits []Edit) []Line {
+	lines := make([]Line, len(edits))
+	for i := range edits {
+		lines[i] = edits[i].Line
+	}
+	return lines
+}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// ErrNoObject means that a text is not an object with a kind and a name.
+var ErrNoObject = errors.New("not an object with a kind and a name")
+
+// Change is an object on its way: what it was, what it is, who made the difference and which rules had a say.
+type Change struct {
+	APIVersion, Kind, Namespace, Name string
+	// Applied are the rules of the object's target with what became of each, in the order in which they were applied.
+	Applied []mutation.Applied
+
+	blame   *Blame
+	current []byte
+}
+
+// NewChange begins with the object, as JSON, as it came. The error wraps ErrNoObject or one of package document.
+func NewChange(object []byte) (*Change, error) {
+	parsed, err := document.Parse(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading the object: %w", err)
+	}
+	lines, err := Text(object)
+	if err != nil {
+		return nil, err
+	}
+	c := &Change{blame: NewBlame(lines), current: object}
+	root := parsed.Root()
+	c.APIVersion, _ = root.Get("apiVersion").Text()
+	c.Kind, _ = root.Get("kind").Text()
+	c.Namespace, _ = root.Find("metadata", "namespace").Text()
+	c.Name, _ = root.Find("metadata", "name").Text()
+	if c.Kind == "" || c.Name == "" {
+		return nil, ErrNoObject
+	}
+	return c, nil
+}
+
+// Admission is how an object comes to the API server.
+type Admission struct {
+	// Namespace and Labels are the name and the labels of the namespace; they say which webhooks are called.
+	Namespace string
+	Labels    map[string]string
+	// Operation is CREATE or UPDATE.
+	Operation string
+	// Old is the object as it stands, as JSON; nil on CREATE.
+	Old []byte
+}
+
+// Admit takes the object through the engine as the API server does: once for each registration of the program that selects
+// the namespace and has the object among its forms. What changes is attributed to the rules. The error is a
+// *mutation.Failure; the change is then as the registrations before left it.
+func (c *Change) Admit(ctx context.Context, p *mutation.Program, a Admission, source facts.Source) error {
+	group, version := groupVersion(c.APIVersion)
+	for _, registration := range p.Registrations() {
+		if !a.selectedBy(registration) || !slices.ContainsFunc(registration.Forms, func(f target.Form) bool {
+			return f.Group == group && f.Kind == c.Kind && f.Name == c.Name
+		}) {
+			continue
+		}
+		err := c.admit(ctx, p, mutation.Request{
+			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden,
+			Operation: a.Operation, Namespace: a.Namespace, Name: c.Name,
+			Group: group, Version: version, Kind: c.Kind, Object: c.current, OldObject: a.Old,
+		}, source)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selectedBy is the namespace selector of a webhook.
+func (a Admission) selectedBy(r mutation.Registration) bool {
+	if r.Garden {
+		return a.Namespace == target.GardenNamespace
+	}
+	provider, ok := a.Labels[r.Set.NamespaceLabel()]
+	return ok && provider == r.Provider
+}
+
+func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Request, source facts.Source) error {
+	type state struct {
+		by     Author
+		object []byte
+	}
+	var (
+		states []state
+		edits  int
+	)
+	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, _ mutation.Step, o *target.Object) {
+		if made := o.Document.Edits(); made != edits {
+			edits = made
+			states = append(states, state{AuthorOf(rule), o.Document.Bytes()})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		if err := c.Become(s.by, s.object); err != nil {
+			return err
+		}
+	}
+	c.Applied = append(c.Applied, result.Applied...)
+	return nil
+}
+
+// Become goes to another state of the object, in which everything that is different is the author's work.
+func (c *Change) Become(by Author, object []byte) error {
+	lines, err := Text(object)
+	if err != nil {
+		return err
+	}
+	c.blame.Advance(by, lines)
+	c.current = object
+	return nil
+}
+
+// Bytes is the object as it is now, as JSON.
+func (c *Change) Bytes() []byte { return c.current }
+
+// Edits are all lines of the object, those that changed with their authors.
+func (c *Change) Edits() []Edit { return c.blame.Edits() }
+
+// Count says how many of the rules had an outcome.
+func (c *Change) Count(outcome mutation.Outcome) int {
+	count := 0
+	for _, applied := range c.Applied {
+		if applied.Outcome == outcome {
+			count++
+		}
+	}
+	return count
+}
+
+// AuthorOf is a rule as an author.
+func AuthorOf(rule mutation.Applied) Author {
+	return Author{Rule: rule.Rule, Profile: rule.Profile, Position: rule.Position}
+}
+
+func groupVersion(apiVersion string) (group, version string) {
+	for i := range len(apiVersion) {
+		if apiVersion[i] == '/' {
+			return apiVersion[:i], apiVersion[i+1:]
+		}
+	}
+	return "", apiVersion
+}

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const openstack = "../../../example/profiles/openstack/profile.yaml"
+
+// TestGolden holds what people see. The golden files change with the profile, with the sample and with the output: look at
+// what changed, then run the test with -update.
+func TestGolden(t *testing.T) {
+	gates := sample.Options{Kubernetes: "1.33.5", Annotations: map[string]string{
+		"openstack.provider.extensions.gardener.cloud/enable-volume-attributes-class": "true",
+	}}
+	for _, c := range []struct {
+		name    string
+		profile string
+		options sample.Options
+		style   render.Style
+	}{
+		{name: "openstack-1.34", profile: openstack},
+		{name: "openstack-1.33-volume-attributes-class", profile: openstack, options: gates},
+		{name: "everything-1.34", profile: "testdata/everything.yaml", style: render.Style{Width: 140}},
+		{name: "everything-1.34-coloured", profile: "testdata/everything.yaml", style: render.Style{Colour: true, Width: 140}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			objects, err := sample.ControlPlane(t.Context(), c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := c.style.Write(&out, admit(t, c.profile, c.options, contract.Today, objects)...); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, c.name, out.Bytes())
+		})
+	}
+}
+
+// TestGoldenOlder is the generation with StatefulSets and a Service of type LoadBalancer.
+func TestGoldenOlder(t *testing.T) {
+	objects, err := sample.Legacy(sample.LegacyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := (render.Style{Context: 2}).Write(&out, admit(t, openstack, sample.Options{}, contract.Labelled, objects)...); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "openstack-older", out.Bytes())
+}
+
+func compare(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// admit takes the objects of a control plane through a profile.
+func admit(t *testing.T, file string, o sample.Options, generation contract.Generation, objects []sample.Object) []*render.Change {
+	t.Helper()
+	program, known := compile(t, file, generation), factsOf(t, o)
+	admission := render.Admission{
+		Namespace: known.Facts.Namespace.Name, Labels: known.Facts.Namespace.Labels, Operation: "CREATE",
+	}
+	var changes []*render.Change
+	for _, object := range objects {
+		change, err := render.NewChange(object.JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := change.Admit(t.Context(), program, admission, known); err != nil {
+			t.Fatal(err)
+		}
+		changes = append(changes, change)
+	}
+	return changes
+}
+
+func compile(t *testing.T, file string, generation contract.Generation) *mutation.Program {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, findings := profile.Load(source.File{Name: file, Data: data})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Generation: generation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func factsOf(t *testing.T, o sample.Options) *facts.Static {
+	t.Helper()
+	cluster, err := sample.Cluster(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := facts.FromCluster(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, err := sample.Namespace(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &facts.Static{Facts: known.WithNamespace(facts.Namespace{
+		Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations,
+	})}
+}

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// flowWidth is how long an item of a list may be to be written in one line.
+const flowWidth = 88
+
+// plain are texts that YAML reads as text without quotes; ambiguous are those among them that it reads as something else.
+var (
+	plain     = regexp.MustCompile(`^[A-Za-z0-9_./$(][A-Za-z0-9_./$()@%+=,;~^<> -]*(:[A-Za-z0-9_./$()@%+=,;~^<>-]+)*$`)
+	ambiguous = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|~|[-+.0-9][-+.0-9_exabcdfo]*|[-+]?\.(inf|nan))$`)
+)
+
+// scalar writes a value that is neither an object nor a list.
+func scalar(n *document.Node) string {
+	if text, ok := n.Text(); ok {
+		return scalarText(text)
+	}
+	return string(n.Raw())
+}
+
+// scalarText writes a text, in quotes where it could be taken for something else.
+func scalarText(text string) string {
+	if plain.MatchString(text) && !ambiguous.MatchString(text) && !strings.HasSuffix(text, " ") {
+		return text
+	}
+	return string(document.Quote(text))
+}
+
+// isText says whether a string reads better as lines of text.
+func isText(text string) bool {
+	return strings.Contains(strings.TrimRight(text, "\n"), "\n") && utf8.ValidString(text) &&
+		!strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' })
+}
+
+// flow writes an item in one line, if it is short enough for that; a text of several lines is returned as it is.
+func flow(n *document.Node) (string, bool) {
+	if text, ok := n.Text(); ok && isText(text) {
+		return text, false
+	}
+	text := inline(n)
+	return text, n.Kind() != document.Object && n.Kind() != document.Array || len(text) <= flowWidth
+}
+
+// inline writes a value in YAML's flow style, an object beginning with what identifies it.
+func inline(n *document.Node) string {
+	switch n.Kind() {
+	case document.Object:
+		members := maps.Collect(n.Members())
+		keys := slices.Sorted(maps.Keys(members))
+		if key, _ := identify(n); key != "" {
+			keys = append([]string{key}, slices.DeleteFunc(keys, func(k string) bool { return k == key })...)
+		}
+		parts := make([]string, 0, len(keys))
+		for _, key := range keys {
+			parts = append(parts, inlineText(key)+": "+inline(members[key]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case document.Array:
+		var parts []string
+		for _, item := range n.Items() {
+			parts = append(parts, inline(item))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	default:
+		if text, ok := n.Text(); ok {
+			return inlineText(text)
+		}
+		return string(n.Raw())
+	}
+}
+
+// inlineText is scalarText inside braces, where a comma ends a value.
+func inlineText(text string) string {
+	if strings.Contains(text, ",") {
+		return string(document.Quote(text))
+	}
+	return scalarText(text)
+}
+
+// commandLine reads a list of strings under the name of a command line.
+func commandLine(key string, n *document.Node) ([]string, bool) {
+	if key != "command" && key != "args" {
+		return nil, false
+	}
+	tokens := make([]string, 0, n.Len())
+	for _, item := range n.Items() {
+		token, ok := item.Text()
+		if !ok {
+			return nil, false
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, true
+}
+
+// flags writes a command line with one flag a line; a value that is a token of its own stands behind its flag.
+func (p *projection) flags(at place, tokens []string) {
+	for i := 0; i < len(tokens); i++ {
+		token := tokens[i]
+		name, _, given := strings.Cut(token, "=")
+		if !strings.HasPrefix(token, "-") {
+			name = ""
+		}
+		takes := name != "" && !given && i+1 < len(tokens) && tokens[i+1] != "" && !strings.HasPrefix(tokens[i+1], "-")
+		inner := at.item(name)
+		switch {
+		case takes && isText(tokens[i+1]):
+			p.text(inner, inner.deeper(), tokenText(token), tokens[i+1])
+			i++
+		case takes:
+			p.add(inner, tokenText(token)+" "+tokenText(tokens[i+1]))
+			i++
+		case isText(token):
+			p.text(inner, inner.deeper(), "", token)
+		default:
+			p.add(inner, tokenText(token))
+		}
+	}
+}
+
+// tokenText writes an element of a command line as it is, in quotes where that could not be seen.
+func tokenText(token string) string {
+	if token == "" || strings.TrimSpace(token) != token || strings.ContainsFunc(token, unicode.IsControl) {
+		return string(document.Quote(token))
+	}
+	return token
+}

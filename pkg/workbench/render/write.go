@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Style says how changes are written.
+type Style struct {
+	// Colour writes ANSI colours. The caller knows whether a terminal reads along and whether NO_COLOR is set.
+	Colour bool
+	// Width is that of the terminal in characters; 120 when it is 0.
+	Width int
+	// Context is the number of lines that are shown around changed ones; 1 when it is 0, none when it is negative.
+	Context int
+	// File shortens the name of a profile's file; without it the last folder and the name are written.
+	File func(string) string
+}
+
+// Write writes the changes: those objects that changed with their differences, others as a line each.
+func (s Style) Write(w io.Writer, changes ...*Change) error {
+	s = s.withDefaults()
+	blocks := make([]block, 0, len(changes))
+	for _, change := range changes {
+		blocks = append(blocks, s.block(change))
+	}
+	column := s.column(blocks)
+	var out strings.Builder
+	for i, b := range blocks {
+		if i > 0 && (len(b.rows) > 1 || len(blocks[i-1].rows) > 1) {
+			out.WriteByte('\n')
+		}
+		for _, r := range b.rows {
+			out.WriteString(s.row(r, column))
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func (s Style) withDefaults() Style {
+	if s.Width == 0 {
+		s.Width = 120
+	}
+	if s.Context == 0 {
+		s.Context = 1
+	}
+	if s.File == nil {
+		s.File = func(name string) string { return path.Join(path.Base(path.Dir(name)), path.Base(name)) }
+	}
+	return s
+}
+
+// tone is the role of a text, of which the colour follows.
+type tone string
+
+const (
+	normal  tone = ""
+	title   tone = "1"
+	heading tone = "36"
+	added   tone = "32"
+	removed tone = "31"
+	dim     tone = "2"
+	alarm   tone = "1;31"
+)
+
+// row is a line of output: text on the left, and on the right where it comes from.
+type row struct {
+	left, right         string
+	leftTone, rightTone tone
+	// clip says that the left text may be cut to keep the columns.
+	clip bool
+}
+
+type block struct{ rows []row }
+
+func (s Style) block(c *Change) block {
+	sections := Sections(c.Edits(), max(0, s.Context))
+	b := block{}
+	if len(sections) == 0 {
+		b.rows = []row{{left: c.Kind + " " + c.Name, right: unchanged(c), rightTone: dim}}
+		return b
+	}
+	b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: summary(c), leftTone: title})
+	for _, section := range sections {
+		where := section.Path
+		if where == "" {
+			where = "the object"
+		}
+		b.rows = append(b.rows, row{left: "  " + where, leftTone: heading})
+		b.rows = append(b.rows, s.section(section)...)
+	}
+	for _, applied := range c.Applied {
+		if r, ok := s.idle(applied); ok {
+			b.rows = append(b.rows, r)
+		}
+	}
+	return b
+}
+
+// section writes the author once for lines that follow each other.
+func (s Style) section(section Section) []row {
+	var (
+		rows []row
+		last *Author
+	)
+	for _, r := range section.Rows {
+		if r.Gap {
+			rows, last = append(rows, row{left: "    ⋮", leftTone: dim}), nil
+		}
+		out := row{left: fmt.Sprintf("  %c %s%s", r.Op, strings.Repeat("  ", r.Indent), r.Line.Text), rightTone: dim}
+		switch r.Op {
+		case Added:
+			out.leftTone = added
+		case Removed:
+			out.leftTone = removed
+		default:
+			out.leftTone, out.clip = dim, true
+			if r.Folded {
+				out.left += " …"
+			}
+		}
+		if r.By != nil && (last == nil || *last != *r.By) {
+			out.right = s.author(*r.By)
+			if *r.By == NoRule {
+				out.rightTone = alarm
+			}
+		}
+		last = r.By
+		rows = append(rows, out)
+	}
+	return rows
+}
+
+// idle writes a rule that changed nothing, with the reason.
+func (s Style) idle(a mutation.Applied) (row, bool) {
+	var what string
+	switch a.Outcome {
+	case mutation.Skipped:
+		what = "skipped     " + ruleName(a.Rule) + ": " + a.Reason
+	case mutation.Overridden:
+		what = "overridden  " + ruleName(a.Rule) + ": by " + a.Reason
+	case mutation.Unchanged:
+		what = "already so  " + ruleName(a.Rule)
+	default:
+		return row{}, false
+	}
+	return row{left: "    " + what, right: s.position(a.Position), leftTone: dim, rightTone: dim}, true
+}
+
+// summary says how many rules had a say.
+func summary(c *Change) string {
+	text := count(c.Count(mutation.Changed), "rule") + " changed it"
+	if c.Count(mutation.Changed) == 0 {
+		text = "changed by no rule"
+	}
+	for _, other := range []struct {
+		outcome mutation.Outcome
+		what    string
+	}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}} {
+		if n := c.Count(other.outcome); n > 0 {
+			text += fmt.Sprintf(", %d %s", n, other.what)
+		}
+	}
+	return text
+}
+
+// unchanged says why nothing changed, with the reason where all rules have the same.
+func unchanged(c *Change) string {
+	if len(c.Applied) == 0 {
+		return "unchanged, no rule is for it"
+	}
+	reason := c.Applied[0].Reason
+	for _, a := range c.Applied {
+		if a.Outcome != c.Applied[0].Outcome || a.Reason != reason {
+			return fmt.Sprintf("unchanged, %d skipped, %d already so", c.Count(mutation.Skipped), c.Count(mutation.Unchanged))
+		}
+	}
+	text := "unchanged, " + count(len(c.Applied), "rule") + " "
+	switch c.Applied[0].Outcome {
+	case mutation.Skipped:
+		return text + "skipped: " + reason
+	case mutation.Overridden:
+		return text + "overridden"
+	default:
+		return text + "already so"
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (s Style) author(a Author) string {
+	if a.Position == (source.Position{}) {
+		return a.Rule
+	}
+	return s.position(a.Position) + " " + ruleName(a.Rule)
+}
+
+func (s Style) position(p source.Position) string { return fmt.Sprintf("%s:%d", s.File(p.File), p.Line) }
+
+// unnamed is the name that the engine gives a rule without one: target[index].operation.
+var unnamed = regexp.MustCompile(`^[a-z0-9-]+\[\d+\]\.([A-Za-z]+)$`)
+
+// ruleName leaves the target's name away, which stands above.
+func ruleName(rule string) string {
+	if match := unnamed.FindStringSubmatch(rule); match != nil {
+		return match[1]
+	}
+	return rule
+}
+
+// column is where the right texts begin: behind all left texts, unless that leaves too little room.
+func (s Style) column(blocks []block) int {
+	left, right := 0, 0
+	for _, b := range blocks {
+		for _, r := range b.rows {
+			if r.right != "" {
+				left, right = max(left, utf8.RuneCountInString(r.left)), max(right, utf8.RuneCountInString(r.right))
+			}
+		}
+	}
+	return max(48, min(left+3, s.Width-right))
+}
+
+func (s Style) row(r row, column int) string {
+	left := r.left
+	width := utf8.RuneCountInString(left)
+	if limit := s.Width; r.clip && width > limit {
+		left = string([]rune(left)[:limit-1]) + "…"
+	}
+	text := s.paint(r.leftTone, left)
+	if r.right != "" {
+		text += strings.Repeat(" ", max(2, column-width)) + s.paint(r.rightTone, r.right)
+	}
+	return strings.TrimRight(text, " ") + "\n"
+}
+
+func (s Style) paint(t tone, text string) string {
+	if !s.Colour || t == normal || text == "" {
+		return text
+	}
+	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
+}
