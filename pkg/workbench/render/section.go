@@ -59,14 +59,14 @@ func rows(edits []Edit, below []int, context, depth int) []Row {
 			continue
 		}
 		for j := max(0, i-context); j <= min(len(below)-1, i+context); j++ {
-			near[j] = near[j] || edits[below[j]].Op != Same || !block(edits, below[j])
+			near[j] = near[j] || edits[below[j]].Op != Same || !headOnly(edits, below[j])
 		}
 	}
 	var rows []Row
 	gap := false
 	for i, at := range below {
 		if !near[i] {
-			gap = gap || !block(edits, at)
+			gap = gap || !headOnly(edits, at)
 			continue
 		}
 		rows = append(rows, Row{
@@ -83,8 +83,8 @@ func folded(edits []Edit, at int) bool {
 	return edits[at].Op == Same && at+1 < len(edits) && edits[at+1].Line.Depth > edits[at].Line.Depth
 }
 
-// block says whether a line that stayed is the head of a member: as a neighbour it says nothing, other than an item of a list.
-func block(edits []Edit, at int) bool {
+// headOnly says whether a line that stayed is the head of a member: as a neighbour it says nothing, other than an item of a list.
+func headOnly(edits []Edit, at int) bool {
 	return folded(edits, at) && !strings.HasPrefix(edits[at].Line.Text, "- ")
 }
 

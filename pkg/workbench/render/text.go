@@ -63,7 +63,9 @@ func (p place) member(key string) place {
 	return place{p.path + "." + key, p.shape + "." + key, p.depth}
 }
 
-func (p place) item(name string) place { return place{p.path + "[" + name + "]", p.shape + "[]", p.depth} }
+func (p place) item(name string) place {
+	return place{p.path + "[" + name + "]", p.shape + "[]", p.depth}
+}
 
 func (p place) deeper() place { return place{p.path, p.shape, p.depth + 1} }
 

@@ -212,7 +212,9 @@ func (s Style) author(a Author) string {
 	return s.position(a.Position) + " " + ruleName(a.Rule)
 }
 
-func (s Style) position(p source.Position) string { return fmt.Sprintf("%s:%d", s.File(p.File), p.Line) }
+func (s Style) position(p source.Position) string {
+	return fmt.Sprintf("%s:%d", s.File(p.File), p.Line)
+}
 
 // unnamed is the name that the engine gives a rule without one: target[index].operation.
 var unnamed = regexp.MustCompile(`^[a-z0-9-]+\[\d+\]\.([A-Za-z]+)$`)
