@@ -45,7 +45,7 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 		return nil, failure
 	}
 	result := &Result{Target: selected.target.Name}
-	if object.Document.Root().Find("metadata", "deletionTimestamp") != nil {
+	if object.BeingDeleted() {
 		return result, nil
 	}
 	views, failure := selected.facts(ctx, r, object, source)
@@ -104,8 +104,8 @@ func (s *selection) read(r Request) (*target.Object, *Failure) {
 			return nil, fail(ObjectUnreadable, err, "the old object of %s", s.form)
 		}
 	}
-	if s.form.Has(target.PodTemplate) && s.target.Container != "" && parsed.Root().Find("metadata", "deletionTimestamp") == nil {
-		if _, err := object.Container(s.target.Container); err != nil {
+	if s.form.Has(target.PodTemplate) && !object.BeingDeleted() {
+		if _, err := object.OwnContainer(); err != nil {
 			return nil, applyFailure("the object breaks the contract", err)
 		}
 	}

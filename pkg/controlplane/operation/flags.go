@@ -53,7 +53,7 @@ func (c *Context) flagValue(n source.Node, path string) (Value, source.Findings)
 	}
 }
 
-var flagName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
+var flagName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.-]*$`)
 
 // keyedFlags are flags whose value holds several entries; they have operations of their own, which merge by entry.
 var keyedFlags = map[string]string{
@@ -64,7 +64,7 @@ var keyedFlags = map[string]string{
 
 func checkFlagName(name string) string {
 	if !flagName.MatchString(name) {
-		return fmt.Sprintf("%q is no name of a flag: write it without dashes in front and without a value", name)
+		return fmt.Sprintf("%q is no name of a flag: write it without dashes in front, with - instead of _, and without a value", name)
 	}
 	if other, ok := keyedFlags[name]; ok {
 		return fmt.Sprintf("--%s holds several entries; edit them with the operation %s, which keeps the others", name, other)

@@ -35,6 +35,19 @@ func (o *Object) PodTemplate() *document.Node { return o.Document.Root().Find("s
 // PodSpec is spec.template.spec, nil where there is none.
 func (o *Object) PodSpec() *document.Node { return o.PodTemplate().Get("spec") }
 
+// BeingDeleted says whether the object has a deletion timestamp. Such objects are left alone.
+func (o *Object) BeingDeleted() bool {
+	return o.Document.Root().Find("metadata", "deletionTimestamp").Kind() == document.String
+}
+
+// OwnContainer is the container that the contract requires. An init container of the name is none.
+func (o *Object) OwnContainer() (*document.Node, error) {
+	if container := o.PodSpec().Get("containers").ItemWith("name", o.Target.Container); container != nil {
+		return container, nil
+	}
+	return nil, o.missing(o.Target.Container)
+}
+
 // Container finds a container of the pod template, or an init container, by its name.
 func (o *Object) Container(name string) (*document.Node, error) {
 	for _, list := range []string{"containers", "initContainers"} {
@@ -42,7 +55,11 @@ func (o *Object) Container(name string) (*document.Node, error) {
 			return container, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the pod template of %s has no container named %q", ErrContainerMissing, o.Form, name)
+	return nil, o.missing(name)
+}
+
+func (o *Object) missing(container string) error {
+	return fmt.Errorf("%w: the pod template of %s has no container named %q", ErrContainerMissing, o.Form, container)
 }
 
 // CommandLine is the command line of a container; it is read once and follows the edits made through it.
