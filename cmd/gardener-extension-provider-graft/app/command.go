@@ -33,12 +33,12 @@ func Main(ctx context.Context, version string, arguments []string, stdout, stder
 	if err == nil {
 		return 0
 	}
+	message := "Error: " + err.Error()
 	var findings source.Findings
 	if errors.As(err, &findings) {
-		fmt.Fprintln(stderr, findings.Error())
-	} else {
-		fmt.Fprintln(stderr, "Error:", err)
+		message = findings.Error()
 	}
+	_, _ = fmt.Fprintln(stderr, message)
 	return 1
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -86,7 +87,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 
 	set.StringVar(&f.webhookMode, "webhook-config-mode", f.webhookMode, "how the kube-apiserver calls: service (in the cluster) or url (outside)")
 	set.StringVar(&f.webhookURL, "webhook-config-url", "", "host:port that the kube-apiserver calls in the mode url")
-	set.StringVar(&f.webhookNamespace, "webhook-config-namespace", f.webhookNamespace, "the program's namespace, for certificates and ConfigMaps; without one certificates are not rotated")
+	set.StringVar(&f.webhookNamespace, "webhook-config-namespace", f.webhookNamespace, "the program's namespace, of its Secrets and ConfigMaps; certificates are not rotated without one")
 	set.StringVar(&f.webhookOwner, "webhook-config-owner-namespace", "", "namespace that owns the registration; --webhook-config-namespace without one")
 	set.Int32Var(&f.webhookServicePort, "webhook-config-service-port", f.webhookServicePort, "port of the Service in the mode service")
 	set.StringVar(&f.webhookHost, "webhook-config-server-host", "", "address of the webhook server; all without one")
@@ -179,6 +180,8 @@ func (f *Flags) validate(c *configv1alpha1.ControllerConfiguration) error {
 	add(len(c.Profiles.Paths) == 0 && !c.Profiles.ConfigMaps.Enabled, "no profiles: give --profile, or profiles.paths or profiles.configMaps in the configuration")
 	add(c.Server.WebhookPort < 1 || c.Server.WebhookPort > 65535, "--webhook-config-server-port must be 1 to 65535")
 	add(f.webhookServicePort < 1 || f.webhookServicePort > 65535, "--webhook-config-service-port must be 1 to 65535")
+	add(!slices.Contains([]string{"debug", "info", "error"}, c.Logging.Level), "--log-level must be debug, info or error, is %q", c.Logging.Level)
+	add(!slices.Contains([]string{"json", "text"}, c.Logging.Format), "--log-format must be json or text, is %q", c.Logging.Format)
 	add(f.heartbeatSeconds < 1, "--heartbeat-renew-interval-seconds must be at least 1")
 	return errors.Join(problems...)
 }

@@ -90,13 +90,13 @@ func (o *Options) newManager(config *rest.Config, scheme *runtime.Scheme, log lo
 // of ConfigMaps the profiles in it, one registration; Clusters and Namespaces everywhere.
 func (o *Options) cacheOptions() cache.Options {
 	own := map[string]cache.Config{o.Certificates.Namespace: {}}
-	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&admissionregistrationv1.MutatingWebhookConfiguration{}: {
-			Field: fields.OneTermEqualSelector("metadata.name", o.Endpoint.Name),
+	options := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		// No kind of a CustomResourceDefinition: each must exist when the manager is made.
+		ByObject: map[client.Object]cache.ByObject{
+			&admissionregistrationv1.MutatingWebhookConfiguration{}: {Field: fields.OneTermEqualSelector("metadata.name", o.Endpoint.Name)},
 		},
-		&corev1.Namespace{}:           {Transform: cache.TransformStripManagedFields()},
-		&extensionsv1alpha1.Cluster{}: {Transform: cache.TransformStripManagedFields()},
-	}}
+	}
 	if o.Certificates.Namespace != "" {
 		options.ByObject[&corev1.Secret{}] = cache.ByObject{Namespaces: own, Label: o.Certificates.SecretSelector()}
 		options.ByObject[&corev1.ConfigMap{}] = cache.ByObject{

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -27,7 +29,8 @@ import (
 
 // Run serves until the context ends, and then finishes what is in flight.
 func Run(ctx context.Context, version string, o *Options) error {
-	log, err := logger.NewZapLogger(o.Config.Logging.Level, o.Config.Logging.Format)
+	// Errors are results here: where one comes from is in its text, and a panic logs its own stack.
+	log, err := logger.NewZapLogger(o.Config.Logging.Level, o.Config.Logging.Format, zap.StacktraceLevel(zapcore.PanicLevel))
 	if err != nil {
 		return err
 	}
@@ -43,7 +46,7 @@ func Run(ctx context.Context, version string, o *Options) error {
 		if o.CertDir, err = os.MkdirTemp("", Name+"-"); err != nil {
 			return fmt.Errorf("making a folder for the certificate: %w", err)
 		}
-		defer os.RemoveAll(o.CertDir)
+		defer func() { _ = os.RemoveAll(o.CertDir) }()
 	}
 	scheme, err := newScheme()
 	if err != nil {

@@ -30,6 +30,7 @@ type BundleReader interface {
 // staticBundle is a bundle that never changes.
 type staticBundle []byte
 
+// ReadBundle is always the same.
 func (b staticBundle) ReadBundle(context.Context) ([]byte, error) {
 	if len(b) == 0 {
 		return nil, ErrNoBundle

@@ -64,7 +64,8 @@ func denialOf(ctx context.Context, err error) *denial {
 	}
 	var failure *mutation.Failure
 	if errors.As(err, &failure) {
-		return &denial{failure.Reason, failure.Code(), failure.Message, failure.Err}
+		// The cause holds no values either (see mutation.Failure), and says what the author of the rule has to know.
+		return &denial{failure.Reason, failure.Code(), string(failure.Reason) + ": " + failure.Error(), failure.Err}
 	}
 	return &denial{mutation.Internal, http.StatusInternalServerError, "internal error", err}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
 // Engine decides on objects.
@@ -131,7 +132,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
 	}
 	if !h.Engine.Serves(x.route) {
 		return h.denied(x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
-			fmt.Sprintf("no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
+			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
 	result, err := h.Engine.Admit(ctx, x.review.request)
 	if err != nil {
@@ -156,9 +157,13 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 }
 
 func (h *Handler) denied(x *exchange, d *denial) []byte {
-	h.Metrics.admission(x, "", "denied")
-	h.Metrics.failure(x, d.reason)
 	request := x.review.request
+	name := ""
+	if t, _ := target.Match(request.Garden, request.Group, request.Kind, request.Name); t != nil {
+		name = t.Name
+	}
+	h.Metrics.admission(x, name, "denied")
+	h.Metrics.failure(x, d.reason)
 	h.Log.Error(d.cause, "Denied an admission", "set", x.route.Set, "provider", x.route.label(), "operation", request.Operation,
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
 		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
@@ -180,7 +185,8 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 	if value == nil {
 		return
 	}
-	if value == http.ErrAbortHandler {
+	// What ends a connection on purpose is http.Server's business.
+	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(value)
 	}
 	cause := fmt.Errorf("panic of type %T", value)

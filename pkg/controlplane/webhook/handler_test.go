@@ -219,13 +219,13 @@ func TestDenied(t *testing.T) {
 		t.Run(string(reason), func(t *testing.T) {
 			f := serve(t, failing(reason))
 			response := f.review(t, path, reviewOf(nil))
-			if response.Allowed || response.Patch != nil || response.Result.Code != code || response.Result.Message != "what is wrong" {
+			if response.Allowed || response.Patch != nil || response.Result.Code != code || response.Result.Message != string(reason)+": what is wrong: the cause" {
 				t.Errorf("the answer is %+v", response)
 			}
 			if got := f.count(t, "graft_admission_failures_total", map[string]string{"set": "controlplane", "provider": "openstack", "reason": string(reason)}); got != 1 {
 				t.Errorf("counted %v times", got)
 			}
-			if got := f.count(t, "graft_admissions_total", map[string]string{"result": "denied"}); got != 1 {
+			if got := f.count(t, "graft_admissions_total", map[string]string{"target": "kube-apiserver", "result": "denied"}); got != 1 {
 				t.Errorf("%v denied admissions", got)
 			}
 			if !strings.Contains(f.log.String(), "the cause") {
@@ -313,7 +313,7 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		if response.StatusCode != 413 {
+		if response.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("HTTP %d", response.StatusCode)
 		}
 	})
@@ -375,7 +375,7 @@ func TestTimeout(t *testing.T) {
 		"?timeout=no":  9500 * time.Millisecond,
 	} {
 		t.Run(query, func(t *testing.T) {
-			if got := timeout(httptest.NewRequest("POST", path+query, nil), 10*time.Second); got != want {
+			if got := timeout(httptest.NewRequest(http.MethodPost, path+query, nil), 10*time.Second); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})

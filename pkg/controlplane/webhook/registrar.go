@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,7 @@ func (r *Registrar) Check(ctx context.Context, leads bool) error {
 		return nil
 	}
 	for i := range current.Webhooks {
-		if string(current.Webhooks[i].ClientConfig.CABundle) != string(bundle) {
+		if !bytes.Equal(current.Webhooks[i].ClientConfig.CABundle, bundle) {
 			return errors.New("the registration does not yet carry the current CA bundle")
 		}
 	}
