@@ -10,6 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // Observer is told of each step after it was applied, with the object as it then is.
@@ -86,7 +87,9 @@ func applyFailure(what string, err error) *Failure {
 	switch {
 	case errors.Is(err, target.ErrContainerMissing):
 		return fail(ContainerMissing, err, "%s", what)
-	case errors.Is(err, target.ErrNested):
+	case errors.Is(err, document.ErrDuplicateKey), errors.Is(err, document.ErrTooLarge), errors.Is(err, document.ErrTooDeep):
+		return fail(ObjectUnreadable, err, "%s", what)
+	case errors.Is(err, target.ErrNested), errors.Is(err, document.ErrKind):
 		return fail(NestedUnreadable, err, "%s", what)
 	case errors.Is(err, contract.ErrBroken):
 		return fail(ContractBroken, err, "%s", what)

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// FuzzCompile holds that any bytes are either a program or findings that have a place, and never a panic.
+func FuzzCompile(f *testing.F) {
+	for _, pattern := range []string{"testdata/refused/*/profile.yaml", "testdata/admit/*/profile.yaml"} {
+		paths, _ := filepath.Glob(pattern)
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		documents, findings := profile.Load(source.File{Name: "f", Data: data})
+		if len(findings) == 0 {
+			_, err := mutation.Compile(documents, mutation.Options{})
+			if err != nil && !errors.As(err, &findings) {
+				t.Fatalf("the error has no findings: %v", err)
+			}
+		}
+		for _, finding := range findings {
+			if finding.File == "" || finding.Message == "" {
+				t.Errorf("finding without place or message: %+v", finding)
+			}
+		}
+	})
+}
+
+// FuzzAdmit holds, for any object, that it is either denied with a reason or gets a patch that can be applied, and that what
+// comes out is left alone when it comes again.
+func FuzzAdmit(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/admit/*/request.yaml")
+	for _, path := range paths {
+		if raw := objectOf(f, path); raw != nil {
+			f.Add(raw)
+		}
+	}
+	program := compileAll(f)
+	found, err := facts.FromCluster([]byte(fuzzedCluster))
+	if err != nil {
+		f.Fatal(err)
+	}
+	admit := func(t *testing.T, object []byte) []byte {
+		result, err := program.Admit(context.Background(), mutation.Request{
+			Set: target.ControlPlane, Provider: "acme", Operation: "UPDATE", Namespace: "n", Name: "kube-controller-manager",
+			Group: "apps", Version: "v1", Kind: "Deployment", Object: object,
+		}, &facts.Static{Facts: found})
+		var failure *mutation.Failure
+		switch {
+		case errors.As(err, &failure):
+			if failure.Reason == mutation.Internal || failure.Code() == 0 || failure.Message == "" {
+				t.Fatalf("the failure is not explained: %+v", failure)
+			}
+			return nil
+		case err != nil:
+			t.Fatalf("the error is no failure: %v", err)
+		}
+		return result.Patch
+	}
+	f.Fuzz(func(t *testing.T, object []byte) {
+		patch := admit(t, object)
+		if patch == nil {
+			return
+		}
+		decoded, err := jsonpatch.DecodePatch(patch)
+		if err != nil {
+			t.Fatalf("the patch is no patch: %v\n%s", err, patch)
+		}
+		patched, err := decoded.Apply(object)
+		if err != nil {
+			t.Fatalf("the patch cannot be applied: %v\n%s", err, patch)
+		}
+		if again := admit(t, patched); again != nil {
+			t.Fatalf("the object is changed again:\n%s\nthen\n%s", patch, again)
+		}
+	})
+}
+
+const fuzzedCluster = `{"apiVersion":"extensions.gardener.cloud/v1alpha1","kind":"Cluster","metadata":{"name":"n"},"spec":{
+	"shoot":{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"name":"s"},"spec":{"region":"r","kubernetes":{"version":"1.33.1"}}}}}`
+
+// compileAll is a program of one rule of each kind for the kube-controller-manager.
+func compileAll(f *testing.F) *mutation.Program {
+	f.Helper()
+	const text = `
+apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: p}
+providers: [acme]
+controlplane:
+  kube-controller-manager:
+  - flags: {set: {cloud-provider: external, repeated: [a, b]}, remove: [cloud-config]}
+  - featureGates: {A: true, B: null}
+  - mapFlags: {runtime-config: {set: {x: y}}}
+  - listFlags: {controllers: {add: [a], remove: [b]}}
+  - env: {set: {A: "${ shoot.region }", S: {secretKeyRef: {name: s, key: k}}}, remove: [B]}
+  - volumes: {set: {v: {secret: {secretName: s}, mount: {mountPath: /v}}}, remove: [w]}
+  - containers: {set: {sidecar: {image: i, env: [{name: E, value: e}], resources: {requests: {cpu: 100m}}}}, remove: [gone]}
+  - initContainers: {set: {init: {image: i}}}
+  - labels: {set: {a: b}, remove: [c]}
+  - annotations: {set: {a: b}}
+  - podLabels: {set: {a: b}}
+  - podAnnotations: {remove: [a]}
+`
+	documents, findings := profile.Load(source.File{Name: "p", Data: []byte(text)})
+	if len(findings) > 0 {
+		f.Fatal(findings)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return program
+}
+
+// objectOf is the object of a request.yaml as JSON.
+func objectOf(f *testing.F, path string) []byte {
+	f.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	nodes, findings := source.Parse(source.File{Name: path, Data: data})
+	if len(findings) > 0 {
+		f.Fatal(findings)
+	}
+	var r struct {
+		Object map[string]any `yaml:"object"`
+	}
+	if err := nodes[0].Decode(&r); err != nil || r.Object == nil {
+		return nil
+	}
+	raw, err := json.Marshal(r.Object)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return raw
+}
