@@ -87,7 +87,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 
 	set.StringVar(&f.webhookMode, "webhook-config-mode", f.webhookMode, "how the kube-apiserver calls: service (in the cluster) or url (outside)")
 	set.StringVar(&f.webhookURL, "webhook-config-url", "", "host:port that the kube-apiserver calls in the mode url")
-	set.StringVar(&f.webhookNamespace, "webhook-config-namespace", f.webhookNamespace, "the program's namespace (Secrets, ConfigMaps); without one certificates are not rotated")
+	set.StringVar(&f.webhookNamespace, "webhook-config-namespace", f.webhookNamespace, "the program's namespace (Secrets, ConfigMaps); certificates are static without")
 	set.StringVar(&f.webhookOwner, "webhook-config-owner-namespace", "", "namespace that owns the registration; --webhook-config-namespace without one")
 	set.Int32Var(&f.webhookServicePort, "webhook-config-service-port", f.webhookServicePort, "port of the Service in the mode service")
 	set.StringVar(&f.webhookHost, "webhook-config-server-host", "", "address of the webhook server; all without one")
