@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+)
+
+// stage is the shoot's namespace and what is known of it, with the engine that the program runs itself to know what the
+// API server must store.
+type stage struct {
+	client    client.Client
+	program   *mutation.Program
+	namespace *corev1.Namespace
+	source    facts.Source
+}
+
+// unlabelled is a namespace for which no webhook is called. Nothing is stored in it: it shows what the API server makes of an
+// object on its own.
+const unlabelled = "start-without-webhooks"
+
+// newStage creates the namespaces, the Cluster, and what the profiles look up.
+func newStage(ctx context.Context, c client.Client, o sample.Options, program *mutation.Program, profiles []*profile.Document) (*stage, error) {
+	namespace, err := sample.Namespace(o)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := sample.Cluster(o)
+	if err != nil {
+		return nil, err
+	}
+	known, err := factsOf(cluster, namespace)
+	if err != nil {
+		return nil, err
+	}
+	objects := []client.Object{namespace, cluster, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelled}}}
+	for _, document := range profiles {
+		objects = append(objects, lookedUp(namespace.Name, document)...)
+	}
+	for _, object := range objects {
+		if err := c.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
+			return nil, fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
+		}
+	}
+	return &stage{client: c, program: program, namespace: namespace, source: source{known, c}}, nil
+}
+
+func factsOf(cluster any, namespace *corev1.Namespace) (*facts.Facts, error) {
+	raw, err := json.Marshal(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the Cluster: %w", err)
+	}
+	known, err := facts.FromCluster(raw)
+	if err != nil {
+		return nil, err
+	}
+	return known.WithNamespace(facts.Namespace{
+		Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations,
+	}), nil
+}
+
+// lookedUp are the objects that lookups of a profile read, with values that say what they are.
+func lookedUp(namespace string, document *profile.Document) []client.Object {
+	var objects []client.Object
+	for _, lookup := range document.Lookups {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: lookup.Secret + lookup.ConfigMap}
+		data := map[string]string{}
+		for _, key := range lookup.Keys {
+			data[key] = "sample-" + key
+		}
+		if lookup.Secret != "" {
+			objects = append(objects, &corev1.Secret{ObjectMeta: meta, StringData: data})
+		} else {
+			objects = append(objects, &corev1.ConfigMap{ObjectMeta: meta, Data: data})
+		}
+	}
+	return objects
+}
+
+// source has facts that were decoded from the sample, without a cluster between, and looks up in the cluster.
+type source struct {
+	known  *facts.Facts
+	reader client.Reader
+}
+
+func (s source) Read(context.Context, string) (*facts.Facts, error) { return s.known, nil }
+
+func (s source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (map[string]string, error) {
+	key := client.ObjectKey{Namespace: namespace, Name: l.ObjectName}
+	var (
+		secret    corev1.Secret
+		configMap corev1.ConfigMap
+		object    client.Object = &secret
+	)
+	if l.Kind == facts.KindConfigMap {
+		object = &configMap
+	}
+	err := s.reader.Get(ctx, key, object)
+	switch {
+	case apierrors.IsNotFound(err) && l.Optional:
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		return nil, errors.Join(facts.ErrNotFound, err)
+	case err != nil:
+		return nil, errors.Join(facts.ErrUnavailable, err)
+	}
+	return l.Select(func(key string) (string, bool) {
+		if data, ok := secret.Data[key]; ok {
+			return string(data), true
+		}
+		data, ok := configMap.Data[key]
+		return data, ok
+	})
+}

@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+)
+
+// show is one run: what was started, and what is shown of it.
+type show struct {
+	options  options
+	terminal *terminal
+	folder   string // of logs
+
+	profiles  []*profile.Document
+	program   *mutation.Program
+	landscape *landscape.Landscape
+	extension *extension
+	stage     *stage
+	subjects  []*subject
+}
+
+// start runs all phases and stops everything that it started before it returns.
+func start(ctx context.Context, o options, t *terminal) error {
+	s := &show{options: o, terminal: t, folder: filepath.Join(o.root, ".cache", "start")}
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.folder, 0o755); err != nil {
+		return fmt.Errorf("creating the folder of logs: %w", err)
+	}
+	own, err := os.Create(filepath.Join(s.folder, "start.log"))
+	if err != nil {
+		return fmt.Errorf("creating the log: %w", err)
+	}
+	defer own.Close()
+	redirectLogs(own)
+
+	began := time.Now()
+	defer s.stop()
+	for _, step := range []func(context.Context) error{s.bringUp, s.prepare, s.startExtension, s.deploy} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.report(time.Since(began)); err != nil || o.once {
+		return err
+	}
+	return s.stay(ctx)
+}
+
+// redirectLogs keeps what libraries log off the terminal.
+func redirectLogs(to io.Writer) {
+	log.SetOutput(to)
+	klog.LogToStderr(false)
+	klog.SetOutput(to)
+	ctrllog.SetLogger(klog.Background())
+}
+
+// check finds what is missing or wrong before anything is started.
+func (s *show) check(ctx context.Context) error {
+	if _, err := os.Stat(s.binary()); err != nil {
+		return fmt.Errorf("the extension has not been built: run `make build` (%w)", err)
+	}
+	files, err := webhook.Paths(s.options.profiles).Read(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		files[i].Name = near(files[i].Name)
+	}
+	documents, findings := profile.Load(files...)
+	if err := findings.Err(); err != nil {
+		return fmt.Errorf("the profiles are wrong:\n%w", err)
+	}
+	if s.program, err = mutation.Compile(documents, mutation.Options{}); err != nil {
+		return fmt.Errorf("the profiles are wrong:\n%w", err)
+	}
+	if len(documents) == 0 {
+		return errors.New("no profile was found: give a file or a folder with -profile")
+	}
+	s.profiles = documents
+	if s.options.provider == "" && len(documents[0].Providers) > 0 {
+		s.options.provider = documents[0].Providers[0]
+	}
+	s.options.sample.Provider = s.options.provider
+	return nil
+}
+
+func (s *show) binary() string { return filepath.Join(s.options.root, "bin", extensionName) }
+
+// bringUp starts etcd and kube-apiserver, and writes the control plane meanwhile.
+func (s *show) bringUp(ctx context.Context) error {
+	return s.terminal.phase("etcd and kube-apiserver, Gardener's definitions", func(func(string)) (string, error) {
+		var objects []sample.Object
+		tasks := errgroup.Group{}
+		tasks.Go(func() error {
+			var err error
+			objects, err = sample.ControlPlane(ctx, s.options.sample)
+			return err
+		})
+		// Later the landscape must outlive the context, so that the extension ends first.
+		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		release := context.AfterFunc(ctx, cancel)
+		tasks.Go(func() error {
+			var err error
+			audit := filepath.Join(s.folder, "audit.log")
+			_ = os.Remove(audit)
+			s.landscape, err = landscape.Start(inner, landscape.Options{AuditLog: audit})
+			return err
+		})
+		err := tasks.Wait()
+		release()
+		for _, object := range objects {
+			s.subjects = append(s.subjects, &subject{sample: object})
+		}
+		return "", err
+	})
+}
+
+// prepare makes the namespaces and finds out what is to be expected.
+func (s *show) prepare(ctx context.Context) error {
+	return s.terminal.phase("the shoot's namespace, its Cluster, expectations", func(func(string)) (string, error) {
+		var err error
+		s.stage, err = newStage(ctx, s.landscape.Client(), s.options.sample, s.program, s.profiles)
+		if err != nil {
+			return "", err
+		}
+		return s.stage.namespace.Name, each(ctx, s.subjects, s.stage.prepare)
+	})
+}
+
+// startExtension runs the real program, with the account that the chart would give it.
+func (s *show) startExtension(ctx context.Context) error {
+	return s.terminal.phase("the extension, until it is ready", func(now func(string)) (string, error) {
+		granted, err := permissions(s.options.root, s.profiles)
+		if err != nil {
+			return "", err
+		}
+		account, err := s.landscape.CreateServiceAccount(ctx, granted)
+		if err != nil {
+			return "", err
+		}
+		s.extension, err = startExtension(ctx, s.binary(), account.Kubeconfig, s.folder, s.options.profiles)
+		if err != nil {
+			return "", err
+		}
+		if err := s.extension.waitReady(ctx, now); err != nil {
+			return "", err
+		}
+		now("waiting for kube-apiserver to call it")
+		s.stage.waitCalled(ctx, s.subjects)
+		return "log: " + near(s.extension.log), nil
+	})
+}
+
+func (s *show) deploy(ctx context.Context) error {
+	return s.terminal.phase("the control plane, deployed and read back", func(func(string)) (string, error) {
+		return fmt.Sprintf("%d objects", len(s.subjects)), each(ctx, s.subjects, s.stage.deploy)
+	})
+}
+
+// report prints the differences, what did not change first, and the verdict; the error says that objects are not as they should.
+func (s *show) report(took time.Duration) error {
+	slices.SortStableFunc(s.subjects, func(a, b *subject) int { return a.weight() - b.weight() })
+	changes := make([]*render.Change, 0, len(s.subjects))
+	for _, one := range s.subjects {
+		changes = append(changes, one.change)
+	}
+	s.terminal.line("")
+	if err := s.terminal.style().Write(s.terminal.out, changes...); err != nil {
+		return err
+	}
+	if err := problems(s.subjects); err != nil {
+		return err
+	}
+	s.terminal.line("\n%s %s %s", s.terminal.paint("1;32", "OK"), verdict(s.subjects), s.terminal.dim(fmt.Sprintf("(%.1f s)", took.Seconds())))
+	return nil
+}
+
+// weight orders objects by how much there is to see.
+func (s *subject) weight() int {
+	switch {
+	case s.touched || len(s.problems) > 0:
+		return 2
+	case len(s.change.Applied) > 0:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// errNotAsTheProfilesSay is wrapped by the error of objects that the API server stored otherwise.
+var errNotAsTheProfilesSay = errors.New("not as the profiles say")
+
+// problems is an error with a line for each problem, or nil.
+func problems(subjects []*subject) error {
+	var lines []string
+	bad := 0
+	for _, s := range subjects {
+		if len(s.problems) > 0 {
+			bad++
+		}
+		for _, problem := range s.problems {
+			lines = append(lines, "  "+s.name()+": "+problem)
+		}
+	}
+	if bad == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d objects are %w:\n%s", bad, len(subjects), errNotAsTheProfilesSay, strings.Join(lines, "\n"))
+}
+
+// verdict counts what was seen.
+func verdict(subjects []*subject) string {
+	touched, rules := 0, 0
+	for _, s := range subjects {
+		if s.touched {
+			touched++
+		}
+		rules += s.change.Count(mutation.Changed)
+	}
+	return fmt.Sprintf("kube-apiserver stored all %d objects as the profiles say: %d were changed, by %d applications of rules, and %d left as they were.",
+		len(subjects), touched, rules, len(subjects)-touched)
+}
+
+// stop ends what was started, the extension first.
+func (s *show) stop() {
+	if s.extension != nil {
+		s.extension.stop()
+	}
+	if s.landscape != nil {
+		if err := s.landscape.Stop(); err != nil {
+			s.terminal.line("%v", err)
+		}
+	}
+}
