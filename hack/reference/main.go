@@ -22,7 +22,7 @@ import (
 const path = "docs/reference/profile.md"
 
 func main() {
-	if err := os.WriteFile(path, page(), 0o644); err != nil { //nolint:gosec // documentation is for everybody
+	if err := os.WriteFile(path, page(), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -170,7 +170,7 @@ func compile(t *testing.T, g contract.Generation, names ...string) *mutation.Pro
 	t.Helper()
 	var files []source.File
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join("../../example/profiles", name, "profile.yaml"))
+		data, err := os.ReadFile(filepath.Join("..", "..", "example", "profiles", name, "profile.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/gardener/gardener/pkg/logger"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
 
 // Run serves until the context ends, and then finishes what is in flight.
@@ -120,7 +121,7 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 // cache is not running yet.
 func (o *Options) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, error) {
 	measures := webhook.NewMetrics(metrics.Registry)
-	store := webhook.NewStore(o.compiler(mgr), webhook.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
+	store := webhook.NewStore(o.compiler(mgr), profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
 	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
 	later := first
 	if o.Config.Profiles.ConfigMaps.Enabled {

@@ -5,6 +5,7 @@
 package contract
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -158,4 +159,4 @@ func mainContainer(t *target.Target, root *document.Node) *document.Node {
 }
 
 // same compares two values as they are written, which is enough for what must not have been edited at all.
-func same(a, b *document.Node) bool { return string(a.Raw()) == string(b.Raw()) }
+func same(a, b *document.Node) bool { return bytes.Equal(a.Raw(), b.Raw()) }

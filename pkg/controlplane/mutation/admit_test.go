@@ -5,6 +5,7 @@
 package mutation_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ import (
 func TestAdmitIsStable(t *testing.T) {
 	for _, name := range []string{"etcd-created", "volumes", "containers", "env", "labels-and-annotations", "parameters-variables-lookups"} {
 		t.Run(name, func(t *testing.T) {
-			folder := filepath.Join("testdata/admit", name)
+			folder := filepath.Join("testdata", "admit", name)
 			r := readRequest(t, folder)
 			var first []byte
 			for range 20 {
@@ -39,7 +40,7 @@ func TestAdmitIsStable(t *testing.T) {
 				if first == nil {
 					first = patched
 				}
-				if string(first) != string(patched) {
+				if !bytes.Equal(first, patched) {
 					t.Fatalf("%s\nbecame\n%s", first, patched)
 				}
 			}

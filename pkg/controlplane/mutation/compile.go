@@ -19,8 +19,6 @@ import (
 type Options struct {
 	// Generation is the generation of Gardener that is served.
 	Generation contract.Generation
-	// Parameters override the parameters of profiles: by profile, by name. A value has the type of the default.
-	Parameters map[string]map[string]any
 }
 
 // Program is every loaded profile compiled. It is immutable and safe for concurrent use.
@@ -59,7 +57,7 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 	profiles = slices.SortedFunc(slices.Values(profiles), func(a, b *profile.Document) int {
 		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
 	})
-	findings := unknownOverrides(profiles, o)
+	var findings source.Findings
 	for _, document := range profiles {
 		p.profiles = append(p.profiles, ProfileVersion{document.Metadata.Name, document.Hash, document.Providers})
 		c := profileCompiler{program: p, document: document, options: o}
@@ -88,26 +86,6 @@ func (p *Program) settle() {
 // Profiles are the profiles of the program, sorted by name.
 func (p *Program) Profiles() []ProfileVersion { return p.profiles }
 
-// unknownOverrides finds parameters that the installation sets for profiles that are not there.
-func unknownOverrides(profiles []*profile.Document, o Options) source.Findings {
-	var (
-		names    []string
-		findings source.Findings
-	)
-	for _, document := range profiles {
-		names = append(names, document.Metadata.Name)
-	}
-	for name := range o.Parameters {
-		if !slices.Contains(names, name) {
-			findings = append(findings, source.Finding{
-				Position: source.Position{File: "parameters of the installation"}, Path: name,
-				Message: "there is no such profile" + source.Suggest(name, names),
-			})
-		}
-	}
-	return findings
-}
-
 // profileCompiler compiles one profile.
 type profileCompiler struct {
 	program  *Program
@@ -118,7 +96,7 @@ type profileCompiler struct {
 }
 
 func (c *profileCompiler) compile() {
-	c.scope, c.findings = newScope(c.document, c.options.Parameters[c.document.Metadata.Name])
+	c.scope, c.findings = newScope(c.document)
 	if c.scope == nil {
 		return
 	}

@@ -37,13 +37,13 @@ type scope struct {
 }
 
 // newScope declares the parameters, lookups and variables of a profile; the scope is nil when that is not possible.
-func newScope(d *profile.Document, overrides map[string]any) (*scope, source.Findings) {
+func newScope(d *profile.Document) (*scope, source.Findings) {
 	s := &scope{profile: d.Metadata.Name}
 	base, err := expression.NewEnvironment(facts.Variables()...)
 	if err != nil {
 		return nil, source.FindingsOf(d.Node, "", err)
 	}
-	declared, findings := s.declareParameters(d, overrides)
+	declared, findings := s.declareParameters(d)
 	if len(findings) > 0 {
 		return nil, findings
 	}
@@ -60,15 +60,14 @@ func newScope(d *profile.Document, overrides map[string]any) (*scope, source.Fin
 	return s, nil
 }
 
-// declareParameters makes an object type of the defaults, and a value of them and the overrides.
-func (s *scope) declareParameters(d *profile.Document, overrides map[string]any) (expression.Variable, source.Findings) {
+// declareParameters makes an object type of the parameters, and a value.
+func (s *scope) declareParameters(d *profile.Document) (expression.Variable, source.Findings) {
 	var (
 		fields   = map[string]*cel.Type{}
 		values   = expression.Values{}
 		findings source.Findings
-		names    = slices.Sorted(maps.Keys(d.Parameters))
 	)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(d.Parameters)) {
 		n := d.Parameters[name]
 		var value any
 		if err := n.Decode(&value); n.Absent() || err != nil {
@@ -77,26 +76,9 @@ func (s *scope) declareParameters(d *profile.Document, overrides map[string]any)
 		}
 		fields[name], values[name] = typeOf(value), normal(value)
 	}
-	for _, name := range slices.Sorted(maps.Keys(overrides)) {
-		want, ok := fields[name]
-		switch {
-		case !ok:
-			findings = append(findings, source.Finding{Position: overridesOf(d.Metadata.Name), Path: name,
-				Message: "the profile has no such parameter" + source.Suggest(name, names)})
-		case !typeOf(overrides[name]).IsExactType(want):
-			findings = append(findings, source.Finding{Position: overridesOf(d.Metadata.Name), Path: name,
-				Message: "must be " + want.String() + ", as the default is, and is " + typeOf(overrides[name]).String()})
-		default:
-			values[name] = normal(overrides[name])
-		}
-	}
 	object := expression.NewObject("graft.Parameters", fields)
 	s.parameters = object.Value(values)
 	return expression.Variable{Name: parametersName, Object: object}, findings
-}
-
-func overridesOf(profile string) source.Position {
-	return source.Position{File: "parameters of the installation for " + profile}
 }
 
 // typeOf is the CEL type of a YAML or JSON value.

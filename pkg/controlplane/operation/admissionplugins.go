@@ -5,6 +5,8 @@
 package operation
 
 import (
+	"slices"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -44,11 +46,11 @@ func compileAdmissionPlugins(c *Context, arguments source.Node, path string) ([]
 	enabled, findings := compileItems(a.Enable, path+".enable", place, Fixed("enabled"))
 	disabled, problems := compileItems(a.Disable, path+".disable", place, Fixed("disabled"))
 	unset, more := compileItems(a.Default, path+".default", place, Remove())
-	writes := append(append(enabled, disabled...), unset...)
+	writes := slices.Concat(enabled, disabled, unset)
 	for i := range writes {
 		writes[i].Apply = applyAdmissionPlugin(place.Container, writes[i].Place.Name)
 	}
-	if findings = append(append(findings, problems...), more...); len(writes)+len(findings) == 0 {
+	if findings = slices.Concat(findings, problems, more); len(writes)+len(findings) == 0 {
 		findings = append(findings, arguments.Finding(path, "names no admission plugin: one of enable, disable and default is needed"))
 	}
 	return writes, findings

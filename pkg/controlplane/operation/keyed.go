@@ -11,7 +11,9 @@ import (
 )
 
 // compileKeyed compiles edits of a map of strings, such as labels; where finds the object that has the map as a member.
-func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, member string, where func(*target.Object) (*document.Node, error)) ([]Write, source.Findings) {
+func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, member string,
+	where func(*target.Object) (*document.Node, error),
+) ([]Write, source.Findings) {
 	var a edits
 	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
 		return nil, findings

@@ -5,6 +5,7 @@
 package operation
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -37,7 +38,7 @@ func compileListFlags(c *Context, arguments source.Node, path string) ([]Write, 
 		container := c.container("")
 		added, findings := compileItems(a.Add, path+".add", Place{ListFlagItem, container, flag + ":"}, Fixed())
 		removed, problems := compileItems(a.Remove, path+".remove", Place{ListFlagItem, container, flag + ":"}, Remove())
-		writes := append(added, removed...)
+		writes := slices.Concat(added, removed)
 		for i := range writes {
 			writes[i].Apply = applyListItem(container, flag, strings.TrimPrefix(writes[i].Place.Name, flag+":"))
 		}

@@ -5,6 +5,7 @@
 package operation
 
 import (
+	"bytes"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -132,7 +133,7 @@ func removeNamed(parent *document.Node, member, key, name string) {
 
 func itemWith(list *document.Node, key string, value *document.Node) *document.Node {
 	for _, item := range list.Items() {
-		if present := item.Get(key); present != nil && string(present.Raw()) == string(value.Raw()) {
+		if present := item.Get(key); present != nil && bytes.Equal(present.Raw(), value.Raw()) {
 			return item
 		}
 	}

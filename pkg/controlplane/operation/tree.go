@@ -41,7 +41,7 @@ func treeValue(compiled *tree, n source.Node, path string) (Value, source.Findin
 		return Value{tree: compiled}, nil
 	}
 	var out bytes.Buffer
-	if err := compiled.write(context.Background(), interpreterless{}, &out); err != nil {
+	if err := compiled.write(context.Background(), nothing{}, &out); err != nil {
 		return Value{}, source.FindingsOf(n, path, err)
 	}
 	return Value{constant: &Resolved{JSON: out.Bytes()}}, nil

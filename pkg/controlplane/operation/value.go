@@ -137,7 +137,7 @@ func (c *Context) Texts(nodes []source.Node, path string) (Value, source.Finding
 		value.texts = append(value.texts, template)
 	}
 	if constant && len(findings) == 0 {
-		resolved, err := value.resolve(context.Background(), interpreterless{})
+		resolved, err := value.resolve(context.Background(), nothing{})
 		if err != nil {
 			return Value{}, source.FindingsOf(nodes[0], path, err)
 		}
@@ -155,11 +155,14 @@ func (c *Context) template(n source.Node) (*expression.Template, error) {
 	return c.Expressions.Template(text, expression.At(n))
 }
 
-// interpreterless is the activation of constants: nothing can be resolved.
-type interpreterless struct{}
+// nothing is what constants see.
+type nothing struct{}
 
-func (interpreterless) ResolveName(string) (any, bool) { return nil, false }
-func (interpreterless) Parent() Variables              { return nil }
+// ResolveName implements the CEL activation.
+func (nothing) ResolveName(string) (any, bool) { return nil, false }
+
+// Parent implements the CEL activation.
+func (nothing) Parent() Variables { return nil }
 
 // Keys are the members of a value that is a mapping, as far as they are known when the profile is loaded: all but computed ones.
 func (v Value) Keys() []string {

@@ -28,7 +28,7 @@ type Compiler func([]*profile.Document) (Program, error)
 // Store holds the program in force and replaces it as a whole. An admission sees one program from its beginning to its end.
 type Store struct {
 	compile    Compiler
-	parameters Parameters
+	parameters profile.Parameters
 	metrics    *Metrics
 	log        logr.Logger
 	current    atomic.Pointer[inForce]
@@ -47,7 +47,7 @@ type inForce struct {
 }
 
 // NewStore makes a store that serves nothing until something is loaded.
-func NewStore(compile Compiler, parameters Parameters, metrics *Metrics, log logr.Logger) *Store {
+func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
 	return &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1)}
 }
 
@@ -118,7 +118,7 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 func (s *Store) build(files []source.File) ([]*profile.Document, Program, error) {
 	documents, findings := profile.Load(files...)
 	if len(findings) == 0 {
-		findings = s.parameters.override(documents)
+		findings = s.parameters.Override(documents)
 	}
 	if err := findings.Err(); err != nil {
 		return nil, nil, err
@@ -140,7 +140,7 @@ func (s *Store) put(documents []*profile.Document, program Program) {
 		summaries[i] = d.Summary()
 	}
 	s.log.Info("Profiles are in force", "profiles", summaries, "webhooks", len(next.routes))
-	if unused := s.parameters.unused(documents); len(unused) > 0 {
+	if unused := s.parameters.Unused(documents); len(unused) > 0 {
 		s.log.Info("Parameters are set for profiles that are not loaded", "profiles", unused)
 	}
 	for _, c := range s.changed {

@@ -153,32 +153,3 @@ func TestStore(t *testing.T) {
 	}
 	counted(t, 2, 4, 0)
 }
-
-func TestParameters(t *testing.T) {
-	nodes, problems := source.Parse(source.File{Name: "config.yaml", Data: []byte("one: {refuse: true, refus: 1}\ntwo: {refuse: \"yes\"}\nthree: {}\n")})
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	var parameters Parameters
-	if problems := source.Decode(nodes[0], "", &parameters); len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	documents, problems := profile.Load(
-		source.File{Name: "1.yaml", Data: []byte(text2profile("one", "a", "false"))},
-		source.File{Name: "2.yaml", Data: []byte(text2profile("two", "b", "false"))},
-	)
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	want := `config.yaml:1:28: parameters.one.refus: the profile has no such parameter (did you mean "refuse"?)
-config.yaml:2:15: parameters.two.refuse: must be of the type of the default at 2.yaml:5:22`
-	if diff := cmp.Diff(want, parameters.override(documents).Error()); diff != "" {
-		t.Error(diff)
-	}
-	if got := documents[0].Parameters["refuse"]; got.Value != "true" || got.File != "config.yaml" {
-		t.Errorf("the parameter is %s at %s", got.Value, got.Position())
-	}
-	if diff := cmp.Diff([]string{"three"}, parameters.unused(documents)); diff != "" {
-		t.Error(diff)
-	}
-}

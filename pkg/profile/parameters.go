@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package profile
 
 import (
 	"maps"
@@ -10,16 +10,15 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // Parameters are values by profile and parameter that the installation sets in place of the profiles' defaults.
 type Parameters map[string]map[string]source.Node
 
-// override puts the parameters into the documents. A parameter that the profile does not have, or of another type than its
+// Override puts the parameters into the documents. A parameter that the profile does not have, or of another type than its
 // default, is a finding at the place where the installation wrote it.
-func (p Parameters) override(documents []*profile.Document) source.Findings {
+func (p Parameters) Override(documents []*Document) source.Findings {
 	var findings source.Findings
 	for _, document := range documents {
 		for _, name := range slices.Sorted(maps.Keys(p[document.Metadata.Name])) {
@@ -39,11 +38,11 @@ func (p Parameters) override(documents []*profile.Document) source.Findings {
 	return findings
 }
 
-// unused are the profiles that are given parameters and are not loaded.
-func (p Parameters) unused(documents []*profile.Document) []string {
+// Unused are the profiles that are given parameters and are not loaded.
+func (p Parameters) Unused(documents []*Document) []string {
 	names := slices.Collect(maps.Keys(p))
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return slices.ContainsFunc(documents, func(d *profile.Document) bool { return d.Metadata.Name == name })
+		return slices.ContainsFunc(documents, func(d *Document) bool { return d.Metadata.Name == name })
 	})
 	slices.Sort(names)
 	return names

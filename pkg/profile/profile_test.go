@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profile_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+func TestParameters(t *testing.T) {
+	nodes, problems := source.Parse(source.File{Name: "config.yaml", Data: []byte("one: {refuse: true, refus: 1}\ntwo: {refuse: \"yes\"}\nthree: {}\n")})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var parameters profile.Parameters
+	if problems := source.Decode(nodes[0], "", &parameters); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	documents, problems := profile.Load(
+		source.File{Name: "1.yaml", Data: []byte(withParameter("one"))},
+		source.File{Name: "2.yaml", Data: []byte(withParameter("two"))},
+	)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := `config.yaml:1:28: parameters.one.refus: the profile has no such parameter (did you mean "refuse"?)
+config.yaml:2:15: parameters.two.refuse: must be of the type of the default at 2.yaml:5:22`
+	if diff := cmp.Diff(want, parameters.Override(documents).Error()); diff != "" {
+		t.Error(diff)
+	}
+	if got := documents[0].Parameters["refuse"]; got.Value != "true" || got.File != "config.yaml" {
+		t.Errorf("the parameter is %s at %s", got.Value, got.Position())
+	}
+	if diff := cmp.Diff([]string{"three"}, parameters.Unused(documents)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func withParameter(name string) string {
+	return `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: ` + name + `}
+providers: [acme]
+parameters: {refuse: false}
+controlplane:
+  kube-apiserver:
+  - flags: {remove: [x]}
+`
+}
+
+// TestLoad holds what a document keeps; what is refused is held by the cases of the engine, which loads before it compiles.
+func TestLoad(t *testing.T) {
+	text := withParameter("one") + "  kube-scheduler:\n  - name: n\n    when: ${ true }\n    flags: {remove: [y]}\n"
+	documents, problems := profile.Load(source.File{Name: "1.yaml", Data: []byte(text)})
+	if len(problems) > 0 || len(documents) != 1 {
+		t.Fatalf("%d documents, %v", len(documents), problems)
+	}
+	d := documents[0]
+	if len(d.Hash) != 12 || d.Summary() != "one@"+d.Hash+" [acme]" {
+		t.Errorf("the summary is %s", d.Summary())
+	}
+	if len(d.ControlPlane) != 2 || d.ControlPlane[0].Target != "kube-apiserver" || d.ControlPlane[1].Target != "kube-scheduler" {
+		t.Fatalf("the targets are not in their order: %+v", d.ControlPlane)
+	}
+	rule := d.ControlPlane[1].Rules[0]
+	if rule.Name != "n" || rule.When.Value != "${ true }" || rule.At.Position().String() != "1.yaml:10:5" ||
+		len(rule.Operations) != 1 || rule.Operations[0].Key.Value != "flags" || rule.Path != "controlplane.kube-scheduler[0]" {
+		t.Errorf("the rule is %+v", rule)
+	}
+	again, _ := profile.Load(source.File{Name: "1.yaml", Data: []byte(text + "# changed\n")})
+	if again[0].Hash == d.Hash {
+		t.Error("another file has the same hash")
+	}
+}
