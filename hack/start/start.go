@@ -182,9 +182,9 @@ func (s *show) deploy(ctx context.Context) error {
 	})
 }
 
-// report prints the differences, what did not change first, and the verdict; the error says that objects are not as they should.
+// report prints the differences, what changed first, and the verdict; the error says that objects are not as they should.
 func (s *show) report(took time.Duration) error {
-	slices.SortStableFunc(s.subjects, func(a, b *subject) int { return a.weight() - b.weight() })
+	slices.SortStableFunc(s.subjects, func(a, b *subject) int { return b.weight() - a.weight() })
 	changes := make([]*render.Change, 0, len(s.subjects))
 	for _, one := range s.subjects {
 		changes = append(changes, one.change)
@@ -194,10 +194,25 @@ func (s *show) report(took time.Duration) error {
 		return err
 	}
 	if err := problems(s.subjects); err != nil {
-		return err
+		return errors.Join(err, s.differences())
 	}
 	s.terminal.line("\n%s %s %s", s.terminal.paint("1;32", "OK"), verdict(s.subjects), s.terminal.dim(fmt.Sprintf("(%.1f s)", took.Seconds())))
 	return nil
+}
+
+// differences prints in what objects that were stored are not as they should be.
+func (s *show) differences() error {
+	var changes []*render.Change
+	for _, one := range s.subjects {
+		if one.difference != nil {
+			changes = append(changes, one.difference)
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	s.terminal.line("\n%s", s.terminal.paint("1;31", "WRONG: what the profiles make of it (-) and what was stored (+)"))
+	return s.terminal.style().Write(s.terminal.out, changes...)
 }
 
 // weight orders objects by how much there is to see.

@@ -33,8 +33,13 @@ type subject struct {
 	touched bool
 	// refused is why the engine would not admit it; nil when it would.
 	refused error
-	// problems say in what the API server differs from the engine.
-	problems []string
+	// problems say in what the API server differs from the engine, and difference shows it where an object was stored.
+	problems   []string
+	difference *render.Change
+}
+
+func (s *subject) problem(format string, arguments ...any) {
+	s.problems = append(s.problems, fmt.Sprintf(format, arguments...))
 }
 
 func (s *subject) name() string { return s.change.Kind + " " + s.change.Name }
@@ -127,13 +132,13 @@ func (g *stage) deploy(ctx context.Context, s *subject) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && s.refused != nil:
-		s.problems = append(s.problems, "it was denied: "+err.Error())
+		s.problem("it was denied: %v", err)
 		return nil
 	case err != nil:
-		s.problems = append(s.problems, "it was denied, and the engine admits it: "+err.Error())
+		s.problem("it was denied, and the engine admits it: %v", err)
 		return nil
 	case s.refused != nil:
-		s.problems = append(s.problems, "it was admitted, and the engine denies it: "+s.refused.Error())
+		s.problem("it was admitted, and the engine denies it: %v", s.refused)
 		return nil
 	}
 	if err := g.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -149,8 +154,12 @@ func (g *stage) deploy(ctx context.Context, s *subject) error {
 // verify compares what was stored with what the engine made, and lets the engine look at it again.
 func (g *stage) verify(ctx context.Context, s *subject, stored []byte) error {
 	if !bytes.Equal(stored, s.change.Bytes()) {
-		s.problems = append(s.problems, "what was stored is not what the profiles make of it; the lines by no rule are marked above")
-		if err := s.change.Become(render.NoRule, stored); err != nil {
+		s.problem("what was stored (+) is not what the profiles make of it (-)")
+		var err error
+		if s.difference, err = render.NewChange(s.change.Bytes()); err != nil {
+			return err
+		}
+		if err := s.difference.Become(render.NoRule, stored); err != nil {
 			return err
 		}
 	}
@@ -159,7 +168,7 @@ func (g *stage) verify(ctx context.Context, s *subject, stored []byte) error {
 		return err
 	}
 	if err := again.Admit(ctx, g.program, g.admission(), g.source); err != nil {
-		s.problems = append(s.problems, "what was stored could not be admitted again: "+err.Error())
+		s.problem("what was stored could not be admitted again: %v", err)
 		return nil
 	}
 	if bytes.Equal(again.Bytes(), stored) {
@@ -167,7 +176,7 @@ func (g *stage) verify(ctx context.Context, s *subject, stored []byte) error {
 	}
 	for _, applied := range again.Applied {
 		if applied.Outcome == mutation.Changed {
-			s.problems = append(s.problems, fmt.Sprintf("rule %s at %s would still change what was stored", applied.Rule, applied.Position))
+			s.problem("rule %s at %s would still change what was stored", applied.Rule, applied.Position)
 		}
 	}
 	return nil

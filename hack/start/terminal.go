@@ -78,7 +78,7 @@ func (t *terminal) phase(name string, step func(now func(string)) (string, error
 	if err != nil {
 		mark, summary = t.paint("31", "no"), ""
 	}
-	name += strings.Repeat(" ", max(0, 46-utf8.RuneCountInString(name)))
+	name += strings.Repeat(" ", max(0, 50-utf8.RuneCountInString(name)))
 	t.line("%s %s %s %s  %s", t.clear(), mark, name, t.dim(fmt.Sprintf("%5.1f s", time.Since(began).Seconds())), t.dim(summary))
 	return err
 }

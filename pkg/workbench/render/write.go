@@ -28,12 +28,24 @@ type Style struct {
 	File func(string) string
 }
 
-// Write writes the changes: those objects that changed with their differences, others as a line each.
+// Write writes the changes in the given order: objects that changed with their differences, objects that rules left as
+// they were with a line each, and at the end the names of those for which there is no rule.
 func (s Style) Write(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
-	blocks := make([]block, 0, len(changes))
+	var (
+		blocks []block
+		others []*Change
+	)
 	for _, change := range changes {
-		blocks = append(blocks, s.block(change))
+		b := s.block(change)
+		if len(b.rows) == 1 && len(change.Applied) == 0 {
+			others = append(others, change)
+			continue
+		}
+		blocks = append(blocks, b)
+	}
+	if len(others) > 0 {
+		blocks = append(blocks, s.others(others))
 	}
 	column := s.column(blocks)
 	var out strings.Builder
@@ -109,6 +121,27 @@ func (s Style) block(c *Change) block {
 	return b
 }
 
+// others names objects for which there is no rule, kind by kind.
+func (s Style) others(changes []*Change) block {
+	b := block{rows: []row{{left: fmt.Sprintf("no rule is for %s, which stayed as they were", count(len(changes), "object")), leftTone: dim}}}
+	if len(changes) == 1 {
+		b.rows[0].left = "no rule is for 1 object, which stayed as it was"
+	}
+	for i := 0; i < len(changes); {
+		kind, line := changes[i].Kind, "  "+changes[i].Kind
+		for separator := " "; i < len(changes) && changes[i].Kind == kind; i++ {
+			name := separator + changes[i].Name
+			if utf8.RuneCountInString(line+name) > s.Width-1 {
+				b.rows = append(b.rows, row{left: line + strings.TrimRight(separator, " "), leftTone: dim})
+				line, name = "   ", " "+changes[i].Name
+			}
+			line, separator = line+name, ", "
+		}
+		b.rows = append(b.rows, row{left: line, leftTone: dim})
+	}
+	return b
+}
+
 // section writes the author once for lines that follow each other.
 func (s Style) section(section Section) []row {
 	var (
@@ -179,7 +212,7 @@ func summary(c *Change) string {
 // unchanged says why nothing changed, with the reason where all rules have the same.
 func unchanged(c *Change) string {
 	if len(c.Applied) == 0 {
-		return "unchanged, no rule is for it"
+		return "unchanged"
 	}
 	reason := c.Applied[0].Reason
 	for _, a := range c.Applied {
