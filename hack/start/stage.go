@@ -57,7 +57,7 @@ func newStage(ctx context.Context, c client.Client, o sample.Options, program *m
 			return nil, fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
-	return &stage{client: c, program: program, namespace: namespace, source: source{known, c}}, nil
+	return &stage{client: c, program: program, namespace: namespace, source: factSource{known, c}}, nil
 }
 
 func factsOf(cluster any, namespace *corev1.Namespace) (*facts.Facts, error) {
@@ -92,15 +92,15 @@ func lookedUp(namespace string, document *profile.Document) []client.Object {
 	return objects
 }
 
-// source has facts that were decoded from the sample, without a cluster between, and looks up in the cluster.
-type source struct {
+// factSource has facts that were decoded from the sample, without a cluster between, and looks up in the cluster.
+type factSource struct {
 	known  *facts.Facts
 	reader client.Reader
 }
 
-func (s source) Read(context.Context, string) (*facts.Facts, error) { return s.known, nil }
+func (s factSource) Read(context.Context, string) (*facts.Facts, error) { return s.known, nil }
 
-func (s source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (map[string]string, error) {
+func (s factSource) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (map[string]string, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: l.ObjectName}
 	var (
 		secret    corev1.Secret

@@ -24,6 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
@@ -34,6 +35,7 @@ type show struct {
 	terminal *terminal
 	folder   string // of logs
 
+	files     []source.File
 	profiles  []*profile.Document
 	program   *mutation.Program
 	landscape *landscape.Landscape
@@ -84,28 +86,44 @@ func (s *show) check(ctx context.Context) error {
 	if _, err := os.Stat(s.binary()); err != nil {
 		return fmt.Errorf("the extension has not been built: run `make build` (%w)", err)
 	}
-	files, err := webhook.Paths(s.options.profiles).Read(ctx)
-	if err != nil {
+	var err error
+	if s.files, err = s.read(ctx); err != nil {
 		return err
 	}
+	if err := s.load(); err != nil {
+		return err
+	}
+	if s.options.provider == "" && len(s.profiles[0].Providers) > 0 {
+		s.options.provider = s.profiles[0].Providers[0]
+	}
+	s.options.sample.Provider = s.options.provider
+	return nil
+}
+
+// read finds the profiles as the extension does, under names that are short to read.
+func (s *show) read(ctx context.Context) ([]source.File, error) {
+	files, err := webhook.Paths(s.options.profiles).Read(ctx)
 	for i := range files {
 		files[i].Name = near(files[i].Name)
 	}
-	documents, findings := profile.Load(files...)
-	if err := findings.Err(); err != nil {
-		return fmt.Errorf("the profiles are wrong:\n%w", err)
+	return files, err
+}
+
+// load compiles the profiles; those before stay where the error is not nil.
+func (s *show) load() error {
+	documents, findings := profile.Load(s.files...)
+	err := findings.Err()
+	var program *mutation.Program
+	if err == nil {
+		program, err = mutation.Compile(documents, mutation.Options{})
 	}
-	if s.program, err = mutation.Compile(documents, mutation.Options{}); err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("the profiles are wrong:\n%w", err)
-	}
-	if len(documents) == 0 {
+	case len(documents) == 0:
 		return errors.New("no profile was found: give a file or a folder with -profile")
 	}
-	s.profiles = documents
-	if s.options.provider == "" && len(documents[0].Providers) > 0 {
-		s.options.provider = documents[0].Providers[0]
-	}
-	s.options.sample.Provider = s.options.provider
+	s.profiles, s.program = documents, program
 	return nil
 }
 
@@ -171,7 +189,7 @@ func (s *show) startExtension(ctx context.Context) error {
 			return "", err
 		}
 		now("waiting for kube-apiserver to call it")
-		s.stage.waitCalled(ctx, s.subjects)
+		s.stage.waitCalled(ctx, slices.DeleteFunc(slices.Clone(s.subjects), func(one *subject) bool { return !one.touched }))
 		return "log: " + near(s.extension.log), nil
 	})
 }
@@ -257,8 +275,8 @@ func verdict(subjects []*subject) string {
 		}
 		rules += s.change.Count(mutation.Changed)
 	}
-	return fmt.Sprintf("kube-apiserver stored all %d objects as the profiles say: %d were changed, by %d applications of rules, and %d left as they were.",
-		len(subjects), touched, rules, len(subjects)-touched)
+	return fmt.Sprintf("kube-apiserver stored all %d objects as the profiles say: rules changed %d of them (applied %d times), the others are as Gardener wrote them.",
+		len(subjects), touched, rules)
 }
 
 // stop ends what was started, the extension first.

@@ -5,29 +5,144 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// stay says how to look further, and waits for Ctrl-C or for the extension to end on its own, which is an error.
+// lookEvery is how often the profiles are compared with those in force, as the extension does.
+const lookEvery = time.Second
+
+// stay says how to look further and shows what a changed profile does, until Ctrl-C. That the extension ends on its own is an error.
 func (s *show) stay(ctx context.Context) error {
-	s.terminal.line("\n%s", s.advice())
-	select {
-	case <-ctx.Done():
-		s.terminal.line("\nStopping the extension, kube-apiserver and etcd.")
-		return nil
-	case <-s.extension.exited:
-		return fmt.Errorf("the extension ended with %s; its log %s ends with:\n%s",
-			s.extension.command.ProcessState, near(s.extension.log), s.extension.lastLines(15))
+	kubeconfig, err := s.copyKubeconfig()
+	if err != nil {
+		return err
+	}
+	defer os.Remove(kubeconfig)
+	s.terminal.line("\n%s", s.advice(kubeconfig))
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.terminal.line("\nStopping the extension, kube-apiserver and etcd.")
+			return nil
+		case <-s.extension.exited:
+			return fmt.Errorf("the extension ended with %s; its log %s ends with:\n%s",
+				s.extension.command.ProcessState, near(s.extension.log), s.extension.lastLines(15))
+		case <-ticker.C:
+			s.look(ctx)
+		}
 	}
 }
 
+// look deploys the control plane anew when the profiles have changed. What is wrong is shown, and the next change is another try.
+func (s *show) look(ctx context.Context) {
+	files, err := s.read(ctx)
+	if err != nil || sameFiles(files, s.files) {
+		// A file that is being replaced is missing for a moment.
+		return
+	}
+	s.files = files
+	s.terminal.line("\n%s %s", s.terminal.bold("The profiles have changed."), s.terminal.dim(time.Now().Format(time.TimeOnly)))
+	err = s.load()
+	if err != nil {
+		s.terminal.line("%v\nThe extension keeps those that it had.", err)
+		return
+	}
+	if err := s.again(ctx); err != nil && ctx.Err() == nil {
+		s.terminal.failure(err)
+	}
+}
+
+// again takes the control plane away and deploys it under the changed profiles.
+func (s *show) again(ctx context.Context) error {
+	before, began := s.subjects, time.Now()
+	s.subjects, s.stage.program = nil, s.program
+	for _, old := range before {
+		s.subjects = append(s.subjects, &subject{sample: old.sample})
+	}
+	err := s.terminal.phase("the extension, until it has loaded them", func(func(string)) (string, error) {
+		if err := each(ctx, before, s.stage.remove); err != nil {
+			return "", err
+		}
+		if err := each(ctx, s.subjects, s.stage.prepare); err != nil {
+			return "", err
+		}
+		s.stage.waitCalled(ctx, differing(before, s.subjects))
+		return "log: " + near(s.extension.log), nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.deploy(ctx); err != nil {
+		return err
+	}
+	return s.report(time.Since(began))
+}
+
+// remove deletes an object that may never have been stored.
+func (g *stage) remove(ctx context.Context, s *subject) error {
+	object, err := decode(s.sample.JSON)
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(g.client.Delete(ctx, object))
+}
+
+// differing are the subjects of which the engine makes something else than before; both lists are of the same objects.
+func differing(before, after []*subject) []*subject {
+	known := map[string]*subject{}
+	for _, s := range before {
+		known[s.name()] = s
+	}
+	var found []*subject
+	for _, s := range after {
+		if old := known[s.name()]; s.refused == nil && (old == nil || !bytes.Equal(old.change.Bytes(), s.change.Bytes())) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func sameFiles(a, b []source.File) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || !bytes.Equal(a[i].Data, b[i].Data) {
+			return false
+		}
+	}
+	return true
+}
+
+// copyKubeconfig gives the administrator's kubeconfig a path that is the same each time.
+func (s *show) copyKubeconfig() (string, error) {
+	content, err := os.ReadFile(s.landscape.Kubeconfig())
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	path := filepath.Join(s.folder, "kubeconfig")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return "", fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return path, nil
+}
+
 // advice are commands that work as they stand.
-func (s *show) advice() string {
+func (s *show) advice(kubeconfig string) string {
 	var (
-		kubectl = fmt.Sprintf("%s --kubeconfig %s", near(s.landscape.Kubectl()), s.landscape.Kubeconfig())
+		kubectl = near(s.landscape.Kubectl())
 		inside  = kubectl + " -n " + s.stage.namespace.Name
 		title   = s.terminal.bold
 		files   []string
@@ -36,19 +151,20 @@ func (s *show) advice() string {
 		files = append(files, near(path))
 	}
 	lines := []string{
-		title("It stays up until Ctrl-C.") + " To look further, in another terminal:",
+		title("To see a rule at work,") + " edit " + strings.Join(files, " or ") + ".",
+		"The extension loads it within a second, and the control plane is deployed anew and shown here.",
 		"",
+		title("To look further,") + " in another terminal:",
+		"",
+		"  export KUBECONFIG=" + kubeconfig,
 		"  " + inside + " get deployments,etcds,services",
 		"  " + inside + " get " + s.example() + " -o yaml",
+		"  " + inside + " edit " + s.example() + "        # try to undo what a rule did",
 		"  " + kubectl + " get mutatingwebhookconfigurations " + extensionName + " -o yaml",
-		"",
-		title("To see a rule at work,") + " edit " + strings.Join(files, " or ") + ": the extension reads it again within a second",
-		"and says so in its log. Then let an object be admitted anew, and look at it:",
-		"",
 		"  tail -f " + near(s.extension.log),
-		"  " + inside + " annotate --overwrite " + s.example() + " seen=$(date +%s)",
 		"",
-		"Every request that wrote something, with the patch of the webhook, is in " + near(filepath.Join(s.folder, "audit.log")) + ".",
+		"Every request that wrote something is in " + near(filepath.Join(s.folder, "audit.log")) + ", with the patches of the webhooks.",
+		title("Ctrl-C ends everything."),
 	}
 	return strings.Join(lines, "\n")
 }
