@@ -44,7 +44,7 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	if failure != nil {
 		return nil, failure
 	}
-	result := &Result{Target: selected.target.Name}
+	result := &Result{Target: selected.target.Subject()}
 	if object.BeingDeleted() {
 		return result, nil
 	}
@@ -86,7 +86,10 @@ func (p *Program) selectRules(r Request) (*selection, *Failure) {
 	if !ok {
 		return nil, fail(NotLoaded, nil, "no profile for %s of provider %q is loaded", r.Set, r.Provider)
 	}
-	return forms[formKey{r.Group, r.Kind, r.Name}], nil
+	if named := forms[formKey{r.Group, r.Kind, r.Name}]; named != nil {
+		return named, nil
+	}
+	return forms[formKey{r.Group, r.Kind, ""}], nil
 }
 
 // read parses the object and checks that it is what the contract says.

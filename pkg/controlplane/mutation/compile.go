@@ -43,7 +43,8 @@ type scopeKey struct {
 
 type formKey struct{ group, kind, name string }
 
-// selection is what is to be done with one object of the contract.
+// selection is what is to be done with one object of the contract, which may be several targets: kubelet and node are both
+// in an OperatingSystemConfig.
 type selection struct {
 	target *target.Target
 	form   *target.Form

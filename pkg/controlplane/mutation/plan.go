@@ -71,12 +71,11 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 	for i, r := range s.rules {
 		planned := &plan.Rules[i]
 		planned.rule = r
+		planned.Skipped = r.misses(o)
 		switch {
 		case locked:
 			planned.Skipped = clause.String()
-		case !o.Form.Has(r.operation.Parts):
-			planned.Skipped = fmt.Sprintf("%s has no part for %s", o.Form, r.operation.Name)
-		default:
+		case planned.Skipped == "":
 			if err := planned.decide(ctx, views); err != nil {
 				return Plan{}, err
 			}

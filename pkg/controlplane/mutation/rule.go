@@ -19,6 +19,8 @@ import (
 
 // rule is a compiled rule.
 type rule struct {
+	target    *target.Target
+	purposes  []string
 	profile   string
 	name      string
 	position  source.Position
@@ -39,8 +41,12 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	if len(findings) > 0 {
 		return nil, findings
 	}
+	purposes, findings := purposesOf(t, r)
+	if len(findings) > 0 {
+		return nil, findings
+	}
 	compiled := &rule{
-		profile: c.document.Metadata.Name, name: r.Name, position: r.At.Position(), path: r.Path,
+		target: t, purposes: purposes, profile: c.document.Metadata.Name, name: r.Name, position: r.At.Position(), path: r.Path,
 		operation: definition, override: r.Override != "", scope: c.scope,
 	}
 	if compiled.name == "" {
@@ -59,6 +65,52 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	}
 	findings = append(doubleWrites(compiled), refuse(t, compiled, c.options.Generation, r.At)...)
 	return compiled, findings
+}
+
+// The purposes of OperatingSystemConfigs (gardener: pkg/apis/extensions/v1alpha1, OperatingSystemConfigPurpose).
+var knownPurposes = []string{"reconcile", "provision"}
+
+// purposesOf are the purposes to which a rule of the node side applies; nil for targets without.
+func purposesOf(t *target.Target, r v1alpha1.Rule) ([]string, source.Findings) {
+	path := r.Path + ".purposes"
+	if r.Purposes.Absent() {
+		if t.Purposed {
+			return knownPurposes[:1], nil
+		}
+		return nil, nil
+	}
+	if !t.Purposed {
+		return nil, source.Findings{r.Purposes.Finding(path, "only kubelet and node have purposes")}
+	}
+	var purposes []string
+	findings := source.Decode(r.Purposes, path, &purposes)
+	for _, purpose := range purposes {
+		if !slices.Contains(knownPurposes, purpose) {
+			findings = append(findings, r.Purposes.Finding(path, "unknown purpose %q%s: reconcile or provision", purpose, source.Suggest(purpose, knownPurposes)))
+		}
+	}
+	if len(purposes) == 0 && len(findings) == 0 {
+		findings = source.Findings{r.Purposes.Finding(path, "names no purpose")}
+	}
+	return purposes, findings
+}
+
+// misses says why the rule does not concern an object of the form; empty when it does.
+func (r *rule) misses(o *target.Object) string {
+	for i := range r.target.Forms {
+		form := &r.target.Forms[i]
+		if form.Kind != o.Form.Kind || form.Group != o.Form.Group {
+			continue
+		}
+		if !form.Has(r.operation.Parts) {
+			break
+		}
+		if purpose := o.Purpose(); r.purposes != nil && !slices.Contains(r.purposes, purpose) {
+			return fmt.Sprintf("the purpose is %q", purpose)
+		}
+		return ""
+	}
+	return fmt.Sprintf("%s has no part for %s", o.Form, r.operation.Name)
 }
 
 // operationOf finds the one operation of a rule.

@@ -63,6 +63,16 @@ var targets = []Target{
 		Forms:   []Form{service("kube-apiserver")},
 	},
 	{
+		Name: "kubelet", Component: "kubelet", Container: "kubelet", Purposed: true,
+		Summary: "the kubelet of a node: the command line in the unit kubelet.service, and the configuration file",
+		Forms:   []Form{operatingSystemConfig(CommandLine | KubeletConfiguration)},
+	},
+	{
+		Name: "node", Component: "node", Purposed: true,
+		Summary: "a node beside its kubelet: units, files, kernel settings, container runtime",
+		Forms:   []Form{operatingSystemConfig(Metadata | Units | Files | NodeSpec)},
+	},
+	{
 		Name: "virtual-garden-kube-apiserver", Component: "kube-apiserver", Container: "kube-apiserver", Garden: true,
 		Summary: "the virtual garden's kube-apiserver",
 		Forms:   []Form{deployment("virtual-garden-kube-apiserver")},
@@ -86,11 +96,11 @@ var targets = []Target{
 }
 
 func deployment(name string) Form {
-	return Form{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Name: name, Parts: Metadata | PodTemplate}
+	return Form{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Name: name, Parts: Metadata | PodTemplate | CommandLine}
 }
 
 func statefulSet(name string, more Part) Form {
-	return Form{Group: "apps", Version: "v1", Kind: "StatefulSet", Resource: "statefulsets", Name: name, Parts: Metadata | PodTemplate | more}
+	return Form{Group: "apps", Version: "v1", Kind: "StatefulSet", Resource: "statefulsets", Name: name, Parts: Metadata | PodTemplate | CommandLine | more}
 }
 
 func etcd(name string) Form {
@@ -99,4 +109,12 @@ func etcd(name string) Form {
 
 func service(name string) Form {
 	return Form{Version: "v1", Kind: "Service", Resource: "services", Name: name, Parts: Metadata | ServiceSpec}
+}
+
+// operatingSystemConfig is the form of every OperatingSystemConfig, whatever its name and type.
+func operatingSystemConfig(parts Part) Form {
+	return Form{
+		Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "OperatingSystemConfig", Resource: "operatingsystemconfigs",
+		Parts: parts,
+	}
 }

@@ -40,6 +40,15 @@ func (o *Object) BeingDeleted() bool {
 	return o.Document.Root().Find("metadata", "deletionTimestamp").Kind() == document.String
 }
 
+// Purpose is the purpose of an OperatingSystemConfig; empty for other objects.
+func (o *Object) Purpose() string {
+	if o.Form.Kind != "OperatingSystemConfig" {
+		return ""
+	}
+	purpose, _ := o.Document.Original().Find("spec", "purpose").Text()
+	return purpose
+}
+
 // OwnContainer is the container that the contract requires. An init container of the name is none.
 func (o *Object) OwnContainer() (*document.Node, error) {
 	if container := o.PodSpec().Get("containers").ItemWith("name", o.Target.Container); container != nil {

@@ -61,12 +61,22 @@ const (
 	ServiceSpec
 	// ContainerPolicies is the resource policy of a VerticalPodAutoscaler.
 	ContainerPolicies
+	// CommandLine is a command line of flags: that of a container, or the ExecStart of a unit.
+	CommandLine
+	// KubeletConfiguration is the kubelet's configuration file, which an OperatingSystemConfig holds as text.
+	KubeletConfiguration
+	// Units is the list of systemd units of an OperatingSystemConfig.
+	Units
+	// Files is the list of files of an OperatingSystemConfig.
+	Files
+	// NodeSpec is the rest of an OperatingSystemConfig's spec: the container runtime and the provider's configuration.
+	NodeSpec
 )
 
 // Form is a kind of object as which a target is found; one target may have had several in the history of Gardener.
 type Form struct {
 	Group, Version, Kind, Resource string
-	// Name is the name of the object.
+	// Name is the name of the object; empty: any.
 	Name string
 	// Parts are the parts that objects of this form have.
 	Parts Part
@@ -76,7 +86,12 @@ type Form struct {
 func (f Form) Has(parts Part) bool { return f.Parts&parts == parts }
 
 // String writes the form as kind and name.
-func (f Form) String() string { return f.Kind + " " + f.Name }
+func (f Form) String() string { return strings.TrimSuffix(f.Kind+" "+f.Name, " ") }
+
+// Is says whether the form is of objects of a group, kind and name.
+func (f Form) Is(group, kind, name string) bool {
+	return f.Group == group && f.Kind == kind && (f.Name == name || f.Name == "")
+}
 
 // Target is one object of the contract under the name that profiles use.
 type Target struct {
@@ -92,6 +107,16 @@ type Target struct {
 	Garden bool
 	// Forms are the kinds of object as which the target is found.
 	Forms []Form
+	// Purposed says that the target is found in objects of several purposes, among which a rule chooses.
+	Purposed bool
+}
+
+// Subject is what metrics and results call the object. Several targets are parts of one OperatingSystemConfig.
+func (t *Target) Subject() string {
+	if t.Purposed {
+		return "operatingsystemconfig"
+	}
+	return t.Name
 }
 
 // Has says whether any form of the target has all the given parts.
@@ -119,14 +144,14 @@ func Lookup(name string) (*Target, bool) {
 	return nil, false
 }
 
-// Match finds the target and the form of an object; garden says whether it is in the namespace of the virtual garden.
+// Match finds the first target as which an object can be meant; garden says whether it is in the namespace of the virtual garden.
 func Match(garden bool, group, kind, name string) (*Target, *Form) {
 	for i := range targets {
 		if targets[i].Garden != garden {
 			continue
 		}
 		for j := range targets[i].Forms {
-			if f := &targets[i].Forms[j]; f.Name == name && f.Kind == kind && f.Group == group {
+			if f := &targets[i].Forms[j]; f.Is(group, kind, name) {
 				return &targets[i], f
 			}
 		}

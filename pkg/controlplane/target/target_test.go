@@ -11,36 +11,33 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-func TestMatch(t *testing.T) {
+func TestForms(t *testing.T) {
 	tests := []struct {
-		name              string
-		garden            bool
-		group, kind, as   string
-		want, wantVersion string
+		name, group, kind, as string
+		want                  []string
 	}{
-		{"kube-apiserver", false, "apps", "Deployment", "kube-apiserver", "kube-apiserver", "v1"},
-		{"the Service of the same name", false, "", "Service", "kube-apiserver", "kube-apiserver-service", "v1"},
-		{"another group", false, "extensions", "Deployment", "kube-apiserver", "", ""},
-		{"another name", false, "apps", "Deployment", "kube-apiserver-2", "", ""},
-		{"etcd today", false, "druid.gardener.cloud", "Etcd", "etcd-main", "etcd-main", "v1alpha1"},
-		{"etcd of the older generation", false, "apps", "StatefulSet", "etcd-events", "etcd-events", "v1"},
-		{"highly available VPN", false, "apps", "StatefulSet", "vpn-seed-server", "vpn-seed-server", "v1"},
-		{"VPA", false, "autoscaling.k8s.io", "VerticalPodAutoscaler", "machine-controller-manager-vpa", "machine-controller-manager-vpa", "v1"},
-		{"virtual garden", true, "apps", "Deployment", "virtual-garden-kube-apiserver", "virtual-garden-kube-apiserver", "v1"},
-		{"a shoot's name in the garden", true, "apps", "Deployment", "kube-apiserver", "", ""},
-		{"a garden's name in a shoot", false, "apps", "Deployment", "virtual-garden-kube-apiserver", "", ""},
+		{"kube-apiserver", "apps", "Deployment", "kube-apiserver", []string{"kube-apiserver"}},
+		{"the Service of the same name", "", "Service", "kube-apiserver", []string{"kube-apiserver-service"}},
+		{"another group", "extensions", "Deployment", "kube-apiserver", nil},
+		{"another name", "apps", "Deployment", "kube-apiserver-2", nil},
+		{"etcd today", "druid.gardener.cloud", "Etcd", "etcd-main", []string{"etcd-main"}},
+		{"etcd of the older generation", "apps", "StatefulSet", "etcd-events", []string{"etcd-events"}},
+		{"highly available VPN", "apps", "StatefulSet", "vpn-seed-server", []string{"vpn-seed-server"}},
+		{"VPA", "autoscaling.k8s.io", "VerticalPodAutoscaler", "machine-controller-manager-vpa", []string{"machine-controller-manager-vpa"}},
+		{"virtual garden", "apps", "Deployment", "virtual-garden-kube-apiserver", []string{"virtual-garden-kube-apiserver"}},
+		{"OperatingSystemConfig", "extensions.gardener.cloud", "OperatingSystemConfig", "any", []string{"kubelet", "node"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			found, form := target.Match(test.garden, test.group, test.kind, test.as)
-			if test.want == "" {
-				if found != nil {
-					t.Fatalf("found %s", found.Name)
+			var got []string
+			for _, name := range target.Names() {
+				found, _ := target.Lookup(name)
+				if slices.ContainsFunc(found.Forms, func(f target.Form) bool { return f.Is(test.group, test.kind, test.as) }) {
+					got = append(got, name)
 				}
-				return
 			}
-			if found == nil || found.Name != test.want || form.Version != test.wantVersion {
-				t.Fatalf("found %v as %v, want %s", found, form, test.want)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("found as %v, want %v", got, test.want)
 			}
 		})
 	}

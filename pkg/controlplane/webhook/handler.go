@@ -160,7 +160,7 @@ func (h *Handler) denied(x *exchange, d *denial) []byte {
 	request := x.review.request
 	name := ""
 	if t, _ := target.Match(request.Garden, request.Group, request.Kind, request.Name); t != nil {
-		name = t.Name
+		name = t.Subject()
 	}
 	h.Metrics.admission(x, name, "denied")
 	h.Metrics.failure(x, d.reason)

@@ -74,6 +74,9 @@ type Rule struct {
 	When source.Node
 	// Override is the reason why the rule writes what the contract reserves for Gardener; empty: it does not.
 	Override string
+	// Purposes are the purposes of OperatingSystemConfigs to which a rule of the node side applies: reconcile, provision, or
+	// both; reconcile when absent.
+	Purposes source.Node
 	// Operations are the entries that are none of the above; a valid rule has exactly one, named by its operation.
 	Operations []source.Field
 	// At is the rule itself.
@@ -83,7 +86,7 @@ type Rule struct {
 }
 
 // RuleFields are the fields that every rule may have beside its operation.
-var RuleFields = []string{"name", "when", "override"}
+var RuleFields = []string{"name", "when", "override", "purposes"}
 
 // DecodeNode reads the targets in their order.
 func (s *Set) DecodeNode(n source.Node, path string) source.Findings {
@@ -112,6 +115,8 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 			findings = append(findings, source.Decode(field.Value, inner, &r.Name)...)
 		case "when":
 			r.When = field.Value
+		case "purposes":
+			r.Purposes = field.Value
 		case "override":
 			findings = append(findings, source.Decode(field.Value, inner, &r.Override)...)
 			if r.Override == "" && len(findings) == 0 {
