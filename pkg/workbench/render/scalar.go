@@ -21,7 +21,7 @@ const flowWidth = 88
 // plain are texts that YAML reads as text without quotes; ambiguous are those among them that it reads as something else.
 var (
 	plain     = regexp.MustCompile(`^[A-Za-z0-9_./$(][A-Za-z0-9_./$()@%+=,;~^<> -]*(:[A-Za-z0-9_./$()@%+=,;~^<>-]+)*$`)
-	ambiguous = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|~|[-+.0-9][-+.0-9_exabcdfo]*|[-+]?\.(inf|nan))$`)
+	ambiguous = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|null|~|[-+.0-9][-+.0-9_exabcdfo]*|[-+]?\.(inf|nan))$`)
 )
 
 // scalar writes a value that is neither an object nor a list.
@@ -46,13 +46,38 @@ func isText(text string) bool {
 		!strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' })
 }
 
-// flow writes an item in one line, if it is short enough for that; a text of several lines is returned as it is.
-func flow(n *document.Node) (string, bool) {
-	if text, ok := n.Text(); ok && isText(text) {
-		return text, false
+// flow writes an item in one line, if it is short enough for that and holds neither a text of several lines nor a command line.
+func (p *projection) flow(at place, n *document.Node) (string, bool) {
+	if !p.flat(at, n) {
+		return "", false
 	}
 	text := inline(n)
 	return text, n.Kind() != document.Object && n.Kind() != document.Array || len(text) <= flowWidth
+}
+
+// flat says whether nothing in the value wants lines of its own.
+func (p *projection) flat(at place, n *document.Node) bool {
+	if _, ok := textInside(p.inside, at.shape, n); ok {
+		return false
+	}
+	switch n.Kind() {
+	case document.Object:
+		for key, member := range n.Members() {
+			if _, ok := commandLine(key, member); ok || !p.flat(at.member(key), member) {
+				return false
+			}
+		}
+	case document.Array:
+		for _, item := range n.Items() {
+			if !p.flat(at.item(""), item) {
+				return false
+			}
+		}
+	case document.String:
+		text, _ := n.Text()
+		return !isText(text)
+	}
+	return true
 }
 
 // inline writes a value in YAML's flow style, an object beginning with what identifies it.
@@ -93,7 +118,7 @@ func inlineText(text string) string {
 
 // commandLine reads a list of strings under the name of a command line.
 func commandLine(key string, n *document.Node) ([]string, bool) {
-	if key != "command" && key != "args" {
+	if key != "command" && key != "args" || n.Kind() != document.Array {
 		return nil, false
 	}
 	tokens := make([]string, 0, n.Len())

@@ -25,7 +25,7 @@ type Line struct {
 }
 
 // String is the line with its indentation.
-func (l Line) String() string { return strings.Repeat("  ", l.Depth) + l.Text }
+func (l Line) String() string { return strings.TrimRight(strings.Repeat("  ", l.Depth)+l.Text, " ") }
 
 // Text projects an object into lines. Members are sorted, so that the order in which they were written makes no difference;
 // the status and what the API server alone writes are left out.
@@ -151,16 +151,17 @@ func (p *projection) items(at place, n *document.Node) {
 	for _, item := range n.Items() {
 		key, name := identify(item)
 		inner := at.item(name)
-		switch flow, ok := flow(item); {
+		switch line, ok := p.flow(inner, item); {
 		case ok:
-			p.add(inner, "- "+flow)
+			p.add(inner, "- "+line)
 		case item.Kind() == document.Array:
 			p.add(inner, "-")
 			p.items(inner.deeper(), item)
 		case item.Kind() == document.Object:
 			p.object(inner, key, item)
 		default:
-			p.text(inner, inner.deeper(), "-", flow)
+			text, _ := item.Text()
+			p.text(inner, inner.deeper(), "-", text)
 		}
 	}
 }

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+const before = `{"kind":"K","metadata":{"name":"n"},"spec":{"containers":[{"name":"a","command":["--a","--b","--c","--d","--e"]}],"replicas":1}}`
+
+func become(t *testing.T, after ...string) *render.Change {
+	t.Helper()
+	change, err := render.NewChange([]byte(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range after {
+		by := render.Author{Rule: "t[0].flags", Profile: "p", Position: source.Position{File: "/far/away/folder/p.yaml", Line: 7, Column: 3}}
+		if err := change.Become(by, []byte(state)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return change
+}
+
+func TestWrite(t *testing.T) {
+	after := strings.NewReplacer(`"--c",`, `"--c=1",`, `"replicas":1`, `"replicas":2`).Replace(before)
+	for _, c := range []struct {
+		name  string
+		style render.Style
+		want  string
+	}{
+		{"the innermost line that stayed is the heading", render.Style{}, `
+K n                                             changed by no rule
+  spec.containers[a].command
+    --b
+  - --c                                         folder/p.yaml:7 flags
+  + --c=1
+    --d
+  spec
+  - replicas: 1                                 folder/p.yaml:7 flags
+  + replicas: 2
+`},
+		{"more context", render.Style{Context: 2}, `
+K n                                             changed by no rule
+  spec.containers[a].command
+    --a
+    --b
+  - --c                                         folder/p.yaml:7 flags
+  + --c=1
+    --d
+    --e
+  spec
+  - replicas: 1                                 folder/p.yaml:7 flags
+  + replicas: 2
+`},
+		{"no context, own names of files", render.Style{Context: -1, File: func(string) string { return "P" }}, `
+K n                                             changed by no rule
+  spec.containers[a].command
+  - --c                                         P:7 flags
+  + --c=1
+  spec
+  - replicas: 1                                 P:7 flags
+  + replicas: 2
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := c.style.Write(&out, become(t, after)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), out.String()); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWriteColours(t *testing.T) {
+	change := become(t)
+	if err := change.Become(render.NoRule, []byte(strings.Replace(before, `"--c",`, "", 1))); err != nil {
+		t.Fatal(err)
+	}
+	var plain, coloured bytes.Buffer
+	if err := (render.Style{}).Write(&plain, change); err != nil {
+		t.Fatal(err)
+	}
+	if err := (render.Style{Colour: true}).Write(&coloured, change); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(plain.String(), "\x1b") {
+		t.Errorf("there is colour in %q", plain.String())
+	}
+	for _, want := range []string{"\x1b[31m  - --c\x1b[0m", "\x1b[1;31mno rule\x1b[0m"} {
+		if !strings.Contains(coloured.String(), want) {
+			t.Errorf("got %q, want it to hold %q", coloured.String(), want)
+		}
+	}
+}
+
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestWriteFails(t *testing.T) {
+	if err := (render.Style{}).Write(broken{}, become(t)); !errors.Is(err, errBroken) {
+		t.Errorf("got error %v, want %v", err, errBroken)
+	}
+}
