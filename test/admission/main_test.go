@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission_test proves the control-plane webhooks end to end: a real kube-apiserver calls the real program, which
+// runs as a process of its own with exactly the permissions that its chart grants, and the tests look at what was stored,
+// what the client was told, what was counted and what was logged.
+//
+// All tests share one kube-apiserver, and one after the other runs a program of its own, as there is one registration in a
+// cluster. Each test makes the namespaces it needs. Everything listens on the loopback interface only.
+//
+// Enter at TestMain, then at program (a running Graft) and seed (the cluster around it).
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+)
+
+// What the tests share; TestMain sets it.
+var (
+	// root is the folder of the repository.
+	root = filepath.Join("..", "..")
+	// binary is the program, built for this run.
+	binary string
+	// land is the cluster.
+	land *landscape.Landscape
+)
+
+const (
+	programName = "gardener-extension-provider-graft"
+	// builtVersion is linked into the binary, to see that --version shows it.
+	builtVersion = "v0.0.0-admission"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+// run is TestMain with defer.
+func run(m *testing.M) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	folder, err := os.MkdirTemp("", "graft-admission-")
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	if binary, err = build(ctx, folder); err != nil {
+		return failed(err)
+	}
+	// Error messages of a missing etcd or kube-apiserver say which make target builds them.
+	if land, err = landscape.Start(ctx, landscape.Options{}); err != nil {
+		return failed(err)
+	}
+	defer func() { _ = land.Stop() }()
+	return m.Run()
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// build links the program. Without other flags than those of make, so that its packages come from the build cache.
+func build(ctx context.Context, folder string) (string, error) {
+	path := filepath.Join(folder, programName)
+	command := exec.CommandContext(ctx, "go", "build", "-ldflags", "-X main.version="+builtVersion, "-o", path, "./cmd/"+programName)
+	command.Dir = root
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the program: %w\n%s", err, output)
+	}
+	return path, nil
+}

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+)
+
+// newShoot makes the namespace and the Cluster of a shoot, and returns the name of the namespace.
+func newShoot(t *testing.T, name, provider string, change ...func(*landscape.ShootOptions)) string {
+	t.Helper()
+	options := landscape.ShootOptions{Shoot: landscape.NewShoot(name, provider, "1.33.6")}
+	for _, f := range change {
+		f(&options)
+	}
+	namespace, err := land.CreateShoot(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return namespace
+}
+
+// annotated annotates the Shoot.
+func annotated(key, value string) func(*landscape.ShootOptions) {
+	return func(o *landscape.ShootOptions) { metav1.SetMetaDataAnnotation(&o.Shoot.ObjectMeta, key, value) }
+}
+
+// version sets the Shoot's version of Kubernetes.
+func version(kubernetes string) func(*landscape.ShootOptions) {
+	return func(o *landscape.ShootOptions) { o.Shoot.Spec.Kubernetes.Version = kubernetes }
+}
+
+// newNamespace makes a namespace with the labels given and no other.
+func newNamespace(t *testing.T, name string, labels map[string]string) string {
+	t.Helper()
+	if err := land.Client().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// controlPlane writes the objects that Gardener's component code writes.
+func controlPlane(t *testing.T, options sample.Options) []sample.Object {
+	t.Helper()
+	objects, err := sample.ControlPlane(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// in is a sample object as it is sent to the API server, in a namespace.
+func in(t *testing.T, namespace string, object sample.Object) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal(object.JSON, u); err != nil {
+		t.Fatal(err)
+	}
+	u.SetNamespace(namespace)
+	return u
+}
+
+// create stores an object and returns it as it was stored.
+func create(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	if err := land.Client().Create(t.Context(), object); err != nil {
+		t.Fatalf("creating %s: %v", nameOf(object), err)
+	}
+	return object
+}
+
+// stored reads an object.
+func stored(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(object.GroupVersionKind())
+	if err := land.Client().Get(t.Context(), client.ObjectKeyFromObject(object), found); err != nil {
+		t.Fatalf("reading %s: %v", nameOf(object), err)
+	}
+	return found
+}
+
+// expectAbsent holds that an object was not stored.
+func expectAbsent(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(object.GroupVersionKind())
+	if err := land.Client().Get(t.Context(), client.ObjectKeyFromObject(object), found); !apierrors.IsNotFound(err) {
+		t.Errorf("%s was stored although its admission was denied (%v)", nameOf(object), err)
+	}
+}
+
+func nameOf(object *unstructured.Unstructured) string {
+	return object.GetKind() + " " + object.GetName()
+}
+
+// deployment is a small Deployment with one container that is named like the component, with a command of some flags.
+func deployment(namespace, name string, flags ...string) *unstructured.Unstructured {
+	component := strings.TrimPrefix(name, "virtual-garden-")
+	command := []any{"/" + component}
+	for _, flag := range flags {
+		command = append(command, flag)
+	}
+	selected := map[string]any{"app": name}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": namespace},
+		"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": selected},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": selected},
+				"spec": map[string]any{"containers": []any{map[string]any{
+					"name": component, "image": "registry.example.com/" + component + ":v1", "command": command,
+				}}},
+			},
+		},
+	}}
+}
+
+// etcd is a small Etcd of etcd-druid.
+func etcd(namespace, name string) *unstructured.Unstructured {
+	labels := map[string]any{"app": name}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "druid.gardener.cloud/v1alpha1", "kind": "Etcd",
+		"metadata": map[string]any{"name": name, "namespace": namespace},
+		"spec": map[string]any{
+			"replicas": int64(1), "labels": labels, "selector": map[string]any{"matchLabels": labels},
+			"etcd": map[string]any{}, "backup": map[string]any{},
+		},
+	}}
+}
+
+// vpa is a VerticalPodAutoscaler.
+func vpa(namespace, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler",
+		"metadata": map[string]any{"name": name, "namespace": namespace},
+		"spec": map[string]any{
+			"targetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": strings.TrimSuffix(name, "-vpa")},
+		},
+	}}
+}
+
+// commandOf is the command of the first container.
+func commandOf(t *testing.T, object *unstructured.Unstructured) []string {
+	t.Helper()
+	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) == 0 {
+		t.Fatalf("%s has no containers: %v", nameOf(object), err)
+	}
+	command, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "command")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return command
+}
+
+// expectFlags holds which of some flags (--name=value) are in the command, and that each is there once.
+func expectFlags(t *testing.T, object *unstructured.Unstructured, flags map[string]bool) {
+	t.Helper()
+	command := commandOf(t, object)
+	for flag, want := range flags {
+		count := 0
+		for _, item := range command {
+			if item == flag {
+				count++
+			}
+		}
+		if want && count != 1 || !want && count != 0 {
+			t.Errorf("%s in namespace %s has %s %d times, want %v: %q", nameOf(object), object.GetNamespace(), flag, count, want, command)
+		}
+	}
+}
+
+// bookkeeping are the fields in which the same object differs from one namespace, or write, to another.
+var bookkeeping = []string{"/metadata/creationTimestamp", "/metadata/generation", "/metadata/managedFields", "/metadata/namespace",
+	"/metadata/resourceVersion", "/metadata/uid", "/spec/clusterIP", "/spec/ports/0/nodePort", "/status"}
+
+// changes are the differences between two objects, one line for each, but for the bookkeeping.
+func changes(before, after *unstructured.Unstructured) []string {
+	was, is := map[string]string{}, map[string]string{}
+	flatten("", before.Object, was)
+	flatten("", after.Object, is)
+	var lines []string
+	for path, value := range is {
+		switch old, found := was[path]; {
+		case !found:
+			lines = append(lines, "+ "+path+" "+value)
+		case old != value:
+			lines = append(lines, "~ "+path+" "+old+" -> "+value)
+		}
+	}
+	for path, value := range was {
+		if _, found := is[path]; !found {
+			lines = append(lines, "- "+path+" "+value)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// flatten gives every scalar, and every empty list and map, its path.
+func flatten(path string, value any, into map[string]string) {
+	if slices.ContainsFunc(bookkeeping, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if len(value) == 0 {
+			into[path] = "{}"
+		}
+		for key, member := range maps.All(value) {
+			flatten(path+"/"+strings.ReplaceAll(key, "/", "~1"), member, into)
+		}
+	case []any:
+		if len(value) == 0 {
+			into[path] = "[]"
+		}
+		for i, item := range value {
+			flatten(fmt.Sprintf("%s/%d", path, i), item, into)
+		}
+	default:
+		into[path] = fmt.Sprint(value)
+	}
+}
+
+var beacons int
+
+// syncWebhooks returns when the kube-apiserver acts by every MutatingWebhookConfiguration that was written before: it learns of
+// them in the order in which they were written, so that it is enough to see it act by one that is written now.
+func syncWebhooks(t *testing.T) {
+	t.Helper()
+	beacons++
+	name := fmt.Sprintf("beacon-%d", beacons)
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name:         name + ".example.com",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/" + name)},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+			MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "beacon", Expression: fmt.Sprintf("request.name == %q", name)}},
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+	if err := land.Client().Create(t.Context(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := land.Client().Delete(t.Context(), configuration); err != nil {
+			t.Error(err)
+		}
+	}()
+	eventually(t, "the kube-apiserver to know the registrations", func() error {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+		err := land.Client().Create(t.Context(), probe, client.DryRunAll)
+		if err != nil && strings.Contains(err.Error(), name+".example.com") {
+			return nil
+		}
+		return errors.Join(errors.New("the beacon was not called"), err)
+	})
+}

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var errNotYet = errors.New("not yet")
+
+// serveTLS serves a handler on the loopback interface and returns how the API server reaches and trusts it.
+func serveTLS(t *testing.T, handler http.Handler) admissionregistrationv1.WebhookClientConfig {
+	t.Helper()
+	server := httptest.NewTLSServer(handler)
+	t.Cleanup(server.Close)
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL), CABundle: bundle}
+}
+
+// register makes a registration of the test's own, for Deployments named kube-controller-manager, with what change makes of
+// it. It is removed at the end of the test.
+func register(t *testing.T, name string, to admissionregistrationv1.WebhookClientConfig, change func(*admissionregistrationv1.MutatingWebhook)) {
+	t.Helper()
+	webhook := admissionregistrationv1.MutatingWebhook{
+		Name:         name + ".example.com",
+		ClientConfig: to,
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+		}},
+		MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "name", Expression: `request.name == "kube-controller-manager"`}},
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+		AdmissionReviewVersions: []string{"v1"},
+		TimeoutSeconds:          ptr.To(int32(10)),
+	}
+	if change != nil {
+		change(&webhook)
+	}
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{webhook},
+	}
+	if err := land.Client().Create(t.Context(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := land.Client().Delete(context.Background(), configuration); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	syncWebhooks(t)
+}
+
+// registerMutator registers a webhook of somebody else, which does what mutate does. It counts its calls.
+func registerMutator(t *testing.T, name string, mutate func(*unstructured.Unstructured)) *atomic.Int32 {
+	t.Helper()
+	calls := &atomic.Int32{}
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		review := &admissionv1.AdmissionReview{}
+		object := &unstructured.Unstructured{}
+		err := json.NewDecoder(r.Body).Decode(review)
+		if err == nil {
+			err = json.Unmarshal(review.Request.Object.Raw, object)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		mutate(object)
+		patch, err := patchTo(review.Request.Object.Raw, object)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		review.Response = &admissionv1.AdmissionResponse{
+			UID: review.Request.UID, Allowed: true, Patch: patch, PatchType: ptr.To(admissionv1.PatchTypeJSONPatch),
+		}
+		review.Request = nil
+		_ = json.NewEncoder(w).Encode(review)
+	}
+	register(t, name, serveTLS(t, http.HandlerFunc(handler)), nil)
+	return calls
+}
+
+func patchTo(before []byte, object *unstructured.Unstructured) ([]byte, error) {
+	after, err := object.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	operations, err := jsonpatch.CreatePatch(before, after)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(operations)
+}
