@@ -11,6 +11,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -21,8 +23,11 @@ type Document struct {
 	*v1alpha1.ProviderProfile
 	// Node is the whole document as it was written.
 	Node source.Node
-	// Hash is the SHA-256 of the file's bytes, the first 12 hexadecimal digits: it names the version of a profile.
+	// Hash is the SHA-256 of the file and what is attached to it, the first 12 hexadecimal digits: it names the version of a
+	// profile.
 	Hash string
+	// Attachments are the files that the profile takes contents from, by the path that it writes.
+	Attachments map[string][]byte
 }
 
 // Load reads all profiles of the files. The findings are of all files together; when there are any, the documents are
@@ -52,13 +57,21 @@ func Load(files ...source.File) ([]*Document, source.Findings) {
 				findings = append(findings, node.Finding("metadata.name", "the profile %q is already defined at %s", document.Metadata.Name, earlier))
 			}
 			named[document.Metadata.Name] = node.Position()
-			sum := sha256.Sum256(file.Data)
-			document.Hash = hex.EncodeToString(sum[:])[:12]
+			document.Hash, document.Attachments = hash(file), file.Attachments
 			documents = append(documents, document)
 		}
 	}
 	findings.Sort()
 	return documents, findings
+}
+
+func hash(file source.File) string {
+	sum := sha256.New()
+	_, _ = sum.Write(file.Data)
+	for _, path := range slices.Sorted(maps.Keys(file.Attachments)) {
+		_, _ = fmt.Fprintf(sum, "\x00%s\x00%s", path, file.Attachments[path])
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
 func decode(node source.Node) (*Document, source.Findings) {

@@ -19,6 +19,8 @@ import (
 type File struct {
 	Name string
 	Data []byte
+	// Attachments are the files to which documents in this one refer, by the path that they write.
+	Attachments map[string][]byte
 }
 
 // Node is a value in a YAML document together with the file in which it stands. The zero Node is an absent value.

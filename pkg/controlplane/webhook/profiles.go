@@ -7,6 +7,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -42,7 +44,10 @@ func (p Paths) Read(context.Context) ([]source.File, error) {
 			if err != nil {
 				return nil, fmt.Errorf("reading a profile: %w", err)
 			}
-			files = append(files, source.File{Name: name, Data: data})
+			beside := os.DirFS(filepath.Dir(name))
+			files = append(files, profile.Attach(source.File{Name: name, Data: data}, func(path string) ([]byte, error) {
+				return fs.ReadFile(beside, path)
+			}))
 		}
 	}
 	return files, nil
@@ -72,7 +77,8 @@ func isYAML(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// ConfigMaps reads the keys that end in .yaml or .yml of the labelled ConfigMaps of a namespace.
+// ConfigMaps reads the keys that end in .yaml or .yml of the labelled ConfigMaps of a namespace. A file beside the profile is
+// another key: its path, with _ in place of each slash, which a key cannot have.
 type ConfigMaps struct {
 	Reader    client.Reader
 	Namespace string
@@ -89,10 +95,21 @@ func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
 		for key, data := range list.Items[i].Data {
 			if isYAML(key) {
 				name := strings.Join([]string{"configmap", c.Namespace, list.Items[i].Name, key}, "/")
-				files = append(files, source.File{Name: name, Data: []byte(data)})
+				files = append(files, profile.Attach(source.File{Name: name, Data: []byte(data)}, fromKeys(list.Items[i].Data)))
 			}
 		}
 	}
 	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
+}
+
+// fromKeys reads the files beside a profile from the ConfigMap that holds it.
+func fromKeys(data map[string]string) func(string) ([]byte, error) {
+	return func(path string) ([]byte, error) {
+		text, ok := data[strings.ReplaceAll(path, "/", "_")]
+		if !ok {
+			return nil, fs.ErrNotExist
+		}
+		return []byte(text), nil
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -22,13 +24,19 @@ const pollInterval = time.Second
 
 type digest [sha256.Size]byte
 
-// digestOf is the same for the same names and bytes in the same order.
+// digestOf is the same for the same names, bytes and attachments in the same order.
 func digestOf(files []source.File) digest {
 	h := sha256.New()
-	for _, file := range files {
-		for _, part := range [][]byte{[]byte(file.Name), file.Data} {
+	add := func(parts ...[]byte) {
+		for _, part := range parts {
 			_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
 			h.Write(part)
+		}
+	}
+	for _, file := range files {
+		add([]byte(file.Name), file.Data)
+		for _, path := range slices.Sorted(maps.Keys(file.Attachments)) {
+			add([]byte(path), file.Attachments[path])
 		}
 	}
 	// A first byte tells "no files" from "nothing attempted yet", which is all zero.
