@@ -49,9 +49,7 @@ func newStage(ctx context.Context, c client.Client, o sample.Options, program *m
 		return nil, err
 	}
 	objects := []client.Object{namespace, cluster, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelled}}}
-	for _, document := range profiles {
-		objects = append(objects, lookedUp(namespace.Name, document)...)
-	}
+	objects = append(objects, lookedUp(namespace.Name, profiles)...)
 	for _, object := range objects {
 		if err := c.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
 			return nil, fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
@@ -74,20 +72,29 @@ func factsOf(cluster any, namespace *corev1.Namespace) (*facts.Facts, error) {
 	}), nil
 }
 
-// lookedUp are the objects that lookups of a profile read, with values that say what they are.
-func lookedUp(namespace string, document *profile.Document) []client.Object {
+// lookedUp are the objects that the profiles' lookups read, with values that say what they are.
+func lookedUp(namespace string, profiles []*profile.Document) []client.Object {
+	secrets, configMaps := map[string]map[string]string{}, map[string]map[string]string{}
+	for _, document := range profiles {
+		for _, lookup := range document.Lookups {
+			kind, name := secrets, lookup.Secret
+			if name == "" {
+				kind, name = configMaps, lookup.ConfigMap
+			}
+			if kind[name] == nil {
+				kind[name] = map[string]string{}
+			}
+			for _, key := range lookup.Keys {
+				kind[name][key] = "sample-" + key
+			}
+		}
+	}
 	var objects []client.Object
-	for _, lookup := range document.Lookups {
-		meta := metav1.ObjectMeta{Namespace: namespace, Name: lookup.Secret + lookup.ConfigMap}
-		data := map[string]string{}
-		for _, key := range lookup.Keys {
-			data[key] = "sample-" + key
-		}
-		if lookup.Secret != "" {
-			objects = append(objects, &corev1.Secret{ObjectMeta: meta, StringData: data})
-		} else {
-			objects = append(objects, &corev1.ConfigMap{ObjectMeta: meta, Data: data})
-		}
+	for name, data := range secrets {
+		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: data})
+	}
+	for name, data := range configMaps {
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
 	}
 	return objects
 }

@@ -78,7 +78,7 @@ func (g *stage) prepare(ctx context.Context, s *subject) error {
 	if err != nil {
 		return fmt.Errorf("the rules make of %s what the API server refuses: %w", s.name(), err)
 	}
-	return s.change.Become(defaults, expected)
+	return s.change.Complete(defaults, expected)
 }
 
 func (g *stage) admission() render.Admission {

@@ -5,6 +5,8 @@
 package render
 
 import (
+	"strings"
+
 	"znkr.io/diff"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -65,6 +67,29 @@ func NewBlame(before []Line) *Blame {
 
 // Advance goes to the next state, in which everything that is different is the author's work.
 func (b *Blame) Advance(by Author, after []Line) {
+	b.advance(after, func(Line) *Author { return &by })
+}
+
+// Complete goes to the next state, in which what others wrote has been completed, such as with defaults: a line at or below
+// a place that somebody wrote is that author's, everything else that is different is the work of the one given.
+func (b *Blame) Complete(by Author, after []Line) {
+	written := map[string]*Author{}
+	for _, t := range b.now {
+		if t.origin < 0 && written[t.line.Path] == nil {
+			written[t.line.Path] = t.by
+		}
+	}
+	b.advance(after, func(line Line) *Author {
+		for path := line.Path; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
+			if author := written[path]; author != nil {
+				return author
+			}
+		}
+		return &by
+	})
+}
+
+func (b *Blame) advance(after []Line, author func(Line) *Author) {
 	current := make([]Line, len(b.now))
 	for i := range b.now {
 		current[i] = b.now[i].line
@@ -75,10 +100,10 @@ func (b *Blame) Advance(by Author, after []Line) {
 		case diff.Match:
 			next = append(next, b.now[edit.PosX])
 		case diff.Insert:
-			next = append(next, tracked{line: edit.Y, origin: -1, by: &by})
+			next = append(next, tracked{line: edit.Y, origin: -1, by: author(edit.Y)})
 		case diff.Delete:
 			if origin := b.now[edit.PosX].origin; origin >= 0 {
-				b.removed[origin] = &by
+				b.removed[origin] = author(edit.X)
 			}
 		}
 	}

@@ -123,11 +123,21 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 
 // Become goes to another state of the object, in which everything that is different is the author's work.
 func (c *Change) Become(by Author, object []byte) error {
+	return c.become(object, func(lines []Line) { c.blame.Advance(by, lines) })
+}
+
+// Complete goes to another state of the object, in which the author has completed what rules wrote, such as with defaults:
+// the lines of a rule stay that rule's.
+func (c *Change) Complete(by Author, object []byte) error {
+	return c.become(object, func(lines []Line) { c.blame.Complete(by, lines) })
+}
+
+func (c *Change) become(object []byte, advance func([]Line)) error {
 	lines, err := Text(object)
 	if err != nil {
 		return err
 	}
-	c.blame.Advance(by, lines)
+	advance(lines)
 	c.current = object
 	return nil
 }

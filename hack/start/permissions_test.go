@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+const withLookups = `
+apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: p}
+providers: [acme]
+lookups:
+  credentials: {secret: cloudprovider, keys: [region]}
+  again: {secret: cloudprovider, keys: [token]}
+  settings: {configMap: cloud-settings, keys: [mtu]}
+controlplane:
+  kube-apiserver:
+  - env: {set: {REGION: "${ lookups.credentials.region }"}}
+`
+
+func load(t *testing.T, text string) []*profile.Document {
+	t.Helper()
+	documents, findings := profile.Load(source.File{Name: "profile.yaml", Data: []byte(text)})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return documents
+}
+
+// TestPermissions reads the real chart, so that a change of its template that this program cannot follow is seen here.
+func TestPermissions(t *testing.T) {
+	got, err := permissions("../..", load(t, withLookups))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Namespace != extensionNamespace || got.Name != extensionName {
+		t.Errorf("the account is %s/%s", got.Namespace, got.Name)
+	}
+	for _, want := range []rbacv1.PolicyRule{
+		{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"cloudprovider"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"cloud-settings"}, Verbs: []string{"get"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"}, Verbs: []string{"create"}},
+	} {
+		if !slices.ContainsFunc(got.ClusterRules, func(rule rbacv1.PolicyRule) bool { return cmp.Equal(want, rule) }) {
+			t.Errorf("the cluster role lacks %+v; it has %+v", want, got.ClusterRules)
+		}
+	}
+	if len(got.Rules) != 1 || len(got.Rules[extensionNamespace]) == 0 {
+		t.Errorf("got the roles %+v, want one in %s", got.Rules, extensionNamespace)
+	}
+	none, err := permissions("../..", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(got.ClusterRules) - 2; len(none.ClusterRules) != want {
+		t.Errorf("got %d rules without lookups, want %d: two less than with them", len(none.ClusterRules), want)
+	}
+}
+
+func TestPermissionsErrors(t *testing.T) {
+	if _, err := permissions(t.TempDir(), nil); err == nil {
+		t.Error("a missing chart must be an error")
+	}
+	for name, text := range map[string]string{
+		"no template":       "{{",
+		"another helper":    `{{ include "graft.other" . }}`,
+		"an unknown value":  `{{ .Values.other.field }}`,
+		"an unknown helper": `{{ fancy . }}`,
+	} {
+		if _, err := renderRoles(text, nil); err == nil {
+			t.Errorf("%s must be an error", name)
+		}
+	}
+	for name, text := range map[string]string{
+		"nothing":   "",
+		"no role":   "kind: ClusterRole\nrules:\n- {verbs: [get]}\n",
+		"not a map": "- a\n",
+	} {
+		if _, err := decodeRoles([]byte(text)); err == nil {
+			t.Errorf("%s must be an error", name)
+		}
+	}
+}
+
+func TestLookedUp(t *testing.T) {
+	var got []string
+	for _, object := range lookedUp("shoot--a--b", load(t, withLookups)) {
+		keys := ""
+		switch object := object.(type) {
+		case *corev1.Secret:
+			keys = fmt.Sprint(object.StringData)
+		case *corev1.ConfigMap:
+			keys = fmt.Sprint(object.Data)
+		}
+		got = append(got, object.GetNamespace()+"/"+object.GetName()+" "+keys)
+	}
+	slices.Sort(got)
+	want := []string{
+		"shoot--a--b/cloud-settings map[mtu:sample-mtu]",
+		"shoot--a--b/cloudprovider map[region:sample-region token:sample-token]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+}
