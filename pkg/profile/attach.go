@@ -19,14 +19,14 @@ const contentFrom = "contentFrom"
 // does not begin with a slash; what it cannot read is left out, and found when the profile is compiled.
 func Attach(file source.File, read func(path string) ([]byte, error)) source.File {
 	nodes, _ := source.Parse(file)
-	file.Attachments = map[string][]byte{}
+	file.Attachments = nil
 	for _, node := range nodes {
-		attach(file, node, read)
+		attach(&file, node, read)
 	}
 	return file
 }
 
-func attach(file source.File, n source.Node, read func(path string) ([]byte, error)) {
+func attach(file *source.File, n source.Node, read func(path string) ([]byte, error)) {
 	for _, field := range n.Fields() {
 		if field.Key.Value != contentFrom || field.Value.Kind != yaml.ScalarNode {
 			attach(file, field.Value, read)
@@ -37,6 +37,9 @@ func attach(file source.File, n source.Node, read func(path string) ([]byte, err
 			continue
 		}
 		if data, err := read(path); err == nil {
+			if file.Attachments == nil {
+				file.Attachments = map[string][]byte{}
+			}
 			file.Attachments[path] = data
 		}
 	}

@@ -5,6 +5,7 @@
 package profile_test
 
 import (
+	"io/fs"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,5 +77,29 @@ func TestLoad(t *testing.T) {
 	again, _ := profile.Load(source.File{Name: "1.yaml", Data: []byte(text + "# changed\n")})
 	if again[0].Hash == d.Hash {
 		t.Error("another file has the same hash")
+	}
+}
+
+func TestAttach(t *testing.T) {
+	const text = `
+a: [{file: {contentFrom: files/a.sh}}]
+b: {contentFrom: absent}
+c: {contentFrom: ../outside}
+d: {contentFrom: /etc/passwd}
+e: {contentFrom: [files/a.sh]}
+`
+	var asked []string
+	file := profile.Attach(source.File{Name: "p", Data: []byte(text)}, func(path string) ([]byte, error) {
+		asked = append(asked, path)
+		if path != "files/a.sh" {
+			return nil, fs.ErrNotExist
+		}
+		return []byte("#!/bin/sh"), nil
+	})
+	if diff := cmp.Diff([]string{"files/a.sh", "absent"}, asked); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string][]byte{"files/a.sh": []byte("#!/bin/sh")}, file.Attachments); diff != "" {
+		t.Errorf("attached (-want +got):\n%s", diff)
 	}
 }
