@@ -165,7 +165,8 @@ func expectUnchanged(t *testing.T, p *program, target string, object *unstructur
 
 // testReinvocation lets a webhook of somebody else, which is called after Graft's, take back what Graft did.
 func testReinvocation(t *testing.T, p *program) {
-	calls := registerMutator(t, "zz-later", func(object *unstructured.Unstructured) {
+	namespace := newShoot(t, "reinvocation", "openstack")
+	calls := registerMutator(t, "zz-later", namespace, func(object *unstructured.Unstructured) {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		container := containers[0].(map[string]any)
 		command := container["command"].([]any)
@@ -173,7 +174,6 @@ func testReinvocation(t *testing.T, p *program) {
 		_ = unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
 		object.SetAnnotations(map[string]string{"later": "was here"})
 	})
-	namespace := newShoot(t, "reinvocation", "openstack")
 	object := deployment(namespace, "kube-controller-manager", "--cloud-config=/x", "--v=2")
 	p.expectCount(t, 2, "graft_admissions_total", labels{"target": "kube-controller-manager", "result": "patched"}, func() { create(t, object) })
 	if got := calls.Load(); got != 1 {

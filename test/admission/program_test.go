@@ -53,8 +53,9 @@ type program struct {
 	t         *testing.T
 	namespace string
 	account   *landscape.Account
-	profiles  string // folder
-	webhook   string // host:port, and likewise the others
+	values    map[string]any // of the chart
+	profiles  string         // folder
+	webhook   string         // host:port, and likewise the others
 	metrics   string
 	health    string
 	log       *logBuffer
@@ -77,7 +78,7 @@ var programs int
 // launch runs a program and returns at once.
 func launch(t *testing.T, options programOptions) *program {
 	t.Helper()
-	p := &program{t: t, profiles: t.TempDir(), log: &logBuffer{}, exited: make(chan struct{})}
+	p := &program{t: t, values: options.Values, profiles: t.TempDir(), log: &logBuffer{}, exited: make(chan struct{})}
 	if options.Beside != nil {
 		p.namespace, p.account = options.Beside.namespace, options.Beside.account
 	} else {
@@ -145,6 +146,14 @@ func (p *program) writeProfile(name, text string) {
 		p.t.Fatal(err)
 	}
 	if err := os.Rename(hidden, filepath.Join(p.profiles, name)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// removeProfile takes a file out of the folder of profiles.
+func (p *program) removeProfile(name string) {
+	p.t.Helper()
+	if err := os.Remove(filepath.Join(p.profiles, name)); err != nil {
 		p.t.Fatal(err)
 	}
 }

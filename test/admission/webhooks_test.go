@@ -34,9 +34,11 @@ func serveTLS(t *testing.T, handler http.Handler) admissionregistrationv1.Webhoo
 	return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL), CABundle: bundle}
 }
 
-// register makes a registration of the test's own, for Deployments named kube-controller-manager, with what change makes of
-// it. It is removed at the end of the test.
-func register(t *testing.T, name string, to admissionregistrationv1.WebhookClientConfig, change func(*admissionregistrationv1.MutatingWebhook)) {
+// register makes a registration of the test's own, for Deployments named kube-controller-manager in a namespace, with what
+// change makes of it. It is removed at the end of the test.
+func register(
+	t *testing.T, name, namespace string, to admissionregistrationv1.WebhookClientConfig, change func(*admissionregistrationv1.MutatingWebhook),
+) {
 	t.Helper()
 	webhook := admissionregistrationv1.MutatingWebhook{
 		Name:         name + ".example.com",
@@ -45,6 +47,7 @@ func register(t *testing.T, name string, to admissionregistrationv1.WebhookClien
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
 		}},
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},
 		MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "name", Expression: `request.name == "kube-controller-manager"`}},
 		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 		AdmissionReviewVersions: []string{"v1"},
@@ -68,7 +71,7 @@ func register(t *testing.T, name string, to admissionregistrationv1.WebhookClien
 }
 
 // registerMutator registers a webhook of somebody else, which does what mutate does. It counts its calls.
-func registerMutator(t *testing.T, name string, mutate func(*unstructured.Unstructured)) *atomic.Int32 {
+func registerMutator(t *testing.T, name, namespace string, mutate func(*unstructured.Unstructured)) *atomic.Int32 {
 	t.Helper()
 	calls := &atomic.Int32{}
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +98,7 @@ func registerMutator(t *testing.T, name string, mutate func(*unstructured.Unstru
 		review.Request = nil
 		_ = json.NewEncoder(w).Encode(review)
 	}
-	register(t, name, serveTLS(t, http.HandlerFunc(handler)), nil)
+	register(t, name, namespace, serveTLS(t, http.HandlerFunc(handler)), nil)
 	return calls
 }
 

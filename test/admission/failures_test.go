@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+)
+
+// maxReviewBytes is the limit of the program in TestFailures.
+const maxReviewBytes = 65536
+
+// failing are the profiles of TestFailures: each provider is one way to fail, and "fine" is none.
+var failing = map[string]string{
+	"fine":    setFlag("fine", "fine", "fine", `"yes"`),
+	"region":  setFlag("region", "region", "region", `"${ shoot.region }"`),
+	"key":     setFlag("key", "key", "absent", `'${ shoot.annotations["no-such-key"] }'`),
+	"number":  lookup("number", "cloudprovider") + "  kube-controller-manager:\n  - flags: {set: {x: \"${ string(int(lookups.s.password)) }\"}}\n",
+	"secret":  lookup("secret", "cloudprovider") + "  kube-controller-manager:\n  - env: {set: {PASSWORD: \"${ lookups.s.password }\"}}\n",
+	"denied":  lookup("denied", "not-granted") + "  kube-controller-manager:\n  - env: {set: {PASSWORD: \"${ lookups.s.password }\"}}\n",
+	"gates":   head("gates", "gates") + "controlplane:\n  kube-controller-manager:\n  - featureGates: {A: true}\n",
+	"sidecar": head("sidecar", "sidecar") + "controlplane:\n  kube-controller-manager:\n  - env: {container: sidecar, set: {A: b}}\n",
+	"sni":     head("sni", "sni") + "controlplane:\n  kube-apiserver:\n  - flags: {set: {advertise-address: 192.0.2.7}}\n",
+}
+
+// lookup begins a profile with a lookup.
+func lookup(name, secret string) string {
+	return head(name, name) + "lookups: {s: {secret: " + secret + ", keys: [password]}}\ncontrolplane:\n"
+}
+
+// failure is one row of docs/failures.md.
+type failure struct {
+	reason   mutation.Reason
+	provider string
+	code     int32
+	message  []string
+	// object defaults to a small kube-controller-manager.
+	object func(namespace string) *unstructured.Unstructured
+	// prepare makes the failure happen in the namespace of the shoot.
+	prepare func(t *testing.T, p *program, namespace string)
+	// counted is the provider as it is counted; provider by default.
+	counted string
+	options []func(*landscape.ShootOptions)
+}
+
+// TestFailures has, by its name, a case for each row of docs/failures.md. TestFailuresInside has those that need a fault in Graft.
+func TestFailures(t *testing.T) {
+	p := start(t, programOptions{
+		Profiles:  failing,
+		Config:    "webhook: {maxReviewBytes: 65536}\n",
+		Arguments: []string{"--gardener-version=v1.20.0"},
+		Values:    map[string]any{"lookups": map[string]any{"secrets": []any{"cloudprovider"}}},
+	})
+	fine := newShoot(t, "failures-fine", "fine")
+	for name, test := range failures() {
+		t.Run(name, func(t *testing.T) {
+			namespace := newShoot(t, "failures-"+strings.ToLower(strings.ReplaceAll(name, " ", "-")), test.provider, test.options...)
+			if test.prepare != nil {
+				test.prepare(t, p, namespace)
+			}
+			object := deployment(namespace, "kube-controller-manager", "--v=2")
+			if test.object != nil {
+				object = test.object(namespace)
+			}
+			counted := test.provider
+			if test.counted != "" {
+				counted = test.counted
+			}
+			p.expectCount(t, 1, "graft_admission_failures_total", labels{"set": "controlplane", "provider": counted, "reason": string(test.reason)}, func() {
+				p.expectCount(t, 1, "graft_admission_failures_total", nil, func() {
+					expectDenied(t, land.Client().Create(t.Context(), object.DeepCopy()), test.code, test.message...)
+				})
+			})
+			expectAbsent(t, object)
+			p.log.waitFor(t, `"reason":"`+string(test.reason)+`"`)
+		})
+		// The program serves after each of them.
+		probe := deployment(fine, "kube-controller-manager")
+		if err := land.Client().Create(t.Context(), probe, client.DryRunAll); err != nil {
+			t.Fatalf("after %s: %v", name, err)
+		}
+		expectFlags(t, probe, map[string]bool{"--fine=yes": true})
+	}
+	if strings.Contains(p.log.String(), secretValue) {
+		t.Error("the log has the value of a Secret")
+	}
+}
+
+func failures() map[string]failure {
+	return map[string]failure{
+		"ContainerMissing": {
+			reason: mutation.ContainerMissing, provider: "fine", code: 422, message: []string{"Deployment kube-controller-manager", `no container named "kube-controller-manager"`},
+			object: func(namespace string) *unstructured.Unstructured {
+				object := deployment(namespace, "other")
+				object.SetName("kube-controller-manager")
+				return object
+			},
+		},
+		"ContainerMissing of a rule": {
+			reason: mutation.ContainerMissing, provider: "sidecar", code: 422, message: []string{"rule sidecar/kube-controller-manager[0].env (", "sidecar.yaml:7:5)", `no container named "sidecar"`},
+		},
+		"ExpressionFailed": {
+			reason: mutation.ExpressionFailed, provider: "key", code: 500, message: []string{"rule key/kube-controller-manager[0].flags (", "key.yaml:7:5)", "key.yaml:7:48"},
+		},
+		"ExpressionFailed with a secret": {
+			reason: mutation.ExpressionFailed, provider: "number", code: 500, message: []string{"rule number/", "number.yaml:8:"},
+			prepare: writeSecret,
+		},
+		"ClusterMissing": {
+			reason: mutation.ClusterMissing, provider: "region", code: 503, message: []string{"shoot--sample--failures-clustermissing", "not found"},
+			options: []func(*landscape.ShootOptions){func(o *landscape.ShootOptions) { o.WithoutCluster = true }},
+		},
+		"ClusterUndecodable": {
+			reason: mutation.ClusterUndecodable, provider: "region", code: 500, message: []string{"spec.kubernetes.version", "cannot be decoded"},
+			options: []func(*landscape.ShootOptions){func(o *landscape.ShootOptions) { o.WithoutCluster = true }},
+			prepare: writeUndecodableCluster,
+		},
+		"FactsUnavailable": {
+			reason: mutation.FactsUnavailable, provider: "region", code: 503, message: []string{"clusters.extensions.gardener.cloud", "forbidden"},
+			options: []func(*landscape.ShootOptions){func(o *landscape.ShootOptions) { o.WithoutCluster = true }},
+			prepare: revokeClusters,
+		},
+		"LookupMissing":          {reason: mutation.LookupMissing, provider: "secret", code: 422, message: []string{"profile secret", "lookup s", "not found"}},
+		"LookupMissing of a key": {reason: mutation.LookupMissing, provider: "secret", code: 422, message: []string{"lookup s", "no key password"}, prepare: writeOtherKey},
+		"LookupFailed":           {reason: mutation.LookupFailed, provider: "denied", code: 503, message: []string{"profile denied", "lookup s", "forbidden"}, prepare: writeSecret},
+		"NestedUnreadable": {
+			reason: mutation.NestedUnreadable, provider: "gates", code: 422, message: []string{"rule gates/", "gates.yaml:7:5)", "--feature-gates"},
+			object: func(namespace string) *unstructured.Unstructured {
+				return deployment(namespace, "kube-controller-manager", "--feature-gates=A,B=true")
+			},
+		},
+		"NestedUnreadable shell": {
+			reason: mutation.NestedUnreadable, provider: "fine", code: 422, message: []string{"rule fine/", "fine.yaml:7:5)"},
+			object: func(namespace string) *unstructured.Unstructured {
+				object := deployment(namespace, "kube-controller-manager")
+				containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+				containers[0].(map[string]any)["command"] = []any{"/bin/sh", "-c", "exec kube-controller-manager --v=2"}
+				_ = unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
+				return object
+			},
+		},
+		"ContractBroken": {
+			reason: mutation.ContractBroken, provider: "sni", code: 403, message: []string{"Deployment kube-apiserver", "--advertise-address", "contract kube-apiserver/sni"},
+			object: func(namespace string) *unstructured.Unstructured {
+				object := deployment(namespace, "kube-apiserver", "--advertise-address=10.0.0.1")
+				object.SetLabels(map[string]string{"core.gardener.cloud/apiserver-exposure": "gardener-managed"})
+				return object
+			},
+		},
+		"NotLoaded": {
+			reason: mutation.NotLoaded, provider: "none", code: 503, message: []string{"controlplane", `"none"`}, counted: "unknown",
+			prepare: func(t *testing.T, p *program, namespace string) {
+				register(t, "not-loaded", namespace, p.clientConfig(t, "/webhooks/controlplane/none"), nil)
+			},
+		},
+		"ReviewVersion": {
+			reason: webhook.ReviewVersion, provider: "none", code: 500, message: []string{"failed calling webhook", "older.example.com"}, counted: "fine",
+			prepare: func(t *testing.T, p *program, namespace string) {
+				register(t, "older", namespace, p.clientConfig(t, "/webhooks/controlplane/fine"), func(w *admissionregistrationv1.MutatingWebhook) {
+					w.AdmissionReviewVersions = []string{"v1beta1"}
+				})
+			},
+		},
+		"ReviewTooLarge": {
+			reason: webhook.ReviewTooLarge, provider: "fine", code: 500, message: []string{"failed calling webhook"},
+			object: func(namespace string) *unstructured.Unstructured {
+				object := deployment(namespace, "kube-controller-manager")
+				object.SetAnnotations(map[string]string{"large": strings.Repeat("x", maxReviewBytes)})
+				return object
+			},
+		},
+		// A kube-apiserver sends none of the following; something on the way changes what it sends.
+		"ReviewUnreadable": tampered(webhook.ReviewUnreadable, 500, "failed calling webhook", func(r *http.Request, body []byte) []byte {
+			return bytes.Replace(body, []byte(`"object":{`), []byte(`"nothing":{`), 1)
+		}),
+		"ReviewUnreadable JSON": tampered(webhook.ReviewUnreadable, 500, "failed calling webhook", func(r *http.Request, body []byte) []byte {
+			return body[:len(body)/2]
+		}),
+		"ObjectUnreadable": tampered(mutation.ObjectUnreadable, 422, "ObjectUnreadable: ", func(r *http.Request, body []byte) []byte {
+			return bytes.Replace(body, []byte(`"containers":[`), []byte(`"containers":[],"containers":[`), 1)
+		}),
+		"ReviewMethod": tampered(webhook.ReviewMethod, 500, "failed calling webhook", func(r *http.Request, body []byte) []byte {
+			r.Method = http.MethodPut
+			return body
+		}),
+		"ReviewMediaType": tampered(webhook.ReviewMediaType, 500, "failed calling webhook", func(r *http.Request, body []byte) []byte {
+			r.Header.Set("Content-Type", "text/plain")
+			return body
+		}),
+	}
+}
+
+// tampered is a failure of a review that is changed on its way to the program.
+func tampered(reason mutation.Reason, code int32, message string, change func(*http.Request, []byte) []byte) failure {
+	return failure{
+		reason: reason, provider: "none", code: code, message: []string{message}, counted: "fine",
+		prepare: func(t *testing.T, p *program, namespace string) {
+			register(t, "tampered", namespace, p.proxy(t, "/webhooks/controlplane/fine", change), nil)
+		},
+	}
+}
+
+func writeSecret(t *testing.T, _ *program, namespace string) {
+	t.Helper()
+	for _, name := range []string{"cloudprovider", "not-granted"} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: map[string]string{"password": secretValue}}
+		if err := land.Client().Create(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func writeOtherKey(t *testing.T, _ *program, namespace string) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloudprovider"}, StringData: map[string]string{"other": secretValue}}
+	if err := land.Client().Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeUndecodableCluster writes a Cluster whose Shoot has a version that is none.
+func writeUndecodableCluster(t *testing.T, _ *program, namespace string) {
+	t.Helper()
+	cluster, err := sample.Cluster(sample.Options{Namespace: namespace, Kubernetes: "1.33.6"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Spec.Shoot.Raw = bytes.Replace(cluster.Spec.Shoot.Raw, []byte(`"version":"1.33.6"`), []byte(`"version":7`), 1)
+	if err := land.Client().Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// revokeClusters takes the permission to read Clusters away until the end of the test. What was read before stays in the cache;
+// the test asks for a Cluster that is not in it.
+func revokeClusters(t *testing.T, p *program, namespace string) {
+	t.Helper()
+	p.changeClusterRules(t, namespace, true, "clusters")
+	t.Cleanup(func() { p.changeClusterRules(t, namespace, false) })
+}
