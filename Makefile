@@ -21,7 +21,7 @@ NO_RACE   = $(MODULE)/pkg/controlplane/sample
 UNIT      = $(filter-out $(MODULE)/test/% $(NO_RACE),$(shell go list ./...))
 NO_RACE_HERE = $(filter $(NO_RACE),$(shell go list ./...))
 
-# For `make bench BENCH=Admit` and `make test TESTFLAGS=-count=1`.
+# For `make bench BENCH=Graft` and `make test TESTFLAGS=-count=1`.
 BENCH     ?= .
 TESTFLAGS ?=
 # `make start ONCE=1` ends after the differences have been shown.
@@ -29,7 +29,7 @@ ONCE      ?=
 export ONCE
 
 .DEFAULT_GOAL := help
-.PHONY: help start test test-unit test-integration test-system bench check check-format check-charts check-generated \
+.PHONY: help start test test-unit test-integration test-system bench bench-units check check-format check-charts check-generated \
 	format generate build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -57,7 +57,12 @@ test-integration: build ## Run the suites against a real etcd and kube-apiserver
 test-system: ## Run what needs root or Debian packages.
 	@echo '==> system tests: there is no suite that needs root or Debian packages yet, so nothing has been run'
 
-bench: ## Run the benchmarks (BENCH=<regexp> to choose).
+bench: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
+	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
+	@go build -o .cache/bin/benchmark ./test/benchmark
+	@.cache/bin/benchmark -rows '$(BENCH)'
+
+bench-units: ## Run the Go benchmarks of the packages (BENCH=<regexp> to choose).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(UNIT) $(NO_RACE_HERE)
 
 check: check-format ## Check format, vet, linters with the import rules, generated files and charts.

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+)
+
+// addGraft serves the profiles in testdata as the extension serves those of an installation.
+func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *seedCache) error {
+	source := cluster.New(reader, reader, cluster.Options{})
+	measures := webhook.NewMetrics(prometheus.NewRegistry())
+	store := webhook.NewStore(func(documents []*profile.Document) (webhook.Program, error) {
+		program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+		return bound{program, source}, err
+	}, nil, measures, logr.Discard())
+	if err := store.Load(ctx, webhook.Paths{filepath.Join(folder, "profiles")}); err != nil {
+		return err
+	}
+	mux.Handle(webhook.PathPrefix, &webhook.Handler{
+		Engine: store, Metrics: measures, Log: logr.Discard(), MaxReviewBytes: 7 << 20, Timeout: 10 * time.Second,
+	})
+	return nil
+}
+
+// bound is a program with the source of its facts.
+type bound struct {
+	*mutation.Program
+
+	source facts.Source
+}
+
+// Admit implements webhook.Program.
+func (b bound) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
+	return b.Program.Admit(ctx, r, b.source)
+}

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+)
+
+// row is one path and one body, with what was measured.
+type row struct {
+	name, path string
+	body       []byte
+	// floor is the row that this one is compared with; nil for a floor itself.
+	floor *row
+	// patches says whether the answer has a patch.
+	patches bool
+
+	rounds []round
+}
+
+// round is one round of a row.
+type round struct {
+	perOp, cpu    time.Duration
+	allocs, bytes float64
+	rate          float64 // requests in a second with eight callers
+}
+
+// prepare makes the rows and checks each once: whether it is answered, and with a patch where one is due. The floors are
+// measured with the body of the rows that stand below them.
+func prepare(ctx context.Context, s *server, folder string, chosen *regexp.Regexp) ([]*row, error) {
+	var rows []*row
+	for _, group := range groups {
+		toEdit, conforming, err := group.bodies(ctx, s, folder)
+		if err != nil {
+			return nil, fmt.Errorf("preparing %s: %w", group.file, err)
+		}
+		f0 := &row{name: "F0 " + group.name, path: "/f0", body: toEdit}
+		f1 := &row{name: "F1 " + group.name, path: "/f1", body: toEdit}
+		f2 := &row{name: "F2 " + group.name, path: "/f2", body: toEdit, floor: f1}
+		f0.floor = f1
+		rows = append(rows, f0, f1)
+		candidates := []*row{f2}
+		for _, path := range group.paths {
+			candidates = append(candidates,
+				&row{name: path.name + ", " + group.name + ", edits", path: path.path, body: toEdit, floor: f1, patches: true},
+				&row{name: path.name + ", " + group.name + ", conforming", path: path.path, body: conforming, floor: f1})
+		}
+		for _, r := range candidates {
+			if chosen.MatchString(r.name) {
+				rows = append(rows, r)
+			}
+		}
+	}
+	for _, r := range rows {
+		if err := r.check(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// group is an object with the paths that are measured with it.
+type group struct {
+	name, file, resource string
+	paths                []way
+}
+
+// way is a path under the name that the table has for it. The first way of Graft's makes the conforming object.
+type way struct{ name, path string }
+
+var groups = []group{
+	{
+		name: "Deployment", file: "kube-apiserver.json", resource: "deployments",
+		paths: []way{
+			{"Graft", "/webhooks/controlplane/edits"},
+			{"Graft with Cluster", "/webhooks/controlplane/cluster"},
+			{"Gardener's library", "/gardener"},
+			{"Gardener's library with Cluster", "/gardener-cluster"},
+		},
+	},
+}
+
+// bodies are the reviews of an update by gardenlet. It resets what it owns by a merge patch, so that the object comes without
+// the edits and the old one with them; and where nothing is reset, both have them.
+func (g group) bodies(ctx context.Context, s *server, folder string) (toEdit, conforming []byte, err error) {
+	raw, err := os.ReadFile(filepath.Join(folder, g.file))
+	if err != nil {
+		return nil, nil, err
+	}
+	raw = raw[:len(raw)-1] // the end of the line
+	first, err := g.review(raw, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := s.ask(ctx, g.paths[0].path, first)
+	if err != nil {
+		return nil, nil, err
+	}
+	patch, err := jsonpatch.DecodePatch(answer.Patch)
+	if err != nil {
+		return nil, nil, fmt.Errorf("decoding the patch: %w", err)
+	}
+	mutated, err := patch.Apply(raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("applying the patch: %w", err)
+	}
+	if toEdit, err = g.review(raw, mutated); err != nil {
+		return nil, nil, err
+	}
+	conforming, err = g.review(mutated, mutated)
+	return toEdit, conforming, err
+}
+
+// review is an AdmissionReview as kube-apiserver writes it.
+func (g group) review(object, old []byte) ([]byte, error) {
+	var u unstructured.Unstructured
+	if err := u.UnmarshalJSON(object); err != nil {
+		return nil, err
+	}
+	kind := metav1.GroupVersionKind(u.GroupVersionKind())
+	resource := metav1.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: g.resource}
+	return json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: "d36d2d1c-7a3c-4a7e-8a2e-5d7e6c1f0b9a", Kind: kind, RequestKind: &kind, Resource: resource, RequestResource: &resource,
+			Name: u.GetName(), Namespace: u.GetNamespace(), Operation: admissionv1.Update,
+			Object: runtime.RawExtension{Raw: object}, OldObject: runtime.RawExtension{Raw: old}, DryRun: ptr.To(false),
+			Options: runtime.RawExtension{Raw: []byte(`{"kind":"PatchOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"gardenlet"}`)},
+		},
+	})
+}
+
+func (r *row) check(ctx context.Context, s *server) error {
+	answer, err := s.ask(ctx, r.path, r.body)
+	if err != nil {
+		return fmt.Errorf("asking for %s: %w", r.name, err)
+	}
+	if !answer.Allowed || (len(answer.Patch) > 0) != r.patches {
+		return fmt.Errorf("%s: allowed is %t, and the patch is %s (%+v)", r.name, answer.Allowed, answer.Patch, answer.Result)
+	}
+	return nil
+}
