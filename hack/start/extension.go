@@ -42,7 +42,7 @@ type extension struct {
 
 // startExtension runs the program with the files and the account that are given. Its log goes to a file.
 func startExtension(ctx context.Context, binary, kubeconfig, folder string, profiles []string) (*extension, error) {
-	ports, err := freePorts(2)
+	ports, err := freePorts(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func startExtension(ctx context.Context, binary, kubeconfig, folder string, prof
 	if err != nil {
 		return nil, fmt.Errorf("creating the log: %w", err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	_, port, _ := net.SplitHostPort(ports[0])
 	arguments := []string{
 		"--config=" + config, "--kubeconfig=" + kubeconfig,
@@ -83,14 +83,20 @@ func startExtension(ctx context.Context, binary, kubeconfig, folder string, prof
 }
 
 // freePorts are addresses on which nothing listens.
-func freePorts(n int) ([]string, error) {
-	var addresses []string
+func freePorts(ctx context.Context, n int) ([]string, error) {
+	var listeners []net.Listener
+	defer func() {
+		for _, listener := range listeners {
+			_ = listener.Close()
+		}
+	}()
+	addresses := make([]string, 0, n)
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer listener.Close()
+		listeners = append(listeners, listener)
 		addresses = append(addresses, listener.Addr().String())
 	}
 	return addresses, nil
@@ -130,7 +136,7 @@ func (e *extension) failedChecks(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err

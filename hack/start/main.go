@@ -25,8 +25,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:]))
+	status := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(status)
 }
 
 // run gives the exit status: 0 when everything is as the profiles say, 1 when not, 2 for a wrong command line.

@@ -22,7 +22,7 @@ func TestParseOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	standard := filepath.Join(root, "example/profiles/openstack/profile.yaml")
+	standard := filepath.Join(root, "example", "profiles", "openstack", "profile.yaml")
 	for _, c := range []struct {
 		name      string
 		arguments string

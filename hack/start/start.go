@@ -57,7 +57,7 @@ func start(ctx context.Context, o options, t *terminal) error {
 	if err != nil {
 		return fmt.Errorf("creating the log: %w", err)
 	}
-	defer own.Close()
+	defer func() { _ = own.Close() }()
 	redirectLogs(own)
 
 	began := time.Now()

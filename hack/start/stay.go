@@ -27,7 +27,7 @@ func (s *show) stay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(kubeconfig)
+	defer func() { _ = os.Remove(kubeconfig) }()
 	s.terminal.line("\n%s", s.advice(kubeconfig))
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,7 +32,7 @@ type subject struct {
 	change *render.Change
 	// touched says that the engine changes the object.
 	touched bool
-	// refused is why the engine would not admit it; nil when it would.
+	// refused is why it is not to be admitted: the engine denies it, or the API server what the rules make of it; else nil.
 	refused error
 	// problems say in what the API server differs from the engine, and difference shows it where an object was stored.
 	problems   []string
@@ -75,8 +76,12 @@ func (g *stage) prepare(ctx context.Context, s *subject) error {
 		return nil
 	}
 	expected, err := g.withoutWebhooks(ctx, s.change.Bytes())
-	if err != nil {
-		return fmt.Errorf("the rules make of %s what the API server refuses: %w", s.name(), err)
+	switch {
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		s.refused = fmt.Errorf("the API server refuses what the rules make of it: %w", err)
+		return nil
+	case err != nil:
+		return err
 	}
 	return s.change.Complete(defaults, expected)
 }
@@ -126,18 +131,11 @@ func (g *stage) deploy(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	err = g.client.Create(ctx, object)
-	switch {
-	case ctx.Err() != nil:
+	denied := g.client.Create(ctx, object)
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case err != nil && s.refused != nil:
-		s.problem("it was denied: %v", err)
-		return nil
-	case err != nil:
-		s.problem("it was denied, and the engine admits it: %v", err)
-		return nil
-	case s.refused != nil:
-		s.problem("it was admitted, and the engine denies it: %v", s.refused)
+	}
+	if s.compareDenials(denied) {
 		return nil
 	}
 	if err := g.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -148,6 +146,21 @@ func (g *stage) deploy(ctx context.Context, s *subject) error {
 		return err
 	}
 	return g.verify(ctx, s, stored)
+}
+
+// compareDenials says whether the object was denied, by the API server, by the engine, or by both, and notes it.
+func (s *subject) compareDenials(denied error) bool {
+	switch {
+	case denied == nil && s.refused == nil:
+		return false
+	case s.refused == nil:
+		s.problem("it was denied, and the engine admits it: %v", denied)
+	case denied == nil:
+		s.problem("it was admitted, and the engine denies it: %v", s.refused)
+	default:
+		s.problem("it was denied: %v", denied)
+	}
+	return true
 }
 
 // verify compares what was stored with what the engine made, and lets the engine look at it again.
@@ -166,19 +179,23 @@ func (g *stage) verify(ctx context.Context, s *subject, stored []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := again.Admit(ctx, g.program, g.admission(), g.source); err != nil {
-		s.problem("what was stored could not be admitted again: %v", err)
-		return nil
+	s.compareSecond(again, stored, again.Admit(ctx, g.program, g.admission(), g.source))
+	return nil
+}
+
+// compareSecond notes what the engine would do with the stored object; there must be nothing.
+func (s *subject) compareSecond(again *render.Change, stored []byte, refused error) {
+	if refused != nil {
+		s.problem("what was stored could not be admitted again: %v", refused)
 	}
 	if bytes.Equal(again.Bytes(), stored) {
-		return nil
+		return
 	}
 	for _, applied := range again.Applied {
 		if applied.Outcome == mutation.Changed {
 			s.problem("rule %s at %s would still change what was stored", applied.Rule, applied.Position)
 		}
 	}
-	return nil
 }
 
 func decode(raw []byte) (*unstructured.Unstructured, error) {

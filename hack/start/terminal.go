@@ -41,7 +41,7 @@ func (t *terminal) style() render.Style { return render.Style{Colour: t.colour, 
 func (t *terminal) line(format string, arguments ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintf(t.out, format+"\n", arguments...)
+	_, _ = fmt.Fprintf(t.out, format+"\n", arguments...)
 }
 
 func (t *terminal) paint(code, text string) string {
@@ -127,13 +127,13 @@ func (t *terminal) still(name string, passed time.Duration, state string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.live {
-		fmt.Fprintf(t.out, "  %s\n", text)
+		_, _ = fmt.Fprintf(t.out, "  %s\n", text)
 		return
 	}
 	if runes := []rune(text); len(runes) > t.width-2 {
 		text = string(runes[:t.width-2])
 	}
-	fmt.Fprintf(t.out, "%s %s", t.clear(), text)
+	_, _ = fmt.Fprintf(t.out, "%s %s", t.clear(), text)
 }
 
 // clear goes back to the start of the line and empties it.

@@ -5,6 +5,7 @@
 package render_test
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -155,7 +156,7 @@ func TestAdmitRefused(t *testing.T) {
 	if !errors.As(err, &failure) || failure.Reason != mutation.ClusterMissing {
 		t.Fatalf("got error %v, want %s", err, mutation.ClusterMissing)
 	}
-	if string(change.Bytes()) != string(object.JSON) || len(change.Applied) > 0 {
+	if !bytes.Equal(change.Bytes(), object.JSON) || len(change.Applied) > 0 {
 		t.Error("an object that is refused must stay as it was")
 	}
 }
