@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
@@ -111,5 +112,46 @@ func TestSameFiles(t *testing.T) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+func TestCompareDenials(t *testing.T) {
+	server, engine := errors.New("by the server"), errors.New("by the engine")
+	for _, c := range []struct {
+		name            string
+		denied, refused error
+		want            []string
+	}{
+		{name: "admitted"},
+		{"denied by the API server only", server, nil, []string{"it was denied, and the engine admits it: by the server"}},
+		{"denied by the engine only", nil, engine, []string{"it was admitted, and the engine denies it: by the engine"}},
+		{"denied by both", server, engine, []string{"it was denied: by the server"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &subject{refused: c.refused}
+			if got := s.compareDenials(c.denied); got != (len(c.want) > 0) {
+				t.Errorf("got %v", got)
+			}
+			if diff := cmp.Diff(c.want, s.problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompareSecond(t *testing.T) {
+	const stored = `{"kind":"K","metadata":{"name":"a"}}`
+	same, changed := newSubject(t, stored), newSubject(t, stored)
+	same.compareSecond(same.change, []byte(stored), nil)
+	if len(same.problems) > 0 {
+		t.Errorf("got the problems %v, want none", same.problems)
+	}
+	changed.change.Applied = []mutation.Applied{
+		{Rule: "unchanged", Outcome: mutation.Unchanged},
+		{Rule: "r", Outcome: mutation.Changed, Position: source.Position{File: "p.yaml", Line: 3, Column: 1}},
+	}
+	changed.compareSecond(changed.change, []byte(`{"kind":"K"}`), nil)
+	if diff := cmp.Diff([]string{"rule r at p.yaml:3:1 would still change what was stored"}, changed.problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+func TestTerminalThatIsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal := newTerminal(file, func(string) string { return "" })
+	if err := terminal.phase("good", func(now func(string)) (string, error) { now("waiting"); return "summary", nil }); err != nil {
+		t.Fatal(err)
+	}
+	want := errors.New("wrong")
+	if err := terminal.phase("bad", func(func(string)) (string, error) { return "summary", want }); !errors.Is(err, want) {
+		t.Errorf("got error %v, want %v", err, want)
+	}
+	terminal.failure(want)
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`^ ok good +0\.\d s  summary\n no bad +0\.\d s  \n\nFAILED wrong\n$`).Match(got) {
+		t.Errorf("got %q", got)
+	}
+	if terminal.style().Colour || terminal.live {
+		t.Error("a file has no colours and no lines that change")
+	}
+}
