@@ -36,9 +36,13 @@ help: ## Show the targets (this is the default).
 	@echo 'Graft $(VERSION). Targets:'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 20
 
-start: build ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end).
+# Without the commit, so that a commit alone does not link the programs anew.
+start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end).
 	@$(TOOLS) etcd kube-apiserver kubectl
-	@go build -o .cache/bin/start ./hack/start
+	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
+	@mkdir -p bin
+	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
+	@go build -buildvcs=false -o .cache/bin/start ./hack/start
 	@exec .cache/bin/start
 
 test: test-unit test-integration ## Run all tests that need no root: units, then suites against a real kube-apiserver.
