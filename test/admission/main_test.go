@@ -22,6 +22,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/go-logr/logr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
@@ -47,6 +50,7 @@ func TestMain(m *testing.M) {
 
 // run is TestMain with defer.
 func run(m *testing.M) int {
+	logf.SetLogger(logr.Discard()) // of Gardener's components, which the tests link
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	folder, err := os.MkdirTemp("", "graft-admission-")

@@ -44,6 +44,8 @@ type programOptions struct {
 	Arguments []string
 	// Values are laid over the default values of the chart, which decide on the permissions.
 	Values map[string]any
+	// Before is called when the program's namespace is there, and the program not.
+	Before func(namespace string)
 	// Beside is a program whose namespace and permissions this one shares, as another replica.
 	Beside *program
 }
@@ -86,6 +88,9 @@ func launch(t *testing.T, options programOptions) *program {
 		p.namespace = fmt.Sprintf("extension-%d", programs)
 		p.account = createAccount(t, p.namespace, options.Values)
 	}
+	if options.Before != nil {
+		options.Before(p.namespace)
+	}
 	for name, text := range options.Profiles {
 		if text == "" {
 			text = example(t, name)
@@ -122,6 +127,7 @@ func (p *program) arguments(config string) []string {
 		"--webhook-config-mode=url", "--webhook-config-url=" + p.webhook, "--webhook-config-namespace=" + p.namespace,
 		"--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port=" + port,
 		"--metrics-bind-address=" + p.metrics, "--health-bind-address=" + p.health,
+		"--heartbeat-namespace=" + p.namespace, // as in the chart
 	}
 }
 

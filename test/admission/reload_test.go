@@ -122,7 +122,7 @@ func testWrongEdit(t *testing.T, p *program, namespace string) {
 	for name, wrong := range map[string]struct{ text, where, what string }{
 		"typo":     {strings.Replace(setFlag("acme", "acme", "value", "after"), "flags:", "flagz:", 1), "7:5", `did you mean \"flags\"?`},
 		"CEL":      {setFlag("acme", "acme", "value", `"${ shoot.regoin }"`), "7:36", `did you mean \"region\"?`},
-		"reserved": {setFlag("acme", "acme", "secure-port", `"1"`), "7:18", "contract kube-controller-manager/ports"},
+		"reserved": {setFlag("acme", "acme", "secure-port", `"1"`), "7:32", "contract kube-controller-manager/ports"},
 		"no YAML":  {"apiVersion: [\n", ":", "not YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,9 +257,9 @@ func TestMissingDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What needs no Cluster is served, and what needs one says so.
+	// What needs a Cluster waits for it.
 	object := deployment(namespace, "kube-controller-manager")
-	expectDenied(t, land.Client().Create(t.Context(), object.DeepCopy()), 503, "ClusterMissing")
+	expectDenied(t, land.Client().Create(t.Context(), object.DeepCopy()), 503, "FactsUnavailable", "Cluster")
 
 	if err := land.InstallCRDs(t.Context(), landscape.AllCRDs()...); err != nil {
 		t.Fatal(err)
