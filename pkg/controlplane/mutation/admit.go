@@ -94,7 +94,7 @@ func (p *Program) selectRules(r Request) (*selection, *Failure) {
 
 // read parses the object and checks that it is what the contract says.
 func (s *selection) read(r Request) (*target.Object, *Failure) {
-	parsed, err := document.Parse(r.Object)
+	parsed, err := scan(r.Document, r.Object)
 	if err != nil {
 		return nil, fail(ObjectUnreadable, err, "%s", s.form)
 	}
@@ -102,10 +102,8 @@ func (s *selection) read(r Request) (*target.Object, *Failure) {
 		return nil, fail(ObjectUnreadable, nil, "%s is no object", s.form)
 	}
 	object := &target.Object{Target: s.target, Form: s.form, Document: parsed}
-	if len(r.OldObject) > 0 {
-		if object.Old, err = document.Parse(r.OldObject); err != nil {
-			return nil, fail(ObjectUnreadable, err, "the old object of %s", s.form)
-		}
+	if object.Old, err = scan(r.OldDocument, r.OldObject); err != nil {
+		return nil, fail(ObjectUnreadable, err, "the old object of %s", s.form)
 	}
 	if s.form.Has(target.PodTemplate) && !object.BeingDeleted() {
 		if _, err := object.OwnContainer(); err != nil {
@@ -113,4 +111,12 @@ func (s *selection) read(r Request) (*target.Object, *Failure) {
 		}
 	}
 	return object, nil
+}
+
+// scan reads raw unless that has been done, or there is nothing to read.
+func scan(scanned *document.Document, raw []byte) (*document.Document, error) {
+	if scanned != nil || len(raw) == 0 {
+		return scanned, nil
+	}
+	return document.Parse(raw)
 }

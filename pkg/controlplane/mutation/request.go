@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -35,6 +36,9 @@ type Request struct {
 	Object []byte
 	// OldObject is the object as it stands, as JSON; nil on CREATE.
 	OldObject []byte
+	// Document and OldDocument are Object and OldObject for a caller that has scanned them already, and nil for any other.
+	// The admission edits Document.
+	Document, OldDocument *document.Document
 }
 
 // Outcome says what became of a rule.

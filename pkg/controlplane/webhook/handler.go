@@ -76,6 +76,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.write(w, h.answer(ctx, x))
+	// Not after a panic, of which nobody knows what still uses the review.
+	x.review.release()
 }
 
 // timeout is what the API server grants (it says so in the query) less a margin for the answer's way back.
@@ -96,9 +98,8 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, refuse(ReviewMediaType, http.StatusUnsupportedMediaType, "the body must be application/json")
 	}
-	tooLarge := refuse(ReviewTooLarge, http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", h.MaxReviewBytes)
 	if r.ContentLength > h.MaxReviewBytes {
-		return nil, tooLarge
+		return nil, h.tooLarge()
 	}
 	// A sender that stops in the middle must not hold the connection; what does not support this has limits of its own.
 	if deadline, ok := ctx.Deadline(); ok {
@@ -107,12 +108,16 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	body, err := readAll(http.MaxBytesReader(w, r.Body, h.MaxReviewBytes), r.ContentLength)
 	var bytesError *http.MaxBytesError
 	if errors.As(err, &bytesError) {
-		return nil, tooLarge
+		return nil, h.tooLarge()
 	}
 	if err != nil {
 		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
 	}
 	return body, nil
+}
+
+func (h *Handler) tooLarge() *refusal {
+	return refuse(ReviewTooLarge, http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", h.MaxReviewBytes)
 }
 
 // readAll reads into a buffer of the announced length, so that an honest sender costs one allocation.

@@ -23,14 +23,18 @@ type review struct {
 	uid         string
 	subresource string
 	request     mutation.Request
+	scanned     *document.Document
 }
+
+// release gives back what scanning the review took. Nothing of its request may be used afterwards.
+func (r *review) release() { r.scanned.Release() }
 
 // handled says whether the review is of an operation that can be mutated.
 func (r *review) handled() bool {
 	return r.subresource == "" && (r.request.Operation == "CREATE" || r.request.Operation == "UPDATE")
 }
 
-// parseReview scans the body once; the objects in it stay raw. Its errors are *refusals and quote nothing of the body.
+// parseReview scans the body once, and with it the objects in it. Its errors are *refusals and quote nothing of the body.
 func parseReview(body []byte, route Route) (*review, error) {
 	d, err := document.Parse(body)
 	if err != nil {
@@ -41,7 +45,9 @@ func parseReview(body []byte, route Route) (*review, error) {
 		return nil, refuse(ReviewVersion, http.StatusBadRequest, "the body is no %s of a version that is served; served is only %s", reviewKind, reviewVersion)
 	}
 	request := root.Get("request")
+	object, old := objectAt(request, "object"), objectAt(request, "oldObject")
 	r := &review{
+		scanned:     d,
 		uid:         text(request, "uid"),
 		subresource: text(request, "subResource"),
 		request: mutation.Request{
@@ -49,7 +55,7 @@ func parseReview(body []byte, route Route) (*review, error) {
 			Operation: text(request, "operation"),
 			Namespace: text(request, "namespace"), Name: text(request, "name"),
 			Group: text(request, "kind", "group"), Version: text(request, "kind", "version"), Kind: text(request, "kind", "kind"),
-			Object: raw(request, "object"), OldObject: raw(request, "oldObject"),
+			Object: object.Raw(), OldObject: old.Raw(), Document: object.Document(), OldDocument: old.Document(),
 		},
 	}
 	if err := d.Err(); err != nil {
@@ -70,10 +76,10 @@ func text(n *document.Node, keys ...string) string {
 	return value
 }
 
-// raw is the object at the key as it came; nil when it is absent or null.
-func raw(n *document.Node, key string) []byte {
+// objectAt is the object at the key; nil when it is absent or null.
+func objectAt(n *document.Node, key string) *document.Node {
 	if member := n.Get(key); member.Kind() == document.Object {
-		return member.Raw()
+		return member
 	}
 	return nil
 }
