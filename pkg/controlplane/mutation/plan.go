@@ -65,7 +65,7 @@ func (p Plan) String() string {
 }
 
 // plan decides the conditions, computes the values and finds what overrides what.
-func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views *views) (Plan, error) {
+func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
 	plan := Plan{Rules: make([]PlannedRule, len(s.rules))}
 	clause, locked := contract.ServiceLocked(o, g)
 	for i, r := range s.rules {
@@ -86,7 +86,7 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 }
 
 // decide evaluates the condition of the rule and, when it holds, its values.
-func (p *PlannedRule) decide(ctx context.Context, views *views) error {
+func (p *PlannedRule) decide(ctx context.Context, views views) error {
 	variables := views.of(p.rule.scope)
 	if p.rule.when != nil {
 		holds, err := p.rule.when.Bool(ctx, variables)

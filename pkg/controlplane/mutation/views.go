@@ -19,11 +19,11 @@ import (
 )
 
 // views are what the expressions of each profile see for one object: the facts, and the profile's own values.
-type views struct {
-	byScope map[*scope]*view
-}
+type views []*view
 
-func (v *views) of(s *scope) operation.Variables { return v.byScope[s] }
+func (v views) of(s *scope) operation.Variables {
+	return v[slices.IndexFunc(v, func(v *view) bool { return v.scope == s })]
+}
 
 // view is one profile's; variables are computed when they are first named.
 type view struct {
@@ -64,12 +64,15 @@ func (v *view) Field(name string) (any, bool) {
 	if err != nil {
 		value = err
 	}
+	if v.known == nil {
+		v.known = make(map[string]any, len(v.scope.variables))
+	}
 	v.known[name] = value
 	return value, true
 }
 
 // facts reads what the rules of the selection need and no more.
-func (s *selection) facts(ctx context.Context, r Request, o *target.Object, source facts.Source) (*views, *Failure) {
+func (s *selection) facts(ctx context.Context, r Request, o *target.Object, source facts.Source) (views, *Failure) {
 	found := &facts.Facts{}
 	if s.needs.cluster {
 		var err error
@@ -77,16 +80,15 @@ func (s *selection) facts(ctx context.Context, r Request, o *target.Object, sour
 			return nil, factsFailure(r.Namespace, err)
 		}
 	}
-	base := found.Activation(describe(o, r), r.Operation)
-	result := &views{byScope: map[*scope]*view{}}
-	for _, rule := range s.rules {
-		if result.byScope[rule.scope] != nil {
-			continue
-		}
-		v := &view{parent: base, context: ctx, scope: rule.scope, known: map[string]any{}}
-		result.byScope[rule.scope] = v
-		failure := v.look(ctx, r.Namespace, s.needs.lookups[rule.scope], source)
-		if failure != nil {
+	var object facts.Object
+	if s.needs.object {
+		object = describe(o, r)
+	}
+	base := found.Activation(object, r.Operation)
+	result := make(views, len(s.needs.scopes))
+	for i, scope := range s.needs.scopes {
+		result[i] = &view{parent: base, context: ctx, scope: scope}
+		if failure := result[i].look(ctx, r.Namespace, s.needs.lookups[scope], source); failure != nil {
 			return nil, failure
 		}
 	}
@@ -95,8 +97,9 @@ func (s *selection) facts(ctx context.Context, r Request, o *target.Object, sour
 
 // needs are the facts that a selection's rules name.
 type needs struct {
-	cluster bool
-	lookups map[*scope]map[string]bool
+	cluster, object bool
+	scopes          []*scope // those that have a rule, in the order of the rules
+	lookups         map[*scope]map[string]bool
 }
 
 // namesOfCluster are the variables for which the Cluster, the namespace or the Garden has to be read.
@@ -106,6 +109,7 @@ func needsOf(rules []*rule) needs {
 	result := needs{lookups: map[*scope]map[string]bool{}}
 	for _, r := range rules {
 		if result.lookups[r.scope] == nil {
+			result.scopes = append(result.scopes, r.scope)
 			result.lookups[r.scope] = map[string]bool{}
 		}
 		result.add(r.scope, r.references(), map[string]bool{})
@@ -128,6 +132,7 @@ func (n *needs) add(s *scope, references []string, seen map[string]bool) {
 			n.addVariables(s, name, seen)
 		default:
 			n.cluster = n.cluster || slices.Contains(namesOfCluster, root)
+			n.object = n.object || root == "object"
 		}
 	}
 }
@@ -143,7 +148,10 @@ func (n *needs) addVariables(s *scope, name string, seen map[string]bool) {
 
 // look makes the named lookups; one that is not named is not made.
 func (v *view) look(ctx context.Context, namespace string, named map[string]bool, source facts.Source) *Failure {
-	found := map[string]map[string]string{}
+	if len(named) == 0 {
+		return nil
+	}
+	found := make(map[string]map[string]string, len(named))
 	for _, request := range v.scope.requests {
 		if !named[request.Name] {
 			continue
