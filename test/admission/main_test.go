@@ -15,6 +15,7 @@ package admission_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -74,8 +75,18 @@ func failed(err error) int {
 	return 1
 }
 
-// build links the program. Without other flags than those of make, so that its packages come from the build cache.
+// build links the program. Without other flags than those of make, so that its packages come from the build cache. It reads the
+// sources that the tests do not link, so that go test sees when they change and a result in its cache is of no use.
 func build(ctx context.Context, folder string) (string, error) {
+	if err := fs.WalkDir(os.DirFS(root), "cmd", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		_, err = os.ReadFile(filepath.Join(root, path))
+		return err
+	}); err != nil {
+		return "", fmt.Errorf("reading the sources of the program: %w", err)
+	}
 	path := filepath.Join(folder, programName)
 	command := exec.CommandContext(ctx, "go", "build", "-ldflags", "-X main.version="+builtVersion, "-o", path, "./cmd/"+programName)
 	command.Dir = root

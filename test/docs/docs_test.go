@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs_test holds what the documents claim about the code: tests that they cite exist, tables have a row for each thing
+// that the code knows, and links lead somewhere. It reads files only.
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+)
+
+// root is the folder of the repository.
+var root = filepath.Join("..", "..")
+
+// TestDocs holds the documents against the code.
+func TestDocs(t *testing.T) {
+	t.Run("cited tests exist", testCitations)
+	t.Run("every statement is held", testStatements)
+	t.Run("every clause has a row", testClauses)
+	t.Run("every reason has a row", testReasons)
+	t.Run("metrics exist", testMetrics)
+	t.Run("links lead somewhere", testLinks)
+}
+
+// folders are the packages by the names under which the documents cite them.
+var folders = map[string]string{
+	"sample": "pkg/controlplane/sample", "mutation": "pkg/controlplane/mutation", "webhook": "pkg/controlplane/webhook",
+	"admission": "test/admission", "test/profiles": "test/profiles", "test/admission": "test/admission",
+}
+
+// citation is `package TestName/sub/test` in backticks.
+var citation = regexp.MustCompile("`([a-z/]+) (Test[A-Za-z0-9]+)(?:/([^`]+))?`")
+
+func testCitations(t *testing.T) {
+	count := 0
+	for _, file := range []string{"docs/contract.md", "docs/failures.md"} {
+		for _, cited := range citation.FindAllStringSubmatch(read(t, file), -1) {
+			count++
+			folder, known := folders[cited[1]]
+			if !known {
+				t.Errorf("%s: %s: there is no package %q", file, cited[0], cited[1])
+				continue
+			}
+			if problem := missing(t, folder, cited[2], cited[3]); problem != "" {
+				t.Errorf("%s: %s: %s", file, cited[0], problem)
+			}
+		}
+	}
+	if count < 100 {
+		t.Errorf("only %d citations were found: are they written otherwise now?", count)
+	}
+}
+
+// missing says what of a test does not exist.
+func missing(t *testing.T, folder, test, sub string) string {
+	t.Helper()
+	sources := testSources(t, folder)
+	if !strings.Contains(sources, "\nfunc "+test+"(t *testing.T)") {
+		return "there is no such test in " + folder
+	}
+	component, last, nested := strings.Cut(sub, "/")
+	switch {
+	case sub == "":
+		return ""
+	case folder == "pkg/controlplane/mutation":
+		data := map[string]string{"TestAdmit": "admit", "TestRefused": "refused"}[test]
+		if info, err := os.Stat(filepath.Join(root, folder, "testdata", data, sub)); data == "" || err != nil || !info.IsDir() {
+			return "there is no such case in testdata"
+		}
+	// A case is named by one string, or by the component and the rest.
+	case strings.Contains(sources, strconv.Quote(sub)):
+	case nested && strings.Contains(sources, strconv.Quote(component)) && strings.Contains(sources, strconv.Quote("/"+last)):
+	default:
+		return "there is no such case"
+	}
+	return ""
+}
+
+func testSources(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no tests (%v)", folder, err)
+	}
+	var out strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(content)
+	}
+	return out.String()
+}
+
+// testStatements holds that no row of the contract is without a test.
+func testStatements(t *testing.T) {
+	statements := 0
+	for _, cells := range rows(t, "docs/contract.md") {
+		if strings.Contains(cells[0], "clause") {
+			continue
+		}
+		statements++
+		if !citation.MatchString(cells[len(cells)-1]) {
+			t.Errorf("nothing holds the statement %s", cells[0])
+		}
+	}
+	if statements < 50 {
+		t.Errorf("only %d statements were found", statements)
+	}
+}
+
+// testClauses holds that what messages cite can be looked up.
+func testClauses(t *testing.T) {
+	listed := map[string]bool{}
+	for _, cells := range rows(t, "docs/contract.md") {
+		listed[cells[0]] = true
+	}
+	found := 0
+	for _, id := range regexp.MustCompile(`Clause\{"([^"]+)"`).FindAllStringSubmatch(read(t, "pkg/controlplane/contract/reserved.go"), -1) {
+		found++
+		if !listed[id[1]] {
+			t.Errorf("docs/contract.md has no row %s, which messages cite", id[1])
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d clauses were found in the code", found)
+	}
+}
+
+// testReasons compares the table of failures with the constants, the codes and the cases of TestFailures.
+func testReasons(t *testing.T) {
+	inCode := map[string]bool{}
+	for _, file := range []string{"pkg/controlplane/mutation/request.go", "pkg/controlplane/webhook/failure.go"} {
+		for _, reason := range reasonsIn(t, file) {
+			inCode[reason] = true
+		}
+	}
+	listed := map[string]bool{}
+	cases := testSources(t, "test/admission")
+	for _, cells := range rows(t, "docs/failures.md") {
+		reason := cells[0]
+		if reason == "reason" {
+			continue
+		}
+		listed[reason] = true
+		// Reasons of the engine have their codes in one place; those of the edge are held by TestFailures.
+		if code := (&mutation.Failure{Reason: mutation.Reason(reason)}).Code(); code != 0 && strconv.Itoa(int(code)) != cells[3] {
+			t.Errorf("docs/failures.md: the code of %s is %s, and %d in the code", reason, cells[3], code)
+		}
+		if !strings.Contains(cases, "\n\t\t"+strconv.Quote(reason)+": ") && !strings.Contains(cases, "t.Run("+strconv.Quote(reason)+",") &&
+			!regexp.MustCompile(`\n\t\t"`+reason+`":\s`).MatchString(cases) {
+			t.Errorf("test/admission has no case %s", reason)
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(inCode)), slices.Sorted(maps.Keys(listed))); diff != "" {
+		t.Errorf("the reasons in docs/failures.md (-code +document):\n%s", diff)
+	}
+}
+
+// reasonsIn are the values of the constants of type Reason in a file.
+func reasonsIn(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons []string
+	for _, declaration := range parsed.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			constant, ok := spec.(*ast.ValueSpec)
+			if !ok || !isReason(constant.Type) || len(constant.Values) != 1 {
+				continue
+			}
+			reason, err := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reasons = append(reasons, reason)
+		}
+	}
+	if len(reasons) == 0 {
+		t.Fatalf("%s has no constants of type Reason", file)
+	}
+	return reasons
+}
+
+// isReason says whether a type is Reason or mutation.Reason.
+func isReason(expression ast.Expr) bool {
+	switch expression := expression.(type) {
+	case *ast.Ident:
+		return expression.Name == "Reason"
+	case *ast.SelectorExpr:
+		return expression.Sel.Name == "Reason"
+	default:
+		return false
+	}
+}
+
+// testMetrics holds that the metrics in the documents are those that the program has, and the other way round.
+func testMetrics(t *testing.T) {
+	inCode := map[string]bool{}
+	for _, name := range regexp.MustCompile(`Name: "(graft_[a-z_]+)"`).FindAllStringSubmatch(read(t, "pkg/controlplane/webhook/metrics.go"), -1) {
+		inCode[name[1]] = true
+	}
+	inDocs := map[string]bool{}
+	for _, file := range documents(t) {
+		for _, name := range regexp.MustCompile(`\bgraft_[a-z_]+`).FindAllString(read(t, file), -1) {
+			inDocs[name] = true
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(inCode)), slices.Sorted(maps.Keys(inDocs))); diff != "" {
+		t.Errorf("the metrics in the documents (-code +documents):\n%s", diff)
+	}
+}
+
+// link is [text](target); of the target, the part before an anchor.
+var link = regexp.MustCompile(`\]\(([^)#\s]*)(?:#[^)\s]*)?\)`)
+
+func testLinks(t *testing.T) {
+	count := 0
+	for _, file := range documents(t) {
+		for _, found := range link.FindAllStringSubmatch(read(t, file), -1) {
+			target := found[1]
+			if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			count++
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(file), target)); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", file, target)
+			}
+		}
+	}
+	if count < 10 {
+		t.Errorf("only %d links were found", count)
+	}
+}
+
+// documents are all Markdown files of the repository, but for folders that are not part of it.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (entry.Name() == "vendor" || strings.HasPrefix(entry.Name(), ".")) && entry.Name() != "..":
+			return filepath.SkipDir
+		case !entry.IsDir() && strings.HasSuffix(path, ".md"):
+			relative, err := filepath.Rel(root, path)
+			files = append(files, relative)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(files, "README.md") || !slices.Contains(files, filepath.Join("docs", "contract.md")) {
+		t.Fatalf("the documents are %q", files)
+	}
+	return files
+}
+
+// rows are the cells of all tables in a document, without the lines of dashes.
+func rows(t *testing.T, file string) [][]string {
+	t.Helper()
+	var out [][]string
+	for line := range strings.Lines(read(t, file)) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		out = append(out, cells)
+	}
+	return out
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
