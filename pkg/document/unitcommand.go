@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The errors of commands in units, to be found with errors.Is.
+var (
+	// ErrNoCommand marks an option without a value where a command is required.
+	ErrNoCommand = errors.New("unit has no command")
+	// ErrSeveralCommands marks an option with several values, or a value with several commands behind ";".
+	ErrSeveralCommands = errors.New("unit has several commands")
+	// ErrQuote marks a command with a quote that is not closed.
+	ErrQuote = errors.New("command has an open quote")
+)
+
+// UnitCommand reads the command of a unit as a list of flags, and edits them in place by splicing the unit.
+//
+// Names and forms of flags are those of CommandLine. Quotes and escapes are read and written as systemd does
+// (src/basic/extract-word.c); specifiers such as %H and variables such as ${NODE} stand in values as they are written,
+// so that a plain percent sign is "%%". A variable without braces that is an argument of its own, which systemd splits
+// into any number of arguments, is neither a flag nor the value of one.
+type UnitCommand struct {
+	unit            *Unit
+	section, option string
+	line            int // index of the assignment
+	words           []word
+	tokens          []token // the words as flags are read from them
+	flags           []flag
+	end             int // index of the "--" that ends the flags, or the number of words
+	version         int // of the unit when it was read
+}
+
+// Command returns the command that an option holds, as ExecStart of Service. Assignments before an empty one do not
+// count. The error is ErrNoCommand, ErrSeveralCommands, ErrQuote or ErrShell.
+func (u *Unit) Command(section, option string) (*UnitCommand, error) {
+	c := &UnitCommand{unit: u, section: section, option: option}
+	if err := c.read(); err != nil {
+		return nil, fmt.Errorf("reading the command of option %q of section %q: %w", option, section, err)
+	}
+	return c, nil
+}
+
+// Program returns the arguments before the first flag, without the prefixes that systemd gives a meaning to.
+func (c *UnitCommand) Program() []string {
+	if c.refresh() != nil {
+		return nil
+	}
+	var out []string
+	for i := range c.words[:programEnd(c.tokens)] {
+		text := c.words[i].text
+		if i == 0 {
+			text = strings.TrimLeft(text, prefixes)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// Values returns the value of every occurrence of a flag, in order, "" for a bare one; nil if there is none.
+func (c *UnitCommand) Values(name string) []string {
+	name = normalize(name)
+	if c.refresh() != nil {
+		return nil
+	}
+	var out []string
+	for i := range c.flags {
+		if c.flags[i].name == name {
+			out = append(out, c.flags[i].value)
+		}
+	}
+	return out
+}
+
+// Has reports whether a flag stands in the command.
+func (c *UnitCommand) Has(name string) bool {
+	name = normalize(name)
+	return c.refresh() == nil && slices.ContainsFunc(c.flags, func(f flag) bool { return f.name == name })
+}
+
+// Names returns the names of all flags, each once, in the order of their first occurrence.
+func (c *UnitCommand) Names() []string {
+	if c.refresh() != nil {
+		return nil
+	}
+	var out []string
+	seen := make(map[string]bool, len(c.flags))
+	for i := range c.flags {
+		if name := c.flags[i].name; !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Set gives a flag exactly these values, one for each occurrence. Occurrences are edited where they stand and keep
+// their form, surplus ones are removed, and missing ones go behind the last flag, on lines of their own if that stands
+// at the beginning of a line. Without values it is Remove. Nothing is edited if all is so already.
+func (c *UnitCommand) Set(name string, values ...string) error {
+	wanted := make([]want, len(values))
+	for i, value := range values {
+		wanted[i].value = value
+	}
+	return c.edit("setting", name, wanted)
+}
+
+// SetBare leaves exactly one occurrence of a flag, without a value.
+func (c *UnitCommand) SetBare(name string) error {
+	return c.edit("setting", name, []want{{bare: true}})
+}
+
+// Remove takes all occurrences of a flag out, with their values and with lines of their own.
+func (c *UnitCommand) Remove(name string) error {
+	return c.edit("removing", name, nil)
+}
+
+// refresh reads the command again if the unit was edited since.
+func (c *UnitCommand) refresh() error {
+	if c.version == c.unit.version && c.words != nil {
+		return nil
+	}
+	return c.read()
+}
+
+// read finds the command and its flags.
+func (c *UnitCommand) read() error {
+	c.words = nil
+	found := c.unit.find(c.section, c.option)
+	for i, at := range slices.Backward(found) {
+		if c.unit.lines[at].first == c.unit.lines[at].last {
+			found = found[i+1:]
+			break
+		}
+	}
+	if len(found) == 0 {
+		return ErrNoCommand
+	}
+	if len(found) > 1 {
+		return ErrSeveralCommands
+	}
+	c.line = found[0]
+	l := &c.unit.lines[c.line]
+	words, err := scanWords(c.unit.text, l.first, l.last)
+	if err != nil {
+		return err
+	}
+	if len(words) == 0 {
+		return ErrNoCommand
+	}
+	c.tokens = flagTokens(words, make([]token, 0, len(words)))
+	if runsShell(c.tokens) {
+		return ErrShell
+	}
+	c.words, c.version = words, c.unit.version
+	c.flags, c.end = parseFlags(make([]flag, 0, len(words)), c.tokens)
+	return nil
+}
+
+// prefixes are the characters before a program that change how systemd runs it (man systemd.service, table 2).
+const prefixes = "@-:+!|"
+
+// flagTokens returns the words as flags are read from them: without the prefixes of the program, the name that it is
+// run under with "@", and the variables that systemd splits.
+func flagTokens(words []word, out []token) []token {
+	program := strings.TrimLeft(words[0].text, prefixes)
+	prefix := words[0].text[:len(words[0].text)-len(program)]
+	for i := range words {
+		t := token{text: words[i].text, index: int32(i)}
+		switch {
+		case i == 0:
+			t.text = program
+		case i == 1 && strings.Contains(prefix, "@"), isSplit(t.text) && !strings.Contains(prefix, ":"):
+			t.text = ""
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// isSplit reports whether an argument is a variable without braces, which systemd splits at white space.
+func isSplit(text string) bool {
+	return len(text) > 1 && text[0] == '$' && text[1] != '{' && text[1] != '$'
+}

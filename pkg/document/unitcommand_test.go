@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCommand(t *testing.T) {
+	tests := map[string]struct {
+		value   string
+		program []string
+		flags   []string
+	}{
+		"forms":               {"/k --a=1 --b 2 --c -d_e=3 --a= --f", []string{"/k"}, []string{"a=1", "b=2", "c", "d-e=3", "a=", "f"}},
+		"prefixes":            {"-+!!:@/k -bash --a=1", []string{"/k", "-bash"}, []string{"a=1"}},
+		"prefix dash":         {"-/k --a", []string{"/k"}, []string{"a"}},
+		"quotes":              {`/k "--a=x y" --b='1 "2"' --c "3"'4' --d=""`, []string{"/k"}, []string{"a=x y", `b=1 "2"`, "c=34", "d="}},
+		"escapes":             {`/k --a=\x41\102\u00e9\s\t\\ --b=\q\" "--c=\"\'"`, []string{"/k"}, []string{"a=AB\u00e9 \t\\", `b=\q"`, `c="'`}},
+		"specifiers":          {"/k --a=%H --b=%% --c=$$ --d=${N} --e ${N}", []string{"/k"}, []string{"a=%H", "b=%%", "c=$$", "d=${N}", "e=${N}"}},
+		"split variables":     {"/k $A --a $B --b=1 $C", []string{"/k", "$A"}, []string{"a", "b=1"}},
+		"no variables with :": {":/k --a $B", []string{"/k"}, []string{"a=$B"}},
+		"lines":               {"/k \\\n  # --x=0 \\\n  --a=1 \\\n ; --y \\\n\t--b \\\n 2", []string{"/k"}, []string{"a=1", "b=2"}},
+		"quote over lines":    {"/k --a='1 \\\n # no\\\n 2'", []string{"/k"}, []string{"a=1   2"}},
+		"tight lines":         {"/k\\\n--a=1\\\n--b", []string{"/k"}, []string{"a=1", "b"}},
+		"hash is an argument": {"/k --a #b \\\n --c", []string{"/k"}, []string{"a=#b", "c"}},
+		"escaped semicolon":   {`/k --a \; --b ";"`, []string{"/k"}, []string{"a=;", "b=;"}},
+		"end of the flags":    {"/k --a -- --b", []string{"/k"}, []string{"a"}},
+		"begins on the next":  {"\\\n  /k \\\n --a", []string{"/k"}, []string{"a"}},
+		"trailing backslash":  {`/k --a=1\ `, []string{"/k"}, []string{`a=1\`}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := unitOf(t, "[Service]\nExecStart="+tt.value+"\n").Command("Service", "ExecStart")
+			must(t, err)
+			if diff := cmp.Diff(tt.program, c.Program()); diff != "" {
+				t.Errorf("program:\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.flags, spell(c)); diff != "" {
+				t.Errorf("flags:\n%s", diff)
+			}
+		})
+	}
+}
+
+// spell returns all flags in their order.
+func spell(c *UnitCommand) []string {
+	var out []string
+	for _, f := range c.flags {
+		if f.form == bare {
+			out = append(out, f.name)
+		} else {
+			out = append(out, f.name+"="+f.value)
+		}
+	}
+	return out
+}
+
+func TestCommandErrors(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text string
+		want error
+	}{
+		"no section":     {"[Unit]\nExecStart=/k\n", ErrNoCommand},
+		"no option":      {"[Service]\n", ErrNoCommand},
+		"reset":          {"[Service]\nExecStart=/k\nExecStart=\n", ErrNoCommand},
+		"two":            {"[Service]\nExecStart=/k\n[Unit]\n[Service]\nExecStart=/l\n", ErrSeveralCommands},
+		"semicolon":      {"[Service]\nExecStart=/k --a ; /l\n", ErrSeveralCommands},
+		"open quote":     {"[Service]\nExecStart=/k \"--a\n", ErrQuote},
+		"shell":          {"[Service]\nExecStart=/bin/bash -c '/k --a'\n", ErrShell},
+		"shell prefixed": {"[Service]\nExecStart=-/bin/sh -ec '/k --a'\n", ErrShell},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c, err := unitOf(t, tt.text).Command("Service", "ExecStart"); !errors.Is(err, tt.want) || c != nil {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	t.Run("two with a reset", func(t *testing.T) {
+		c, err := unitOf(t, "[Service]\nExecStart=/k --a\nExecStart=\nExecStart=/l --b\n").Command("Service", "ExecStart")
+		must(t, err)
+		if !c.Has("b") || c.Has("a") {
+			t.Errorf("flags %v", c.Names())
+		}
+	})
+}
+
+func TestCommandEdits(t *testing.T) {
+	set := func(name string, values ...string) func(*UnitCommand) error {
+		return func(c *UnitCommand) error { return c.Set(name, values...) }
+	}
+	remove := func(name string) func(*UnitCommand) error {
+		return func(c *UnitCommand) error { return c.Remove(name) }
+	}
+	setBare := func(name string) func(*UnitCommand) error {
+		return func(c *UnitCommand) error { return c.SetBare(name) }
+	}
+	tests := map[string]struct {
+		value string
+		edit  func(*UnitCommand) error
+		want  string
+	}{
+		"in place":                 {"/k --a=1  --b=2 $X\nP=1\n", set("a", "3"), "/k --a=3  --b=2 $X\nP=1\n"},
+		"spaced in place":          {"/k --a  1 --b=2\n", set("a", "3"), "/k --a  3 --b=2\n"},
+		"spaced to empty":          {"/k --a  1 --b=2\n", set("a", ""), "/k --a= --b=2\n"},
+		"underscores":              {"/k --a_b=1\n", set("a-b", "2"), "/k --a_b=2\n"},
+		"so already":               {"/k --a='1'\\\n --a 2\n", set("a", "1", "2"), "/k --a='1'\\\n --a 2\n"},
+		"before the variable":      {"/k --a=1 $X\n", set("b", "2"), "/k --a=1 --b=2 $X\n"},
+		"without flags":            {"/k run $X ${Y}\n", set("b", "2"), "/k run $X ${Y} --b=2\n"},
+		"without flags, variables": {"/k run $X $Y\n", set("b", "2"), "/k run --b=2 $X $Y\n"},
+		"without anything":         {"/k", set("b", "2"), "/k --b=2"},
+		"before the end":           {"/k -- --a\n", set("b", "2"), "/k --b=2 -- --a\n"},
+		"kubelet": {"/k \\\n    --a=1 \\\n    --v=2 $X\n[B]\n", set("b", "2"),
+			"/k \\\n    --a=1 \\\n    --v=2 \\\n    --b=2 $X\n[B]\n"},
+		"variable on a line":     {"/k \\\n  --a=1 \\\n  $X\n", set("b", "2"), "/k \\\n  --a=1 \\\n  --b=2 \\\n  $X\n"},
+		"variable without flags": {"/k \\\n  $X\n", set("b", "2"), "/k \\\n  --b=2 \\\n  $X\n"},
+		"CRLF":                   {"/k \\\r\n\t--a=1\r\n", set("b", "2"), "/k \\\r\n\t--a=1 \\\r\n\t--b=2\r\n"},
+		"two on the last line":   {"/k \\\n --a=1 --b=2\n", set("c", "3"), "/k \\\n --a=1 --b=2 --c=3\n"},
+		"spaced last":            {"/k \\\n  --a 1", set("b", "2", "3"), "/k \\\n  --a 1 \\\n  --b=2 \\\n  --b=3"},
+		"comments":               {"/k \\\n  # c\n  --a=1\n", set("b", "2"), "/k \\\n  # c\n  --a=1 \\\n  --b=2\n"},
+		"repeated":               {"/k --a=1 --b --a=2 --a=3\n", set("a", "1", "3"), "/k --a=1 --b --a=3\n"},
+		"remove a line":          {"/k \\\n  --a=1 \\\n  --b=2\n", remove("a"), "/k \\\n  --b=2\n"},
+		"remove the last line":   {"/k \\\n  --a=1 \\\n  --b=2\nP=1\n", remove("b"), "/k \\\n  --a=1\nP=1\n"},
+		"remove the last at end": {"/k \\\n  --a=1 \\\n  --b=2", remove("b"), "/k \\\n  --a=1"},
+		"remove, comments stay":  {"/k \\\n # 1\n --a=1 \\\n # 2\n --b=2\n", remove("b"), "/k \\\n # 1\n --a=1\n # 2\n"},
+		"remove in the middle":   {"/k \\\n # 1\n --a=1 \\\n # 2\n --b=2\n", remove("a"), "/k \\\n # 1\n # 2\n --b=2\n"},
+		"remove spaced lines":    {"/k \\\n --a \\\n 1 \\\n --b\n", remove("a"), "/k \\\n --b\n"},
+		"remove all":             {"/k \\\n --a \\\n --a\n", remove("a"), "/k\n"},
+		"remove beside another":  {"/k --a=1 \\\n --b\n", remove("a"), "/k \\\n --b\n"},
+		"remove before variable": {"/k \\\n --a \\\n --b $X\n", remove("b"), "/k \\\n --a \\\n $X\n"},
+		"remove before a hash":   {"/k \\\n --a=1 #b --c\n", remove("a"), "/k \\\n \"#b\" --c\n"},
+		"remove what is not":     {"/k --a\n", remove("b"), "/k --a\n"},
+		"blank line at the end":  {"/k \\\n --a \\\n\nP=1", remove("a"), "/k \\\n\nP=1"},
+		"open end":               {"/k \\\n --a \\", set("b", "1"), "/k \\\n --a \\\n --b=1 \\"},
+		"quote":                  {"/k --a=1\n", set("a", "x y"), "/k \"--a=x y\"\n"},
+		"quote spaced":           {"/k --a 1\n", set("a", "#x"), "/k --a \"#x\"\n"},
+		"quote all":              {"/k\n", set("a", "\"\\ '\n\x01é"), "/k \"--a=\\\"\\\\ '\\n\\x01é\"\n"},
+		"specifiers stay":        {"/k --a=1\n", set("a", "%H$Y"), "/k --a=%H$Y\n"},
+		"bare":                   {"/k --a=1 --a --b\n", setBare("a"), "/k --a --b\n"},
+		"bare before a variable": {"/k $X\n", setBare("a"), "/k --a $X\n"},
+		"quoted kept":            {"/k --a=\"1 2\" --b=\\x41 --c\n", set("c", "1"), "/k --a=\"1 2\" --b=\\x41 --c=1\n"},
+		"quote over lines":       {"/k \\\n --a='1 \\\n 2' \\\n --b\n", remove("b"), "/k \\\n --a='1 \\\n 2'\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			const head = "# c\n[Service]\nExecStart="
+			u := unitOf(t, head+tt.value)
+			c, err := u.Command("Service", "ExecStart")
+			must(t, err)
+			must(t, tt.edit(c))
+			if diff := cmp.Diff(head+tt.want, u.Text()); diff != "" {
+				t.Fatal(diff)
+			}
+			if diff := cmp.Diff(unitOf(t, u.Text()).lines, u.lines, cmp.AllowUnexported(unitLine{})); diff != "" {
+				t.Errorf("index:\n%s", diff)
+			}
+			edits := u.Edits()
+			must(t, tt.edit(c))
+			if u.Edits() != edits {
+				t.Errorf("second run gives %q", u.Text())
+			}
+		})
+	}
+}
+
+func TestCommandRefuses(t *testing.T) {
+	const text = "[Service]\nExecStart=/k --a 1 --b x y\n"
+	for name, tt := range map[string]struct {
+		edit func(*UnitCommand) error
+		want error
+	}{
+		"empty name":      {func(c *UnitCommand) error { return c.Set("", "1") }, ErrFlag},
+		"name with =":     {func(c *UnitCommand) error { return c.Set("a=b", "1") }, ErrFlag},
+		"NUL":             {func(c *UnitCommand) error { return c.Set("a", "\x00") }, ErrFlag},
+		"takes the stray": {func(c *UnitCommand) error { return c.Set("b") }, nil},
+		"splits":          {func(c *UnitCommand) error { return c.Set("a", "$X") }, ErrAmbiguous},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := unitOf(t, text)
+			c, err := u.Command("Service", "ExecStart")
+			must(t, err)
+			if err := tt.edit(c); !errors.Is(err, tt.want) || tt.want != nil && u.Text() != text {
+				t.Errorf("error %v, text %q", err, u.Text())
+			}
+		})
+	}
+	t.Run("the option is gone", func(t *testing.T) {
+		u := unitOf(t, text)
+		c, err := u.Command("Service", "ExecStart")
+		must(t, err)
+		u.Remove("Service", "ExecStart")
+		if err := c.Set("a", "2"); !errors.Is(err, ErrNoCommand) || c.Has("a") || c.Names() != nil {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// TestCommandKubelet edits the unit that Gardener writes.
+func TestCommandKubelet(t *testing.T) {
+	raw, err := os.ReadFile("testdata/kubelet.service")
+	must(t, err)
+	u := unitOf(t, string(raw))
+	c, err := u.Command("Service", "ExecStart")
+	must(t, err)
+	if n := len(c.Values("node-labels")); n != 9 {
+		t.Errorf("%d labels", n)
+	}
+	must(t, c.Set("cloud-provider", "external"))
+	must(t, c.Set("v", "4"))
+	want := strings.Replace(string(raw), "--v=2 $", "--v=4 \\\n    --cloud-provider=external $", 1)
+	if diff := cmp.Diff(want, u.Text()); diff != "" {
+		t.Error(diff)
+	}
+}
