@@ -21,6 +21,7 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
 		references []operation.Reference
+		edited     bool
 	)
 	for i, planned := range p.Rules {
 		applied[i] = Applied{
@@ -33,10 +34,12 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return nil, err
 		}
-		references = append(references, planned.references()...)
+		more := planned.references()
+		references = append(references, more...)
+		edited = edited || len(more) > 0 && applied[i].Outcome == Changed
 	}
 	if len(references) > 0 && o.Form.Has(target.PodTemplate) {
-		if err := operation.WriteReferences(o, references); err != nil {
+		if err := operation.WriteReferences(o, references, edited); err != nil {
 			return nil, applyFailure("the reference annotations", err)
 		}
 		if observe != nil {

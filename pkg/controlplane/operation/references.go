@@ -7,6 +7,7 @@ package operation
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -20,10 +21,9 @@ const ReferencePrefix = "reference.resources.gardener.cloud/"
 // WriteReferences writes the reference annotations of object and pod template after steps that wrote volumes, environment
 // variables or containers: one for each Secret and ConfigMap that a step brought in, and none for what the pod no longer
 // uses. Annotations without a name, which Gardener sets for other uses, stay, and so does the absence of annotations for
-// what Gardener itself put there: adding those would roll the pods for nothing.
-func WriteReferences(o *target.Object, steps []Reference) error {
-	brought, using := newUsed(), newUsed()
-	using.addPod(o.PodSpec())
+// what Gardener itself put there: adding those would roll the pods for nothing. Without an edit nothing has fallen out of use.
+func WriteReferences(o *target.Object, steps []Reference, edited bool) error {
+	var brought, using used
 	for _, step := range steps {
 		if err := brought.addStep(step); err != nil {
 			return err
@@ -37,12 +37,15 @@ func WriteReferences(o *target.Object, steps []Reference) error {
 	if err != nil {
 		return err
 	}
-	for _, metadata := range []*document.Node{object, pod} {
-		for _, key := range stale(metadata.Get("annotations"), using) {
-			metadata.Get("annotations").Remove(key)
+	if edited {
+		using.addPod(o.PodSpec())
+		for _, metadata := range []*document.Node{object, pod} {
+			removeStale(metadata.Get("annotations"), using)
 		}
-		for _, key := range brought.keys {
-			if err := setKey(metadata, "annotations", key, Resolved{Texts: []string{brought.names[key]}}); err != nil {
+	}
+	for _, metadata := range []*document.Node{object, pod} {
+		for _, u := range brought {
+			if err := setKey(metadata, "annotations", u.annotation(), Resolved{Texts: []string{u.name}}); err != nil {
 				return err
 			}
 		}
@@ -61,36 +64,36 @@ func MayReference(kind Kind) bool {
 	return kind == Volume || kind == Env || kind == Container
 }
 
-// stale are the reference annotations for names that are no longer used.
-func stale(annotations *document.Node, wanted *used) []string {
-	var keys []string
+// removeStale removes the reference annotations for names that are no longer used.
+func removeStale(annotations *document.Node, using used) {
 	for key, value := range annotations.Members() {
-		name, _ := value.Text()
-		if _, used := wanted.names[key]; strings.HasPrefix(key, ReferencePrefix) && !used && name != "" {
-			keys = append(keys, key)
+		kind, ok := strings.CutPrefix(key, ReferencePrefix)
+		if !ok {
+			continue
+		}
+		kind, _, _ = strings.Cut(kind, "-")
+		if name, _ := value.Text(); name != "" && !slices.Contains(using, use{kind, name}) {
+			annotations.Remove(key)
 		}
 	}
-	return keys
 }
 
-// used are the annotations for what a pod uses, in the order of first use.
-type used struct {
-	keys  []string
-	names map[string]string
-}
+// used is what a pod uses, in the order of first use.
+type used []use
 
-func newUsed() *used { return &used{names: map[string]string{}} }
+// use is the use of a Secret or ConfigMap; kind is as in the annotation.
+type use struct{ kind, name string }
+
+// annotation is the annotation that Gardener's garbage collector looks for.
+func (u use) annotation() string {
+	sum := sha256.Sum256([]byte(u.name))
+	return ReferencePrefix + u.kind + "-" + hex.EncodeToString(sum[:4])
+}
 
 func (u *used) add(kind string, name *document.Node) {
 	text, ok := name.Text()
-	if !ok {
-		return
-	}
-	sum := sha256.Sum256([]byte(text))
-	key := ReferencePrefix + kind + "-" + hex.EncodeToString(sum[:])[:8]
-	if _, ok := u.names[key]; !ok {
-		u.keys = append(u.keys, key)
-		u.names[key] = text
+	if ok && !slices.Contains(*u, use{kind, text}) {
+		*u = append(*u, use{kind, text})
 	}
 }
 
