@@ -212,3 +212,36 @@ func TestCommandLineSeesOtherEdits(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestDifferences(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"none":                {`["p","--a=1","--b"]`, `["p","--a","1","--b="]`, nil},
+		"a value":             {`["--a=1","--b=2","--c=3"]`, `["--a=1","--b=9","--c=3"]`, []string{"b"}},
+		"added at the end":    {`["--a=1"]`, `["--a=1","--b=2"]`, []string{"b"}},
+		"added and changed":   {`["--a=1","--b=2"]`, `["--a=2","--b=2","--c=3"]`, []string{"a", "c"}},
+		"removed":             {`["--a=1","--b=2","--c=3"]`, `["--a=1","--c=4"]`, []string{"b", "c"}},
+		"moved":               {`["--a=1","--b=2","--c=3"]`, `["--c=3","--a=1","--b=2"]`, nil},
+		"one of several":      {`["--a=1","--a=2","--a=3"]`, `["--a=1","--a=3"]`, []string{"a", "a"}},
+		"several in order":    {`["--a=1","--b=1","--a=2"]`, `["--a=2","--b=1","--a=1"]`, []string{"a", "a"}},
+		"one from the middle": {`["--a=1","--b=1","--a=2","--c=1"]`, `["--a=1","--b=1","--c=1"]`, []string{"a"}},
+		"everything":          {`["--a=1"]`, `["--b=1"]`, []string{"a", "b"}},
+		"nothing is left":     {`["--a=1"]`, `[]`, []string{"a"}},
+		"another spelling":    {`["--a-b=1"]`, `["-a_b=1"]`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines [2]*CommandLine
+			for i, args := range []string{test.before, test.after} {
+				d, err := Parse([]byte(`{"args":` + args + `}`))
+				must(t, err)
+				lines[i], err = CommandLineOf(d.Root())
+				must(t, err)
+			}
+			if diff := cmp.Diff(test.want, lines[0].Differences(lines[1])); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -87,10 +87,7 @@ func protectFlags(t *target.Target, g Generation, root, was, is *document.Node, 
 		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
 	}
 	locked := t.Component == "kube-apiserver" && (g == Today || managed(root))
-	for _, name := range slices.Concat(before.Names(), after.Names()) {
-		if slices.Equal(before.Values(name), after.Values(name)) {
-			continue
-		}
+	for _, name := range before.Differences(after) {
 		if locked && slices.Contains(LockedFlags, name) {
 			return broken(sniFlags, "--%s changed", name)
 		}
