@@ -68,22 +68,18 @@ func grow(raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(raw, &profile); err != nil {
 		return nil, err
 	}
-	for i := 0; len(raw) < cloudProfileSize; i++ {
-		for j := range 20 {
-			machine := profile.Spec.MachineTypes[0]
-			machine.Name = fmt.Sprintf("type-%d-%d", i, j)
-			profile.Spec.MachineTypes = append(profile.Spec.MachineTypes, machine)
-			image := &profile.Spec.MachineImages[0]
-			version := image.Versions[0]
-			version.Version = fmt.Sprintf("%d.%d.0", 1000+i, j)
-			image.Versions = append(image.Versions, version)
-		}
-		var err error
-		if raw, err = json.Marshal(&profile); err != nil {
-			return nil, err
-		}
+	machine, image := profile.Spec.MachineTypes[0], &profile.Spec.MachineImages[0]
+	version := image.Versions[0]
+	one, err := json.Marshal([]any{machine, version})
+	if err != nil {
+		return nil, err
 	}
-	return raw, nil
+	for i := range (cloudProfileSize - len(raw)) / len(one) {
+		machine.Name, version.Version = fmt.Sprintf("type-%06d", i), fmt.Sprintf("1.%d.0", i)
+		profile.Spec.MachineTypes = append(profile.Spec.MachineTypes, machine)
+		image.Versions = append(image.Versions, version)
+	}
+	return json.Marshal(&profile)
 }
 
 // Get implements client.Reader.
