@@ -96,9 +96,40 @@ func TestFailures(t *testing.T) {
 		}
 		expectFlags(t, probe, map[string]bool{"--fine=yes": true})
 	}
+	t.Run("an update", func(t *testing.T) { testFailingUpdate(t, p) })
+	t.Run("a deletion is no failure", func(t *testing.T) { testDeletion(t, p) })
 	if strings.Contains(p.log.String(), secretValue) {
 		t.Error("the log has the value of a Secret")
 	}
+}
+
+// testFailingUpdate holds that a denied update leaves what is stored.
+func testFailingUpdate(t *testing.T, p *program) {
+	before := create(t, deployment(newShoot(t, "failures-update", "gates"), "kube-controller-manager", "--v=2"))
+	after := before.DeepCopy()
+	fresh := deployment(before.GetNamespace(), "kube-controller-manager", "--feature-gates=A,B=true")
+	after.Object["spec"] = fresh.Object["spec"]
+	p.expectCount(t, 1, "graft_admission_failures_total", labels{"reason": "NestedUnreadable"}, func() {
+		expectDenied(t, land.Client().Update(t.Context(), after), 422, "NestedUnreadable: ")
+	})
+	if got := stored(t, before); got.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("the object changed: %q", changes(before, got))
+	}
+}
+
+// testDeletion sends Graft reviews of an operation that its own registration does not name: they have no object.
+func testDeletion(t *testing.T, p *program) {
+	namespace := newNamespace(t, "failures-deletion", nil)
+	object := create(t, deployment(namespace, "kube-controller-manager"))
+	register(t, "deletions", namespace, p.clientConfig(t, "/webhooks/controlplane/fine"), func(w *admissionregistrationv1.MutatingWebhook) {
+		w.Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}
+	})
+	p.expectCount(t, 1, "graft_admissions_total", labels{"provider": "fine", "result": "ignored"}, func() {
+		if err := land.Client().Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	})
+	expectAbsent(t, object)
 }
 
 func failures() map[string]failure {

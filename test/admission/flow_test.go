@@ -75,6 +75,7 @@ func TestFlow(t *testing.T) {
 	t.Run("reinvocation", func(t *testing.T) { testReinvocation(t, p) })
 	t.Run("server-side apply by two managers", testApply)
 	t.Run("a field that Graft does not know", testFutureField)
+	t.Run("a Cluster that changes", testChangedCluster)
 	t.Run("being deleted", func(t *testing.T) { testBeingDeleted(t, p) })
 	t.Run("a dry run", func(t *testing.T) {
 		object := deployment(newShoot(t, "dry-run", "openstack"), "kube-controller-manager")
@@ -276,6 +277,24 @@ func testFutureField(t *testing.T) {
 	if class, _, _ := unstructured.NestedString(object.Object, "spec", "storageClass"); class != "gardener.cloud-fast" {
 		t.Errorf("the storage class is %q", class)
 	}
+}
+
+// testChangedCluster changes the Shoot in a Cluster that was read before: the next reconciliation goes by what it is now.
+func testChangedCluster(t *testing.T) {
+	const gate = "--feature-gates=VolumeAttributesClass=true"
+	namespace := newShoot(t, "changed", "openstack")
+	object := create(t, deployment(namespace, "kube-scheduler"))
+	expectFlags(t, object, map[string]bool{gate: false})
+	newShoot(t, "changed", "openstack", annotated(attributes, "true"))
+	eventually(t, "the change to be seen", func() error {
+		if err := land.Client().Update(t.Context(), object); err != nil {
+			return err
+		}
+		if !slices.Contains(commandOf(t, object), gate) {
+			return errNotYet
+		}
+		return nil
+	})
 }
 
 // testBeingDeleted updates an object that only waits for its finalizer.

@@ -41,6 +41,8 @@ func TestOperations(t *testing.T) {
 	t.Run("shutdown", testShutdown)
 	t.Run("certificates", testCertificates)
 	t.Run("replicas", testReplicas)
+	t.Run("nobody answers", testNobodyAnswers)
+	t.Run("beside a virtual garden", testRuntime)
 	t.Run("command line", testCommandLine)
 }
 
@@ -374,6 +376,57 @@ func testReplicas(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// testNobodyAnswers kills the program. Its failure policy decides, and the objects of others are not its business.
+func testNobodyAnswers(t *testing.T) {
+	for policy, denied := range map[string]bool{"Fail": true, "Ignore": false} {
+		t.Run(policy, func(t *testing.T) {
+			p := start(t, programOptions{
+				Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Config: "webhook: {failurePolicy: " + policy + "}\n",
+			})
+			namespace := newShoot(t, "nobody-"+strings.ToLower(policy), "acme")
+			if err := p.command.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-p.exited
+			object := deployment(namespace, "kube-controller-manager")
+			err := land.Client().Create(t.Context(), object)
+			if denied {
+				expectDenied(t, err, 500, "failed calling webhook", "controlplane.acme.graft.extensions.gardener.cloud")
+			} else if err != nil {
+				t.Error(err)
+			}
+			create(t, deployment(namespace, "gardener-resource-manager"))
+		})
+	}
+}
+
+// testRuntime runs a program for the seed and one that gardener-operator installed in the same cluster: neither touches what
+// is the other's.
+func testRuntime(t *testing.T) {
+	seed := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "seed", `"1"`)}})
+	runtime := start(t, programOptions{
+		Profiles:  map[string]string{"acme": setFlag("acme", "acme", "runtime", `"1"`)},
+		Namespace: "runtime-extension-provider-graft",
+		Values:    map[string]any{"gardener": map[string]any{"runtimeCluster": map[string]any{"enabled": true}}},
+	})
+	object := create(t, deployment(newShoot(t, "runtime", "acme"), "kube-controller-manager"))
+	expectFlags(t, object, map[string]bool{"--seed=1": true, "--runtime=1": true})
+	if got := *registration(t).Webhooks[0].ClientConfig.URL; !strings.Contains(got, seed.webhook) {
+		t.Errorf("the registration of the seed leads to %s", got)
+	}
+	// The chart's permissions do not reach further than the program's own registration.
+	other, err := client.New(runtime.account.Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Delete(t.Context(), registration(t)); err == nil {
+		t.Error("the one may delete the registration of the other")
+	}
+	if err := other.Update(t.Context(), registration(t)); err == nil {
+		t.Error("the one may change the registration of the other")
+	}
 }
 
 // testCommandLine runs the program for what it prints.

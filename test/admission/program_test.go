@@ -6,6 +6,7 @@ package admission_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,8 @@ type programOptions struct {
 	Arguments []string
 	// Values are laid over the default values of the chart, which decide on the permissions.
 	Values map[string]any
+	// Namespace is that of the program; one of its own by default.
+	Namespace string
 	// Before is called when the program's namespace is there, and the program not.
 	Before func(namespace string)
 	// Beside is a program whose namespace and permissions this one shares, as another replica.
@@ -85,7 +88,7 @@ func launch(t *testing.T, options programOptions) *program {
 		p.namespace, p.account = options.Beside.namespace, options.Beside.account
 	} else {
 		programs++
-		p.namespace = fmt.Sprintf("extension-%d", programs)
+		p.namespace = cmp.Or(options.Namespace, fmt.Sprintf("extension-%d", programs))
 		p.account = createAccount(t, p.namespace, options.Values)
 	}
 	if options.Before != nil {
@@ -216,11 +219,13 @@ func (p *program) wait() int {
 	return p.command.ProcessState.ExitCode()
 }
 
-// unregister removes the registration of a program that has ended: it would turn away what the next test writes.
+// unregister removes the registrations of programs that have ended: they would turn away what the next test writes.
 func unregister(t *testing.T) {
-	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: programName}}
-	if err := client.IgnoreNotFound(land.Client().Delete(context.Background(), configuration)); err != nil {
-		t.Error(err)
+	for _, name := range []string{programName, programName + "-runtime"} {
+		configuration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := client.IgnoreNotFound(land.Client().Delete(context.Background(), configuration)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

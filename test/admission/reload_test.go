@@ -37,6 +37,11 @@ func TestReload(t *testing.T) {
 	t.Run("a wrong edit", func(t *testing.T) { testWrongEdit(t, p, namespace) })
 	t.Run("a ConfigMap", func(t *testing.T) { testConfigMap(t, p) })
 	t.Run("a wrong ConfigMap", func(t *testing.T) { testWrongConfigMap(t, p, namespace) })
+	t.Run("versions", func(t *testing.T) {
+		if got := p.counter("graft_profile_info", nil); got != 1 {
+			t.Errorf("after many reloads, %v profiles are counted", got)
+		}
+	})
 	t.Run("a file that goes", func(t *testing.T) {
 		p.reload("second.yaml", setFlag("second", "second", "second", `"yes"`))
 		if got, want := registered(t), []string{"controlplane.acme", "controlplane.second"}; !slices.Equal(got, want) {
@@ -246,6 +251,23 @@ func expectRegistered(t *testing.T, want ...string) error {
 		return fmt.Errorf("registered is %q, want %q", got, want)
 	}
 	return nil
+}
+
+// TestNoProfiles starts with no profile at all, as the chart does by default, and gets one later.
+func TestNoProfiles(t *testing.T) {
+	p := start(t, programOptions{Config: "profiles: {configMaps: {enabled: true}}\n"})
+	if got := registered(t); len(got) != 0 {
+		t.Errorf("registered is %q", got)
+	}
+	profile := configMap(p, "first", setFlag("first", "first", "first", `"1"`))
+	if err := land.Client().Create(t.Context(), profile); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the webhook to be registered", func() error { return expectRegistered(t, "controlplane.first") })
+	syncWebhooks(t)
+	object := create(t, deployment(newShoot(t, "first", "first"), "kube-controller-manager"))
+	expectFlags(t, object, map[string]bool{"--first=1": true})
+	p.waitReady()
 }
 
 // TestMissingDefinitions starts the program in a seed without the definitions of Etcd, VerticalPodAutoscaler and Cluster, and
