@@ -302,15 +302,6 @@ func matches(series string, selected labels) bool {
 	return true
 }
 
-// admissions counts the admissions with a result; every result without one.
-func (p *program) admissions(result string) float64 {
-	p.t.Helper()
-	if result == "" {
-		return p.counter("graft_admissions_total", nil)
-	}
-	return p.counter("graft_admissions_total", labels{"result": result})
-}
-
 // expectCount runs something and holds by how much a metric has grown then.
 func (p *program) expectCount(t *testing.T, want float64, name string, selected labels, do func()) {
 	t.Helper()
@@ -350,14 +341,23 @@ func get(url string) (int, string, error) {
 // freePorts are addresses on the loopback interface on which nothing listens.
 func freePorts(t *testing.T, n int) []string {
 	t.Helper()
-	var addresses []string
+	var (
+		addresses []string
+		listeners []net.Listener
+	)
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer listener.Close()
+		// All stay open until the last one is found, so that none is found twice.
+		listeners = append(listeners, listener)
 		addresses = append(addresses, listener.Addr().String())
+	}
+	for _, listener := range listeners {
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return addresses
 }

@@ -81,8 +81,7 @@ func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
 					t.Errorf("an object has value %d (%v), while a%d was being replaced by a%d", value, err, newest-1, newest)
 					return
 				}
-				for known := seen.Load(); value > known && !seen.CompareAndSwap(known, value); known = seen.Load() {
-				}
+				raise(&seen, value)
 				total.Add(1)
 			}
 		})
@@ -106,6 +105,15 @@ func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
 		t.Errorf("%v admissions failed", got-denied)
 	}
 	t.Logf("%d admissions during %d edits", total.Load(), edits)
+}
+
+// raise sets a value that may only grow.
+func raise(known *atomic.Int64, value int64) {
+	for old := known.Load(); value > old; old = known.Load() {
+		if known.CompareAndSwap(old, value) {
+			return
+		}
+	}
 }
 
 // valueOf reads the number in the flag --value=a<number>.
