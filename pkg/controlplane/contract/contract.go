@@ -57,7 +57,7 @@ func (g Generation) String() string {
 
 // Clause is one statement of the contract.
 type Clause struct {
-	// ID is the heading and the number of the statement in docs/contract.md, such as kube-apiserver/3.
+	// ID is the name of the statement in docs/contract.md, such as kube-apiserver/sni.
 	ID string
 	// Text says in our words what the statement demands.
 	Text string
