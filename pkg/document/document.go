@@ -14,12 +14,11 @@ type Document struct {
 	text    *text
 	base    uint32 // the entry in text that the document is
 	part    bool   // text holds more than this document
-	index   *[]entry
+	whole   bool   // the document that was parsed, which can be released
+	room    *room
 	added   text // the values that edits brought in, one behind the other
 	root    Node
 	came    *Node
-	nodes   []Node  // room for nodes, handed out in pieces
-	list    []*Node // room for lists of children
 	version int     // grows with every edit
 	err     error
 }
@@ -30,11 +29,11 @@ func Parse(raw []byte) (*Document, error) {
 	if len(raw) > math.MaxUint32 {
 		return nil, ErrTooLarge
 	}
-	index := takeIndex(len(raw))
-	t := &text{raw: raw, entries: *index}
+	room := takeRoom(len(raw))
+	t := &text{raw: raw, entries: room.entries}
 	err := t.scan(0)
-	d := newDocument(t, 0)
-	d.index = index
+	d := newDocument(t, 0, room)
+	d.whole = true
 	if err != nil {
 		d.Release()
 		return nil, err
@@ -43,7 +42,8 @@ func Parse(raw []byte) (*Document, error) {
 }
 
 // Document returns the value that stands at the node now as a document of its own, whose pointers begin at the node;
-// nil for an absent place. A value without edits is not scanned again. Neither document sees edits of the other.
+// nil for an absent place. A value without edits is not scanned again. Neither document sees edits of the other, but
+// they share their room: they must not be used at the same time.
 func (n *Node) Document() *Document {
 	if n == nil {
 		return nil
@@ -53,15 +53,15 @@ func (n *Node) Document() *Document {
 		if t == &n.doc.added {
 			t, at = reparse(bytes.Clone(n.Raw())), 0
 		}
-		return newDocument(t, at)
+		return newDocument(t, at, n.doc.room)
 	}
-	d := newDocument(n.text, n.at)
+	d := newDocument(n.text, n.at, n.doc.room)
 	d.part = true
 	return d
 }
 
-func newDocument(t *text, base uint32) *Document {
-	d := &Document{text: t, base: base}
+func newDocument(t *text, base uint32, room *room) *Document {
+	d := &Document{text: t, base: base, room: room}
 	d.root = Node{doc: d, text: t, at: base}
 	return d
 }
@@ -127,45 +127,13 @@ func (d *Document) Bytes() []byte {
 	return append(out, after...)
 }
 
-// Release gives the index back for the next Parse. Neither the document nor a node or a sub-document of it may be
+// Release gives the index and the nodes back for the next Parse. Neither the document nor a node or a sub-document of it may be
 // used afterwards; bytes and strings that they returned stay valid. Calling Release is optional.
 func (d *Document) Release() {
-	if d == nil || d.index == nil {
+	if d == nil || !d.whole {
 		return
 	}
-	index, entries := d.index, d.text.entries
-	d.index, d.text.entries, d.added = nil, nil, text{}
-	if cap(entries) > maxPooled {
-		return
-	}
-	*index = entries[:0]
-	indexes.Put(index)
-}
-
-// newNodes returns n nodes from a chunk, since most containers have few children.
-func (d *Document) newNodes(n int) []Node {
-	const chunk = 64
-	if n > len(d.nodes) {
-		if n > chunk/2 {
-			return make([]Node, n)
-		}
-		d.nodes = make([]Node, chunk)
-	}
-	out := d.nodes[:n:n]
-	d.nodes = d.nodes[n:]
-	return out
-}
-
-// newList returns a list of n children from a chunk.
-func (d *Document) newList(n int) []*Node {
-	const chunk = 128
-	if n > len(d.list) {
-		if n > chunk/2 {
-			return make([]*Node, n)
-		}
-		d.list = make([]*Node, chunk)
-	}
-	out := d.list[:n:n]
-	d.list = d.list[n:]
-	return out
+	entries := d.text.entries
+	d.whole, d.text.entries, d.added = false, nil, text{}
+	d.room.leave(entries)
 }

@@ -169,7 +169,7 @@ func (n *Node) shed() {
 
 // newChild returns the node of a new item or member.
 func (n *Node) newChild(at uint32) *Node {
-	k := &n.doc.newNodes(1)[0]
+	k := &n.doc.room.nodes.take(1)[0]
 	k.doc, k.parent, k.text, k.at = n.doc, n, &n.doc.added, at
 	return k
 }

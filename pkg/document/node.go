@@ -228,8 +228,8 @@ func (n *Node) open() {
 	if count == 0 {
 		return
 	}
-	nodes, width := n.doc.newNodes(count), n.text.width(n.at)
-	n.kids = n.doc.newList(count)
+	nodes, width := n.doc.room.nodes.take(count), n.text.width(n.at)
+	n.kids = n.doc.room.lists.take(count)
 	for i, c := 0, n.at+1; i < count; i++ {
 		k := &nodes[i]
 		k.doc, k.parent, k.text, k.fixed = n.doc, n, n.text, n.fixed

@@ -7,7 +7,6 @@ package document
 import (
 	"bytes"
 	"math"
-	"sync"
 )
 
 // entry is one value of a text. Members of an object stand as two entries, key and value; items and members follow
@@ -93,18 +92,4 @@ func (t *text) add(raw []byte) (uint32, error) {
 // cut takes back what add appended, as long as nobody was given a part of it.
 func (t *text) cut(length, entries int) {
 	t.raw, t.entries = t.raw[:length], t.entries[:entries]
-}
-
-// maxPooled is the number of entries of the longest index that is kept for the next document (16 bytes each).
-const maxPooled = 1 << 18
-
-var indexes = sync.Pool{New: func() any { return new([]entry) }}
-
-// takeIndex returns an empty index with room for a text of the given length.
-func takeIndex(length int) *[]entry {
-	box := indexes.Get().(*[]entry)
-	if want := length/12 + 16; cap(*box) < want {
-		*box = make([]entry, 0, want)
-	}
-	return box
 }

@@ -100,6 +100,7 @@ func mergeMember(parent *document.Node, member string, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	defer wanted.Release()
 	return mergeInto(parent, member, wanted.Root(), false)
 }
 
@@ -109,6 +110,7 @@ func mergeNamed(parent *document.Node, member, key, name string, raw []byte) err
 	if err != nil {
 		return err
 	}
+	defer wanted.Release()
 	list, err := parent.Ensure(member, document.Array)
 	if err != nil {
 		return nested(err, "%s", member)

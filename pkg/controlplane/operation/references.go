@@ -106,6 +106,7 @@ func (u *used) addStep(step Reference) error {
 	if err != nil {
 		return err
 	}
+	defer value.Release()
 	switch step.Kind {
 	case Volume:
 		u.addVolume(value.Root())

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import "sync"
+
+// room is the memory that a document and its sub-documents take while they are used: the index, nodes, and lists of
+// children. A document that is released leaves it to the next one.
+type room struct {
+	entries []entry
+	nodes   slab[Node]
+	lists   slab[*Node]
+}
+
+// slab hands its items out in pieces. When it is full it is replaced by a bigger one.
+type slab[T any] struct {
+	items []T
+	taken int
+}
+
+// take returns n items that are zero.
+func (s *slab[T]) take(n int) []T {
+	const smallest, largest = 16, 1024
+	if len(s.items)-s.taken < n {
+		s.items, s.taken = make([]T, max(n, min(max(2*len(s.items), smallest), largest))), 0
+	}
+	out := s.items[s.taken : s.taken+n : s.taken+n]
+	s.taken += n
+	return out
+}
+
+// reset takes everything back.
+func (s *slab[T]) reset() {
+	clear(s.items[:s.taken])
+	s.taken = 0
+}
+
+// What is kept for the next document: neither the room of a short text, which would be taken for a long one and grow
+// anew, nor more entries (16 bytes each) and nodes (some 100 bytes each) than these.
+const (
+	minPooled      = 1 << 8
+	maxPooled      = 1 << 18
+	maxPooledNodes = 1 << 14
+)
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// takeRoom returns an empty room, whose index can hold that of a text of the given length.
+func takeRoom(length int) *room {
+	want := length/12 + 16
+	if want < minPooled {
+		return &room{entries: make([]entry, 0, want)}
+	}
+	r := rooms.Get().(*room)
+	if cap(r.entries) < want {
+		r.entries = make([]entry, 0, want)
+	}
+	return r
+}
+
+// leave gives the room to the next document, with the index as long as it has become.
+func (r *room) leave(entries []entry) {
+	if cap(entries) < minPooled || cap(entries) > maxPooled || len(r.nodes.items) > maxPooledNodes {
+		return
+	}
+	r.entries = entries[:0]
+	r.nodes.reset()
+	r.lists.reset()
+	rooms.Put(r)
+}
