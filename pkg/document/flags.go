@@ -65,8 +65,7 @@ func (c *CommandLine) read() error {
 	return nil
 }
 
-// readList makes one copy of the whole list and takes the elements from it, which spares an allocation and a node for
-// each. A list with edits is written first.
+// readList makes one copy of all elements and takes each from it, which spares an allocation and a node for each.
 func (c *CommandLine) readList(list uint8) error {
 	elements := c.container.Get(lists[list])
 	switch kind := elements.Kind(); kind {
@@ -76,23 +75,17 @@ func (c *CommandLine) readList(list uint8) error {
 	default:
 		return fmt.Errorf("%s is a %s: %w", lists[list], kind, ErrNotString)
 	}
-	t, at := snapshot(elements)
-	c.tokens = slices.Grow(c.tokens, t.count(at)+4)
-	whole, start := string(t.bytesAt(at)), t.entries[at].start
-	index := int32(0)
-	for i, end := at+1, t.entries[at].next; i < end; i = t.entries[i].next {
-		e := &t.entries[i]
-		if e.kind != String {
-			return fmt.Errorf("element %d of %s is a %s: %w", index, lists[list], e.kind, ErrNotString)
+	first := len(c.tokens)
+	c.tokens = slices.Grow(c.tokens, elements.Len()+4)
+	var whole strings.Builder
+	whole.Grow(len(elements.text.bytesAt(elements.at)))
+	for t, i := range elements.values {
+		if kind := t.entries[i].kind; kind != String {
+			return fmt.Errorf("element %d of %s is a %s: %w", len(c.tokens)-first, lists[list], kind, ErrNotString)
 		}
-		one := token{list: list, index: index}
-		if e.plain {
-			one.text = whole[e.start-start+1 : e.end-start-1]
-		} else {
-			one.text = t.stringAt(i)
-		}
-		c.tokens = append(c.tokens, one)
-		index++
+		start := whole.Len()
+		t.writeString(&whole, i)
+		c.tokens = append(c.tokens, token{text: whole.String()[start:], list: list, index: int32(len(c.tokens) - first)})
 	}
 	return nil
 }
@@ -177,5 +170,8 @@ func runsShell(tokens []token) bool {
 
 // normalize makes names comparable as the flag sets of Kubernetes do (k8s.io/component-base/cli/flag).
 func normalize(name string) string {
+	if strings.IndexByte(name, '_') < 0 {
+		return name
+	}
 	return strings.ReplaceAll(name, "_", "-")
 }

@@ -100,6 +100,23 @@ func (n *Node) Item(i int) *Node {
 	return n.kids[i]
 }
 
+// values ranges over the items of an array as they are now, without making nodes where there were no edits.
+func (n *Node) values(yield func(*text, uint32) bool) {
+	if n.edited {
+		for _, k := range n.kids {
+			if !yield(snapshot(k)) {
+				return
+			}
+		}
+		return
+	}
+	for i, end := n.at+1, n.text.entries[n.at].next; i < end; i = n.text.entries[i].next {
+		if !yield(n.text, i) {
+			return
+		}
+	}
+}
+
 // ItemWith returns the first item of an array that is an object whose member key is the string text, as in lists of
 // Kubernetes that are keyed by name; nil if there is none.
 func (n *Node) ItemWith(key, text string) *Node {

@@ -7,6 +7,7 @@ package document
 import (
 	"bytes"
 	"math"
+	"strings"
 )
 
 // entry is one value of a text. Members of an object stand as two entries, key and value; items and members follow
@@ -38,6 +39,17 @@ func (t *text) stringAt(at uint32) string {
 		return string(body)
 	}
 	return unquote(body)
+}
+
+// writeString writes a string entry, decoded.
+func (t *text) writeString(to *strings.Builder, at uint32) {
+	e := &t.entries[at]
+	body := t.raw[e.start+1 : e.end-1]
+	if e.plain {
+		to.Write(body)
+	} else {
+		to.WriteString(unquote(body))
+	}
 }
 
 // stringIs compares a string entry with s, without decoding it if it is plain.
