@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// layOut reads a document that the scanner is not sure about with the library, checks it, and lays it out anew for
+// later edits.
+func (y *YAML) layOut() error {
+	root, err := parseYAML([]byte(y.text))
+	if err != nil {
+		return err
+	}
+	want, err := checkYAML(root, 0)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	if err := errors.Join(encoder.Encode(root), encoder.Close()); err != nil {
+		return fmt.Errorf("laying out YAML: %w", ErrYAMLForm)
+	}
+	laid := &YAML{text: out.String()}
+	entries, doubt, _ := scanYAML(laid.text)
+	if laid.entries = entries; doubt != yamlFine {
+		return fmt.Errorf("laying out YAML: %w", ErrYAMLForm)
+	}
+	if !reflect.DeepEqual(want, laid.value(0)) {
+		return fmt.Errorf("laying out YAML: %w", ErrYAMLForm)
+	}
+	if !sameRemarks(y.text, laid.text) {
+		y.fixed = ErrYAMLForm
+	}
+	y.text, y.entries = laid.text, laid.entries
+	return nil
+}
+
+// parseYAML reads one document. Messages of the library hold the line and no values.
+func parseYAML(text []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var root, second yaml.Node
+	switch err := decoder.Decode(&root); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("line 1 is no mapping: %w", ErrYAML)
+	case err != nil && strings.Contains(err.Error(), "anchor"):
+		return nil, fmt.Errorf("%s has an alias: %w", lineIn(err), ErrYAML)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(err.Error(), "yaml: "), ErrYAML)
+	}
+	if err := decoder.Decode(&second); err == nil {
+		return nil, fmt.Errorf("line %d begins a second document: %w", second.Line, ErrYAML)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(err.Error(), "yaml: "), ErrYAML)
+	}
+	if len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d is no mapping: %w", root.Line, ErrYAML)
+	}
+	return &root, nil
+}
+
+var yamlLine = regexp.MustCompile(`line \d+`)
+
+func lineIn(err error) string {
+	if line := yamlLine.FindString(err.Error()); line != "" {
+		return line
+	}
+	return "a line"
+}
+
+// checkYAML refuses what readers do not agree about, takes flow style and tags away, and returns the value.
+func checkYAML(n *yaml.Node, depth int) (any, error) {
+	bad := func(what string) (any, error) {
+		return nil, fmt.Errorf("line %d %s: %w", n.Line, what, ErrYAML)
+	}
+	switch {
+	case depth > maxYAMLDepth:
+		return bad("is nested too deeply")
+	case n.Kind == yaml.AliasNode:
+		return bad("has an alias")
+	case n.Anchor != "":
+		return bad("has an anchor")
+	}
+	n.Style &^= yaml.FlowStyle
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return checkYAML(n.Content[0], depth)
+	case yaml.MappingNode:
+		if n.ShortTag() != "!!map" {
+			return bad("has a tag")
+		}
+		n.Tag = ""
+		return checkMapping(n, depth)
+	case yaml.SequenceNode:
+		if n.ShortTag() != "!!seq" {
+			return bad("has a tag")
+		}
+		n.Tag = ""
+		out := []any{}
+		for _, item := range n.Content {
+			value, err := checkYAML(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, value)
+		}
+		return out, nil
+	default:
+		return checkScalar(n)
+	}
+}
+
+func checkMapping(n *yaml.Node, depth int) (any, error) {
+	out := map[string]any{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		what := ""
+		switch {
+		case key.Kind != yaml.ScalarNode || key.Anchor != "":
+			what = "has a key that is no scalar"
+		case key.ShortTag() == "!!merge":
+			what = "has a merge key"
+		case out[key.Value] != nil:
+			what = "has a duplicate key"
+		}
+		if what != "" {
+			return nil, fmt.Errorf("line %d %s: %w", key.Line, what, ErrYAML)
+		}
+		if key.Style != 0 {
+			key.Style, key.Tag = yaml.DoubleQuotedStyle, "!!str"
+		}
+		value, err := checkYAML(n.Content[i+1], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out[key.Value] = present{value}
+	}
+	for key, value := range out {
+		out[key] = value.(present).value
+	}
+	return out, nil
+}
+
+// present is a value that may be nil.
+type present struct{ value any }
+
+// checkScalar gives a scalar a form without a tag.
+func checkScalar(n *yaml.Node) (any, error) {
+	tag := n.ShortTag()
+	tagged := n.Style&yaml.TaggedStyle != 0
+	n.Style &^= yaml.TaggedStyle
+	if tag == "!!str" {
+		if n.Style != 0 || tagged || strings.ContainsAny(n.Value, "\n\t") {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return n.Value, nil
+	}
+	if tagged || n.Style != 0 || tag == "!!binary" {
+		return nil, fmt.Errorf("line %d has a tag: %w", n.Line, ErrYAML)
+	}
+	n.Tag = ""
+	if n.Value == "" {
+		return nil, nil
+	}
+	return plainYAML(n.Value), nil
+}
+
+var yamlRemark = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
+
+// sameRemarks reports whether everything that looks like a comment in one text stands in the other as well.
+func sameRemarks(before, after string) bool {
+	count := map[string]int{}
+	for _, remark := range yamlRemark.FindAllString(after, -1) {
+		count[strings.TrimSpace(remark)]++
+	}
+	for _, remark := range yamlRemark.FindAllString(before, -1) {
+		remark = strings.TrimSpace(remark)
+		if count[remark]--; count[remark] < 0 {
+			return false
+		}
+	}
+	return true
+}

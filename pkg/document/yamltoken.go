@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import "strings"
+
+// key reads the key that begins at the place: what it says, where it ends, and where its colon stands; colon is -1 if
+// there is no key that the scanner is sure about.
+func (s *yamlScanner) key() (key string, end, colon int) {
+	stop, _ := s.endOf(s.at)
+	c := s.text[s.at]
+	if c == '"' || c == '\'' {
+		if end = s.quoted(s.at, stop, c); end < 0 {
+			return "", 0, -1
+		}
+		for colon = end; colon < stop && s.text[colon] == ' '; colon++ {
+		}
+		if colon == stop || s.text[colon] != ':' || !s.blankAt(colon+1, stop) {
+			return "", 0, -1
+		}
+		key = unquoteYAML(s.text[s.at:end])
+	} else {
+		if !yamlPlainStart(s.text[s.at:stop]) {
+			return "", 0, -1
+		}
+		for colon = s.at; colon < stop && (s.text[colon] != ':' || !s.blankAt(colon+1, stop)); colon++ {
+			if s.text[colon] == '#' && s.text[colon-1] == ' ' {
+				return "", 0, -1
+			}
+		}
+		if colon == stop {
+			return "", 0, -1
+		}
+		key = strings.TrimRight(s.text[s.at:colon], " ")
+		end = s.at + len(key)
+	}
+	if key == "<<" || colon-s.at > 512 { // A merge, or longer than a key may be without "?".
+		return "", 0, -1
+	}
+	return key, end, colon
+}
+
+// blankAt reports whether a blank or the end of the line stands at an offset.
+func (s *yamlScanner) blankAt(at, end int) bool { return at >= end || s.text[at] == ' ' }
+
+// yamlPlainStart reports whether a scalar without quotes can begin so.
+func yamlPlainStart(text string) bool {
+	if strings.IndexByte("-?:", text[0]) >= 0 {
+		return len(text) > 1 && text[1] != ' ' && !strings.HasPrefix(text, "---")
+	}
+	return strings.IndexByte("#,[]{}&*!|>'\"%@` =", text[0]) < 0 && !strings.HasPrefix(text, "...")
+}
+
+// plain returns where a scalar without quotes ends, -1 if the scanner is not sure.
+func (s *yamlScanner) plain(at, end int) int {
+	if !yamlPlainStart(s.text[at:end]) {
+		return -1
+	}
+	last := at
+	for i := at; i < end; i++ {
+		switch c := s.text[i]; {
+		case c == ':' && s.blankAt(i+1, end):
+			return -1
+		case c == '#' && s.text[i-1] == ' ':
+			return last
+		case c != ' ':
+			last = i + 1
+		}
+	}
+	return last
+}
+
+// quoted returns where a quoted scalar ends that begins at an offset, -1 if the scanner is not sure.
+func (s *yamlScanner) quoted(at, end int, quote byte) int {
+	for i := at + 1; i < end; i++ {
+		switch c := s.text[i]; {
+		case c == '\\' && quote == '"':
+			size := yamlEscapeSize(s.text[i:end])
+			if size == 0 {
+				return -1
+			}
+			i += size - 1
+		case c == quote && quote == '\'' && i+1 < end && s.text[i+1] == quote:
+			i++
+		case c == quote:
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// yamlEscapeSize returns the length of the escape sequence that a text begins with, 0 for one that is not known or
+// stands for half a character.
+func yamlEscapeSize(text string) int {
+	if len(text) < 2 {
+		return 0
+	}
+	size := 0
+	switch text[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't', '0', 'e':
+		return 2
+	case 'x':
+		size = 4
+	case 'u':
+		size = 6
+	case 'U':
+		size = 10
+	default:
+		return 0
+	}
+	if len(text) < size || size == 10 && (text[2:4] != "00" || text[4] != '0' && text[4:6] != "10") {
+		return 0
+	}
+	for _, c := range []byte(text[2:size]) {
+		if hex(c) < 0 {
+			return 0
+		}
+	}
+	if size >= 6 && hex(text[size-4]) == 13 && hex(text[size-3]) >= 8 && (size == 6 || text[4:6] == "00") {
+		return 0
+	}
+	return size
+}
+
+// blockScalar reads | or > and the lines below, up to the last one that is not blank.
+func (s *yamlScanner) blockScalar(e yamlEntry, end, next, parent int) {
+	head := e.start + 1
+	if head < end && s.text[head] == '-' {
+		head++
+	}
+	if !s.onlyComment(head, end) {
+		s.doubt()
+		return
+	}
+	e.kind, e.end = yamlBlock, -1
+	indent := -1
+	for at := next; at < len(s.text); {
+		stop, behind := s.endOf(at)
+		from := at
+		for from < stop && s.text[from] == ' ' {
+			from++
+		}
+		if from < stop {
+			if indent < 0 {
+				indent = from - at
+			}
+			if from-at < indent || indent <= parent {
+				break
+			}
+			e.end, e.below = stop, behind
+		} else if indent < 0 && stop > at || indent >= 0 && from-at > indent {
+			s.doubt() // Blanks that count.
+			return
+		}
+		at = behind
+	}
+	if e.end < 0 {
+		s.doubt()
+		return
+	}
+	s.add(e)
+	s.leave(e.below, parent)
+}
+
+// yamlKeys finds keys that stand twice in a mapping.
+type yamlKeys struct {
+	first int // entry of the first member
+	some  map[string]bool
+	count int
+}
+
+func (k *yamlKeys) seen(entries []yamlEntry, key string) bool {
+	if k.some == nil {
+		for i := k.first; i < len(entries); i = int(entries[i].next) {
+			if entries[i].key == key {
+				return true
+			}
+		}
+		if k.count++; k.count < manyMembers {
+			return false
+		}
+		k.some = map[string]bool{}
+		for i := k.first; i < len(entries); i = int(entries[i].next) {
+			k.some[entries[i].key] = true
+		}
+	}
+	if k.some[key] {
+		return true
+	}
+	k.some[key] = true
+	return false
+}
