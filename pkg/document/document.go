@@ -19,7 +19,8 @@ type Document struct {
 	added   text // the values that edits brought in, one behind the other
 	root    Node
 	came    *Node
-	version int     // grows with every edit
+	version int // grows with every edit
+	losses  int // grows with every edit that takes something away
 	err     error
 }
 
@@ -105,6 +106,14 @@ func (d *Document) Edits() int {
 		return 0
 	}
 	return d.version
+}
+
+// Losses counts those of the edits that removed or replaced something. Additions alone are no loss.
+func (d *Document) Losses() int {
+	if d == nil {
+		return 0
+	}
+	return d.losses
 }
 
 // Bytes returns the document with its edits. What was not edited stands in it byte for byte as it came; without any

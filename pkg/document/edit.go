@@ -70,7 +70,7 @@ func (n *Node) Remove(key string) {
 	}
 	k.reset()
 	k.gone = true
-	n.doc.version++
+	n.doc.lose()
 	n.mark()
 }
 
@@ -100,6 +100,11 @@ func (n *Node) put(raw []byte) error {
 		added.cut(length, entries)
 		return nil
 	}
+	if n.gone {
+		n.doc.version++
+	} else {
+		n.doc.lose()
+	}
 	n.gone = false
 	if t, old := n.origin(); t != nil && equal(t, old, added, at) {
 		added.cut(length, entries)
@@ -108,7 +113,6 @@ func (n *Node) put(raw []byte) error {
 		n.shed()
 		n.text, n.at, n.replaced = added, at, t != nil
 	}
-	n.doc.version++
 	n.parent.mark()
 	return nil
 }
@@ -165,6 +169,12 @@ func (n *Node) shed() {
 	}
 	n.kids, n.byKey = nil, nil
 	n.opened, n.edited, n.reshaped, n.lent, n.duplicate = false, false, false, false, false
+}
+
+// lose counts an edit that takes something away.
+func (d *Document) lose() {
+	d.version++
+	d.losses++
 }
 
 // newChild returns the node of a new item or member.

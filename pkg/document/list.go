@@ -50,7 +50,7 @@ func (n *Node) RemoveItem(i int) {
 	n.kids[i].gone = true
 	n.kids = slices.Delete(n.kids, i, i+1)
 	n.reshaped = true
-	n.doc.version++
+	n.doc.lose()
 	n.mark()
 }
 

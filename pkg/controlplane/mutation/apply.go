@@ -21,7 +21,7 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
 		references []operation.Reference
-		edited     bool
+		lost       bool
 	)
 	for i, planned := range p.Rules {
 		applied[i] = Applied{
@@ -31,15 +31,16 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 		if planned.Skipped != "" {
 			continue
 		}
+		losses := o.Document.Losses()
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return nil, err
 		}
 		more := planned.references()
 		references = append(references, more...)
-		edited = edited || len(more) > 0 && applied[i].Outcome == Changed
+		lost = lost || len(more) > 0 && o.Document.Losses() > losses
 	}
 	if len(references) > 0 && o.Form.Has(target.PodTemplate) {
-		if err := operation.WriteReferences(o, references, edited); err != nil {
+		if err := operation.WriteReferences(o, references, lost); err != nil {
 			return nil, applyFailure("the reference annotations", err)
 		}
 		if observe != nil {

@@ -21,8 +21,8 @@ const ReferencePrefix = "reference.resources.gardener.cloud/"
 // WriteReferences writes the reference annotations of object and pod template after steps that wrote volumes, environment
 // variables or containers: one for each Secret and ConfigMap that a step brought in, and none for what the pod no longer
 // uses. Annotations without a name, which Gardener sets for other uses, stay, and so does the absence of annotations for
-// what Gardener itself put there: adding those would roll the pods for nothing. Without an edit nothing has fallen out of use.
-func WriteReferences(o *target.Object, steps []Reference, edited bool) error {
+// what Gardener itself put there: adding those would roll the pods for nothing. Only where something was lost can anything have fallen out of use.
+func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
 	var brought, using used
 	for _, step := range steps {
 		if err := brought.addStep(step); err != nil {
@@ -37,7 +37,7 @@ func WriteReferences(o *target.Object, steps []Reference, edited bool) error {
 	if err != nil {
 		return err
 	}
-	if edited {
+	if lost {
 		using.addPod(o.PodSpec())
 		for _, metadata := range []*document.Node{object, pod} {
 			removeStale(metadata.Get("annotations"), using)
