@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,7 +27,7 @@ import (
 type Engine interface {
 	// Serves says whether a loaded profile has rules for the route.
 	Serves(Route) bool
-	// Admit mutates one object; its error is a *mutation.Failure.
+	// Admit mutates one object; its error is a *mutation.Failure. Neither the request nor a part of it may be kept.
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
@@ -51,6 +53,7 @@ type exchange struct {
 	provider string
 	review   *review
 	started  time.Time
+	body     *[]byte
 }
 
 // ServeHTTP answers one review.
@@ -67,9 +70,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout(r, h.Timeout))
 	defer cancel()
-	body, err := h.read(ctx, w, r)
+	err := h.read(ctx, w, r, x)
 	if err == nil {
-		x.review, err = parseReview(body, x.route)
+		x.review, err = parseReview(*x.body, x.route)
 	}
 	if err != nil {
 		h.refused(w, x, err)
@@ -78,6 +81,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, h.answer(ctx, x))
 	// Not after a panic, of which nobody knows what still uses the review.
 	x.review.release()
+	bodies.Put(x.body)
 }
 
 // timeout is what the API server grants (it says so in the query) less a margin for the answer's way back.
@@ -89,45 +93,50 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	return granted - min(granted/5, 500*time.Millisecond)
 }
 
+// bodies are buffers for the next reviews.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
 // read takes the body; its errors are *refusals.
-func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request, x *exchange) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, refuse(ReviewMethod, http.StatusMethodNotAllowed, "an %s is sent by POST", reviewKind)
+		return refuse(ReviewMethod, http.StatusMethodNotAllowed, "an %s is sent by POST", reviewKind)
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, refuse(ReviewMediaType, http.StatusUnsupportedMediaType, "the body must be application/json")
+		return refuse(ReviewMediaType, http.StatusUnsupportedMediaType, "the body must be application/json")
 	}
 	if r.ContentLength > h.MaxReviewBytes {
-		return nil, h.tooLarge()
+		return h.tooLarge()
 	}
 	// A sender that stops in the middle must not hold the connection; what does not support this has limits of its own.
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = http.NewResponseController(w).SetReadDeadline(deadline)
 	}
-	body, err := readAll(http.MaxBytesReader(w, r.Body, h.MaxReviewBytes), r.ContentLength)
+	x.body = bodies.Get().(*[]byte)
+	err := readAll(x.body, http.MaxBytesReader(w, r.Body, h.MaxReviewBytes), r.ContentLength)
 	var bytesError *http.MaxBytesError
 	if errors.As(err, &bytesError) {
-		return nil, h.tooLarge()
+		return h.tooLarge()
 	}
 	if err != nil {
-		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
+		return refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
 	}
-	return body, nil
+	return nil
 }
 
 func (h *Handler) tooLarge() *refusal {
 	return refuse(ReviewTooLarge, http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", h.MaxReviewBytes)
 }
 
-// readAll reads into a buffer of the announced length, so that an honest sender costs one allocation.
-func readAll(from io.Reader, length int64) ([]byte, error) {
+// readAll fills a buffer, which it makes as long as announced, so that an honest sender costs one allocation at the most.
+func readAll(into *[]byte, from io.Reader, length int64) (err error) {
 	if length <= 0 {
-		return io.ReadAll(from)
+		*into, err = io.ReadAll(from)
+		return err
 	}
-	body := make([]byte, length)
-	n, err := io.ReadFull(from, body)
-	return body[:n], err
+	*into = slices.Grow((*into)[:0], int(length))[:length]
+	_, err = io.ReadFull(from, *into)
+	return err
 }
 
 func (h *Handler) answer(ctx context.Context, x *exchange) []byte {

@@ -197,6 +197,7 @@ func TestRequestGivenToTheEngine(t *testing.T) {
 	var got mutation.Request
 	f := serve(t, engine(func(_ context.Context, r mutation.Request) (*mutation.Result, error) {
 		got = r
+		got.Object, got.OldObject = bytes.Clone(r.Object), bytes.Clone(r.OldObject)
 		return &mutation.Result{}, nil
 	}))
 	f.review(t, path, reviewOf(nil))
