@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// ErrContent marks the content of a file that cannot be decoded, or a text that its encoding cannot hold.
+var ErrContent = errors.New("invalid file content")
+
+// Content is the inline content of a file in an OperatingSystemConfig: an object with data, and encoding "" or "b64"
+// (extensionsv1alpha1.FileContentInline of Gardener, and its codecs in the helper package).
+type Content struct {
+	inline *Node
+	base64 bool
+	text   []byte
+}
+
+// ContentOf decodes the content in an object content.inline. Data that is absent is empty. The error is ErrKind for
+// anything but an object, or ErrContent for another encoding, data that is no string, or broken base64.
+func ContentOf(inline *Node) (*Content, error) {
+	if inline.Kind() != Object {
+		return nil, fmt.Errorf("reading a file's content: %w", ErrKind)
+	}
+	c := &Content{inline: inline}
+	data, err := stringMember(inline, "data")
+	if err != nil {
+		return nil, err
+	}
+	switch encoding, err := stringMember(inline, "encoding"); {
+	case err != nil:
+		return nil, err
+	case encoding == "":
+		c.text = []byte(data)
+	case encoding == "b64":
+		c.base64 = true
+		if c.text, err = base64.StdEncoding.DecodeString(data); err != nil {
+			return nil, fmt.Errorf("reading a file's content: %w: %w", ErrContent, err)
+		}
+	default:
+		return nil, fmt.Errorf("reading a file's content: encoding %q: %w", encoding, ErrContent)
+	}
+	return c, nil
+}
+
+// stringMember returns a member that is a string, "" if it is absent.
+func stringMember(n *Node, key string) (string, error) {
+	member := n.Get(key)
+	switch member.Kind() {
+	case Invalid, Null:
+		return "", nil
+	case String:
+		text, _ := member.Text()
+		return text, nil
+	default:
+		return "", fmt.Errorf("reading a file's content: %s is a %s: %w", key, member.Kind(), ErrContent)
+	}
+}
+
+// Text returns the decoded content, which must not be modified.
+func (c *Content) Text() []byte { return c.text }
+
+// SetText replaces the content and keeps its encoding. The same text is no edit, even if base64 would now be written
+// otherwise. ErrContent for bytes that are not UTF-8 without an encoding.
+func (c *Content) SetText(text []byte) error {
+	if bytes.Equal(text, c.text) {
+		return nil
+	}
+	var raw []byte
+	switch {
+	case c.base64:
+		raw = make([]byte, base64.StdEncoding.EncodedLen(len(text))+2)
+		raw[0], raw[len(raw)-1] = '"', '"'
+		base64.StdEncoding.Encode(raw[1:], text)
+	case utf8.Valid(text):
+		raw = Quote(string(text))
+	default:
+		return fmt.Errorf("setting a file's content that is not UTF-8: %w", ErrContent)
+	}
+	if _, err := c.inline.Set("data", raw); err != nil {
+		return fmt.Errorf("setting a file's content: %w", err)
+	}
+	c.text = bytes.Clone(text)
+	return nil
+}

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestContent(t *testing.T) {
+	for name, tt := range map[string]struct{ inline, text, set, want string }{
+		"plain":            {`{"encoding":"","data":"a\nb","x":1}`, "a\nb", "a\n\"é", `{"encoding":"","data":"a\n\"é","x":1}`},
+		"without encoding": {`{"data":"a"}`, "a", "b", `{"data":"b"}`},
+		"null encoding":    {`{"encoding":null,"data":"a"}`, "a", "b", `{"encoding":null,"data":"b"}`},
+		"b64":              {`{"encoding":"b64","data":"YQ=="}`, "a", "b\xff", `{"encoding":"b64","data":"Yv8="}`},
+		"b64 in lines":     {`{"encoding":"b64","data":"YW\nI="}`, "ab", "ab", `{"encoding":"b64","data":"YW\nI="}`},
+		"no data":          {`{"encoding":"b64"}`, "", "a", `{"encoding":"b64","data":"YQ=="}`},
+		"same":             {`{"encoding":"","data":"\u0061"}`, "a", "a", `{"encoding":"","data":"\u0061"}`},
+		"to empty":         {`{"encoding":"b64","data":"YQ=="}`, "a", "", `{"encoding":"b64","data":""}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := parse(t, tt.inline)
+			c, err := ContentOf(d.Root())
+			must(t, err)
+			if string(c.Text()) != tt.text {
+				t.Errorf("text %q", c.Text())
+			}
+			must(t, c.SetText([]byte(tt.set)))
+			if string(d.Bytes()) != tt.want || d.Changed() != (tt.inline != tt.want) || string(c.Text()) != tt.set {
+				t.Errorf("%s, text %q", d.Bytes(), c.Text())
+			}
+		})
+	}
+}
+
+func TestContentErrors(t *testing.T) {
+	for name, tt := range map[string]struct {
+		inline string
+		want   error
+	}{
+		"other encoding":   {`{"encoding":"gzip","data":"a"}`, ErrContent},
+		"upper case":       {`{"encoding":"B64","data":"YQ=="}`, ErrContent},
+		"broken base64":    {`{"encoding":"b64","data":"YQ="}`, ErrContent},
+		"no base64":        {`{"encoding":"b64","data":"ä"}`, ErrContent},
+		"data no string":   {`{"data":1}`, ErrContent},
+		"encoding no text": {`{"encoding":{},"data":"a"}`, ErrContent},
+		"no object":        {`"a"`, ErrKind},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c, err := ContentOf(parse(t, tt.inline).Root()); !errors.Is(err, tt.want) || c != nil {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	t.Run("absent", func(t *testing.T) {
+		if _, err := ContentOf(nil); !errors.Is(err, ErrKind) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("not UTF-8 in plain text", func(t *testing.T) {
+		d := parse(t, `{"data":"a"}`)
+		c, err := ContentOf(d.Root())
+		must(t, err)
+		if err := c.SetText([]byte("\xff")); !errors.Is(err, ErrContent) || d.Changed() || string(c.Text()) != "a" {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// FuzzContent: what was set is read back, a second time is no edit, and the encoding and other members stay.
+func FuzzContent(f *testing.F) {
+	f.Add("b64", "YQ==", []byte("\x00\xff"))
+	f.Add("", "a\"", []byte("é\n"))
+	f.Add("b64", "Y\r\nQ==", []byte("a"))
+	f.Fuzz(func(t *testing.T, encoding, data string, text []byte) {
+		raw := `{"x":1.50,"encoding":` + string(Quote(encoding)) + `,"data":` + string(Quote(data)) + `}`
+		d := parse(t, raw)
+		c, err := ContentOf(d.Root())
+		_, broken := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			if !errors.Is(err, ErrContent) || encoding == "" || encoding == "b64" && broken == nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		was := bytes.Clone(c.Text())
+		if err := c.SetText(text); err != nil {
+			if !errors.Is(err, ErrContent) || encoding != "" || utf8.Valid(text) || d.Changed() {
+				t.Fatal(err)
+			}
+			return
+		}
+		if same := bytes.Equal(was, text); same == d.Changed() || same && string(d.Bytes()) != raw {
+			t.Fatalf("changed %t: %s", d.Changed(), d.Bytes())
+		}
+		d = parse(t, string(d.Bytes()))
+		again, err := ContentOf(d.Root())
+		must(t, err)
+		must(t, again.SetText(text))
+		if !bytes.Equal(again.Text(), text) || d.Changed() || !d.Root().Get("encoding").Is(encoding) || string(d.Root().Get("x").Raw()) != "1.50" {
+			t.Fatalf("%s", d.Bytes())
+		}
+	})
+}
