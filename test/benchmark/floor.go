@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -18,40 +20,40 @@ import (
 // addFloors serves what every webhook pays: the transport alone (F0), with one validating pass over the review (F1), and what
 // controller-runtime takes before a handler does anything (F2).
 func addFloors(mux *http.ServeMux) {
-	mux.HandleFunc("/f0", func(w http.ResponseWriter, r *http.Request) {
-		if _, err := readBody(r); err != nil {
-			http.Error(w, "", http.StatusBadRequest)
-			return
-		}
-		allow(w, "0")
-	})
-	mux.HandleFunc("/f1", func(w http.ResponseWriter, r *http.Request) {
-		body, err := readBody(r)
-		if err != nil {
-			http.Error(w, "", http.StatusBadRequest)
-			return
-		}
+	mux.HandleFunc("/f0", answer(func([]byte) (string, error) { return "0", nil }))
+	mux.HandleFunc("/f1", answer(func(body []byte) (string, error) {
 		review, err := document.Parse(body)
 		if err != nil {
-			http.Error(w, "", http.StatusBadRequest)
-			return
+			return "", err
 		}
+		defer review.Release()
 		uid, _ := review.Original().Find("request", "uid").Text()
-		review.Release()
-		allow(w, uid)
-	})
+		return uid, nil
+	}))
 	mux.Handle("/f2", &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
 		return admission.Allowed("")
 	})})
 }
 
-func readBody(r *http.Request) ([]byte, error) {
-	body := make([]byte, r.ContentLength)
-	_, err := io.ReadFull(r.Body, body)
-	return body, err
-}
+// buffers are used again, so that the floors are as low as they can be.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-func allow(w http.ResponseWriter, uid string) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":%q,"allowed":true}}`, uid)
+// answer allows what judge finds a UID in.
+func answer(judge func(body []byte) (string, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		buffer := buffers.Get().(*[]byte)
+		defer buffers.Put(buffer)
+		*buffer = slices.Grow((*buffer)[:0], int(r.ContentLength))[:r.ContentLength]
+		_, err := io.ReadFull(r.Body, *buffer)
+		uid := ""
+		if err == nil {
+			uid, err = judge(*buffer)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":%q,"allowed":true}}`, uid)
+	}
 }
