@@ -56,15 +56,13 @@ func parseYAML(text []byte) (*yaml.Node, error) {
 	switch err := decoder.Decode(&root); {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("line 1 is no mapping: %w", ErrYAML)
-	case err != nil && strings.Contains(err.Error(), "anchor"):
-		return nil, fmt.Errorf("%s has an alias: %w", lineIn(err), ErrYAML)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(err.Error(), "yaml: "), ErrYAML)
+		return nil, yamlError(string(text), err)
 	}
 	if err := decoder.Decode(&second); err == nil {
 		return nil, fmt.Errorf("line %d begins a second document: %w", second.Line, ErrYAML)
 	} else if !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(err.Error(), "yaml: "), ErrYAML)
+		return nil, yamlError(string(text), err)
 	}
 	if len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("line %d is no mapping: %w", root.Line, ErrYAML)
@@ -72,13 +70,28 @@ func parseYAML(text []byte) (*yaml.Node, error) {
 	return &root, nil
 }
 
-var yamlLine = regexp.MustCompile(`line \d+`)
-
-func lineIn(err error) string {
-	if line := yamlLine.FindString(err.Error()); line != "" {
-		return line
+// yamlError wraps an error of the library, whose messages quote nothing but names of anchors. It leaves the number of
+// the line out if that is the first one, and always for characters and anchors.
+func yamlError(text string, err error) error {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	_, anchor, unknown := strings.Cut(message, "unknown anchor '")
+	switch {
+	case unknown:
+		anchor, _, _ = strings.Cut(anchor, "'")
+		return fmt.Errorf("line %d has an alias: %w", lineNumber(text, max(0, strings.Index(text, "*"+anchor))), ErrYAML)
+	case strings.HasPrefix(message, "line "):
+		return fmt.Errorf("%s: %w", message, ErrYAML)
+	default:
+		return fmt.Errorf("line %d: %s: %w", lineNumber(text, oddCharacter(text)), message, ErrYAML)
 	}
-	return "a line"
+}
+
+// oddCharacter returns the offset of the first character that YAML does not allow, 0 if there is none.
+func oddCharacter(text string) int {
+	odd := func(r rune) bool {
+		return r < ' ' && !strings.ContainsRune("\t\r\n", r) || r >= 0x7f && r < 0xa0 && r != 0x85 || r == '\uFFFD'
+	}
+	return max(0, strings.IndexFunc(text, odd))
 }
 
 // checkYAML refuses what readers do not agree about, takes flow style and tags away, and returns the value.

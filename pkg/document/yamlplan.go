@@ -16,8 +16,9 @@ type yamlEdit struct {
 	splices []splice
 }
 
+// splice plans that a part of the text is replaced. It may be by itself: then the value cannot be written.
 func (e *yamlEdit) splice(start, end int, text string) {
-	if e.text[start:end] != text {
+	if start < end || text != "" {
 		e.splices = append(e.splices, splice{start, end, text})
 	}
 }

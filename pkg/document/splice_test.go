@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestLongTexts reads and edits texts of 1 MiB. With time that grows with the square of the length these would take
+// hours.
+func TestLongTexts(t *testing.T) {
+	const size = 1 << 20
+	fill := func(part string) string { return strings.Repeat(part, size/len(part)) }
+	for name, text := range map[string]string{
+		"continuations":        "[S]\nE=/k " + fill("\\\n") + "\n",
+		"continued flags":      "[S]\nE=/k " + fill("\\\n --a=1 ") + "\n",
+		"continued comments":   "[S]\nE=/k \\\n" + fill("# c\\\n") + " --a\n",
+		"carriage returns":     "[S]\nE=/k --a\n" + fill("\r"),
+		"one line":             "[S]\nE=/k " + fill("x "),
+		"quotes":               "[S]\nE=/k '" + fill(`\\"`) + "'\n",
+		"sections and options": "[S]\nE=/k\n" + fill("[S]\nA=b\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := unitOf(t, text)
+			c, err := u.Command("S", "E")
+			must(t, err)
+			must(t, c.Set("a", "2", "3"))
+			must(t, c.Remove("a"))
+			must(t, u.Set("S", "A", "c"))
+			u.Remove("S", "E")
+			if c.Has("a") || u.Values("S", "E") != nil {
+				t.Error("not removed")
+			}
+		})
+	}
+	var keys strings.Builder
+	for i := range size / 16 {
+		fmt.Fprintf(&keys, "key%d: 1\n", i)
+	}
+	for name, text := range map[string]string{
+		"keys":           keys.String(),
+		"items":          "a:\n" + fill("- 1\n"),
+		"flow items":     "a: [" + fill("1, ") + "1]\n",
+		"comments":       "a: 1\n" + fill("# c\n"),
+		"blank lines":    "a: 1\n" + fill("\n") + "b: 1\n",
+		"scalar":         "a: " + fill("x") + "\n",
+		"block scalar":   "a: |\n" + fill("  x\n\n") + "b: 1\n",
+		"nested in turn": "a:\n" + fill("- b:\n  - c: {d: []}\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := yamlOf(t, text)
+			must(t, y.Set([]byte(`{"x":[1,2,{"y":"z"}]}`), "new"))
+			must(t, y.Set([]byte(`[1]`), "a"))
+			must(t, y.Merge([]byte(`{"x":[2]}`), "new"))
+			must(t, y.Remove("a"))
+			if _, ok := y.Get("a"); ok || y.Edits() != 4 {
+				t.Errorf("%d edits", y.Edits())
+			}
+		})
+	}
+}
+
+func BenchmarkKubelet(b *testing.B) {
+	read := func(name string) []byte {
+		raw, err := os.ReadFile("testdata/" + name)
+		must(b, err)
+		return raw
+	}
+	unit, config := read("kubelet.service"), read("kubelet.yaml")
+	inline := fmt.Appendf(nil, `{"encoding":"b64","data":%q}`, base64.StdEncoding.EncodeToString(config))
+	bench := func(name string, size int, f func()) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+	command := func(name, value string, edits int) func() {
+		return func() {
+			u, err := UnitOf(string(unit))
+			must(b, err)
+			c, err := u.Command("Service", "ExecStart")
+			must(b, err)
+			must(b, c.Set(name, value))
+			if u.Edits() != edits {
+				b.Fatal("edits")
+			}
+		}
+	}
+	bench("unit/flag", len(unit), command("cloud-provider", "external", 1))
+	bench("unit/no-edit", len(unit), command("runtime-cgroups", "/system.slice/containerd.service", 0))
+	field := func(value string, edits int) func() {
+		return func() {
+			y, err := YAMLOf(config)
+			must(b, err)
+			must(b, y.Set([]byte(value), "enableControllerAttachDetach"))
+			if y.Edits() != edits {
+				b.Fatal("edits")
+			}
+		}
+	}
+	bench("yaml/field", len(config), field("false", 1))
+	bench("yaml/no-edit", len(config), field("true", 0))
+	bench("yaml/gate", len(config), func() {
+		y, err := YAMLOf(config)
+		must(b, err)
+		must(b, y.Merge([]byte(`{"NodeSwap":true}`), "featureGates"))
+	})
+	bench("yaml/library", len(config), func() {
+		_, err := parseYAML(config)
+		must(b, err)
+	})
+	bench("content/b64", len(inline), func() {
+		d, err := Parse(inline)
+		must(b, err)
+		c, err := ContentOf(d.Root())
+		must(b, err)
+		must(b, c.SetText(config[1:]))
+	})
+}

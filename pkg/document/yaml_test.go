@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func yamlOf(t testing.TB, text string) *YAML {
+	t.Helper()
+	y, err := YAMLOf([]byte(text))
+	must(t, err)
+	return y
+}
+
+func TestYAMLOfErrors(t *testing.T) {
+	for name, tt := range map[string]struct{ text, line string }{
+		"empty":               {"", "line 1"},
+		"a scalar":            {"text\n", "line 1"},
+		"a list":              {"# c\n- a\n", "line 2"},
+		"no YAML":             {"a: b: c\n", "line 1"},
+		"broken":              {"a:\n  - b\n c\n", "line "},
+		"duplicate":           {"a: 1\nb:\n  c: 1\n  \"c\": 2\n", "line 4"},
+		"duplicate in flow":   {"a: {b: 1, b: 2}\n", "line 1"},
+		"duplicate elsewhere": {"a: !!str x\nb: 1\nb: 2\n", "line 3"},
+		"anchor":              {"a: 1\nb: &x 1\n", "line 2"},
+		"alias":               {"a: &x 1\nb: *x\n", "line 1"},
+		"unknown alias":       {"a: 1\nb: *x\n", "line 2"},
+		"merge key":           {"a: 1\nb:\n  <<: {c: 1}\n", "line 3"},
+		"two documents":       {"a: 1\n---\nb: 1\n", "line 2"},
+		"second is broken":    {"a: 1\n---\n{\n", "line "},
+		"tag":                 {"a: !x 1\n", "line 1"},
+		"binary":              {"a: !!binary YQ==\n", "line 1"},
+		"key is no scalar":    {"? [a]\n: b\n", "line 1"},
+		"tabs":                {"a:\n\tb: 1\n", "line "},
+		"too deep":            {"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200), "line 1"},
+		"too deep in lines":   {deepYAML(200), "line "},
+		"too deep for all":    {"a: " + strings.Repeat("[", 100000), "line 1"},
+		"too large":           {"a: " + strings.Repeat("x", maxYAML), "bytes"},
+		"control character":   {"a: 1\nb: \x01\n", "line 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y, err := YAMLOf([]byte(tt.text))
+			if !errors.Is(err, ErrYAML) || y != nil || !strings.Contains(err.Error(), tt.line) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func deepYAML(depth int) string {
+	var out strings.Builder
+	for i := range depth {
+		fmt.Fprintf(&out, "%sa:\n", strings.Repeat(" ", i))
+	}
+	return out.String()
+}
+
+func TestYAMLGet(t *testing.T) {
+	y := yamlOf(t, `---
+null1:
+null2: ~
+yes: yes
+true: true
+int: -12
+hex: 0x10
+big: 18446744073709551615
+float: 1.50
+date: 2001-01-01
+version: 1.2.3
+percent: 5%
+single: 'it''s # it'
+"doub\u006ce": "a\n\x41\"\U0001F600"
+1: one
+plain: a:b#c d # comment
+block: |
+  a
+
+   b
+folded: >-
+  a
+  b
+list:
+- a
+-
+- - 1
+- b: {c: [1, "2"], d: {}}
+  e: []
+`)
+	want := map[string]any{
+		"null1": nil, "null2": nil, "yes": "yes", "true": true, "int": int64(-12), "hex": int64(16),
+		"big": json.Number("18446744073709551615"), "float": 1.5, "date": "2001-01-01", "version": "1.2.3", "percent": "5%",
+		"single": "it's # it", "double": "a\nA\"\U0001F600", "1": "one", "plain": "a:b#c d", "block": "a\n\n b\n", "folded": "a b",
+		"list": []any{"a", nil, []any{int64(1)}, map[string]any{"b": map[string]any{"c": []any{int64(1), "2"}, "d": map[string]any{}}, "e": []any{}}},
+	}
+	got, ok := y.Get()
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Error(diff)
+	}
+	for path, want := range map[string]Kind{
+		"null1": Null, "null2": Null, "true": Bool, "int": Number, "float": Number, "yes": String, "block": String, "list": Array,
+		"": Object, "absent": Invalid, "list/0": Invalid, "int/x": Invalid,
+	} {
+		keys := strings.Split(path, "/")
+		if path == "" {
+			keys = nil
+		}
+		if _, ok := y.Get(keys...); y.Kind(keys...) != want || ok != (want != Invalid) {
+			t.Errorf("%s is a %s, %t", path, y.Kind(keys...), ok)
+		}
+	}
+}
+
+func TestYAMLEdits(t *testing.T) {
+	set := func(raw string, path ...string) func(*YAML) error {
+		return func(y *YAML) error { return y.Set([]byte(raw), path...) }
+	}
+	merge := func(raw string, path ...string) func(*YAML) error {
+		return func(y *YAML) error { return y.Merge([]byte(raw), path...) }
+	}
+	remove := func(path ...string) func(*YAML) error {
+		return func(y *YAML) error { return y.Remove(path...) }
+	}
+	tests := map[string]struct {
+		text string
+		edit func(*YAML) error
+		want string
+	}{
+		"scalar":                {"a: 1 # one\nb:  x\n", set(`2`, "a"), "a: 2 # one\nb:  x\n"},
+		"equal":                 {"a: 0x10\nb: 'c'\n", set(`{"b":"c","a":16}`), "a: 0x10\nb: 'c'\n"},
+		"number and string":     {"a: 1\n", set(`"1"`, "a"), "a: \"1\"\n"},
+		"new key":               {"a: 1\n# end\n", set(`true`, "b"), "a: 1\nb: true\n# end\n"},
+		"no final newline":      {"a: 1", set(`"x"`, "b"), "a: 1\nb: x"},
+		"CRLF":                  {"a: 1\r\nb:\r\n  c: 1\r\n", set(`{"c":1,"d":[2]}`, "b"), "a: 1\r\nb:\r\n  c: 1\r\n  d:\r\n  - 2\r\n"},
+		"new mapping":           {"a: 1\n", set(`true`, "b", "c", "d"), "a: 1\nb:\n  c:\n    d: true\n"},
+		"null on the way":       {"a: # why\nb: ~\n", set(`1`, "a", "c"), "a: # why\n  c: 1\nb: ~\n"},
+		"null word on the way":  {"a: null # why\nb: ~\n", set(`1`, "a", "c"), "a: # why\n  c: 1\nb: ~\n"},
+		"null to scalar":        {"a: # why\n", set(`1`, "a"), "a: 1 # why\n"},
+		"indentation":           {"a:\n    b: 1\n    # c\n", set(`{"x":{"z":1}}`, "a", "d"), "a:\n    b: 1\n    d:\n      x:\n        z: 1\n    # c\n"},
+		"empty map":             {"a: {}\nb: 1\n", set(`{"c":1}`, "a"), "a:\n  c: 1\nb: 1\n"},
+		"into the empty map":    {"a: {} # c\n", set(`1`, "a", "b"), "a: # c\n  b: 1\n"},
+		"flow":                  {"a: {b: 1,  c: [2]} # d\n", set(`"x, y"`, "a", "e f"), "a: {b: 1, c: [2], \"e f\": \"x, y\"} # d\n"},
+		"flow in place":         {"a: {b: 1, c: 0x2}\n", set(`3`, "a", "b"), "a: {b: 3, c: 0x2}\n"},
+		"flow untouched":        {"a: {b: {x: 1,  y: 2},  c: 2}\n", merge(`{"b":{"x":1}}`, "a"), "a: {b: {x: 1,  y: 2},  c: 2}\n"},
+		"map as given":          {"a:\n  # 1\n  b: 1\n  # 2\n  c: 2 # two\n", set(`{"d":3,"c":2}`, "a"), "a:\n  # 1\n  # 2\n  c: 2 # two\n  d: 3\n"},
+		"map merged":            {"a:\n  b: {x: 1}\n  c: 2\n", merge(`{"d":3,"b":{"z":2}}`, "a"), "a:\n  b: {x: 1, z: 2}\n  c: 2\n  d: 3\n"},
+		"map all new":           {"a:\n  b: 1\nc: 1\n", set(`{"d":3}`, "a"), "a:\n  d: 3\nc: 1\n"},
+		"map to scalar":         {"a: # x\n  b: 1\nc: 1\n", set(`"s"`, "a"), "a: s # x\nc: 1\n"},
+		"scalar to list":        {"a: 1 # x\nc: 1\n", set(`["s",{"t":1,"u":[]}]`, "a"), "a: # x\n- s\n- t: 1\n  u: []\nc: 1\n"},
+		"map to list":           {"a:\n  b: 1\nc: 1\n", set(`[1]`, "a"), "a:\n- 1\nc: 1\n"},
+		"list to map":           {"a:\n- 1\nc: 1\n", set(`{"b":1}`, "a"), "a:\n  b: 1\nc: 1\n"},
+		"list appended":         {"a:\n- 1 # one\n# end\nb: 1\n", set(`[1,2]`, "a"), "a:\n- 1 # one\n- 2\n# end\nb: 1\n"},
+		"list head":             {"a:\n  - 1 # one\n  - 2\n", set(`[0,1,2]`, "a"), "a:\n  - 0\n  - 1 # one\n  - 2\n"},
+		"list shortened":        {"a:\n- 1\n# two\n- 2\n- 3 # three\n", set(`[1,3]`, "a"), "a:\n- 1\n# two\n- 3 # three\n"},
+		"list item":             {"a:\n- b: 1 # one\n  c: 2\n- d\n", set(`[{"b":2,"c":2},"d"]`, "a"), "a:\n- b: 2 # one\n  c: 2\n- d\n"},
+		"list emptied":          {"a:\n- 1\nb: 1\n", set(`[]`, "a"), "a: []\nb: 1\n"},
+		"list in list":          {"a:\n- - 1\n  - 2\n", set(`[[1,3]]`, "a"), "a:\n- - 1\n  - 3\n"},
+		"block scalar":          {"a: | # x\n  b\n\n  c\nd: 1\n", set(`"z"`, "a"), "a: z # x\nd: 1\n"},
+		"block scalar to map":   {"a: |\n  b\n\nd: 1\n", set(`{"z":1}`, "a"), "a:\n  z: 1\n\nd: 1\n"},
+		"member of the last":    {"a:\n  b: 1", merge(`{"m":1,"a":{"c":2}}`), "a:\n  b: 1\n  c: 2\nm: 1"},
+		"words are quoted":      {"a: x\n", set(`"yes"`, "a"), "a: \"yes\"\n"},
+		"sizes are not":         {"a: x\n", set(`"100Mi"`, "a"), "a: 100Mi\n"},
+		"lines are escaped":     {"a: x\n", set(`"b\nc: \u0000\u2028\u007f"`, "a"), "a: \"b\\nc: \\u0000\\u2028\\u007f\"\n"},
+		"key is quoted":         {"a: x\n", set(`1`, "no"), "a: x\n\"no\": 1\n"},
+		"exact number":          {"a: x\n", set(`1.50`, "a"), "a: 1.50\n"},
+		"remove":                {"# 1\na:\n  b: 1 # x\n# 2\nc: 1\n", remove("a"), "# 1\n# 2\nc: 1\n"},
+		"remove the last":       {"a:\n  b: 1\n  # x\nc: 1\n", remove("a", "b"), "a: {}\n  # x\nc: 1\n"},
+		"remove everything":     {"# 1\na: 1\n", remove("a"), "# 1\n{}\n"},
+		"remove in flow":        {"a: {b: 1, c: 2}\n", remove("a", "b"), "a: {c: 2}\n"},
+		"remove absent":         {"a: {b: 1,  c: 2}\n", remove("a", "d"), "a: {b: 1,  c: 2}\n"},
+		"remove below absent":   {"a: 1\n", remove("b", "d"), "a: 1\n"},
+		"remove below a scalar": {"a: 1\n", remove("a", "d"), "a: 1\n"},
+		"root of nothing":       {"{}\n", set(`{"b":1}`, "a"), "a:\n  b: 1\n"},
+		"first of an item":      {"a:\n- b: 1\n  c: 2\n", set(`[{"c":2}]`, "a"), "a:\n- c: 2\n"},
+		"first, with a comment": {"a:\n- b: 1\n  # two\n  c: 2\n", set(`[{"c":2}]`, "a"), "a:\n- \n  # two\n  c: 2\n"},
+		"laid out":              {"# x\na: {b: [1,\n  2]}\n# y\nc:   1\n", set(`2`, "c"), "# x\na:\n  b:\n  - 1\n  - 2\n# y\nc: 2\n"},
+		"laid out for nothing":  {"a: {b: [1,\n  2]} # x\nc:   1\n", set(`1`, "c"), "a: {b: [1,\n  2]} # x\nc:   1\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			y := yamlOf(t, tt.text)
+			must(t, tt.edit(y))
+			if diff := cmp.Diff(tt.want, string(y.Text())); diff != "" {
+				t.Fatal(diff)
+			}
+			if (y.Edits() > 0) != (tt.text != tt.want) {
+				t.Errorf("%d edits", y.Edits())
+			}
+			again := yamlOf(t, tt.want)
+			must(t, tt.edit(again))
+			if again.Edits() != 0 {
+				t.Errorf("second run gives %s", again.Text())
+			}
+		})
+	}
+}
+
+func TestYAMLRefuses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text, raw string
+		path      []string
+		want      error
+	}{
+		"not JSON":          {"a: 1\n", `x`, []string{"a"}, ErrSyntax},
+		"duplicate":         {"a: 1\n", `{"b":{"c":1,"c":2}}`, []string{"a"}, ErrDuplicateKey},
+		"through a scalar":  {"a: 1\n", `1`, []string{"a", "b"}, ErrKind},
+		"through a list":    {"a: [1]\n", `1`, []string{"a", "0"}, ErrKind},
+		"no mapping":        {"a: 1\n", `[]`, nil, ErrKind},
+		"too large a float": {"a: 1\n", `1e999`, []string{"a"}, ErrYAMLForm},
+		"too deep":          {"a: 1\n", strings.Repeat("[", 150) + strings.Repeat("]", 150), []string{"a"}, ErrYAMLForm},
+		"loses a comment":   {"a: [ # one\n  # two\n  1 ]\n", `1`, []string{"b"}, ErrYAMLForm},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := yamlOf(t, tt.text)
+			if err := y.Set([]byte(tt.raw), tt.path...); !errors.Is(err, tt.want) || string(y.Text()) != tt.text || y.Edits() != 0 {
+				t.Errorf("error %v, text %q", err, y.Text())
+			}
+		})
+	}
+}
+
+// TestYAMLKubelet edits a configuration of the kubelet as rules do.
+func TestYAMLKubelet(t *testing.T) {
+	raw, err := os.ReadFile("testdata/kubelet.yaml")
+	must(t, err)
+	y := yamlOf(t, string(raw))
+	must(t, y.Set([]byte(`true`), "enableControllerAttachDetach"))
+	if y.Edits() != 0 || &y.Text()[0] == nil {
+		t.Error("an edit")
+	}
+	must(t, y.Set([]byte(`"/etc/resolv-for-kubelet.conf"`), "resolvConf"))
+	must(t, y.Set([]byte(`false`), "failSwapOn"))
+	must(t, y.Merge([]byte(`{"NodeSwap":true}`), "featureGates"))
+	must(t, y.Remove("evictionSoft", "memory.available"))
+	want := strings.NewReplacer("/etc/resolv.conf", "/etc/resolv-for-kubelet.conf", "failSwapOn: true #", "failSwapOn: false #",
+		"  memory.available: 200Mi\n", "").Replace(string(raw)) + "featureGates:\n  NodeSwap: true\n"
+	if diff := cmp.Diff(want, string(y.Text())); diff != "" {
+		t.Error(diff)
+	}
+}
