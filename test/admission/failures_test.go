@@ -34,6 +34,7 @@ var failing = map[string]string{
 	"secret":  lookup("secret", "cloudprovider") + "  kube-controller-manager:\n  - env: {set: {PASSWORD: \"${ lookups.s.password }\"}}\n",
 	"denied":  lookup("denied", "not-granted") + "  kube-controller-manager:\n  - env: {set: {PASSWORD: \"${ lookups.s.password }\"}}\n",
 	"gates":   head("gates", "gates") + "controlplane:\n  kube-controller-manager:\n  - featureGates: {A: true}\n",
+	"node":    head("node", "node") + "controlplane:\n  kubelet:\n  - flags: {set: {cloud-provider: external}}\n",
 	"sidecar": head("sidecar", "sidecar") + "controlplane:\n  kube-controller-manager:\n  - env: {container: sidecar, set: {A: b}}\n",
 	"sni":     head("sni", "sni") + "controlplane:\n  kube-apiserver:\n  - flags: {set: {advertise-address: 192.0.2.7}}\n",
 }
@@ -144,6 +145,16 @@ func failures() map[string]failure {
 		},
 		"ContainerMissing of a rule": {
 			reason: mutation.ContainerMissing, provider: "sidecar", code: 422, message: []string{"rule sidecar/kube-controller-manager[0].env (", "sidecar.yaml:7:5)", `no container named "sidecar"`},
+		},
+		"NodePartMissing": {
+			reason: mutation.NodePartMissing, provider: "node", code: 422, message: []string{"rule node/kubelet[0].flags (", "node.yaml:7:5)", "kubelet.service"},
+			object: func(namespace string) *unstructured.Unstructured { return operatingSystemConfig(namespace, "") },
+		},
+		"NestedUnreadable unit": {
+			reason: mutation.NestedUnreadable, provider: "node", code: 422, message: []string{"rule node/kubelet[0].flags (", "kubelet.service", "several"},
+			object: func(namespace string) *unstructured.Unstructured {
+				return operatingSystemConfig(namespace, "[Service]\nExecStart=/kubelet\nExecStart=/kubelet\n")
+			},
 		},
 		"ExpressionFailed": {
 			reason: mutation.ExpressionFailed, provider: "key", code: 500, message: []string{"rule key/kube-controller-manager[0].flags (", "key.yaml:7:5)", "key.yaml:7:48"},
@@ -283,4 +294,16 @@ func revokeClusters(t *testing.T, p *program, namespace string) {
 	t.Helper()
 	p.changeClusterRules(t, namespace, true, "clusters")
 	t.Cleanup(func() { p.changeClusterRules(t, namespace, false) })
+}
+
+// operatingSystemConfig is one of purpose reconcile; without the unit of the kubelet where that is empty.
+func operatingSystemConfig(namespace, unit string) *unstructured.Unstructured {
+	spec := map[string]any{"type": "gardenlinux", "purpose": "reconcile"}
+	if unit != "" {
+		spec["units"] = []any{map[string]any{"name": "kubelet.service", "content": unit}}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "OperatingSystemConfig",
+		"metadata": map[string]any{"namespace": namespace, "name": "any-name"}, "spec": spec,
+	}}
 }

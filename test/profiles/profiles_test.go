@@ -9,22 +9,29 @@ package profiles_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
+	"znkr.io/diff"
+	"znkr.io/diff/textdiff"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -125,6 +132,8 @@ func admitAll(t *testing.T, program *mutation.Program, objects []sample.Object, 
 	return out.String()
 }
 
+// writePatch writes the operations, of a text with several lines only what changed in it, and the digest of the object's bytes,
+// which a later version of Graft must reproduce.
 func writePatch(t *testing.T, out *strings.Builder, set target.Set, object sample.Object, patch []byte) {
 	t.Helper()
 	var operations []struct {
@@ -134,10 +143,37 @@ func writePatch(t *testing.T, out *strings.Builder, set target.Set, object sampl
 	if err := json.Unmarshal(patch, &operations); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(out, "%s %s %s\n", set, object.Object.GetObjectKind().GroupVersionKind().Kind, object.Object.GetName())
-	for _, operation := range operations {
-		fmt.Fprintf(out, "  %-7s %s %s\n", operation.Op, operation.Path, operation.Value)
+	before, err := document.Parse(object.JSON)
+	if err != nil {
+		t.Fatal(err)
 	}
+	sum := sha256.Sum256(apply(t, object.JSON, patch))
+	fmt.Fprintf(out, "%s %s %s = %x\n", set, object.Object.GetObjectKind().GroupVersionKind().Kind, object.Object.GetName(), sum[:8])
+	for _, operation := range operations {
+		old, new := textOf(before.Root().At(operation.Path).Raw()), textOf(operation.Value)
+		if operation.Op != "replace" || !strings.Contains(old, "\n") {
+			fmt.Fprintf(out, "  %-7s %s %s\n", operation.Op, operation.Path, operation.Value)
+			continue
+		}
+		fmt.Fprintf(out, "  %-7s %s\n", operation.Op, operation.Path)
+		for _, edit := range textdiff.Edits(old, new) {
+			if edit.Op != diff.Match {
+				fmt.Fprintf(out, "    %c %s\n", map[diff.Op]rune{diff.Insert: '+', diff.Delete: '-'}[edit.Op], strings.TrimSuffix(edit.Line, "\n"))
+			}
+		}
+	}
+}
+
+// textOf is the text of a JSON string, decoded where it is base64 of a text; empty for other values.
+func textOf(raw []byte) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && len(decoded) > 0 && utf8.Valid(decoded) {
+		return string(decoded)
+	}
+	return text
 }
 
 func admit(t *testing.T, program *mutation.Program, set target.Set, operation string, o sample.Object, object, old []byte, found facts.Source) []byte {
@@ -174,7 +210,10 @@ func compile(t *testing.T, g contract.Generation, names ...string) *mutation.Pro
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, source.File{Name: name + "/profile.yaml", Data: data})
+		beside := os.DirFS(filepath.Join("..", "..", "example", "profiles", name))
+		files = append(files, profile.Attach(source.File{Name: name + "/profile.yaml", Data: data}, func(path string) ([]byte, error) {
+			return fs.ReadFile(beside, path)
+		}))
 	}
 	documents, findings := profile.Load(files...)
 	if len(findings) > 0 {

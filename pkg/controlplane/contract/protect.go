@@ -35,6 +35,9 @@ func Protect(o *target.Object, g Generation, exempt Exemption) error {
 	if err := protectIdentity(before, after); err != nil {
 		return err
 	}
+	if o.Form.Kind == "OperatingSystemConfig" {
+		return protectKubelet(before, after, exempt)
+	}
 	if !o.Form.Has(target.PodTemplate) {
 		return nil
 	}
@@ -68,6 +71,7 @@ func protectIdentity(before, after *document.Node) error {
 	for _, path := range [][]string{
 		{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"},
 		{"metadata", "ownerReferences"}, {"metadata", "labels", LabelExposure}, {"metadata", "labels", LabelMutated}, {"spec", "selector"},
+		{"spec", "purpose"}, {"spec", "type"},
 	} {
 		if !same(before.Find(path...), after.Find(path...)) {
 			return broken(identity, "%s changed", strings.Join(path, "."))
@@ -87,7 +91,12 @@ func protectFlags(t *target.Target, g Generation, root, was, is *document.Node, 
 		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
 	}
 	locked := t.Component == "kube-apiserver" && (g == Today || managed(root))
-	for _, name := range before.Differences(after) {
+	return checkFlags(t, before.Differences(after), locked, exempt)
+}
+
+// checkFlags finds a reserved or locked flag among those that have other values than before.
+func checkFlags(t *target.Target, changed []string, locked bool, exempt Exemption) error {
+	for _, name := range changed {
 		if locked && slices.Contains(LockedFlags, name) {
 			return broken(sniFlags, "--%s changed", name)
 		}

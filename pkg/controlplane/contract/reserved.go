@@ -51,6 +51,9 @@ var reservations = []reservation{
 	{"kube-scheduler", Clause{"kube-scheduler/provider-flags", "the command line can hold no provider-specific flags"},
 		[]string{"cloud-provider", "cloud-config"}},
 
+	{"kubelet", Clause{"kubelet/flags", "configuration files, kubeconfigs, network plugin and node labels are Gardener's"},
+		[]string{"config", "bootstrap-kubeconfig", "kubeconfig", "network-plugin", "cni-bin-dir", "cni-conf-dir", "node-labels"}},
+
 	{"etcd", Clause{"etcd/flags", "the command line of etcd holds provider-independent flags only, which webhooks ignore"}, []string{"*"}},
 }
 
@@ -63,6 +66,8 @@ var (
 	container   = Clause{"pod-template/container", "the container that Gardener creates for the component stays"}
 	etcdData    = Clause{"etcd/data", "the claim template of the etcd and its mount at /var/etcd/data stay"}
 	senseless   = Clause{"kube-scheduler,etcd/secrets", "provider-specific environment variables, Secrets and ConfigMaps make no sense in this container"}
+	kubeletUnit = Clause{"kubelet/unit", "the unit kubelet.service has a single ExecStart in [Service]"}
+	kubeletFile = Clause{"kubelet/configuration", "the file /var/lib/kubelet/config/kubelet holds the kubelet's configuration"}
 	identity    = Clause{"objects/identity", "name, namespace, selector and the labels by which Gardener finds the object stay"}
 	annotations = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}
 )

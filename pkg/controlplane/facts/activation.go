@@ -31,6 +31,10 @@ func (f *Facts) Activation(object Object, operation string) interpreter.Activati
 	return a
 }
 
+// LabelWorkerPool is the label by which an OperatingSystemConfig names its worker pool (gardener:
+// pkg/apis/core/v1beta1/constants).
+const LabelWorkerPool = "worker.gardener.cloud/pool"
+
 type activation struct {
 	values    *celValues
 	operation ref.Val
@@ -51,6 +55,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		value = a.values.namespace
 	case "garden":
 		value = a.values.garden
+	case "pool":
+		value = a.values.workers[a.fields.Labels[LabelWorkerPool]]
 	case "operation":
 		value = a.operation
 	case "object":

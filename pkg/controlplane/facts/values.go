@@ -14,6 +14,8 @@ import (
 // celValues are what CEL sees of Facts; nil for what is not known.
 type celValues struct {
 	namespace, shoot, seed, cloudProfile, garden ref.Val
+	// workers are those of the shoot, by name.
+	workers map[string]ref.Val
 }
 
 // cel makes the values at the first call.
@@ -21,7 +23,7 @@ func (f *Facts) cel() *celValues {
 	f.once.Do(func() {
 		f.values.namespace = namespaceType.Value(metadata(f.Namespace.Name, f.Namespace.Labels, f.Namespace.Annotations))
 		if f.Shoot != nil {
-			f.values.shoot = f.Shoot.value()
+			f.values.shoot, f.values.workers = f.Shoot.value()
 		}
 		if s := f.Seed; s != nil {
 			fields := metadata(s.Name, s.Labels, s.Annotations)
@@ -45,10 +47,11 @@ func (f *Facts) cel() *celValues {
 	return &f.values
 }
 
-func (s *Shoot) value() ref.Val {
-	workers := make([]ref.Val, len(s.Workers))
+func (s *Shoot) value() (ref.Val, map[string]ref.Val) {
+	workers, named := make([]ref.Val, len(s.Workers)), make(map[string]ref.Val, len(s.Workers))
 	for i := range s.Workers {
 		workers[i] = s.Workers[i].value()
+		named[s.Workers[i].Name] = workers[i]
 	}
 	fields := metadata(s.Name, s.Labels, s.Annotations)
 	fields["namespace"] = text(s.Namespace)
@@ -72,7 +75,7 @@ func (s *Shoot) value() ref.Val {
 	fields["workers"] = types.NewRefValList(types.DefaultTypeAdapter, workers)
 	fields["spec"] = expression.Lazy(s.Manifest.Spec)
 	fields["status"] = expression.Lazy(s.Manifest.Status)
-	return shootType.Value(fields)
+	return shootType.Value(fields), named
 }
 
 func (w *Worker) value() ref.Val {

@@ -106,6 +106,8 @@ func Variables() []expression.Variable {
 		{Name: "cloudProfile", Object: cloudProfileType},
 		{Name: "namespaceObject", Object: namespaceType},
 		{Name: "garden", Object: gardenType},
+		// The worker pool of an OperatingSystemConfig; kubernetes is the version of its kubelets.
+		{Name: "pool", Object: workerType},
 		{Name: "object", Object: objectType},
 		{Name: "operation", Type: cel.StringType},
 	}

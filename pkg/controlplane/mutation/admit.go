@@ -65,7 +65,7 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	if !object.Document.Changed() {
 		return result, nil
 	}
-	if err := contract.Protect(object, p.generation, plan.exemption(selected.target)); err != nil {
+	if err := contract.Protect(object, p.generation, plan.exemption()); err != nil {
 		return nil, applyFailure(object.Form.String(), err)
 	}
 	result.Patch = object.Document.Patch()

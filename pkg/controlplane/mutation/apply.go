@@ -52,6 +52,12 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 
 func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer) error {
 	before, overridden := o.Document.Edits(), 0
+	if p.rule.target.Component == "kubelet" {
+		// The contract requires a single command line, whatever the rule edits.
+		if _, err := o.CommandLine(p.rule.target.Container); err != nil {
+			return applyFailure("rule "+p.rule.String(), err)
+		}
+	}
 	for _, step := range p.Steps {
 		if step.Overridden != "" {
 			overridden++
@@ -61,9 +67,16 @@ func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer)
 		if err := step.write.Apply(o, step.Value); err != nil {
 			return applyFailure("rule "+p.rule.String(), err)
 		}
-		if observe != nil {
-			observe(*applied, step, o)
+		if observe == nil {
+			continue
 		}
+		if err := o.Flush(); err != nil {
+			return applyFailure("rule "+p.rule.String(), err)
+		}
+		observe(*applied, step, o)
+	}
+	if err := o.Flush(); err != nil {
+		return applyFailure("rule "+p.rule.String(), err)
 	}
 	switch {
 	case overridden == len(p.Steps):
@@ -95,6 +108,8 @@ func applyFailure(what string, err error) *Failure {
 		return fail(ObjectUnreadable, err, "%s", what)
 	case errors.Is(err, target.ErrNested), errors.Is(err, document.ErrKind):
 		return fail(NestedUnreadable, err, "%s", what)
+	case errors.Is(err, target.ErrNodePartMissing):
+		return fail(NodePartMissing, err, "%s", what)
 	case errors.Is(err, contract.ErrBroken):
 		return fail(ContractBroken, err, "%s", what)
 	default:
@@ -103,14 +118,14 @@ func applyFailure(what string, err error) *Failure {
 }
 
 // exemption says which flags of the target's own container, or its inputs, some applied rule gave a reason for.
-func (p Plan) exemption(t *target.Target) contract.Exemption {
+func (p Plan) exemption() contract.Exemption {
 	return func(flag string) bool {
 		for _, planned := range p.Rules {
 			if !planned.rule.override || planned.Skipped != "" {
 				continue
 			}
 			for _, step := range planned.Steps {
-				if step.Place.Container == t.Container && flagOf(step.Place) == flag {
+				if step.Place.Container == planned.rule.target.Container && flagOf(step.Place) == flag {
 					return true
 				}
 			}

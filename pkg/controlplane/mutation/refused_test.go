@@ -48,7 +48,9 @@ func compile(t *testing.T, g contract.Generation, paths ...string) (*mutation.Pr
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, source.File{Name: filepath.Base(path), Data: data})
+		files = append(files, profile.Attach(source.File{Name: filepath.Base(path), Data: data}, func(attached string) ([]byte, error) {
+			return os.ReadFile(filepath.Join(filepath.Dir(path), attached))
+		}))
 	}
 	documents, findings := profile.Load(files...)
 	if len(findings) > 0 {

@@ -85,6 +85,7 @@ const (
 	NotLoaded          Reason = "NotLoaded"
 	ObjectUnreadable   Reason = "ObjectUnreadable"
 	ContainerMissing   Reason = "ContainerMissing"
+	NodePartMissing    Reason = "NodePartMissing"
 	NestedUnreadable   Reason = "NestedUnreadable"
 	ExpressionFailed   Reason = "ExpressionFailed"
 	ClusterMissing     Reason = "ClusterMissing"
@@ -99,7 +100,7 @@ const (
 
 // codes are the HTTP status codes in the admission's answer.
 var codes = map[Reason]int32{
-	NotLoaded: 503, ObjectUnreadable: 422, ContainerMissing: 422, NestedUnreadable: 422, ExpressionFailed: 500,
+	NotLoaded: 503, ObjectUnreadable: 422, ContainerMissing: 422, NodePartMissing: 422, NestedUnreadable: 422, ExpressionFailed: 500,
 	ClusterMissing: 503, ClusterUndecodable: 500, FactsUnavailable: 503, LookupFailed: 503, LookupMissing: 422,
 	ContractBroken: 403, DeadlineExceeded: 504, Internal: 500,
 }

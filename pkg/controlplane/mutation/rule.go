@@ -59,7 +59,7 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	if compiled.when, findings = c.condition(r); len(findings) > 0 {
 		return nil, findings
 	}
-	context := &operation.Context{Target: t, Expressions: c.scope.environment}
+	context := &operation.Context{Target: t, Expressions: c.scope.environment, Files: c.document.Attachments}
 	if compiled.writes, findings = definition.Compile(context, arguments.Value, path); len(findings) > 0 {
 		return nil, findings
 	}
@@ -105,8 +105,12 @@ func (r *rule) misses(o *target.Object) string {
 		if !form.Has(r.operation.Parts) {
 			break
 		}
-		if purpose := o.Purpose(); r.purposes != nil && !slices.Contains(r.purposes, purpose) {
+		purpose := o.Purpose()
+		if r.purposes != nil && !slices.Contains(r.purposes, purpose) {
 			return fmt.Sprintf("the purpose is %q", purpose)
+		}
+		if r.target.Component == "kubelet" && purpose == "provision" && !o.HasKubelet() {
+			return "there is no kubelet in it"
 		}
 		return ""
 	}

@@ -103,7 +103,7 @@ type needs struct {
 }
 
 // namesOfCluster are the variables for which the Cluster, the namespace or the Garden has to be read.
-var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden"}
+var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool"}
 
 func needsOf(rules []*rule) needs {
 	result := needs{lookups: map[*scope]map[string]bool{}}
@@ -132,7 +132,7 @@ func (n *needs) add(s *scope, references []string, seen map[string]bool) {
 			n.addVariables(s, name, seen)
 		default:
 			n.cluster = n.cluster || slices.Contains(namesOfCluster, root)
-			n.object = n.object || root == "object"
+			n.object = n.object || root == "object" || root == "pool"
 		}
 	}
 }

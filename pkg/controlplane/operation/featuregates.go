@@ -21,7 +21,7 @@ func featureGates() Definition {
 		Name:    "featureGates",
 		Summary: "sets feature gates to true or false, or removes them with null; the other gates stay",
 		Example: "featureGates: {VolumeAttributesClass: true, CSIMigration: null}",
-		Parts:   target.PodTemplate,
+		Parts:   target.CommandLine,
 		Compile: compileFeatureGates,
 	}
 }
@@ -44,10 +44,11 @@ func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Writ
 			problems = append(problems, field.Key.Finding(path, "%q is no name of a feature gate", gate))
 		}
 		findings = append(findings, problems...)
-		writes = append(writes, Write{
-			Place: Place{FeatureGate, container, gate}, Value: value, At: field.Value, Path: inner,
-			Apply: applyMapEntry(container, "feature-gates", gate),
-		})
+		apply := applyMapEntry(container, "feature-gates", gate)
+		if c.Target.Has(target.KubeletConfiguration) {
+			apply = applyKubeletGate(container, gate)
+		}
+		writes = append(writes, Write{Place: Place{FeatureGate, container, gate}, Value: value, At: field.Value, Path: inner, Apply: apply})
 	}
 	if len(arguments.Fields()) == 0 {
 		findings = append(findings, arguments.Finding(path, "names no feature gate"))
@@ -83,5 +84,29 @@ func applyMapEntry(container, flag, key string) func(*target.Object, Resolved) e
 			after, err := document.MapValue(value).Set(key, v.Text())
 			return string(after), err
 		})
+	}
+}
+
+// applyKubeletGate sets or removes a gate in the kubelet's configuration file, and in the flag where the flag is there, since
+// the flag would win.
+func applyKubeletGate(container, gate string) func(*target.Object, Resolved) error {
+	flag := applyMapEntry(container, "feature-gates", gate)
+	return func(o *target.Object, v Resolved) error {
+		line, err := o.CommandLine(container)
+		if err != nil {
+			return err
+		}
+		if line.Has("feature-gates") {
+			if err := flag(o, v); err != nil {
+				return err
+			}
+		}
+		if !v.Absent {
+			if v.Text() != "true" && v.Text() != "false" {
+				return fmt.Errorf("feature gate %s must be true or false", gate)
+			}
+			v = Resolved{JSON: []byte(v.Text())}
+		}
+		return setKubeletField(o, v, "featureGates", gate)
 	}
 }

@@ -20,7 +20,7 @@ func flags() Definition {
 		Name:    "flags",
 		Summary: "sets and removes flags of a command line, in place, whether they stand in command or in args",
 		Example: "flags: {set: {cloud-provider: external}, remove: [cloud-config]}",
-		Parts:   target.PodTemplate,
+		Parts:   target.CommandLine,
 		Compile: compileFlags,
 	}
 }

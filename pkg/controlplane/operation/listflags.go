@@ -21,7 +21,7 @@ func listFlags() Definition {
 		Name:    "listFlags",
 		Summary: "adds items to and removes items from flags whose value is a comma-separated list; the other items stay",
 		Example: "listFlags: {controllers: {add: [-nodeipam], remove: [nodeipam]}}",
-		Parts:   target.PodTemplate,
+		Parts:   target.CommandLine,
 		Compile: compileListFlags,
 	}
 }

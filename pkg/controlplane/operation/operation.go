@@ -41,6 +41,8 @@ type Context struct {
 	Target *target.Target
 	// Expressions compiles ${ CEL } in strings.
 	Expressions Expressions
+	// Files are the files beside the profile, by the path that it writes in contentFrom.
+	Files map[string][]byte
 }
 
 // Expressions compiles the text of a scalar; *expression.Environment is one.
@@ -82,12 +84,22 @@ const (
 	ContainerPolicy Kind = "container policy"
 	StorageField    Kind = "storage"
 	ServiceField    Kind = "service field"
+	KubeletField    Kind = "kubelet configuration field"
+	KernelSetting   Kind = "kernel setting"
+	File            Kind = "file"
+	Unit            Kind = "unit"
+	UnitField       Kind = "unit field"
+	UnitOption      Kind = "unit option"
+	DropIn          Kind = "drop-in"
+	CRIField        Kind = "container runtime field"
+	// ProviderConfigField is a field of spec.providerConfig.
+	ProviderConfigField Kind = "provider configuration field"
 )
 
 // Place is what a write writes: comparable, and printable.
 type Place struct {
 	Kind Kind
-	// Container is the container to which the place belongs; empty for those of the pod or the object.
+	// Container is the container, or the unit, to which the place belongs; empty for those of the pod or the object.
 	Container string
 	// Name is the name of the flag, label, volume and so on.
 	Name string
@@ -102,7 +114,11 @@ func (p Place) String() string {
 	if p.Container == "" {
 		return fmt.Sprintf("%s %s", p.Kind, name)
 	}
-	return fmt.Sprintf("%s %s of container %s", p.Kind, name, p.Container)
+	owner := "container"
+	if p.Kind == UnitField || p.Kind == UnitOption || p.Kind == DropIn {
+		owner = "unit"
+	}
+	return fmt.Sprintf("%s %s of %s %s", p.Kind, name, owner, p.Container)
 }
 
 // Lookup finds an operation by its name.

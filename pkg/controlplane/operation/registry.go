@@ -25,5 +25,11 @@ func All() []Definition {
 		storage(),
 		service(),
 		containerPolicies(),
+		configuration(),
+		unit(),
+		file(),
+		sysctl(),
+		cri(),
+		providerConfig(),
 	}
 }

@@ -59,7 +59,7 @@ func TestRegistry(t *testing.T) {
 // targetFor is the first target that has the parts.
 func targetFor(t *testing.T, parts target.Part) *target.Target {
 	t.Helper()
-	for _, name := range append([]string{"kube-apiserver"}, target.Names()...) {
+	for _, name := range append([]string{"kube-apiserver", "node"}, target.Names()...) {
 		if found, _ := target.Lookup(name); found.Has(parts) {
 			return found
 		}

@@ -150,10 +150,13 @@ func (c *Context) Texts(nodes []source.Node, path string) (Value, source.Finding
 func (c *Context) template(n source.Node) (*expression.Template, error) {
 	text := n.Value
 	if n.Tag != "!!str" {
-		text = strings.ReplaceAll(text, "${", "$${")
+		text = literal(text)
 	}
 	return c.Expressions.Template(text, expression.At(n))
 }
+
+// literal is a text in which ${ means nothing, as a template.
+func literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
 // nothing is what constants see.
 type nothing struct{}

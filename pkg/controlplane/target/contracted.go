@@ -65,7 +65,7 @@ var targets = []Target{
 	{
 		Name: "kubelet", Component: "kubelet", Container: "kubelet", Purposed: true,
 		Summary: "the kubelet of a node: the command line in the unit kubelet.service, and the configuration file",
-		Forms:   []Form{operatingSystemConfig(CommandLine | KubeletConfiguration)},
+		Forms:   []Form{operatingSystemConfig(CommandLine | KubeletConfiguration | Units)},
 	},
 	{
 		Name: "node", Component: "node", Purposed: true,

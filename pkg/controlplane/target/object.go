@@ -27,6 +27,7 @@ type Object struct {
 	Old *document.Document
 
 	commandLines map[string]*document.CommandLine
+	texts        texts
 }
 
 // PodTemplate is spec.template, nil where there is none.
@@ -71,8 +72,12 @@ func (o *Object) missing(container string) error {
 	return fmt.Errorf("%w: the pod template of %s has no container named %q", ErrContainerMissing, o.Form, container)
 }
 
-// CommandLine is the command line of a container; it is read once and follows the edits made through it.
-func (o *Object) CommandLine(container string) (*document.CommandLine, error) {
+// CommandLine is the command line of a container, or of the kubelet in an OperatingSystemConfig; it is read once and follows
+// the edits made through it.
+func (o *Object) CommandLine(container string) (Flags, error) {
+	if o.Form.Kind == "OperatingSystemConfig" {
+		return o.kubeletFlags()
+	}
 	if line, ok := o.commandLines[container]; ok {
 		return line, nil
 	}

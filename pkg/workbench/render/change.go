@@ -69,7 +69,7 @@ func (c *Change) Admit(ctx context.Context, p *mutation.Program, a Admission, so
 	group, version := groupVersion(c.APIVersion)
 	for _, registration := range p.Registrations() {
 		if !a.selectedBy(registration) || !slices.ContainsFunc(registration.Forms, func(f target.Form) bool {
-			return f.Group == group && f.Kind == c.Kind && f.Name == c.Name
+			return f.Is(group, c.Kind, c.Name)
 		}) {
 			continue
 		}

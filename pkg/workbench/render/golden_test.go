@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,7 +117,10 @@ func compile(t *testing.T, file string, generation contract.Generation) *mutatio
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents, findings := profile.Load(source.File{Name: file, Data: data})
+	beside := os.DirFS(filepath.Dir(file))
+	documents, findings := profile.Load(profile.Attach(source.File{Name: file, Data: data}, func(path string) ([]byte, error) {
+		return fs.ReadFile(beside, path)
+	}))
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// protectKubelet compares what an OperatingSystemConfig says about the kubelet: that the unit and the configuration file are
+// there, that the command line is one, and the flags that are Gardener's.
+func protectKubelet(before, after *document.Node, exempt Exemption) error {
+	was, is := kubeletUnitOf(before), kubeletUnitOf(after)
+	if was != nil && is == nil {
+		return broken(kubeletUnit, "the unit is gone")
+	}
+	if kubeletFileOf(before) != nil && kubeletFileOf(after) == nil {
+		return broken(kubeletFile, "the file is gone")
+	}
+	if same(was, is) {
+		return nil
+	}
+	old, err := kubeletCommand(was)
+	if err != nil || old == nil {
+		// What was not readable before cannot have been edited as a command line.
+		return nil //nolint:nilerr // the result is what counts
+	}
+	now, err := kubeletCommand(is)
+	if err != nil {
+		return broken(kubeletUnit, "%s", err)
+	}
+	kubelet, _ := target.Lookup("kubelet")
+	return checkFlags(kubelet, differences(old, now), false, exempt)
+}
+
+// differences are the flags that have other values in one command line than in the other.
+func differences(before, after target.Flags) []string {
+	return slices.DeleteFunc(slices.Concat(before.Names(), after.Names()), func(name string) bool {
+		return slices.Equal(before.Values(name), after.Values(name))
+	})
+}
+
+func kubeletUnitOf(root *document.Node) *document.Node {
+	return root.Find("spec", "units").ItemWith("name", target.KubeletUnit).Get("content")
+}
+
+func kubeletFileOf(root *document.Node) *document.Node {
+	return root.Find("spec", "files").ItemWith("path", target.KubeletConfigurationPath)
+}
+
+func kubeletCommand(content *document.Node) (target.Flags, error) {
+	text, ok := content.Text()
+	if !ok {
+		return nil, nil
+	}
+	unit, err := document.UnitOf(text)
+	if err != nil {
+		return nil, err
+	}
+	return unit.Command("Service", "ExecStart")
+}

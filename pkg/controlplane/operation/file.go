@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"encoding/base64"
+	"fmt"
+	"path"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// file writes a file of the node, or removes one.
+func file() Definition {
+	return Definition{
+		Name: "file",
+		Summary: "writes a file with content of the profile or from beside it (content, contentFrom), of a Secret (secretRef) or an image (imageRef), " +
+			"or removes it; ifAbsent leaves a file that is there",
+		Example: "file: {path: /opt/bin/hello.sh, permissions: 0755, content: \"#!/bin/sh\\necho ${ shoot.region }\\n\"}",
+		Parts:   target.Files,
+		Compile: compileFile,
+	}
+}
+
+// fileArguments are the arguments of file.
+type fileArguments struct {
+	Path              string      `json:"path"`
+	Permissions       source.Node `json:"permissions"`
+	Content           source.Node `json:"content"`
+	ContentFrom       source.Node `json:"contentFrom"`
+	Encoding          string      `json:"encoding"`
+	SecretRef         source.Node `json:"secretRef"`
+	ImageRef          source.Node `json:"imageRef"`
+	TransmitUnencoded source.Node `json:"transmitUnencoded"`
+	IfAbsent          bool        `json:"ifAbsent"`
+	Remove            bool        `json:"remove"`
+}
+
+func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.Findings) {
+	var a fileArguments
+	findings := source.Decode(arguments, at, &a)
+	if !path.IsAbs(a.Path) || path.Clean(a.Path) != a.Path {
+		findings = append(findings, arguments.Finding(at+".path", "must be an absolute path without . and .."))
+	}
+	if a.Path == target.KubeletConfigurationPath {
+		findings = append(findings, arguments.Finding(at+".path", "the kubelet's configuration is edited with configuration and featureGates on the target kubelet"))
+	}
+	if a.Encoding != "" && a.Encoding != "b64" {
+		findings = append(findings, arguments.Finding(at+".encoding", "must be b64 or empty, is %q", a.Encoding))
+	}
+	write := Write{Place: Place{Kind: File, Name: a.Path}, At: arguments, Path: at}
+	if a.Remove {
+		write.Value, write.Apply = Remove(), func(o *target.Object, _ Resolved) error { return removeFile(o, a.Path) }
+		return []Write{write}, findings
+	}
+	fields, problems := c.fileFields(a, arguments, at)
+	if findings = append(findings, problems...); len(findings) > 0 {
+		return nil, findings
+	}
+	write.Value, findings = c.Tree(fields, at)
+	write.Apply = func(o *target.Object, v Resolved) error { return setFile(o, a, v.JSON) }
+	return []Write{write}, findings
+}
+
+// fileFields is the file as it stands in an OperatingSystemConfig, as YAML in which content may still hold expressions.
+func (c *Context) fileFields(a fileArguments, arguments source.Node, at string) (source.Node, source.Findings) {
+	content, findings := c.fileContent(a, arguments, at)
+	fields := mapping(arguments)
+	if !a.Permissions.Absent() {
+		mode, err := permissions(a.Permissions)
+		if err != nil {
+			findings = append(findings, a.Permissions.Finding(at+".permissions", "%s", err))
+		}
+		add(fields, "permissions", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatUint(mode, 10)})
+	}
+	if !a.TransmitUnencoded.Absent() {
+		add(content, "transmitUnencoded", a.TransmitUnencoded.Node)
+	}
+	add(fields, "content", content)
+	return source.Node{Node: fields, File: arguments.File}, findings
+}
+
+func (c *Context) fileContent(a fileArguments, arguments source.Node, at string) (*yaml.Node, source.Findings) {
+	content, sources := mapping(arguments), 0
+	var findings source.Findings
+	for _, member := range []struct {
+		name   string
+		value  source.Node
+		fields []string
+	}{{"secretRef", a.SecretRef, []string{"name", "dataKey"}}, {"imageRef", a.ImageRef, []string{"image", "filePathInImage"}}} {
+		if member.value.Absent() {
+			continue
+		}
+		sources++
+		findings = append(findings, checkAllFields(member.value, at+"."+member.name, member.fields)...)
+		add(content, member.name, member.value.Node)
+	}
+	text, problems := c.textOrFile(a.Content, a.ContentFrom, at)
+	findings = append(findings, problems...)
+	if text != nil {
+		sources++
+		inline := mapping(arguments)
+		add(inline, "encoding", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: a.Encoding})
+		add(inline, "data", text)
+		add(content, "inline", inline)
+	}
+	if sources != 1 && len(findings) == 0 {
+		findings = append(findings, arguments.Finding(at, "exactly one of content, contentFrom, secretRef and imageRef is needed"))
+	}
+	return content, findings
+}
+
+// textOrFile is the text of content, or that of the file that contentFrom names, in which ${ } means nothing; nil for neither.
+func (c *Context) textOrFile(content, contentFrom source.Node, at string) (*yaml.Node, source.Findings) {
+	switch {
+	case !content.Absent() && !contentFrom.Absent():
+		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "content is given too")}
+	case !content.Absent():
+		if content.Kind != yaml.ScalarNode || content.Tag != "!!str" {
+			return nil, source.Findings{content.Finding(at+".content", "must be a string")}
+		}
+		return content.Node, nil
+	case contentFrom.Absent():
+		return nil, nil
+	}
+	data, ok := c.Files[contentFrom.Value]
+	if !ok {
+		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "there is no file %q beside the profile", contentFrom.Value)}
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: literal(string(data)), Line: contentFrom.Line, Column: contentFrom.Column}, nil
+}
+
+// permissions reads 0755, as a number or in quotes.
+func permissions(n source.Node) (uint64, error) {
+	mode, err := strconv.ParseUint(n.Value, 8, 12)
+	if n.Kind != yaml.ScalarNode || err != nil {
+		return 0, fmt.Errorf("must be octal digits such as 0755, is %q", n.Value)
+	}
+	return mode, nil
+}
+
+// checkAllFields finds fields that are unknown or missing.
+func checkAllFields(n source.Node, at string, fields []string) source.Findings {
+	findings := checkFields(n, at, fields)
+	present := map[string]bool{}
+	for _, field := range n.Fields() {
+		present[field.Key.Value] = true
+	}
+	for _, field := range fields {
+		if !present[field] {
+			findings = append(findings, n.Finding(at+"."+field, "is missing"))
+		}
+	}
+	return findings
+}
+
+func mapping(at source.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: at.Line, Column: at.Column}
+}
+
+func add(to *yaml.Node, key string, value *yaml.Node) {
+	to.Content = append(to.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+}
+
+// setFile writes the file; raw is the file without its path, its content as plain text.
+func setFile(o *target.Object, a fileArguments, raw []byte) error {
+	present := o.File(a.Path)
+	if present != nil && a.IfAbsent {
+		return nil
+	}
+	if a.Encoding == "b64" {
+		var err error
+		if raw, err = encodeInline(raw); err != nil {
+			return err
+		}
+	}
+	if present == nil {
+		return addFile(o, a.Path, withMember(raw, "path", a.Path))
+	}
+	wanted, err := document.Parse(raw)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []string{"inline", "secretRef", "imageRef", "transmitUnencoded"} {
+		if wanted.Root().Find("content", kind) == nil {
+			present.Get("content").Remove(kind)
+		}
+	}
+	return merge(present, wanted.Root(), "")
+}
+
+func addFile(o *target.Object, path string, raw []byte) error {
+	files, err := o.Document.Root().Get("spec").Ensure("files", document.Array)
+	if err != nil {
+		return nested(err, "file %s", path)
+	}
+	_, err = files.Append(raw)
+	return err
+}
+
+func removeFile(o *target.Object, path string) error {
+	removeNamed(o.Document.Root().Get("spec"), "files", "path", path)
+	return nil
+}
+
+// encodeInline puts the data of an inline content into base64.
+func encodeInline(raw []byte) ([]byte, error) {
+	parsed, err := document.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	inline := parsed.Root().Find("content", "inline")
+	text, ok := inline.Get("data").Text()
+	if !ok {
+		return raw, nil
+	}
+	if _, err := inline.Set("data", document.Quote(base64.StdEncoding.EncodeToString([]byte(text)))); err != nil {
+		return nil, err
+	}
+	return parsed.Bytes(), nil
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// sysctl sets kernel settings in the file that Gardener keeps for them.
+func sysctl() Definition {
+	return Definition{
+		Name:    "sysctl",
+		Summary: "sets and removes kernel settings in " + target.KernelSettingsPath + ": a line is replaced where it stands, or added at the end",
+		Example: "sysctl: {set: {net.ipv4.ip_forward: 1}}",
+		Parts:   target.Files,
+		Compile: compileSysctl,
+	}
+}
+
+var settingName = regexp.MustCompile(`^[a-zA-Z0-9_-]+([./][a-zA-Z0-9_*-]+)+$`)
+
+func compileSysctl(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a edits
+	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	return compiler{
+		place: Place{Kind: KernelSetting},
+		value: c.Text,
+		check: func(name string) string {
+			if !settingName.MatchString(name) {
+				return fmt.Sprintf("%q is no name of a kernel setting, such as net.ipv4.ip_forward", name)
+			}
+			return ""
+		},
+		apply: func(name string) func(*target.Object, Resolved) error {
+			return func(o *target.Object, v Resolved) error { return setSetting(o, name, v) }
+		},
+	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+func setSetting(o *target.Object, name string, v Resolved) error {
+	if strings.ContainsAny(v.Text(), "\r\n") {
+		return nested(fmt.Errorf("the value of %s has several lines", name), "%s", target.KernelSettingsPath)
+	}
+	if o.File(target.KernelSettingsPath) == nil {
+		if v.Absent {
+			return nil
+		}
+		return addFile(o, target.KernelSettingsPath, object("path", document.Quote(target.KernelSettingsPath), "permissions", []byte("420"),
+			"content", object("inline", object("encoding", document.Quote(""), "data", document.Quote(name+" = "+v.Text()+"\n")))))
+	}
+	content, err := o.Content(target.KernelSettingsPath)
+	if err != nil {
+		return err
+	}
+	return nested(content.SetText(editSettings(content.Text(), name, v)), "%s", target.KernelSettingsPath)
+}
+
+// editSettings replaces the first line that sets name, removes further ones, or adds one at the end.
+func editSettings(text []byte, name string, v Resolved) []byte {
+	var (
+		out  bytes.Buffer
+		done = v.Absent
+		line = name + " = " + v.Text()
+	)
+	for _, old := range bytes.SplitAfter(text, []byte("\n")) {
+		key, value, found := strings.Cut(string(old), "=")
+		if !found || strings.TrimPrefix(strings.TrimSpace(key), "-") != name {
+			out.Write(old)
+			continue
+		}
+		if done {
+			continue
+		}
+		done = true
+		if strings.TrimSpace(value) == v.Text() {
+			out.Write(old)
+			continue
+		}
+		out.WriteString(line)
+		if bytes.HasSuffix(old, []byte("\n")) {
+			out.WriteByte('\n')
+		}
+	}
+	if !done {
+		if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
+			out.WriteByte('\n')
+		}
+		out.WriteString(line + "\n")
+	}
+	return out.Bytes()
+}

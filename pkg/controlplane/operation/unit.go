@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// unit writes a systemd unit of the node or edits options of one.
+func unit() Definition {
+	return Definition{
+		Name: "unit",
+		Summary: "edits options of a systemd unit (section with set, add, remove), writes a whole one (content, contentFrom), its drop-ins, and whether it is " +
+			"enabled and started; on the target kubelet it is kubelet.service; ifAbsent leaves a unit that is there",
+		Example: "unit: {name: containerd.service, section: Service, add: {ExecStartPre: /bin/true}}",
+		Parts:   target.Units,
+		Compile: compileUnit,
+	}
+}
+
+// unitArguments are the arguments of unit.
+type unitArguments struct {
+	Name        string        `json:"name"`
+	Section     string        `json:"section"`
+	Set         source.Node   `json:"set"`
+	Add         source.Node   `json:"add"`
+	Remove      []source.Node `json:"remove"`
+	Content     source.Node   `json:"content"`
+	ContentFrom source.Node   `json:"contentFrom"`
+	Enable      source.Node   `json:"enable"`
+	Command     source.Node   `json:"command"`
+	DropIns     source.Node   `json:"dropIns"`
+	IfAbsent    bool          `json:"ifAbsent"`
+}
+
+var unitCommands = []string{"start", "stop", "restart"}
+
+func compileUnit(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a unitArguments
+	findings := source.Decode(arguments, path, &a)
+	if c.Target.Name == "kubelet" && a.Name == "" {
+		a.Name = target.KubeletUnit
+	}
+	if a.Name == "" || !strings.Contains(a.Name, ".") {
+		findings = append(findings, arguments.Finding(path+".name", "must be the name of a unit, such as containerd.service"))
+	}
+	if (c.Target.Name == "kubelet") != (a.Name == target.KubeletUnit) && len(findings) == 0 {
+		findings = append(findings, arguments.Finding(path+".name", "%s is edited on the target kubelet, and other units on the target node", target.KubeletUnit))
+	}
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	var writes []Write
+	for _, compile := range []func(unitArguments, source.Node, string) ([]Write, source.Findings){c.unitContent, c.unitFields, c.unitDropIns, c.unitOptions} {
+		more, problems := compile(a, arguments, path)
+		writes, findings = append(writes, more...), append(findings, problems...)
+	}
+	if len(writes)+len(findings) == 0 {
+		findings = append(findings, arguments.Finding(path, "nothing to do for the unit"))
+	}
+	return writes, findings
+}
+
+func (c *Context) unitContent(a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
+	text, findings := c.textOrFile(a.Content, a.ContentFrom, path)
+	if text == nil || len(findings) > 0 {
+		return nil, findings
+	}
+	if a.Name == target.KubeletUnit {
+		return nil, source.Findings{arguments.Finding(path+".content", "the unit of the kubelet is Gardener's; only its options can be edited")}
+	}
+	value, findings := c.Text(source.Node{Node: text, File: arguments.File}, path+".content")
+	return []Write{{
+		Place: Place{Kind: Unit, Name: a.Name}, Value: value, At: arguments, Path: path,
+		Apply: func(o *target.Object, v Resolved) error {
+			if a.IfAbsent && findUnit(o, a.Name) != nil {
+				return nil
+			}
+			return setUnit(o, a.Name, "content", document.Quote(v.Text()))
+		},
+	}}, findings
+}
+
+// unitFields are the fields of a unit that say what systemd does with it.
+func (c *Context) unitFields(a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
+	var (
+		writes   []Write
+		findings source.Findings
+	)
+	if !a.Command.Absent() && !contains(unitCommands, a.Command.Value) && !strings.Contains(a.Command.Value, "${") {
+		findings = append(findings, a.Command.Finding(path+".command", "must be start, stop or restart, is %q", a.Command.Value))
+	}
+	if !a.Enable.Absent() && a.Enable.Tag != "!!bool" && !strings.Contains(a.Enable.Value, "${") {
+		findings = append(findings, a.Enable.Finding(path+".enable", "must be true or false"))
+	}
+	for _, field := range []struct {
+		name  string
+		value source.Node
+	}{{"enable", a.Enable}, {"command", a.Command}} {
+		if field.value.Absent() {
+			continue
+		}
+		value, problems := c.Tree(field.value, path+"."+field.name)
+		findings = append(findings, problems...)
+		writes = append(writes, Write{
+			Place: Place{UnitField, a.Name, field.name}, Value: value, At: field.value, Path: path + "." + field.name,
+			Apply: func(o *target.Object, v Resolved) error { return setUnit(o, a.Name, field.name, v.JSON) },
+		})
+	}
+	return writes, findings
+}
+
+func (c *Context) unitDropIns(a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
+	var (
+		writes   []Write
+		findings source.Findings
+	)
+	if !a.DropIns.Absent() && a.DropIns.Kind != yaml.MappingNode {
+		return nil, source.Findings{a.DropIns.Finding(path+".dropIns", "must be a mapping of names to texts, null to remove one")}
+	}
+	for _, field := range a.DropIns.Fields() {
+		name, inner := field.Key.Value, path+".dropIns."+field.Key.Value
+		value, problems := Remove(), source.Findings(nil)
+		if !field.Value.Absent() {
+			value, problems = c.Text(field.Value, inner)
+		}
+		if !strings.HasSuffix(name, ".conf") {
+			problems = append(problems, field.Key.Finding(inner, "the name of a drop-in must end in .conf"))
+		}
+		findings = append(findings, problems...)
+		writes = append(writes, Write{
+			Place: Place{DropIn, a.Name, name}, Value: value, At: field.Value, Path: inner,
+			Apply: func(o *target.Object, v Resolved) error { return setDropIn(o, a.Name, name, v) },
+		})
+	}
+	return writes, findings
+}
+
+// unitOptions are the edits of options in one section.
+func (c *Context) unitOptions(a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
+	if a.Set.Absent() && a.Add.Absent() && len(a.Remove) == 0 {
+		if a.Section != "" {
+			return nil, source.Findings{arguments.Finding(path+".section", "set, add or remove is needed with a section")}
+		}
+		return nil, nil
+	}
+	if a.Section == "" {
+		return nil, source.Findings{arguments.Finding(path+".section", "is missing: options stand in a section, such as Service")}
+	}
+	place := Place{Kind: UnitOption, Container: a.Name}
+	check := func(name string) string {
+		if a.Name == target.KubeletUnit && name == "ExecStart" {
+			return "the command line of the kubelet is edited with the operation flags"
+		}
+		if strings.ContainsAny(name, "=[]\n #;") {
+			return fmt.Sprintf("%q is no name of an option", name)
+		}
+		return ""
+	}
+	var (
+		writes   []Write
+		findings source.Findings
+	)
+	if !a.Set.Absent() || len(a.Remove) > 0 {
+		writes, findings = compiler{place: place, value: c.optionValues, check: check, apply: func(option string) func(*target.Object, Resolved) error {
+			return func(o *target.Object, v Resolved) error { return setOption(o, a, option, v) }
+		}}.compile(arguments, path, a.Set, a.Remove)
+	}
+	if !a.Add.Absent() {
+		added, problems := compiler{place: place, value: c.optionValues, check: check, apply: func(option string) func(*target.Object, Resolved) error {
+			return func(o *target.Object, v Resolved) error { return addOptions(o, a, option, v.Texts) }
+		}}.compile(arguments, path, a.Add, nil)
+		for i := range added {
+			// What is added goes beside what others add, so that each addition is a place of its own.
+			added[i].Place.Name += " added at " + added[i].At.Position().String()
+		}
+		writes, findings = append(writes, added...), append(findings, problems...)
+	}
+	for i := range writes {
+		writes[i].Place.Name = a.Section + "." + writes[i].Place.Name
+	}
+	return writes, findings
+}
+
+// optionValues is one text or a list of them, for an option that is repeated.
+func (c *Context) optionValues(n source.Node, path string) (Value, source.Findings) {
+	if n.Node != nil && n.Kind == yaml.SequenceNode && len(n.Content) > 0 {
+		return c.Texts(n.Items(), path)
+	}
+	return c.Text(n, path)
+}
+
+func setOption(o *target.Object, a unitArguments, option string, v Resolved) error {
+	u, err := o.Unit(a.Name)
+	if err != nil {
+		return err
+	}
+	if v.Absent {
+		u.Remove(a.Section, option)
+		return nil
+	}
+	return nested(u.Set(a.Section, option, v.Texts...), "%s of unit %s", option, a.Name)
+}
+
+func addOptions(o *target.Object, a unitArguments, option string, values []string) error {
+	u, err := o.Unit(a.Name)
+	if err != nil {
+		return err
+	}
+	for _, value := range values {
+		if err := u.Add(a.Section, option, value); err != nil {
+			return nested(err, "%s of unit %s", option, a.Name)
+		}
+	}
+	return nil
+}
+
+func findUnit(o *target.Object, name string) *document.Node {
+	return o.Document.Root().Find("spec", "units").ItemWith("name", name)
+}
+
+// setUnit sets a field of a unit, which it adds where there is none.
+func setUnit(o *target.Object, name, field string, raw []byte) error {
+	found, err := ensureUnit(o, name)
+	if err != nil {
+		return err
+	}
+	_, err = found.Set(field, raw)
+	return err
+}
+
+func ensureUnit(o *target.Object, name string) (*document.Node, error) {
+	if found := findUnit(o, name); found != nil {
+		return found, nil
+	}
+	units, err := o.Document.Root().Get("spec").Ensure("units", document.Array)
+	if err != nil {
+		return nil, nested(err, "unit %s", name)
+	}
+	return units.Append(object("name", document.Quote(name)))
+}
+
+func setDropIn(o *target.Object, name, dropIn string, v Resolved) error {
+	if v.Absent {
+		removeNamed(findUnit(o, name), "dropIns", "name", dropIn)
+		return nil
+	}
+	found, err := ensureUnit(o, name)
+	if err != nil {
+		return err
+	}
+	return mergeNamed(found, "dropIns", "name", dropIn, object("name", document.Quote(dropIn), "content", document.Quote(v.Text())))
+}
