@@ -43,13 +43,14 @@ func (c *CommandLine) edit(what, name string, wanted []want) error {
 	if slices.EqualFunc(wanted, p.found, want.holds) {
 		return nil
 	}
-	p.tokens = append(slices.Grow(c.spare[:0], len(c.tokens)+len(wanted)), c.tokens...)
+	room, count := c.container.doc.room, len(c.tokens)+len(wanted)
+	p.tokens = append(room.tokens.list(c.spare, count), c.tokens...)
 	p.make(name, wanted)
 	left := p.tokens
 	if p.shorter {
 		left = slices.DeleteFunc(slices.Clone(p.tokens), func(t token) bool { return t.state == dropped })
 	}
-	c.parsed, p.end = parseFlags(slices.Grow(c.parsed[:0], len(c.flags)+len(wanted)), left)
+	c.parsed, p.end = parseFlags(room.flags.list(c.parsed, count), left)
 	if !p.keeps(c.flags, c.parsed, wanted) {
 		return fail(ErrAmbiguous)
 	}

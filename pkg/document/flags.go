@@ -17,8 +17,8 @@ var lists = [...]string{"command", "args"}
 // token is one element of the command line.
 type token struct {
 	text  string
-	list  uint8 // index in lists
 	index int32 // in its list; fresh for an element that is not there yet
+	list  uint8 // index in lists
 	state tokenState
 }
 
@@ -50,7 +50,12 @@ type flag struct {
 
 // read takes the elements of both lists from the document.
 func (c *CommandLine) read() error {
-	c.tokens, c.flags = c.tokens[:0], c.flags[:0]
+	const spare = 4 // for flags to come
+	room, count := c.container.doc.room, spare
+	for _, list := range lists {
+		count += c.container.Get(list).Len()
+	}
+	c.tokens = room.tokens.list(c.tokens, count)
 	for list := range lists {
 		if err := c.readList(uint8(list)); err != nil {
 			return err
@@ -59,8 +64,7 @@ func (c *CommandLine) read() error {
 	if runsShell(c.tokens) {
 		return ErrShell
 	}
-	c.flags = slices.Grow(c.flags, len(c.tokens))
-	c.flags, c.end = parseFlags(c.flags, c.tokens)
+	c.flags, c.end = parseFlags(room.flags.list(c.flags, count), c.tokens)
 	c.version = c.container.doc.version
 	return nil
 }
@@ -76,7 +80,6 @@ func (c *CommandLine) readList(list uint8) error {
 		return fmt.Errorf("%s is a %s: %w", lists[list], kind, ErrNotString)
 	}
 	first := len(c.tokens)
-	c.tokens = slices.Grow(c.tokens, elements.Len()+4)
 	var whole strings.Builder
 	whole.Grow(len(elements.text.bytesAt(elements.at)))
 	for t, i := range elements.values {
@@ -102,8 +105,8 @@ func parseFlags(dst []flag, tokens []token) ([]flag, int) {
 			continue
 		}
 		f := flag{form: bare, at: i}
-		if name, value, found := strings.Cut(body, "="); found {
-			f.name, f.value, f.form = normalize(name), value, joined
+		if end := strings.IndexByte(body, '='); end >= 0 {
+			f.name, f.value, f.form = normalize(body[:end]), body[end+1:], joined
 		} else {
 			f.name = normalize(body)
 			if i+1 < len(tokens) && isValue(tokens[i+1].text) {

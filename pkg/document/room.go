@@ -6,12 +6,14 @@ package document
 
 import "sync"
 
-// room is the memory that a document and its sub-documents take while they are used: the index, nodes, and lists of
-// children. A document that is released leaves it to the next one.
+// room is the memory that a document and its sub-documents take while they are used: the index, nodes and lists of
+// children, and the parts of command lines. A document that is released leaves it to the next one.
 type room struct {
 	entries []entry
 	nodes   slab[Node]
 	lists   slab[*Node]
+	tokens  slab[token]
+	flags   slab[flag]
 }
 
 // slab hands its items out in pieces. When it is full it is replaced by a bigger one.
@@ -22,13 +24,21 @@ type slab[T any] struct {
 
 // take returns n items that are zero.
 func (s *slab[T]) take(n int) []T {
-	const smallest, largest = 16, 1024
+	const smallest, largest = 4, 1024
 	if len(s.items)-s.taken < n {
-		s.items, s.taken = make([]T, max(n, min(max(2*len(s.items), smallest), largest))), 0
+		s.items, s.taken = make([]T, max(n, smallest, min(4*len(s.items), largest))), 0
 	}
 	out := s.items[s.taken : s.taken+n : s.taken+n]
 	s.taken += n
 	return out
+}
+
+// list returns an empty list that can grow to n items: the one that was, if it can, or a new one.
+func (s *slab[T]) list(was []T, n int) []T {
+	if n <= cap(was) {
+		return was[:0]
+	}
+	return s.take(n)[:0]
 }
 
 // reset takes everything back.
@@ -68,5 +78,7 @@ func (r *room) leave(entries []entry) {
 	r.entries = entries[:0]
 	r.nodes.reset()
 	r.lists.reset()
+	r.tokens.reset()
+	r.flags.reset()
 	rooms.Put(r)
 }

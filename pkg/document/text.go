@@ -62,12 +62,16 @@ func (t *text) stringIs(at uint32, s string) bool {
 	return unquote(body) == s
 }
 
-// sameString compares two string entries.
+// sameString compares two string entries. Keys of one object often begin alike and seldom end alike, hence the look at
+// the last bytes.
 func sameString(a *text, i uint32, b *text, j uint32) bool {
-	if a.entries[i].plain && b.entries[j].plain {
-		return bytes.Equal(a.bytesAt(i), b.bytesAt(j))
+	x, y := &a.entries[i], &b.entries[j]
+	if !x.plain || !y.plain {
+		return a.stringAt(i) == b.stringAt(j)
 	}
-	return a.stringAt(i) == b.stringAt(j)
+	length := x.end - x.start
+	return length == y.end-y.start && (length < 3 || a.raw[x.end-2] == b.raw[y.end-2]) &&
+		bytes.Equal(a.raw[x.start:x.end], b.raw[y.start:y.end])
 }
 
 // count returns the number of items or members of a container.
