@@ -32,6 +32,7 @@ func TestYAMLOfErrors(t *testing.T) {
 		"duplicate":           {"a: 1\nb:\n  c: 1\n  \"c\": 2\n", "line 4"},
 		"duplicate in flow":   {"a: {b: 1, b: 2}\n", "line 1"},
 		"duplicate elsewhere": {"a: !!str x\nb: 1\nb: 2\n", "line 3"},
+		"duplicate of many":   {manyKeys() + "key9: 1\n", "line 100"},
 		"anchor":              {"a: 1\nb: &x 1\n", "line 2"},
 		"alias":               {"a: &x 1\nb: *x\n", "line 1"},
 		"unknown alias":       {"a: 1\nb: *x\n", "line 2"},
@@ -55,6 +56,14 @@ func TestYAMLOfErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func manyKeys() string {
+	var out strings.Builder
+	for i := range 99 {
+		fmt.Fprintf(&out, "key%d: 1\n", i)
+	}
+	return out.String()
 }
 
 func deepYAML(depth int) string {

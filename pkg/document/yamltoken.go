@@ -164,31 +164,35 @@ func (s *yamlScanner) blockScalar(e yamlEntry, end, next, parent int) {
 	s.leave(e.below, parent)
 }
 
-// yamlKeys finds keys that stand twice in a mapping.
+// yamlKeys finds keys that stand twice in a mapping. One that is greater than all before it, as in what encoders write,
+// needs no search.
 type yamlKeys struct {
 	first int // entry of the first member
-	some  map[string]bool
 	count int
+	max   string
+	some  map[string]bool // all keys, once there are many and not in order
 }
 
 func (k *yamlKeys) seen(entries []yamlEntry, key string) bool {
-	if k.some == nil {
-		for i := k.first; i < len(entries); i = int(entries[i].next) {
-			if entries[i].key == key {
-				return true
-			}
-		}
-		if k.count++; k.count < manyMembers {
-			return false
-		}
-		k.some = map[string]bool{}
+	greater := key > k.max
+	if k.count++; greater {
+		k.max = key
+	}
+	if k.some == nil && !greater && k.count > manyMembers {
+		k.some = make(map[string]bool, 2*k.count)
 		for i := k.first; i < len(entries); i = int(entries[i].next) {
 			k.some[entries[i].key] = true
 		}
 	}
-	if k.some[key] {
-		return true
+	if k.some != nil {
+		found := k.some[key]
+		k.some[key] = true
+		return found
 	}
-	k.some[key] = true
+	for i := k.first; !greater && i < len(entries); i = int(entries[i].next) {
+		if entries[i].key == key {
+			return true
+		}
+	}
 	return false
 }
