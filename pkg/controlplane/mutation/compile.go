@@ -10,6 +10,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -50,6 +51,9 @@ type selection struct {
 	form   *target.Form
 	rules  []*rule
 	needs  needs
+	// writes is how many there are in all rules, and contested are the places that several rules write.
+	writes    int
+	contested map[operation.Place]bool
 }
 
 // Compile checks the profiles and makes them ready to run. The error is source.Findings: all that is wrong, with positions.
@@ -80,6 +84,23 @@ func (p *Program) settle() {
 	for _, forms := range p.scopes {
 		for _, selected := range forms {
 			selected.needs = needsOf(selected.rules)
+			selected.count()
+		}
+	}
+}
+
+// count finds how many writes there are, and which meet.
+func (s *selection) count() {
+	s.contested = map[operation.Place]bool{}
+	seen := map[operation.Place]bool{}
+	for _, r := range s.rules {
+		s.writes += len(r.writes)
+		for i := range r.writes {
+			if place := r.writes[i].Place; seen[place] {
+				s.contested[place] = true
+			} else {
+				seen[place] = true
+			}
 		}
 	}
 }

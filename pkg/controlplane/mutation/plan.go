@@ -36,7 +36,7 @@ type Step struct {
 	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not applied.
 	Overridden string
 
-	write operation.Write
+	write *operation.Write
 }
 
 // String writes the step as a person would read it.
@@ -66,7 +66,7 @@ func (p Plan) String() string {
 
 // plan decides the conditions, computes the values and finds what overrides what.
 func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
-	plan := Plan{Rules: make([]PlannedRule, len(s.rules))}
+	plan, steps := Plan{Rules: make([]PlannedRule, len(s.rules))}, make([]Step, s.writes)
 	clause, locked := contract.ServiceLocked(o, g)
 	for i, r := range s.rules {
 		planned := &plan.Rules[i]
@@ -76,17 +76,18 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 		case locked:
 			planned.Skipped = clause.String()
 		case planned.Skipped == "":
-			if err := planned.decide(ctx, views); err != nil {
+			if err := planned.decide(ctx, views, steps[:len(r.writes):len(r.writes)]); err != nil {
 				return Plan{}, err
 			}
+			steps = steps[len(r.writes):]
 		}
 	}
-	plan.override()
+	plan.override(s.contested)
 	return plan, nil
 }
 
-// decide evaluates the condition of the rule and, when it holds, its values.
-func (p *PlannedRule) decide(ctx context.Context, views views) error {
+// decide evaluates the condition of the rule and, when it holds, its values; there is a step for each of its writes.
+func (p *PlannedRule) decide(ctx context.Context, views views, steps []Step) error {
 	variables := views.of(p.rule.scope)
 	if p.rule.when != nil {
 		holds, err := p.rule.when.Bool(ctx, variables)
@@ -98,8 +99,9 @@ func (p *PlannedRule) decide(ctx context.Context, views views) error {
 			return nil
 		}
 	}
-	p.Steps = make([]Step, len(p.rule.writes))
-	for i, write := range p.rule.writes {
+	p.Steps = steps
+	for i := range p.rule.writes {
+		write := &p.rule.writes[i]
 		value, err := write.Resolve(ctx, variables)
 		if err != nil {
 			return evaluationFailure(p.rule, err)
@@ -116,8 +118,12 @@ func evaluationFailure(r *rule, err error) *Failure {
 	return fail(ExpressionFailed, err, "rule %s", r)
 }
 
-// override marks the steps of which the place is written differently further down.
-func (p Plan) override() {
+// override marks the steps of which the place is written differently further down; contested are the places that several
+// rules write.
+func (p Plan) override(contested map[operation.Place]bool) {
+	if len(contested) == 0 {
+		return
+	}
 	type last struct {
 		rule *rule
 		step *Step
@@ -127,6 +133,9 @@ func (p Plan) override() {
 		planned := &p.Rules[i]
 		for j := range planned.Steps {
 			step := &planned.Steps[j]
+			if !contested[step.Place] {
+				continue
+			}
 			if later, ok := latest[step.Place]; !ok {
 				latest[step.Place] = last{planned.rule, step}
 			} else if !later.step.Value.Equal(step.Value) {
