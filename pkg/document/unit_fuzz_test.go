@@ -44,7 +44,7 @@ func commentLines(text string) []string {
 // foreign matches what go-systemd reads otherwise than systemd: comments that are continued or stand in a
 // continuation, escaped backslashes and blanks at the end of a line, other line endings, blank lines in a
 // continuation, white space that is none to systemd, text before the first section.
-var foreign = regexp.MustCompile(`(?m)\r|\\\n\s*[#;]|^\s*[#;].*\\ ?$|\\\\$|\\\s*\n\s*\n|\\\n?\z|\A[^\[]|[^\n -~]|\\[ \t]+$|^\[.*\\$`)
+var foreign = regexp.MustCompile(`(?m)\r|\\\n\s*[#;]|^\s*[#;].*\\ ?$|\\\\$|\\\s*\n\s*\n|\\\n?\z|\A[^\[]|[^\n\x20-\x7e]|\\[ \t]+$|^\[.*\\$`)
 
 // checkOracle compares with what go-systemd reads.
 func checkOracle(t *testing.T, u *Unit) {

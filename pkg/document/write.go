@@ -35,8 +35,8 @@ type writer struct {
 	some  bool
 }
 
-func (w *writer) write(open, close byte) []byte {
-	w.dst = append(w.dst, open)
+func (w *writer) write(opening, closing byte) []byte {
+	w.dst = append(w.dst, opening)
 	t, at := w.node.text, w.node.at
 	w.colon = []byte(":")
 	if t.entries[at].next > at+1 {
@@ -59,7 +59,7 @@ func (w *writer) write(open, close byte) []byte {
 	if w.some || t.entries[at].next == at+1 {
 		w.dst = append(w.dst, t.spaceBefore(t.entries[at].end-1)...)
 	}
-	return append(w.dst, close)
+	return append(w.dst, closing)
 }
 
 // style takes the white space around the child that begins with an entry.

@@ -243,7 +243,7 @@ func TestYAMLKubelet(t *testing.T) {
 	must(t, err)
 	y := yamlOf(t, string(raw))
 	must(t, y.Set([]byte(`true`), "enableControllerAttachDetach"))
-	if y.Edits() != 0 || &y.Text()[0] == nil {
+	if y.Edits() != 0 || string(y.Text()) != string(raw) {
 		t.Error("an edit")
 	}
 	must(t, y.Set([]byte(`"/etc/resolv-for-kubelet.conf"`), "resolvConf"))

@@ -87,7 +87,7 @@ func (s *yamlScanner) flowCollection(depth int, e yamlEntry, end int, isMap bool
 // flowKey reads the key at e.keyStart, and returns where its value begins, or -1.
 func (s *yamlScanner) flowKey(e *yamlEntry, end int, keys *yamlKeys) int {
 	i := e.keyStart
-	stop := -1
+	var stop int
 	if c := s.text[i]; c == '"' || c == '\'' {
 		if stop = s.quoted(i, end, c); stop >= 0 {
 			e.key = unquoteYAML(s.text[i:stop])

@@ -262,7 +262,9 @@ func (s *yamlScanner) sequence(depth int, e yamlEntry) {
 			}
 			continue
 		}
-		for s.at++; s.text[s.at] == ' '; s.at++ {
+		s.at++
+		for s.text[s.at] == ' ' {
+			s.at++
 		}
 		s.column = s.at - s.line
 		s.node(depth+1, item, e.column)
@@ -274,15 +276,15 @@ func (s *yamlScanner) sequence(depth int, e yamlEntry) {
 func (s *yamlScanner) scalar(depth int, e yamlEntry, at, parent int) {
 	end, next := s.endOf(at)
 	e.start = at
-	switch c := s.text[at]; {
-	case c == '"':
+	switch s.text[at] {
+	case '"':
 		e.kind, e.end = yamlDouble, s.quoted(at, end, '"')
-	case c == '\'':
+	case '\'':
 		e.kind, e.end = yamlSingle, s.quoted(at, end, '\'')
-	case c == '{' || c == '[':
+	case '{', '[':
 		s.flow(depth, e, end, next, parent)
 		return
-	case c == '|' || c == '>':
+	case '|', '>':
 		s.blockScalar(e, end, next, parent)
 		return
 	default:

@@ -15,7 +15,8 @@ func (s *yamlScanner) key() (key string, end, colon int) {
 		if end = s.quoted(s.at, stop, c); end < 0 {
 			return "", 0, -1
 		}
-		for colon = end; colon < stop && s.text[colon] == ' '; colon++ {
+		for colon = end; colon < stop && s.text[colon] == ' '; {
+			colon++
 		}
 		if colon == stop || s.text[colon] != ':' || !s.blankAt(colon+1, stop) {
 			return "", 0, -1
@@ -97,19 +98,23 @@ func yamlEscapeSize(text string) int {
 	if len(text) < 2 {
 		return 0
 	}
-	size := 0
 	switch text[1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't', '0', 'e':
 		return 2
 	case 'x':
-		size = 4
+		return yamlHexSize(text, 4)
 	case 'u':
-		size = 6
+		return yamlHexSize(text, 6)
 	case 'U':
-		size = 10
+		return yamlHexSize(text, 10)
 	default:
 		return 0
 	}
+}
+
+// yamlHexSize returns size when the text begins with an escape sequence of hexadecimal digits of that length, which must
+// stand for a whole character; 0 otherwise.
+func yamlHexSize(text string, size int) int {
 	if len(text) < size || size == 10 && (text[2:4] != "00" || text[4] != '0' && text[4:6] != "10") {
 		return 0
 	}

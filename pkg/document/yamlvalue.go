@@ -6,6 +6,7 @@ package document
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -159,8 +160,8 @@ func plainIsString(s string, flow bool) bool {
 	if s == "" || len(s) > 128 {
 		return false
 	}
-	number, c := true, s[0]
-	if !isWordByte(c) || c == '.' || c == '_' {
+	first := s[0]
+	if !isWordByte(first) || first == '.' || first == '_' {
 		return false
 	}
 	for i := range len(s) {
@@ -169,15 +170,9 @@ func plainIsString(s string, flow bool) bool {
 		if !isWordByte(c) && !inner {
 			return false
 		}
-		number = number && strings.IndexByte("0123456789abcdefABCDEFxXoO_.+-:tTzZ", c) >= 0
 	}
-	if c >= '0' && c <= '9' && number {
-		return false
+	if first >= '0' && first <= '9' && strings.Trim(s, "0123456789abcdefABCDEFxXoO_.+-:tTzZ") == "" {
+		return false // it could be taken for a number or a date
 	}
-	for _, word := range yamlWords {
-		if strings.EqualFold(s, word) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(yamlWords, func(word string) bool { return strings.EqualFold(s, word) })
 }

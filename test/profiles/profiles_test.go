@@ -150,13 +150,13 @@ func writePatch(t *testing.T, out *strings.Builder, set target.Set, object sampl
 	sum := sha256.Sum256(apply(t, object.JSON, patch))
 	fmt.Fprintf(out, "%s %s %s = %x\n", set, object.Object.GetObjectKind().GroupVersionKind().Kind, object.Object.GetName(), sum[:8])
 	for _, operation := range operations {
-		old, new := textOf(before.Root().At(operation.Path).Raw()), textOf(operation.Value)
-		if operation.Op != "replace" || !strings.Contains(old, "\n") {
+		was, is := textOf(before.Root().At(operation.Path).Raw()), textOf(operation.Value)
+		if operation.Op != "replace" || !strings.Contains(was, "\n") {
 			fmt.Fprintf(out, "  %-7s %s %s\n", operation.Op, operation.Path, operation.Value)
 			continue
 		}
 		fmt.Fprintf(out, "  %-7s %s\n", operation.Op, operation.Path)
-		for _, edit := range textdiff.Edits(old, new) {
+		for _, edit := range textdiff.Edits(was, is) {
 			if edit.Op != diff.Match {
 				fmt.Fprintf(out, "    %c %s\n", map[diff.Op]rune{diff.Insert: '+', diff.Delete: '-'}[edit.Op], strings.TrimSuffix(edit.Line, "\n"))
 			}

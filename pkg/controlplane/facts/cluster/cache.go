@@ -26,13 +26,13 @@ func newCache[K comparable, V any](size int) *cache[K, V] {
 	return &cache[K, V]{size: size, entries: map[K]*list.Element{}, recent: list.New()}
 }
 
-// get returns the value for the key when it is good, else the one that make returns, which takes its place. Two callers may make one at the same
+// get returns the value for the key when it is good, else the one that create returns, which takes its place. Two callers may make one at the same
 // time. Errors are not kept.
-func (c *cache[K, V]) get(key K, good func(V) bool, make func() (V, error)) (V, error) {
+func (c *cache[K, V]) get(key K, good func(V) bool, create func() (V, error)) (V, error) {
 	if value, ok := c.lookup(key); ok && good(value) {
 		return value, nil
 	}
-	value, err := make()
+	value, err := create()
 	if err == nil {
 		c.store(key, value)
 	}
