@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,9 +46,9 @@ type round struct {
 func prepare(ctx context.Context, s *server, folder string, chosen *regexp.Regexp) ([]*row, error) {
 	var rows []*row
 	for _, group := range groups {
-		toEdit, conforming, err := group.bodies(ctx, s, folder)
+		toEdit, _, err := group.bodies(ctx, s, folder, group.paths[0])
 		if err != nil {
-			return nil, fmt.Errorf("preparing %s: %w", group.file, err)
+			return nil, err
 		}
 		f0 := &row{name: "F0 " + group.name, path: "/f0", body: toEdit}
 		f1 := &row{name: "F1 " + group.name, path: "/f1", body: toEdit}
@@ -55,10 +56,14 @@ func prepare(ctx context.Context, s *server, folder string, chosen *regexp.Regex
 		f0.floor = f1
 		rows = append(rows, f0, f1)
 		candidates := []*row{f2}
-		for _, path := range group.paths {
+		for _, way := range group.paths {
+			toEdit, conforming, err := group.bodies(ctx, s, folder, way)
+			if err != nil {
+				return nil, err
+			}
 			candidates = append(candidates,
-				&row{name: path.name + ", " + group.name + ", edits", path: path.path, body: toEdit, floor: f1, patches: true},
-				&row{name: path.name + ", " + group.name + ", conforming", path: path.path, body: conforming, floor: f1})
+				&row{name: way.name + ", " + group.name + ", edits", path: way.path, body: toEdit, floor: f1, patches: true},
+				&row{name: way.name + ", " + group.name + ", conforming", path: way.path, body: conforming, floor: f1})
 		}
 		for _, r := range candidates {
 			if chosen.MatchString(r.name) {
@@ -80,7 +85,7 @@ type group struct {
 	paths                []way
 }
 
-// way is a path under the name that the table has for it. The first way of Graft's makes the conforming object.
+// way is a path under the name that the table has for it.
 type way struct{ name, path string }
 
 var groups = []group{
@@ -93,27 +98,35 @@ var groups = []group{
 			{"Gardener's library with Cluster", "/gardener-cluster"},
 		},
 	},
+	{
+		name: "OperatingSystemConfig", file: "operatingsystemconfig.json", resource: "operatingsystemconfigs",
+		paths: []way{
+			{"Graft", "/webhooks/controlplane/edits"},
+			{"Graft with Cluster", "/webhooks/controlplane/cluster"},
+			{"Gardener's library with Cluster", "/gardener"}, // which it always reads for this kind
+		},
+	},
 }
 
-// bodies are the reviews of an update by gardenlet. It resets what it owns by a merge patch, so that the object comes without
-// the edits and the old one with them; and where nothing is reset, both have them.
-func (g group) bodies(ctx context.Context, s *server, folder string) (toEdit, conforming []byte, err error) {
+// bodies are the reviews of an update by gardenlet, with the edits as the way makes them. gardenlet resets what it owns by a
+// merge patch, so that the object comes without the edits and the old one with them; where nothing is reset, both have them.
+func (g group) bodies(ctx context.Context, s *server, folder string, w way) (toEdit, conforming []byte, err error) {
 	raw, err := os.ReadFile(filepath.Join(folder, g.file))
 	if err != nil {
 		return nil, nil, err
 	}
-	raw = raw[:len(raw)-1] // the end of the line
+	raw = bytes.TrimSpace(raw)
 	first, err := g.review(raw, raw)
 	if err != nil {
 		return nil, nil, err
 	}
-	answer, err := s.ask(ctx, g.paths[0].path, first)
+	answer, err := s.ask(ctx, w.path, first)
 	if err != nil {
 		return nil, nil, err
 	}
 	patch, err := jsonpatch.DecodePatch(answer.Patch)
 	if err != nil {
-		return nil, nil, fmt.Errorf("decoding the patch: %w", err)
+		return nil, nil, fmt.Errorf("%s: decoding the patch for %s: %w (%+v)", w.name, g.name, err, answer.Result)
 	}
 	mutated, err := patch.Apply(raw)
 	if err != nil {
