@@ -67,7 +67,7 @@ func (t *text) stringIs(at uint32, s string) bool {
 func sameString(a *text, i uint32, b *text, j uint32) bool {
 	x, y := &a.entries[i], &b.entries[j]
 	if !x.plain || !y.plain {
-		return a.stringAt(i) == b.stringAt(j)
+		return sameUnquoted(a.raw[x.start+1:x.end-1], b.raw[y.start+1:y.end-1])
 	}
 	length := x.end - x.start
 	return length == y.end-y.start && (length < 3 || a.raw[x.end-2] == b.raw[y.end-2]) &&
