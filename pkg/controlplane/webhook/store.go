@@ -6,6 +6,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -44,7 +45,13 @@ type Store struct {
 type inForce struct {
 	program Program
 	routes  map[Route]bool
+	// profiles is their number; none are right at the start only.
+	profiles int
 }
+
+// errNoneLeft keeps the profiles in force when the last one vanishes: an empty registration would admit every control plane
+// without what its provider demands, and a file or ConfigMap that is gone by mistake is no wish for that.
+var errNoneLeft = errors.New("no profiles are left; those loaded before stay in force")
 
 // NewStore makes a store that serves nothing until something is loaded.
 func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
@@ -87,7 +94,7 @@ func (s *Store) NotifyChanges() <-chan struct{} {
 }
 
 // Load reads the files of the readers, compiles them and puts them in force. With an error, which is source.Findings where
-// documents are wrong, the program before stays in force. The same bytes as at the last attempt are not tried again.
+// documents are wrong, the program before stays in force; that none are left where some were is an error too. The same bytes as at the last attempt are not tried again.
 func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -107,6 +114,9 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 		return s.outcome
 	}
 	documents, program, err := s.build(files)
+	if current := s.current.Load(); err == nil && len(documents) == 0 && current != nil && current.profiles > 0 {
+		err = errNoneLeft
+	}
 	s.attempted, s.outcome = sum, err
 	if err != nil {
 		return s.failed(err)
@@ -128,7 +138,7 @@ func (s *Store) build(files []source.File) ([]*profile.Document, Program, error)
 }
 
 func (s *Store) put(documents []*profile.Document, program Program) {
-	next := &inForce{program: program, routes: map[Route]bool{}}
+	next := &inForce{program: program, routes: map[Route]bool{}, profiles: len(documents)}
 	for _, registration := range program.Registrations() {
 		next.routes[RouteOf(registration)] = true
 	}

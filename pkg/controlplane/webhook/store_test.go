@@ -153,3 +153,43 @@ func TestStore(t *testing.T) {
 	}
 	counted(t, 2, 4, 0)
 }
+
+// TestStoreWithoutProfiles starts empty, and does not become so again.
+func TestStoreWithoutProfiles(t *testing.T) {
+	ctx := context.Background()
+	f := &fixture{registry: prometheus.NewRegistry()}
+	log := funcr.New(func(_, args string) { f.log.WriteString(args + "\n") }, funcr.Options{})
+	store := NewStore(compile, nil, NewMetrics(f.registry), log)
+	failed := func() [2]float64 {
+		return [2]float64{
+			f.count(t, "graft_profile_reloads_total", map[string]string{"result": "failure"}), f.count(t, "graft_profile_reload_failed", nil),
+		}
+	}
+	files, route := &reader{}, Route{Set: target.ControlPlane, Provider: "openstack"}
+	if err := store.Load(ctx, files); err != nil || !store.Loaded() || len(store.Registrations()) != 0 {
+		t.Fatalf("an empty start: %v, %v", err, store.Registrations())
+	}
+	text := text2profile("one", "openstack", "false")
+	files.set(text)
+	if err := store.Load(ctx, files); err != nil || !store.Serves(route) {
+		t.Fatalf("the first profile is not loaded: %v", err)
+	}
+	for failures := range 2 {
+		files.files = nil
+		for range 3 {
+			if err := store.Load(ctx, files); !errors.Is(err, errNoneLeft) || !store.Serves(route) || len(store.Registrations()) != 1 {
+				t.Errorf("the last profile vanishes: %v, %v", err, store.Registrations())
+			}
+		}
+		if got := failed(); got != [2]float64{float64(failures + 1), 1} {
+			t.Errorf("failures, failed are %v", got)
+		}
+		files.set(text)
+		if err := store.Load(ctx, files); err != nil || failed()[1] != 0 {
+			t.Errorf("the profile is back: %v, %v", err, failed())
+		}
+	}
+	if got := f.log.String(); !strings.Contains(got, "no profiles are left; those loaded before stay in force") {
+		t.Errorf("the log is %s", got)
+	}
+}
