@@ -285,6 +285,8 @@ func TestEvaluationErrors(t *testing.T) {
 		{"null in a text", `a ${ shoot.spec.nested.a[1] }`, `f:1:6: a value of type null_type cannot be written as text`},
 		{"conversion keeps secrets", `${ int(secrets.token) }`, `f:1:4: int cannot take the value that it was given`},
 		{"key keeps secrets", `${ shoot.annotations[secrets.token] }`, `f:1:21: there is no such key`},
+		{"key that stands in the text by chance", `${ {"xhunter2x": "b"}[secrets.token] }`, `f:1:22: there is no such key`},
+		{"index keeps secrets", `${ shoot.workers[size(secrets.token) + 70].name }`, `f:1:44: index out of bounds`},
 		{"version keeps secrets", `${ secrets.token.satisfies("> 1") }`, `f:1:18: satisfies: not a version`},
 		{"quantity keeps secrets", `${ quantity(secrets.token) }`, `f:1:4: quantity cannot take the value that it was given`},
 		{"base64", `${ base64.decode(secrets.token + "!") }`, `f:1:11: base64.decode: not base64`},

@@ -92,7 +92,7 @@ func (p *program) describe(err error, node ast.Expr) (message, name string) {
 		return name + " is not known here", name
 	case missingKey.MatchString(message):
 		name = missingKey.FindStringSubmatch(message)[1]
-		if !strings.Contains(p.origin.text, name) {
+		if !p.names(name) {
 			return "there is no such key", ""
 		}
 		return absentField + name, name
@@ -104,6 +104,20 @@ func (p *program) describe(err error, node ast.Expr) (message, name string) {
 	return "the evaluation failed", ""
 }
 
+// names says whether the expression itself holds this key: as a string or as the name of a field. Another key was computed, and
+// may be, or be part of, what a Secret holds.
+func (p *program) names(key string) bool {
+	found := false
+	ast.PreOrderVisit(p.ast.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		text, ok := literalString(e)
+		if e.Kind() == ast.SelectKind {
+			text, ok = e.AsSelect().FieldName(), true
+		}
+		found = found || ok && text == key
+	}))
+	return found
+}
+
 const absentField = "there is no "
 
 // What CEL says is shown only where it cannot hold a value.
@@ -112,7 +126,7 @@ var (
 	missingKey       = regexp.MustCompile(`^no such key: (.+)$`)
 	harmless         = regexp.MustCompile(`^(no such overload(: [A-Za-z0-9_.@?!]+)?|division by zero|modulus by zero|` +
 		`(integer|unsigned integer|int|uint|double|duration|timestamp) overflow|return error for overflow|` +
-		`index out of bounds: -?\d+|index '-?\d+' out of range.*|optional.none\(\) dereference|` +
+		`index out of bounds|optional.none\(\) dereference|` +
 		`invalid UTF-8 in bytes, cannot convert to string|NaN values cannot be ordered)`)
 )
 
