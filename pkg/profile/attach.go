@@ -5,6 +5,7 @@
 package profile
 
 import (
+	"bytes"
 	"io/fs"
 
 	"go.yaml.in/yaml/v3"
@@ -18,8 +19,12 @@ const contentFrom = "contentFrom"
 // Attach gives the file the attachments that its documents name in contentFrom fields. read gets a path that has no .. and
 // does not begin with a slash; what it cannot read is left out, and found when the profile is compiled.
 func Attach(file source.File, read func(path string) ([]byte, error)) source.File {
-	nodes, _ := source.Parse(file)
 	file.Attachments = nil
+	// Readers poll, and parsing is most of the work; a key that is written with escapes or in UTF-16 is none that anybody writes.
+	if !bytes.Contains(file.Data, []byte(contentFrom)) {
+		return file
+	}
+	nodes, _ := source.Parse(file)
 	for _, node := range nodes {
 		attach(&file, node, read)
 	}

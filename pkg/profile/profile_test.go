@@ -103,3 +103,15 @@ e: {contentFrom: [files/a.sh]}
 		t.Errorf("attached (-want +got):\n%s", diff)
 	}
 }
+
+// TestAttachNothing holds that files without attachments, which are read every second, cost no parsing.
+func TestAttachNothing(t *testing.T) {
+	file := source.File{Name: "p", Data: []byte("a: [{file: {content: text}}]\n"), Attachments: map[string][]byte{"stale": nil}}
+	read := func(string) ([]byte, error) { return nil, fs.ErrNotExist }
+	if got := profile.Attach(file, read); got.Attachments != nil {
+		t.Errorf("attached is %v", got.Attachments)
+	}
+	if got := testing.AllocsPerRun(10, func() { profile.Attach(file, read) }); got != 0 {
+		t.Errorf("%v allocations, want none", got)
+	}
+}
