@@ -54,6 +54,10 @@ func TestPermissions(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"cloudprovider"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"cloud-settings"}, Verbs: []string{"get"}},
 		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"}, Verbs: []string{"create"}},
+		{
+			APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"},
+			ResourceNames: []string{extensionName}, Verbs: []string{"get", "list", "watch", "update"},
+		},
 	} {
 		if !slices.ContainsFunc(got.ClusterRules, func(rule rbacv1.PolicyRule) bool { return cmp.Equal(want, rule) }) {
 			t.Errorf("the cluster role lacks %+v; it has %+v", want, got.ClusterRules)
