@@ -70,11 +70,21 @@ func broken(clause Clause, format string, arguments ...any) error {
 func protectIdentity(before, after *document.Node) error {
 	for _, path := range [][]string{
 		{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"},
-		{"metadata", "ownerReferences"}, {"metadata", "labels", LabelExposure}, {"metadata", "labels", LabelMutated}, {"spec", "selector"},
-		{"spec", "purpose"}, {"spec", "type"},
+		{"metadata", "ownerReferences"}, {"spec", "selector"}, {"spec", "purpose"}, {"spec", "type"},
 	} {
 		if !same(before.Find(path...), after.Find(path...)) {
 			return broken(identity, "%s changed", strings.Join(path, "."))
+		}
+	}
+	was, is := before.Find("spec", "template", "metadata", "labels"), after.Find("spec", "template", "metadata", "labels")
+	for key := range before.Find("spec", "selector", "matchLabels").Members() {
+		if !same(was.Get(key), is.Get(key)) {
+			return broken(identity, "the pod label %s, by which the object selects, changed", key)
+		}
+	}
+	for _, key := range keptLabels {
+		if !same(was.Get(key), is.Get(key)) || !same(before.Find("metadata", "labels", key), after.Find("metadata", "labels", key)) {
+			return broken(identity, "the label %s changed", key)
 		}
 	}
 	return nil
@@ -139,10 +149,23 @@ func protectData(name string, before, after, was, is *document.Node) error {
 	if claimTemplate(before, name) != nil && claimTemplate(after, name) == nil {
 		return broken(etcdData, "the claim template %q is gone", name)
 	}
-	if !same(was.Get("volumeMounts").ItemWith("mountPath", dataPath), is.Get("volumeMounts").ItemWith("mountPath", dataPath)) {
+	if !slices.Equal(dataMounts(was), dataMounts(is)) {
 		return broken(etcdData, "the mount at %s changed", dataPath)
 	}
 	return nil
+}
+
+// dataMounts are the mounts at, above and below the path of the etcd's data, as JSON.
+func dataMounts(container *document.Node) []string {
+	var mounts []string
+	for _, mount := range container.Get("volumeMounts").Items() {
+		path, _ := mount.Get("mountPath").Text()
+		path = strings.TrimSuffix(path, "/") + "/"
+		if strings.HasPrefix(path, dataPath+"/") || strings.HasPrefix(dataPath+"/", path) {
+			mounts = append(mounts, string(mount.Raw()))
+		}
+	}
+	return mounts
 }
 
 func claimTemplate(root *document.Node, name string) *document.Node {

@@ -123,16 +123,17 @@ const (
 	referencePrefix = "reference.resources.gardener.cloud/"
 )
 
-// ReservedKey finds the clause by which a label or an annotation is Gardener's.
-func ReservedKey(key string) (Clause, bool) {
-	switch {
-	case key == LabelExposure, key == LabelMutated:
-		return identity, true
-	case strings.HasPrefix(key, referencePrefix):
-		return annotations, true
-	default:
-		return Clause{}, false
-	}
+// keptLabels are the labels by which Gardener and its network policies find objects and pods.
+var keptLabels = []string{LabelExposure, LabelMutated, "app", "role", "gardener.cloud/role"}
+
+// ReservedLabel finds the clause by which a label is Gardener's.
+func ReservedLabel(key string) (Clause, bool) {
+	return identity, slices.Contains(keptLabels, key)
+}
+
+// ReservedAnnotation finds the clause by which an annotation is Gardener's.
+func ReservedAnnotation(key string) (Clause, bool) {
+	return annotations, strings.HasPrefix(key, referencePrefix)
 }
 
 // ServiceLocked finds the clause by which a Service must be left alone: always with today's Gardener; in the labelled

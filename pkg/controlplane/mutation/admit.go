@@ -48,7 +48,7 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	if object.BeingDeleted() {
 		return result, nil
 	}
-	views, failure := selected.facts(ctx, r, object, source)
+	views, failure := selected.facts(ctx, p.generation, r, object, source)
 	if failure != nil {
 		return nil, failure
 	}

@@ -108,6 +108,8 @@ func applyFailure(what string, err error) *Failure {
 		return fail(ObjectUnreadable, err, "%s", what)
 	case errors.Is(err, target.ErrNested), errors.Is(err, document.ErrKind):
 		return fail(NestedUnreadable, err, "%s", what)
+	case errors.Is(err, operation.ErrValue):
+		return fail(ExpressionFailed, err, "%s", what)
 	case errors.Is(err, target.ErrNodePartMissing):
 		return fail(NodePartMissing, err, "%s", what)
 	case errors.Is(err, contract.ErrBroken):
@@ -117,7 +119,8 @@ func applyFailure(what string, err error) *Failure {
 	}
 }
 
-// exemption says which flags of the target's own container, or its inputs, some applied rule gave a reason for.
+// exemption says which flags of a target's own container, or (for an empty flag) whether its inputs, some applied rule gave a
+// reason for.
 func (p Plan) exemption() contract.Exemption {
 	return func(flag string) bool {
 		for _, planned := range p.Rules {
@@ -125,7 +128,7 @@ func (p Plan) exemption() contract.Exemption {
 				continue
 			}
 			for _, step := range planned.Steps {
-				if step.Place.Container == planned.rule.target.Container && flagOf(step.Place) == flag {
+				if flag == "" || step.Place.Container == planned.rule.target.Container && flagOf(step.Place) == flag {
 					return true
 				}
 			}

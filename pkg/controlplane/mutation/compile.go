@@ -5,6 +5,7 @@
 package mutation
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -177,7 +178,7 @@ func (c *profileCompiler) add(key scopeKey, t *target.Target, rules []*rule) {
 	}
 }
 
-// Registrations are the webhooks that the program needs, sorted by set and provider. With today's Gardener the Service of
+// Registrations are the webhooks that the program needs, in the order in which sets apply, then by provider. With today's Gardener the Service of
 // the kube-apiserver is not among the objects, since it must not be mutated at all.
 func (p *Program) Registrations() []Registration {
 	var registrations []Registration
@@ -194,7 +195,10 @@ func (p *Program) Registrations() []Registration {
 		}
 	}
 	slices.SortFunc(registrations, func(a, b Registration) int {
-		return strings.Compare(string(a.Set)+"/"+a.Provider, string(b.Set)+"/"+b.Provider)
+		return cmp.Or(
+			cmp.Compare(slices.Index(target.Sets(), a.Set), slices.Index(target.Sets(), b.Set)),
+			strings.Compare(a.Provider, b.Provider),
+		)
 	})
 	return registrations
 }

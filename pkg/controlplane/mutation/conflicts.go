@@ -8,35 +8,57 @@ import (
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// conflicts finds rules without a condition that always write the same place differently, in one profile or in several. Where
-// a condition or a computed value decides, the order decides when the object is there.
+// conflicts finds rules without a condition that always write the same place differently, in one profile or in several, in one
+// set or in the sets of one provider: those of a shoot whose seed is on the same cloud. Where a condition or a computed value
+// decides, the order decides when the object is there.
 func (p *Program) conflicts() source.Findings {
-	var (
-		findings source.Findings
-		told     = map[string]bool{}
-	)
-	for _, forms := range p.scopes {
-		for _, selected := range forms {
-			for _, finding := range selected.conflicts() {
-				if !told[finding.Error()] {
-					told[finding.Error()] = true
-					findings = append(findings, finding)
-				}
+	var findings source.Findings
+	seen := map[string]bool{}
+	for _, rules := range p.meeting() {
+		for _, finding := range conflictsAmong(rules) {
+			if !seen[finding.Error()] {
+				seen[finding.Error()] = true
+				findings = append(findings, finding)
 			}
 		}
 	}
 	return findings
 }
 
-func (s *selection) conflicts() source.Findings {
+// meetingKey is a form of a provider, in whatever set.
+type meetingKey struct {
+	provider string
+	garden   bool
+	form     formKey
+}
+
+// meeting are the rules that can meet at one object, in the order in which they apply.
+func (p *Program) meeting() map[meetingKey][]*rule {
+	rules := map[meetingKey][]*rule{}
+	for _, set := range target.Sets() {
+		for key, forms := range p.scopes {
+			if key.set != set {
+				continue
+			}
+			for form, selected := range forms {
+				at := meetingKey{key.provider, key.garden, form}
+				rules[at] = append(rules[at], selected.rules...)
+			}
+		}
+	}
+	return rules
+}
+
+func conflictsAmong(rules []*rule) source.Findings {
 	var (
 		findings source.Findings
 		always   []constantWrite
 	)
-	for _, r := range s.rules {
+	for _, r := range rules {
 		if r.when != nil {
 			continue
 		}
@@ -48,7 +70,7 @@ func (s *selection) conflicts() source.Findings {
 			now := constantWrite{r, write, value}
 			if i := slices.IndexFunc(always, now.contradicts); i >= 0 {
 				findings = append(findings, write.At.Finding(write.Path, "%s of %s is written as %s here and as %s at %s; both rules always apply",
-					write.Place, s.target.Name, value, always[i].value, always[i].write.At.Position()))
+					write.Place, r.target.Name, value, always[i].value, always[i].write.At.Position()))
 			}
 			always = append(always, now)
 		}
@@ -65,6 +87,11 @@ type constantWrite struct {
 // contradicts says whether two writes cannot both be in force: other values for one place, or a whole flag and its entry.
 func (w constantWrite) contradicts(other constantWrite) bool {
 	a, b := w.write.Place, other.write.Place
+	if w.rule.purposes != nil && other.rule.purposes != nil && !slices.ContainsFunc(w.rule.purposes, func(p string) bool {
+		return slices.Contains(other.rule.purposes, p)
+	}) {
+		return false
+	}
 	if a == b {
 		return !w.value.Equal(other.value)
 	}

@@ -46,8 +46,10 @@ func forbidden(t *target.Target, write operation.Write, g contract.Generation) (
 		if write.Place.Container == t.Container {
 			return contract.LockedFlag(t, flagOf(write.Place), g)
 		}
-	case operation.Label, operation.Annotation, operation.PodLabel, operation.PodAnnotation:
-		return contract.ReservedKey(write.Place.Name)
+	case operation.Label, operation.PodLabel:
+		return contract.ReservedLabel(write.Place.Name)
+	case operation.Annotation, operation.PodAnnotation:
+		return contract.ReservedAnnotation(write.Place.Name)
 	case operation.Container:
 		return contract.OwnContainer(t, write.Place.Name, write.Value.Keys())
 	}
@@ -56,20 +58,35 @@ func forbidden(t *target.Target, write operation.Write, g contract.Generation) (
 
 // reserved finds the clause that a reason overrides.
 func reserved(t *target.Target, write operation.Write, writes []operation.Write) (contract.Clause, bool) {
-	if write.Place.Container != t.Container || t.Container == "" {
-		return contract.Clause{}, false
-	}
+	own := t.Container != "" && write.Place.Container == t.Container
 	switch write.Place.Kind {
 	case operation.Flag, operation.ListFlagItem, operation.MapFlagEntry, operation.FeatureGate:
-		return contract.ReservedFlag(t, flagOf(write.Place))
+		if own {
+			return contract.ReservedFlag(t, flagOf(write.Place))
+		}
 	case operation.Env:
-		return contract.SenselessInput(t)
+		if own {
+			return contract.SenselessInput(t)
+		}
 	case operation.VolumeMount:
-		if mountsSecret(write.Place.Name, writes) {
+		if own && mountsSecret(write.Place.Name, writes) {
+			return contract.SenselessInput(t)
+		}
+	case operation.Volume:
+		if value, ok := write.Value.Constant(); ok && value.Absent {
+			return contract.SenselessInput(t)
+		}
+	case operation.Container:
+		if write.Place.Name == t.Container && bringsInput(write.Value.Keys()) {
 			return contract.SenselessInput(t)
 		}
 	}
 	return contract.Clause{}, false
+}
+
+// bringsInput says whether the fields of a container include environment or mounts.
+func bringsInput(fields []string) bool {
+	return slices.ContainsFunc([]string{"env", "envFrom", "volumeMounts"}, func(field string) bool { return slices.Contains(fields, field) })
 }
 
 // mountsSecret says whether a rule's mount is of a Secret or ConfigMap; it is taken for one where the rule does not say.
@@ -77,7 +94,7 @@ func mountsSecret(volume string, writes []operation.Write) bool {
 	for _, write := range writes {
 		if write.Place.Kind == operation.Volume && write.Place.Name == volume {
 			keys := write.Value.Keys()
-			return slices.Contains(keys, "secret") || slices.Contains(keys, "configMap") || slices.Contains(keys, "projected")
+			return slices.Contains(keys, "secret") || slices.Contains(keys, "configMap") || slices.Contains(keys, "projected") || slices.Contains(keys, "csi")
 		}
 	}
 	return true

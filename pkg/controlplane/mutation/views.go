@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -72,27 +73,46 @@ func (v *view) Field(name string) (any, bool) {
 }
 
 // facts reads what the rules of the selection need and no more.
-func (s *selection) facts(ctx context.Context, r Request, o *target.Object, source facts.Source) (views, *Failure) {
+func (s *selection) facts(ctx context.Context, g contract.Generation, r Request, o *target.Object, source facts.Source) (views, *Failure) {
+	needs := s.needsFor(g, o)
 	found := &facts.Facts{}
-	if s.needs.cluster {
+	if needs.cluster {
 		var err error
 		if found, err = source.Read(ctx, r.Namespace); err != nil {
 			return nil, factsFailure(r.Namespace, err)
 		}
 	}
 	var object facts.Object
-	if s.needs.object {
+	if needs.object {
 		object = describe(o, r)
 	}
 	base := found.Activation(object, r.Operation)
-	result := make(views, len(s.needs.scopes))
-	for i, scope := range s.needs.scopes {
+	result := make(views, len(needs.scopes))
+	for i, scope := range needs.scopes {
 		result[i] = &view{parent: base, context: ctx, scope: scope}
-		if failure := result[i].look(ctx, r.Namespace, s.needs.lookups[scope], source); failure != nil {
+		if failure := result[i].look(ctx, r.Namespace, needs.lookups[scope], source); failure != nil {
 			return nil, failure
 		}
 	}
 	return result, nil
+}
+
+// needsFor are the needs of the rules that concern the object: nothing is read, and nothing can be missing, for the others.
+func (s *selection) needsFor(g contract.Generation, o *target.Object) needs {
+	if _, locked := contract.ServiceLocked(o, g); locked {
+		return needs{}
+	}
+	concerned := func(r *rule) bool { return r.misses(o) == "" }
+	if !slices.ContainsFunc(s.rules, func(r *rule) bool { return !concerned(r) }) {
+		return s.needs
+	}
+	var rules []*rule
+	for _, r := range s.rules {
+		if concerned(r) {
+			rules = append(rules, r)
+		}
+	}
+	return needsOf(rules)
 }
 
 // needs are the facts that a selection's rules name.
@@ -189,7 +209,7 @@ func factsFailure(namespace string, err error) *Failure {
 func describe(o *target.Object, r Request) facts.Object {
 	metadata := o.Document.Original().Get("metadata")
 	return facts.Object{
-		APIVersion: text(o.Document.Original().Get("apiVersion")), Kind: o.Form.Kind, Name: o.Form.Name, Namespace: r.Namespace,
+		APIVersion: text(o.Document.Original().Get("apiVersion")), Kind: o.Form.Kind, Name: r.Name, Namespace: r.Namespace,
 		Labels: texts(metadata.Get("labels")), Annotations: texts(metadata.Get("annotations")),
 		Raw: func() any { return o.Document.Original().Value() },
 	}

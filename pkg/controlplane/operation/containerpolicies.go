@@ -5,6 +5,8 @@
 package operation
 
 import (
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -18,7 +20,8 @@ func containerPolicies() Definition {
 		Example: "containerPolicies: {set: {machine-controller-manager-provider-openstack: {controlledValues: RequestsOnly}}}",
 		Parts:   target.ContainerPolicies,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileNamedObjects(c, arguments, path, ContainerPolicy, setContainerPolicy)
+			return compileNamedObjects(c, arguments, path, ContainerPolicy, "containerName",
+				shapeOf[vpaautoscalingv1.ContainerResourcePolicy], setContainerPolicy)
 		},
 	}
 }

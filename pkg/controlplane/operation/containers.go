@@ -6,6 +6,7 @@ package operation
 
 import (
 	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -19,15 +20,17 @@ func containers() Definition {
 		Example: "containers: {set: {backup-restore: {image: registry.example.com/etcdbrctl:v0.30.0, args: [server]}}}",
 		Parts:   target.PodTemplate,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileNamedObjects(c, arguments, path, Container, func(o *target.Object, name string, v Resolved) error {
+			return compileNamedObjects(c, arguments, path, Container, "name", shapeOf[corev1.Container], func(o *target.Object, name string, v Resolved) error {
 				return setContainer(o, "containers", name, v)
 			})
 		},
 	}
 }
 
-// compileNamedObjects compiles edits whose values are objects that stand in a list under a name.
-func compileNamedObjects(c *Context, arguments source.Node, path string, kind Kind, apply func(*target.Object, string, Resolved) error) ([]Write, source.Findings) {
+// compileNamedObjects compiles edits whose values are objects that stand in a list under a name, which is their member key.
+func compileNamedObjects(c *Context, arguments source.Node, path string, kind Kind, key string, shape func([]byte) ([]byte, error),
+	apply func(*target.Object, string, Resolved) error,
+) ([]Write, source.Findings) {
 	var a edits
 	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
@@ -38,7 +41,16 @@ func compileNamedObjects(c *Context, arguments source.Node, path string, kind Ki
 			if n.Node == nil || n.Kind != yaml.MappingNode {
 				return Value{}, source.Findings{n.Finding(path, "must be a mapping of fields")}
 			}
-			return c.Tree(n, path)
+			for _, field := range n.Fields() {
+				if field.Key.Value == key {
+					return Value{}, source.Findings{field.Key.Finding(path, "%s is what it stands under; leave it out here", key)}
+				}
+			}
+			value, findings := c.Tree(n, path)
+			if len(findings) > 0 {
+				return value, findings
+			}
+			return value.shaped(shape, n, path)
 		},
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return apply(o, name, v) }

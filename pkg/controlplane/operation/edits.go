@@ -5,6 +5,8 @@
 package operation
 
 import (
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -81,11 +83,23 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 }
 
 func (k compiler) checkName(name string) string {
-	if name == "" {
-		return "a name must not be empty"
+	if problem := checkName(name); problem != "" {
+		return problem
 	}
 	if k.check == nil {
 		return ""
 	}
 	return k.check(name)
+}
+
+// checkName judges a name in which nothing is evaluated.
+func checkName(name string) string {
+	switch {
+	case name == "":
+		return "a name must not be empty"
+	case strings.Contains(name, "${"):
+		return "an expression is not evaluated in a name; write a rule for each name, with a condition"
+	default:
+		return ""
+	}
 }

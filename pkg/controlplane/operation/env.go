@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -56,7 +57,11 @@ func (c *Context) envValue(n source.Node, path string) (Value, source.Findings) 
 	if findings := checkFields(n, path, valueSources); len(findings) > 0 {
 		return Value{}, findings
 	}
-	return c.Tree(n, path)
+	value, findings := c.Tree(n, path)
+	if len(findings) > 0 {
+		return value, findings
+	}
+	return value.shaped(shapeOf[corev1.EnvVarSource], n, path)
 }
 
 // checkFields finds members of a mapping that are not among the known ones.
@@ -96,8 +101,11 @@ func applyEnv(container, name string) func(*target.Object, Resolved) error {
 			return err
 		}
 		item.Remove(other)
-		if member == "valueFrom" {
+		switch {
+		case member == "valueFrom":
 			return mergeMember(item, member, raw)
+		case v.Text() == "" && item.Get(member) == nil:
+			return nil // the API server drops an empty value
 		}
 		_, err = item.Set(member, raw)
 		return err

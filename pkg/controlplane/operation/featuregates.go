@@ -7,6 +7,7 @@ package operation
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -78,7 +79,10 @@ func applyMapEntry(container, flag, key string) func(*target.Object, Resolved) e
 			})
 		}
 		if flag == "feature-gates" && v.Text() != "true" && v.Text() != "false" {
-			return fmt.Errorf("feature gate %s must be true or false", key)
+			return fmt.Errorf("%w: feature gate %s must be true or false", ErrValue, key)
+		}
+		if strings.Contains(v.Text(), ",") {
+			return fmt.Errorf("%w: the value for %s of --%s has a comma", ErrValue, key, flag)
 		}
 		return editFlagValue(o, container, flag, func(value string) (string, error) {
 			after, err := document.MapValue(value).Set(key, v.Text())
@@ -103,7 +107,7 @@ func applyKubeletGate(container, gate string) func(*target.Object, Resolved) err
 		}
 		if !v.Absent {
 			if v.Text() != "true" && v.Text() != "false" {
-				return fmt.Errorf("feature gate %s must be true or false", gate)
+				return fmt.Errorf("%w: feature gate %s must be true or false", ErrValue, gate)
 			}
 			v = Resolved{JSON: []byte(v.Text())}
 		}

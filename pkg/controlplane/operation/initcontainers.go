@@ -5,6 +5,8 @@
 package operation
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -17,7 +19,7 @@ func initContainers() Definition {
 		Example: "initContainers: {set: {wait: {image: registry.example.com/wait:v1, command: [/wait]}}}",
 		Parts:   target.PodTemplate,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileNamedObjects(c, arguments, path, InitContainer, func(o *target.Object, name string, v Resolved) error {
+			return compileNamedObjects(c, arguments, path, InitContainer, "name", shapeOf[corev1.Container], func(o *target.Object, name string, v Resolved) error {
 				return setContainer(o, "initContainers", name, v)
 			})
 		},

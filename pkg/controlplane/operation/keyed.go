@@ -5,6 +5,10 @@
 package operation
 
 import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -20,7 +24,16 @@ func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, mem
 	}
 	return compiler{
 		place: Place{Kind: kind},
-		value: c.Text,
+		value: func(n source.Node, path string) (Value, source.Findings) {
+			value, findings := c.Text(n, path)
+			if constant, ok := value.Constant(); ok && member == "labels" && len(findings) == 0 {
+				for _, problem := range validation.IsValidLabelValue(constant.Text()) {
+					findings = append(findings, n.Finding(path, "%s", problem))
+				}
+			}
+			return value, findings
+		},
+		check: func(key string) string { return strings.Join(validation.IsQualifiedName(strings.ToLower(key)), "; ") },
 		apply: func(key string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error {
 				parent, err := where(o)
@@ -36,9 +49,7 @@ func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, mem
 // setKey sets or removes an entry of a map of strings; a map that is left empty stays, as the API server drops it anyway.
 func setKey(parent *document.Node, member, key string, v Resolved) error {
 	if v.Absent {
-		if entries := parent.Get(member); entries.Get(key) != nil {
-			entries.Remove(key)
-		}
+		parent.Get(member).Remove(key)
 		return nil
 	}
 	entries, err := parent.Ensure(member, document.Object)

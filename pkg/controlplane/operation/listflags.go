@@ -60,6 +60,10 @@ func compileItems(items []source.Node, path string, place Place, value Value) ([
 			findings = append(findings, item.Finding(path, "must be a list of names without commas"))
 			continue
 		}
+		if problem := checkName(item.Value); problem != "" {
+			findings = append(findings, item.Finding(path, "%s", problem))
+			continue
+		}
 		at := place
 		at.Name += item.Value
 		writes = append(writes, Write{Place: at, Value: value, At: item, Path: path})

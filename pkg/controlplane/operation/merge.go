@@ -5,7 +5,6 @@
 package operation
 
 import (
-	"bytes"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -13,21 +12,34 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// listKeys are the members by which the items of a list are told apart when they are merged: the patchMergeKeys of
-// Kubernetes' API types, and containerName for the policies of a VerticalPodAutoscaler.
-var listKeys = map[string]string{
-	"containers": "name", "initContainers": "name", "volumes": "name", "env": "name", "volumeMounts": "mountPath",
-	"ports": "containerPort", "imagePullSecrets": "name", "containerPolicies": "containerName", "items": "key",
+// listKeys are the members by which the items of a list are told apart when they are merged: the list map keys of
+// Kubernetes' API types, path for the items of a Secret or ConfigMap, and containerName for the policies of a
+// VerticalPodAutoscaler.
+var listKeys = map[string][]string{
+	"containers": {"name"}, "initContainers": {"name"}, "volumes": {"name"}, "env": {"name"}, "volumeMounts": {"mountPath"},
+	"ports": {"containerPort", "protocol"}, "imagePullSecrets": {"name"}, "containerPolicies": {"containerName"}, "items": {"path"},
 }
+
+// defaults are what the API server puts for a list key that is not written.
+var defaults = map[string]string{"protocol": `"TCP"`}
 
 // quantityFields are the members whose values are quantities, which the API server may spell in another way.
 var quantityFields = []string{"requests", "limits", "minAllowed", "maxAllowed"}
+
+// unions are members of which an object has one: where a rule writes another one, the one that stands there goes.
+var unions = [][]string{
+	{"value", "valueFrom"},
+	{"secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"},
+	{"exec", "httpGet", "tcpSocket", "grpc", "sleep"},
+	{"secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"},
+}
 
 // merge makes node hold what wanted says and leaves everything else in it, such as what the API server defaulted. A null
 // removes. name is the member under which node stands.
 func merge(node, wanted *document.Node, name string) error {
 	switch {
 	case node.Kind() == document.Object && wanted.Kind() == document.Object:
+		removeAlternatives(node, wanted)
 		for key, value := range wanted.Members() {
 			if err := mergeInto(node, key, value, slices.Contains(quantityFields, name)); err != nil {
 				return err
@@ -60,23 +72,68 @@ func mergeInto(parent *document.Node, key string, wanted *document.Node, quantit
 }
 
 func mergeList(node, wanted *document.Node, name string) error {
-	key, keyed := listKeys[name]
-	if !keyed || !everyItemHas(wanted, key) {
+	theirs, keyed := itemsByKey(node, listKeys[name])
+	ours, alsoKeyed := itemsByKey(wanted, listKeys[name])
+	if !keyed || !alsoKeyed {
 		return mergeByIndex(node, wanted)
 	}
 	for _, item := range wanted.Items() {
-		present := itemWith(node, key, item.Get(key))
-		if present == nil {
-			if _, err := node.Append(item.Raw()); err != nil {
+		key := keyOf(item, listKeys[name])
+		if present := theirs[key]; present != nil {
+			if err := merge(present, ours[key], ""); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := merge(present, item, ""); err != nil {
+		if _, err := node.Append(item.Raw()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeAlternatives removes from node the members of a union of which wanted has another one.
+func removeAlternatives(node, wanted *document.Node) {
+	for _, union := range unions {
+		if !slices.ContainsFunc(union, func(key string) bool { return wanted.Get(key) != nil }) {
+			continue
+		}
+		for _, key := range union {
+			if wanted.Get(key) == nil {
+				node.Remove(key)
+			}
+		}
+	}
+}
+
+// itemsByKey are the items of a list by their key; false when there is no key, an item has none, or two have the same.
+func itemsByKey(list *document.Node, keys []string) (map[string]*document.Node, bool) {
+	items := map[string]*document.Node{}
+	for _, item := range list.Items() {
+		key := keyOf(item, keys)
+		if _, twice := items[key]; key == "" || twice {
+			return nil, false
+		}
+		items[key] = item
+	}
+	return items, len(keys) > 0
+}
+
+// keyOf is what tells an item from others; empty when it has no such member.
+func keyOf(item *document.Node, keys []string) string {
+	var out []byte
+	for _, key := range keys {
+		member := item.Get(key)
+		switch {
+		case member != nil:
+			out = append(append(out, member.Raw()...), 0)
+		case defaults[key] != "":
+			out = append(append(out, defaults[key]...), 0)
+		default:
+			return ""
+		}
+	}
+	return string(out)
 }
 
 // mergeByIndex merges lists of objects of the same length item by item, and replaces any other list.
@@ -131,19 +188,6 @@ func removeNamed(parent *document.Node, member, key, name string) {
 			list.RemoveItem(i)
 		}
 	}
-}
-
-func itemWith(list *document.Node, key string, value *document.Node) *document.Node {
-	for _, item := range list.Items() {
-		if present := item.Get(key); present != nil && bytes.Equal(present.Raw(), value.Raw()) {
-			return item
-		}
-	}
-	return nil
-}
-
-func everyItemHas(list *document.Node, key string) bool {
-	return all(list.Items(), func(n *document.Node) bool { return n.Get(key) != nil })
 }
 
 func all(nodes []*document.Node, is func(*document.Node) bool) bool {

@@ -23,11 +23,21 @@ const ReferencePrefix = "reference.resources.gardener.cloud/"
 // uses. Annotations without a name, which Gardener sets for other uses, stay, and so does the absence of annotations for
 // what Gardener itself put there: adding those would roll the pods for nothing. Only where something was lost can anything have fallen out of use.
 func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
-	var brought, using used
+	var brought, was, using used
 	for _, step := range steps {
 		if err := brought.addStep(step); err != nil {
 			return err
 		}
+	}
+	if lost {
+		using.addPod(o.PodSpec())
+		was.addPod(o.Document.Original().Find("spec", "template", "spec"))
+		for _, metadata := range []*document.Node{o.Document.Root().Get("metadata"), o.PodTemplate().Get("metadata")} {
+			removeStale(metadata.Get("annotations"), was, using)
+		}
+	}
+	if len(brought) == 0 {
+		return nil
 	}
 	object, err := objectMetadata(o)
 	if err != nil {
@@ -36,12 +46,6 @@ func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
 	pod, err := podMetadata(o)
 	if err != nil {
 		return err
-	}
-	if lost {
-		using.addPod(o.PodSpec())
-		for _, metadata := range []*document.Node{object, pod} {
-			removeStale(metadata.Get("annotations"), using)
-		}
 	}
 	for _, metadata := range []*document.Node{object, pod} {
 		for _, u := range brought {
@@ -64,15 +68,16 @@ func MayReference(kind Kind) bool {
 	return kind == Volume || kind == Env || kind == Container
 }
 
-// removeStale removes the reference annotations for names that are no longer used.
-func removeStale(annotations *document.Node, using used) {
+// removeStale removes the reference annotations for what the pod used and no longer uses; others are somebody else's.
+func removeStale(annotations *document.Node, was, using used) {
 	for key, value := range annotations.Members() {
 		kind, ok := strings.CutPrefix(key, ReferencePrefix)
 		if !ok {
 			continue
 		}
 		kind, _, _ = strings.Cut(kind, "-")
-		if name, _ := value.Text(); name != "" && !slices.Contains(using, use{kind, name}) {
+		name, _ := value.Text()
+		if slices.Contains(was, use{kind, name}) && !slices.Contains(using, use{kind, name}) {
 			annotations.Remove(key)
 		}
 	}
@@ -118,10 +123,13 @@ func (u *used) addStep(step Reference) error {
 	return nil
 }
 
-// addPod adds what Gardener's own InjectAnnotations finds: volumes, containers' env and envFrom, and pull secrets.
+// addPod adds what Gardener's own InjectAnnotations finds (volumes, containers' env and envFrom, pull secrets), and the init
+// containers, which it forgets.
 func (u *used) addPod(spec *document.Node) {
-	for _, container := range spec.Get("containers").Items() {
-		u.addContainer(container)
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, container := range spec.Get(list).Items() {
+			u.addContainer(container)
+		}
 	}
 	for _, volume := range spec.Get("volumes").Items() {
 		u.addVolume(volume)

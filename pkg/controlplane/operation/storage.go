@@ -71,6 +71,9 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 
 // setStorage writes one field; where the etcd exists and keeps its storage, it writes what the old object has.
 func setStorage(o *target.Object, field, value string, keep bool) error {
+	if _, err := resource.ParseQuantity(value); err != nil && field == storageCapacity {
+		return fmt.Errorf("%w: the capacity is no quantity", ErrValue)
+	}
 	wanted := document.Quote(value)
 	if keep && o.Old != nil {
 		wanted = nil

@@ -62,6 +62,7 @@ type Value struct {
 	constant *Resolved
 	texts    []*expression.Template
 	tree     *tree
+	shape    func([]byte) ([]byte, error)
 }
 
 // Remove is the value that takes a place away.
@@ -98,8 +99,11 @@ func (v Value) resolve(ctx context.Context, variables Variables) (Resolved, erro
 	}
 	if v.tree != nil {
 		var out bytes.Buffer
-		err := v.tree.write(ctx, variables, &out)
-		return Resolved{JSON: out.Bytes()}, err
+		if err := v.tree.write(ctx, variables, &out); err != nil || v.shape == nil {
+			return Resolved{JSON: out.Bytes()}, err
+		}
+		raw, err := v.shape(out.Bytes())
+		return Resolved{JSON: raw}, err
 	}
 	resolved := Resolved{Texts: make([]string, len(v.texts))}
 	for i, text := range v.texts {

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -64,6 +65,9 @@ func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, so
 // volume splits the entry of a volume into the volume itself and its mounts.
 func (c *Context) volume(field source.Field, path string) ([]Write, source.Findings) {
 	name := field.Key.Value
+	if problem := checkName(name); problem != "" {
+		return nil, source.Findings{field.Key.Finding(path, "%s", problem)}
+	}
 	var mount source.Node
 	volume := &yaml.Node{Kind: yaml.MappingNode, Line: field.Value.Line, Column: field.Value.Column}
 	sources := 0
@@ -85,6 +89,9 @@ func (c *Context) volume(field source.Field, path string) ([]Write, source.Findi
 	writes, findings := c.mounts(name, mount, path+".mount")
 	if sources == 1 {
 		value, problems := c.Tree(source.Node{Node: volume, File: field.Value.File}, path)
+		if len(problems) == 0 {
+			value, problems = value.shaped(shapeOf[corev1.VolumeSource], field.Value, path)
+		}
 		writes = append(writes, Write{Place: Place{Kind: Volume, Name: name}, Value: value, At: field.Value, Path: path,
 			Apply: func(o *target.Object, v Resolved) error { return setVolume(o, name, v.JSON) }})
 		findings = append(findings, problems...)
@@ -119,6 +126,9 @@ func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write
 		a.Containers = []string{c.Target.Container}
 	}
 	value, problems := c.Tree(source.Node{Node: rest, File: mount.File}, path)
+	if len(problems)+len(findings) == 0 {
+		value, problems = value.shaped(shapeOf[corev1.VolumeMount], mount, path)
+	}
 	var writes []Write
 	for _, container := range a.Containers {
 		writes = append(writes, Write{Place: Place{VolumeMount, container, volume}, Value: value, At: mount, Path: path,
