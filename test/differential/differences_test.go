@@ -1,0 +1,405 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package differential_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+)
+
+// difference is one that is meant: what it is, where it is, and an input on which it occurs.
+type difference struct {
+	name string
+	// library and engine say what Gardener's library does, and what Graft does; why says what follows from that.
+	library, engine, why string
+	// target, aspect and place are where it shows; gardener and graft are how each side looks there. All but target and aspect
+	// are regular expressions.
+	target                 string
+	aspect                 aspect
+	place, gardener, graft string
+	// moved is the line that stands elsewhere, where only the order differs: without it, both sides are the same.
+	moved string
+	// onSamples says that it occurs on samples, too, and not only where there is what input has.
+	onSamples bool
+	input     input
+}
+
+// explain finds the difference in the table that a delta is one of.
+func explain(o subject, d delta) *difference {
+	matches := func(pattern, text string) bool { return regexp.MustCompile(pattern).MatchString(text) }
+	i := slices.IndexFunc(differences, func(listed difference) bool {
+		return listed.target == o.Target && listed.aspect == d.aspect && matches(listed.place, d.place) &&
+			matches(listed.gardener, d.gardener) && matches(listed.graft, d.graft) &&
+			(orderOf[d.aspect] == "" || without(d.gardener, listed.moved) == without(d.graft, listed.moved))
+	})
+	if i < 0 {
+		return nil
+	}
+	return &differences[i]
+}
+
+func without(lines, one string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(lines, "\n"), func(line string) bool { return line == one }), "\n")
+}
+
+var differences = slices.Concat(flagDifferences, fieldDifferences, nodeDifferences)
+
+// The command lines of containers.
+var flagDifferences = []difference{
+	{
+		name:    "kube-apiserver: flags in args are not found",
+		library: "Extensions edit `command`; Gardener writes the flags of the kube-apiserver to `args` since v1.76. What they remove stays, what they merge comes twice.",
+		engine:  "`command` and `args` are one command line.",
+		why:     "The provider's edits are really made.",
+		target:  sample.TargetKubeAPIServer, aspect: flags, place: "^container kube-apiserver$",
+		gardener:  `^(--cloud-provider=openstack\n--feature-gates=Other=false\n)?--feature-gates=VolumeAttributesClass=true$`,
+		graft:     `^(--feature-gates=Other=false,VolumeAttributesClass=true)?$`,
+		onSamples: true,
+		input: input{
+			shoot: sample.Options{Kubernetes: "1.33.6"}, target: sample.TargetKubeAPIServer,
+			edit: inContainer(appendTo([]string{"args"}, "--cloud-provider=openstack", "--feature-gates=Other=false")),
+		},
+	},
+	{
+		name:    "kube-apiserver: new flags stand in command",
+		library: "A flag that an extension appends to `command` stands before all of `args`.",
+		engine:  "It stands at the end, beside the others.",
+		why:     "None; the order of different flags means nothing.",
+		target:  sample.TargetKubeAPIServer, aspect: flagOrder, place: "^container kube-apiserver$",
+		moved:    `--feature-gates=VolumeAttributesClass=true`,
+		gardener: `^--feature-gates=VolumeAttributesClass=true\n`, graft: `\n--feature-gates=VolumeAttributesClass=true(\n|$)`,
+		onSamples: true,
+		input:     input{shoot: sample.Options{Kubernetes: "1.33.6"}, target: sample.TargetKubeAPIServer},
+	},
+	{
+		name:    "kube-controller-manager: a flag is removed and appended",
+		library: "Extensions without a helper for it remove `--allocate-node-cidrs` and append it; it moves to the end, and each flag behind it costs a patch operation.",
+		engine:  "It is replaced where it stands.",
+		why:     "The patch is as small as the change; an object that is so already stays as it is, where the library would move the flag and roll the pods.",
+		target:  sample.TargetKubeControllerManager, aspect: flagOrder, place: "^container kube-controller-manager$",
+		moved:    `--allocate-node-cidrs=false`,
+		gardener: `\n--allocate-node-cidrs=false(\n|$)`, graft: `^--allocate-node-cidrs=false\n`,
+		onSamples: true,
+		input:     input{target: sample.TargetKubeControllerManager},
+	},
+	{
+		name:    "feature gates come twice",
+		library: "`EnsureStringWithPrefixContains` compares whole entries: `X=false` is not `X=true`, so that the value becomes `X=false,X=true`.",
+		engine:  "`--feature-gates` is a map: the entry is replaced where it stands.",
+		why:     "What holds does not depend on which entry a component lets win.",
+		target:  sample.TargetKubeControllerManager, aspect: flags, place: "^container kube-controller-manager$",
+		gardener: `^--feature-gates=VolumeAttributesClass=false,Other=true,VolumeAttributesClass=true$`, graft: `^--feature-gates=VolumeAttributesClass=true,Other=true$`,
+		input: input{
+			shoot: sample.Options{Kubernetes: "1.33.6"}, target: sample.TargetKubeControllerManager,
+			edit: inContainer(appendTo([]string{"command"}, "--feature-gates=VolumeAttributesClass=false,Other=true")),
+		},
+	},
+	{
+		name:    "a flag that is set stands several times",
+		library: "`EnsureStringWithPrefix` writes the value to every occurrence and leaves them all.",
+		engine:  "The flag stands as often as the rule says.",
+		why:     "A flag that adds up its occurrences gets one value.",
+		target:  sample.TargetKubeControllerManager, aspect: flags, place: "^container kube-controller-manager$",
+		gardener: `^--cloud-provider=external$`, graft: `^$`,
+		input: input{
+			target: sample.TargetKubeControllerManager,
+			edit:   inContainer(appendTo([]string{"command"}, "--cloud-provider=aws", "--cloud-provider=gce")),
+		},
+	},
+	{
+		name:    "a flag and its value stand apart",
+		library: "The prefix `--cloud-config=` does not find `--cloud-config /etc/cloud.conf`.",
+		engine:  "All forms of a flag are read: `--x=v`, `--x v`, `--x`.",
+		why:     "The edit is really made.",
+		target:  sample.TargetKubeControllerManager, aspect: flags, place: "^container kube-controller-manager$",
+		gardener: `^--cloud-config\n/etc/cloud.conf$`, graft: `^$`,
+		input: input{
+			target: sample.TargetKubeControllerManager,
+			edit:   inContainer(appendTo([]string{"command"}, "--cloud-config", "/etc/cloud.conf")),
+		},
+	},
+	{
+		name:    "a list that becomes empty",
+		library: "`EnsureNoStringWithPrefixContains` leaves `--disable-admission-plugins=`.",
+		engine:  "The flag is removed with its last entry.",
+		why:     "None for Kubernetes' components, which take both for no entry.",
+		target:  sample.TargetKubeAPIServer, aspect: flags, place: "^container kube-apiserver$",
+		gardener: `^--disable-admission-plugins=$`, graft: `^$`,
+		input: input{
+			target: sample.TargetKubeAPIServer,
+			edit:   inContainer(appendTo([]string{"args"}, "--disable-admission-plugins=PersistentVolumeClaimResize")),
+		},
+	},
+}
+
+// volumeOfTomorrow adds a volume with an unknown field, behind one that the rules remove and before all others.
+var volumeOfTomorrow = prependTo(slices.Concat(podSpec, []string{"volumes"}),
+	map[string]any{"name": "etc-ssl", "emptyDir": map[string]any{}},
+	map[string]any{"name": "of-tomorrow", "emptyDir": map[string]any{}, "ofTomorrow": "a field"})
+
+// The fields of objects.
+var fieldDifferences = []difference{
+	{
+		name:    "references of added volumes",
+		library: "A volume of a Secret or ConfigMap is added without the annotation by which Gardener's garbage collector knows that it is used.",
+		engine:  "The annotations are written to the object and its pod template.",
+		why:     "A Secret that is marked for garbage collection is not deleted under a running control plane.",
+		target:  sample.TargetKubeAPIServer, aspect: field, place: `metadata\.annotations\.reference\.resources\.gardener\.cloud/secret-`,
+		gardener: `^$`, graft: `^cloudprovider$`,
+		onSamples: true,
+		input:     input{target: sample.TargetKubeAPIServer},
+	},
+	{
+		name:    "the StatefulSet of the VPN is not mutated",
+		library: "The highly available vpn-seed-server lacks the label mutated-by-controlplane-webhook, by which extensions select objects.",
+		engine:  "Objects are selected by kind and name.",
+		why:     "The same rule holds for both forms of the vpn-seed-server.",
+		target:  sample.TargetVPNSeedServer, aspect: field,
+		place:    `^spec\.template\.spec\.containers\[vpn-seed-server\]\.env\[NODE_NETWORK\]`,
+		gardener: `^$`, graft: `^(NODE_NETWORK|10\.250\.0\.0/16)$`,
+		onSamples: true,
+		input:     input{shoot: sample.Options{HighAvailability: true}, target: sample.TargetVPNSeedServer},
+	},
+	{
+		name:    "unknown fields of list items are lost",
+		library: "The patch is made by index from objects without their unknown fields: when an item is removed, those of the items behind it do not move with them.",
+		engine:  "The item is removed; all others stay as they are.",
+		why:     "A volume keeps a field of a newer version of the API.",
+		target:  sample.TargetKubeControllerManager, aspect: unknown,
+		place:    `^spec\.template\.spec\.volumes\[of-tomorrow\]\.ofTomorrow$`,
+		gardener: `^$`, graft: `^a field$`,
+		input: input{target: sample.TargetKubeControllerManager, edit: volumeOfTomorrow},
+	},
+	{
+		name:    "unknown fields of list items are given to others",
+		library: "They stay at the index, and so become fields of the next item.",
+		engine:  "The next item has what it had.",
+		why:     "A volume does not get what is meant for another.",
+		target:  sample.TargetKubeControllerManager, aspect: unknown,
+		place:    `^spec\.template\.spec\.volumes\[ca\]\.ofTomorrow$`,
+		gardener: `^a field$`, graft: `^$`,
+		input: input{target: sample.TargetKubeControllerManager, edit: volumeOfTomorrow},
+	},
+	{
+		name:    "a volume that is there is replaced",
+		library: "`EnsureVolumeWithName` replaces the whole volume: what the API server has defaulted is taken out, and defaulted again.",
+		engine:  "The fields that the rule names are set.",
+		why:     "An object that is so already is admitted without a patch.",
+		target:  sample.TargetKubeAPIServer, aspect: field,
+		place:    `^spec\.template\.spec\.volumes\[cloudprovider\]\.secret\.defaultMode$`,
+		gardener: `^$`, graft: `^416$`,
+		input: input{
+			target: sample.TargetKubeAPIServer,
+			edit: appendTo(slices.Concat(podSpec, []string{"volumes"}), map[string]any{
+				"name": "cloudprovider", "secret": map[string]any{"secretName": "cloudprovider", "defaultMode": 416},
+			}),
+		},
+	},
+	{
+		name:    "a container that is there is replaced",
+		library: "`EnsureContainerWithName` replaces the whole container: what the API server has defaulted, and what other webhooks have added, is taken out.",
+		engine:  "The fields that the rule names are set.",
+		why:     "Two webhooks that edit one container do not undo each other.",
+		target:  sample.TargetMachineControllerManager, aspect: field,
+		place:    `^spec\.template\.spec\.containers\[machine-controller-manager-provider-openstack\]\.terminationMessagePath$`,
+		gardener: `^$`, graft: `^/dev/termination-log$`,
+		input: input{
+			target: sample.TargetMachineControllerManager,
+			edit: appendTo(slices.Concat(podSpec, []string{"containers"}), map[string]any{
+				"name": "machine-controller-manager-provider-openstack", "resources": map[string]any{}, "terminationMessagePath": "/dev/termination-log",
+			}),
+		},
+	},
+	{
+		name:    "a container's policy that is there is replaced",
+		library: "`EnsureVPAContainerResourcePolicyWithName` replaces the whole policy.",
+		engine:  "The fields that the rule names are set.",
+		why:     "A limit that somebody has set stays.",
+		target:  sample.TargetMachineControllerManagerVPA, aspect: field,
+		place:    `^spec\.resourcePolicy\.containerPolicies\[machine-controller-manager-provider-openstack\]\.minAllowed\.memory$`,
+		gardener: `^$`, graft: `^64Mi$`,
+		input: input{
+			target: sample.TargetMachineControllerManagerVPA,
+			edit: appendTo([]string{"spec", "resourcePolicy", "containerPolicies"}, map[string]any{
+				"containerName": "machine-controller-manager-provider-openstack", "minAllowed": map[string]any{"memory": "64Mi"},
+			}),
+		},
+	},
+	{
+		name:    "the storage of an etcd that exists",
+		library: "An ensurer that sets class and capacity sets them on updates, too, unless its author thought of it; the class cannot change, and reconciliation stops.",
+		engine:  "An etcd that exists keeps its storage, unless the rule says `onUpdate: set`.",
+		why:     "A profile for new etcds can be installed in a landscape that has old ones.",
+		target:  sample.TargetETCDMain, aspect: field, place: `^spec\.storage(Class|Capacity)$`,
+		gardener: `^(fast|50Gi)$`, graft: `^(|25Gi)$`,
+		input: input{target: sample.TargetETCDMain, stored: true},
+	},
+}
+
+// commentWithin puts a comment between two lines of the kubelet's command line.
+var commentWithin = inUnit(func(text string) string {
+	return strings.Replace(text, "    --kubeconfig=", "# Its own.\n    --kubeconfig=", 1)
+})
+
+// OperatingSystemConfigs.
+var nodeDifferences = []difference{
+	{
+		name:    "kubelet: new flags and $KUBELET_EXTRA_ARGS",
+		library: "A flag is appended behind `$KUBELET_EXTRA_ARGS`.",
+		engine:  "It stands behind the last flag, before `$KUBELET_EXTRA_ARGS`.",
+		why:     "The last one wins: what the file of extra arguments on a node says wins over Graft's flag, as over Gardener's own, and not over the library's.",
+		target:  sample.TargetOperatingSystemConfig, aspect: flagOrder, place: `^kubelet\.service$`,
+		moved:    `--cloud-provider=external`,
+		gardener: `\n--cloud-provider=external$`, graft: `^--cloud-provider=external\n`,
+		onSamples: true,
+		input:     input{target: sample.TargetOperatingSystemConfig},
+	},
+	{
+		name:    "kubelet: new options of the unit",
+		library: "`EnsureUnitOption` appends an option to the unit.",
+		engine:  "It stands beside others of its name; the first `ExecStartPre` in front of `ExecStart`.",
+		why:     "None; systemd does not look at the order of different options.",
+		target:  sample.TargetOperatingSystemConfig, aspect: optionOrder, place: `^kubelet\.service$`,
+		moved:    `[Service] ExecStartPre=/bin/sh -c 'hostnamectl set-hostname $(hostname -f)'`,
+		gardener: `ExecStart=the command line\n\[Service\] ExecStartPre=`, graft: `^\[Service\] ExecStartPre=`,
+		onSamples: true,
+		input:     input{target: sample.TargetOperatingSystemConfig},
+	},
+	{
+		name:    "unknown fields of the kubelet's configuration",
+		library: "The file is decoded into the type that the extension was built with, and written anew: what this type lacks is dropped, even if the ensurer changes nothing.",
+		engine:  "The file is edited as a YAML tree.",
+		why:     "A field of a newer kubelet reaches the kubelet.",
+		target:  sample.TargetOperatingSystemConfig, aspect: kubeletUnknown, place: `^(ofTomorrow|memorySwap\.ofTomorrow)$`,
+		gardener: `^$`, graft: `^a field$`,
+		input: input{
+			target: sample.TargetOperatingSystemConfig,
+			edit: inKubelet(func(text string) string {
+				return strings.Replace(text, "memorySwap: {}", "memorySwap: {ofTomorrow: a field}", 1) + "ofTomorrow: a field\n"
+			}),
+		},
+	},
+	{
+		name:    "comments in the kubelet's configuration",
+		library: "The file is written anew without them.",
+		engine:  "They stay.",
+		why:     "Who reads the file on the node finds what was written.",
+		target:  sample.TargetOperatingSystemConfig, aspect: comment, place: `^` + kubeletPath + `$`,
+		gardener: `^$`, graft: `^# Why there are so many pods.$`,
+		input: input{
+			target: sample.TargetOperatingSystemConfig,
+			edit: inKubelet(func(text string) string {
+				return strings.Replace(text, "maxPods:", "# Why there are so many pods.\nmaxPods:", 1)
+			}),
+		},
+	},
+	{
+		name:    "comments in units",
+		library: "go-systemd drops comments, and the unit is written anew without them.",
+		engine:  "The unit is spliced; what is not edited stays byte for byte.",
+		why:     "As above.",
+		target:  sample.TargetOperatingSystemConfig, aspect: comment, place: `^kubelet\.service$`,
+		gardener: `^(# \\)?$`, graft: `^(# Why it restarts\.\n; And how often\.|# Its own\.)$`,
+		input: input{
+			target: sample.TargetOperatingSystemConfig,
+			edit: inUnit(func(text string) string {
+				return strings.Replace(text, "Restart=", "# Why it restarts.\n; And how often.\nRestart=", 1)
+			}),
+		},
+	},
+	{
+		name:    "comments within a continued line: the flags behind them",
+		library: "go-systemd ends the value at the comment. Its words become arguments, and the flags behind it are none any more.",
+		engine:  "The comment is none of the command line, as for systemd, and stays.",
+		why:     "The kubelet starts, with all its flags.",
+		target:  sample.TargetOperatingSystemConfig, aspect: flags, place: `^kubelet\.service$`,
+		gardener: `^Its\nown\.$`, graft: `--kubeconfig=/var/lib/kubelet/kubeconfig-real`,
+		input: input{target: sample.TargetOperatingSystemConfig, edit: commentWithin},
+	},
+	{
+		name:    "comments within a continued line: the option behind them",
+		library: "The lines behind the comment become an option of its own.",
+		engine:  "They are the rest of the command line.",
+		why:     "systemd is not given an option that it does not know.",
+		target:  sample.TargetOperatingSystemConfig, aspect: options, place: `^kubelet\.service$`,
+		gardener: `^\[Service\] --kubeconfig=/var/lib/kubelet/kubeconfig-real`, graft: `^$`,
+		input: input{target: sample.TargetOperatingSystemConfig, edit: commentWithin},
+	},
+	{
+		name:    "lines over 2048 bytes",
+		library: "go-systemd refuses the unit, and the object is denied.",
+		engine:  "Lines may be as long as systemd allows.",
+		why:     "A long list of proxies does not stop the reconciliation of a shoot.",
+		target:  sample.TargetOperatingSystemConfig, aspect: denied, place: `^$`,
+		gardener: `line too long`, graft: `^$`,
+		input: input{
+			target: sample.TargetOperatingSystemConfig,
+			edit: inUnit(func(text string) string {
+				return strings.Replace(text, "Restart=", "Environment=NO_PROXY="+strings.Repeat("192.0.2.1,", 300)+"\nRestart=", 1)
+			}),
+		},
+	},
+	{
+		name:    "quotes in the kubelet's command line",
+		library: "`DeserializeCommandLine` splits at white space and backslashes, also within quotes.",
+		engine:  "Words are split as systemd does; those that are not edited stay byte for byte.",
+		why:     "Values with several blanks, or with an escape, reach the kubelet.",
+		target:  sample.TargetOperatingSystemConfig, aspect: flags, place: `^kubelet\.service$`,
+		gardener: `^"--event-label=two +blanks +x41"$`, graft: `^"--event-label=two  blanks \\x41"$`,
+		input: input{
+			target: sample.TargetOperatingSystemConfig,
+			edit: inUnit(func(text string) string {
+				return strings.Replace(text, "    --kubeconfig=", `    "--event-label=two  blanks \x41" --kubeconfig=`, 1)
+			}),
+		},
+	},
+	{
+		name:    "feature gates in the kubelet's flag",
+		library: "`EnsureKubeletConfiguration` sees the file only; a gate in the flag `--feature-gates` contradicts it, and wins.",
+		engine:  "Where the flag is there, the gate is set in both.",
+		why:     "The gate is really set.",
+		target:  sample.TargetOperatingSystemConfig, aspect: flags, place: `^kubelet\.service$`,
+		gardener: `^--feature-gates=NodeSwap=true$`, graft: `^--feature-gates=NodeSwap=false$`,
+		input: input{
+			target: sample.TargetOperatingSystemConfig,
+			edit: inUnit(func(text string) string {
+				return strings.Replace(text, "    --kubeconfig=", "    --feature-gates=NodeSwap=true --kubeconfig=", 1)
+			}),
+		},
+	},
+}
+
+// same are inputs that might be thought to differ: the patch is applied to the object as it came, so that what typed decoding
+// loses survives unless it stands in a list whose items move.
+var same = map[string]input{
+	"managed fields": {
+		target: sample.TargetKubeAPIServer, kept: `"f:spec":{"f:replicas":{}}`,
+		edit: set([]any{map[string]any{
+			"manager": "gardenlet", "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}},
+		}}, "metadata", "managedFields"),
+	},
+	"an unknown field of a Deployment":             {target: sample.TargetKubeScheduler, kept: `"ofTomorrow":"a field"`, edit: set("a field", "spec", "ofTomorrow")},
+	"an unknown field of a container":              {target: sample.TargetKubeScheduler, kept: `"ofTomorrow":"a field"`, edit: inContainer(set("a field", "ofTomorrow"))},
+	"an unknown field of an OperatingSystemConfig": {target: sample.TargetOperatingSystemConfig, kept: `"ofTomorrow":"a field"`, edit: set("a field", "spec", "ofTomorrow")},
+	"a volume of the older generation": {
+		target: sample.TargetKubeControllerManager,
+		edit:   appendTo(slices.Concat(podSpec, []string{"volumes"}), map[string]any{"name": "etc-ssl", "emptyDir": map[string]any{}}),
+	},
+	"an object that is being deleted": {
+		target: sample.TargetKubeScheduler, kept: `"deletionTimestamp"`, edit: set("2025-01-01T00:00:00Z", "metadata", "deletionTimestamp"),
+	},
+	"a setting of the kernel with a comment": {
+		target: sample.TargetOperatingSystemConfig, kept: "# why",
+		edit: inItem([]string{"spec", "files"}, "path", sysctlPath, func(_ *testing.T, file map[string]any) {
+			inline := file["content"].(map[string]any)["inline"].(map[string]any)
+			inline["data"] = "# why\n" + inline["data"].(string)
+		}),
+	},
+}

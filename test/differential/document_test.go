@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package differential_test
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/differences.md")
+
+const (
+	documentPath = "../../docs/differences.md"
+	tableHead    = "| difference | on samples | Gardener's library | Graft | what follows |\n|---|---|---|---|---|\n"
+)
+
+// TestDocument holds that docs/differences.md ends in the table of the differences.
+func TestDocument(t *testing.T) {
+	content, err := os.ReadFile(documentPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(content), tableHead)
+	if !found {
+		t.Fatal("there is no table")
+	}
+	want := before + tableHead + table()
+	if *update {
+		if err := os.WriteFile(documentPath, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, string(content)); diff != "" {
+		t.Errorf("docs/differences.md; go test ./test/differential -update writes it (-want +got):\n%s", diff)
+	}
+}
+
+// TestNames holds that each difference has a name of its own and is explained.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range differences {
+		if d.name == "" || d.library == "" || d.engine == "" || d.why == "" || seen[d.name] {
+			t.Errorf("the difference %q is not explained, or is listed twice", d.name)
+		}
+		seen[d.name] = true
+	}
+}
+
+func table() string {
+	var out strings.Builder
+	for _, d := range differences {
+		onSamples := "no"
+		if d.onSamples {
+			onSamples = "yes"
+		}
+		out.WriteString("| " + strings.Join([]string{d.name, onSamples, d.library, d.engine, d.why}, " | ") + " |\n")
+	}
+	return out.String()
+}
