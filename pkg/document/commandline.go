@@ -94,17 +94,10 @@ func (c *CommandLine) Program() []string {
 
 // Values returns the value of every occurrence of a flag, in order, "" for a bare one; nil if there is none.
 func (c *CommandLine) Values(name string) []string {
-	name = normalize(name)
 	if c.refresh() != nil {
 		return nil
 	}
-	var out []string
-	for i := range c.flags {
-		if c.flags[i].name == name {
-			out = append(out, c.flags[i].value)
-		}
-	}
-	return out
+	return valuesOf(c.flags, normalize(name))
 }
 
 // Has reports whether a flag stands in the command line.
@@ -130,37 +123,12 @@ func (c *CommandLine) Names() []string {
 }
 
 // Differences returns the names of the flags whose values are not the same in another command line, in the order in
-// which they stand in the two; a name may come twice. Flags that stand in both at the same place from the beginning or
-// from the end are compared one by one, so that the usual few edits cost one pass.
+// which they stand in the two; a name may come twice.
 func (c *CommandLine) Differences(other *CommandLine) []string {
 	if c.refresh() != nil || other.refresh() != nil {
 		return nil
 	}
-	a, b := c.flags, other.flags
-	var out []string
-	for len(a) > 0 && len(b) > 0 && a[0].name == b[0].name {
-		if a[0].value != b[0].value {
-			out = append(out, a[0].name)
-		}
-		a, b = a[1:], b[1:]
-	}
-	tail := 0
-	for tail < min(len(a), len(b)) && a[len(a)-1-tail].name == b[len(b)-1-tail].name {
-		tail++
-	}
-	for _, middle := range [][]flag{a[:len(a)-tail], b[:len(b)-tail]} {
-		for _, f := range middle {
-			if !slices.Equal(c.Values(f.name), other.Values(f.name)) {
-				out = append(out, f.name)
-			}
-		}
-	}
-	for a, b = a[len(a)-tail:], b[len(b)-tail:]; len(a) > 0; a, b = a[1:], b[1:] {
-		if a[0].value != b[0].value {
-			out = append(out, a[0].name)
-		}
-	}
-	return out
+	return differences(c.flags, other.flags)
 }
 
 // Set gives a flag exactly these values, one for each occurrence. Occurrences are edited where they stand and keep

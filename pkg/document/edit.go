@@ -100,13 +100,14 @@ func (n *Node) put(raw []byte) error {
 		added.cut(length, entries)
 		return nil
 	}
+	asItCame := !n.replaced && !n.edited && !n.gone
 	if n.gone {
 		n.doc.version++
 	} else {
 		n.doc.lose()
 	}
 	n.gone = false
-	if t, old := n.origin(); t != nil && equal(t, old, added, at) {
+	if t, old := n.origin(); !asItCame && t != nil && equal(t, old, added, at) {
 		added.cut(length, entries)
 		n.reset()
 	} else {

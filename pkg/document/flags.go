@@ -119,6 +119,47 @@ func parseFlags(dst []flag, tokens []token) ([]flag, int) {
 	return dst, len(tokens)
 }
 
+// valuesOf returns the values of all occurrences of a flag.
+func valuesOf(flags []flag, name string) []string {
+	var out []string
+	for i := range flags {
+		if flags[i].name == name {
+			out = append(out, flags[i].value)
+		}
+	}
+	return out
+}
+
+// differences returns the names of the flags whose values are not the same in two lists. Flags that stand in both at the
+// same place from the beginning or from the end are compared one by one, so that the usual few edits cost one pass.
+func differences(before, after []flag) []string {
+	a, b := before, after
+	var out []string
+	for len(a) > 0 && len(b) > 0 && a[0].name == b[0].name {
+		if a[0].value != b[0].value {
+			out = append(out, a[0].name)
+		}
+		a, b = a[1:], b[1:]
+	}
+	tail := 0
+	for tail < min(len(a), len(b)) && a[len(a)-1-tail].name == b[len(b)-1-tail].name {
+		tail++
+	}
+	for _, middle := range [][]flag{a[:len(a)-tail], b[:len(b)-tail]} {
+		for _, f := range middle {
+			if !slices.Equal(valuesOf(before, f.name), valuesOf(after, f.name)) {
+				out = append(out, f.name)
+			}
+		}
+	}
+	for a, b = a[len(a)-tail:], b[len(b)-tail:]; len(a) > 0; a, b = a[1:], b[1:] {
+		if a[0].value != b[0].value {
+			out = append(out, a[0].name)
+		}
+	}
+	return out
+}
+
 // flagBody returns an element without its dashes, false if it is no flag.
 func flagBody(text string) (string, bool) {
 	body, ok := strings.CutPrefix(text, "-")

@@ -13,14 +13,21 @@ import (
 
 // Quote returns s as a JSON string. Only what JSON demands is escaped; bytes that are not UTF-8 become U+FFFD.
 func Quote(s string) []byte {
-	return appendQuoted(make([]byte, 0, len(s)+2), s)
+	return appendQuoted(make([]byte, 0, len(s)+len(s)/16+2), s)
 }
 
 func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
+	from := 0 // of what stands for itself
 	for i := 0; i < len(s); {
 		c := s[i]
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		size := 1
 		switch {
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
@@ -32,17 +39,15 @@ func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 			dst = append(dst, '\\', 'r')
 		case c < ' ':
 			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
 		default:
-			r, size := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
+			var r rune
+			r, size = utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
 			dst = utf8.AppendRune(dst, r)
-			i += size
-			continue
 		}
-		i++
+		i += size
+		from = i
 	}
-	return append(dst, '"')
+	return append(append(dst, s[from:]...), '"')
 }
 
 // unquote decodes the inside of a checked JSON string as encoding/json does: a surrogate without its partner and a
@@ -78,54 +83,53 @@ func writeValid(out *strings.Builder, run []byte) {
 
 // writeEscape writes what the escape sequence at the beginning of body stands for, and returns its length.
 func writeEscape(out *strings.Builder, body []byte) int {
-	size := escapeLength(body)
-	if size == 2 {
+	if body[1] != 'u' {
 		out.WriteByte(unescape(body[1]))
-		return size
+		return 2
 	}
-	r := rune16(body)
+	r, size := rune16(body), 6
 	if utf16.IsSurrogate(r) {
 		if r = utf16.DecodeRune(r, rune16(body[6:])); r != utf8.RuneError {
-			size += size
+			size = 12
 		}
 	}
 	out.WriteRune(r)
 	return size
 }
 
-// sameUnquoted compares the insides of two checked JSON strings as unquote decodes them. Texts that are spelled alike, as
-// they usually are, need no decoding; nor do texts that differ first in two letters.
+// sameUnquoted compares the insides of two checked JSON strings as unquote decodes them, letter by letter as long as both
+// are ASCII, as they usually are.
 func sameUnquoted(a, b []byte) bool {
-	i, end := 0, min(len(a), len(b))
-	for i < end && a[i] == b[i] {
-		next := i + 1
-		if a[i] == '\\' {
-			if next = i + escapeLength(a[i:]); next > end || !bytes.Equal(a[i:next], b[i:next]) {
-				break
-			}
+	for len(a) > 0 && len(b) > 0 {
+		x, i := letter(a)
+		y, j := letter(b)
+		if i == 0 || j == 0 {
+			return unquote(a) == unquote(b)
 		}
-		i = next
+		if x != y {
+			return false
+		}
+		a, b = a[i:], b[j:]
 	}
+	return len(a) == len(b)
+}
+
+// letter reads the ASCII character at the beginning of body and returns the number of bytes that it takes; 0 for any other.
+func letter(body []byte) (byte, int) {
+	c := body[0]
 	switch {
-	case i == len(a) && i == len(b):
-		return true
-	case i < end && isLetter(a[i]) && isLetter(b[i]):
-		return false
-	default:
-		return unquote(a) == unquote(b)
+	case c >= utf8.RuneSelf:
+		return 0, 0
+	case c != '\\':
+		return c, 1
+	case body[1] != 'u':
+		return unescape(body[1]), 2
 	}
-}
-
-// escapeLength returns the length of the escape sequence at the beginning of body, of one half of a surrogate pair.
-func escapeLength(body []byte) int {
-	if body[1] == 'u' {
-		return 6
+	if r := rune16(body); r < utf8.RuneSelf {
+		return byte(r), 6
 	}
-	return 2
+	return 0, 0
 }
-
-// isLetter reports whether a byte of a JSON string stands for itself alone, outside of escape sequences.
-func isLetter(c byte) bool { return c != '\\' && c < utf8.RuneSelf }
 
 // rune16 reads the code unit of a \uXXXX sequence, or returns U+FFFD where none stands.
 func rune16(body []byte) rune {

@@ -66,17 +66,18 @@ func (c *UnitCommand) Program() []string {
 
 // Values returns the value of every occurrence of a flag, in order, "" for a bare one; nil if there is none.
 func (c *UnitCommand) Values(name string) []string {
-	name = normalize(name)
 	if c.refresh() != nil {
 		return nil
 	}
-	var out []string
-	for i := range c.flags {
-		if c.flags[i].name == name {
-			out = append(out, c.flags[i].value)
-		}
+	return valuesOf(c.flags, normalize(name))
+}
+
+// Differences returns the names of the flags whose values are not the same in another command, as CommandLine does.
+func (c *UnitCommand) Differences(other *UnitCommand) []string {
+	if c.refresh() != nil || other.refresh() != nil {
+		return nil
 	}
-	return out
+	return differences(c.flags, other.flags)
 }
 
 // Has reports whether a flag stands in the command.

@@ -5,8 +5,6 @@
 package contract
 
 import (
-	"slices"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
@@ -33,15 +31,11 @@ func protectKubelet(before, after *document.Node, exempt Exemption) error {
 	if err != nil {
 		return broken(kubeletUnit, "%s", err)
 	}
+	if now == nil {
+		return broken(kubeletUnit, "its content is no text")
+	}
 	kubelet, _ := target.Lookup("kubelet")
-	return checkFlags(kubelet, differences(old, now), false, exempt)
-}
-
-// differences are the flags that have other values in one command line than in the other.
-func differences(before, after target.Flags) []string {
-	return slices.DeleteFunc(slices.Concat(before.Names(), after.Names()), func(name string) bool {
-		return slices.Equal(before.Values(name), after.Values(name))
-	})
+	return checkFlags(kubelet, old.Differences(now), false, exempt)
 }
 
 func kubeletUnitOf(root *document.Node) *document.Node {
@@ -52,7 +46,7 @@ func kubeletFileOf(root *document.Node) *document.Node {
 	return root.Find("spec", "files").ItemWith("path", target.KubeletConfigurationPath)
 }
 
-func kubeletCommand(content *document.Node) (target.Flags, error) {
+func kubeletCommand(content *document.Node) (*document.UnitCommand, error) {
 	text, ok := content.Text()
 	if !ok {
 		return nil, nil
