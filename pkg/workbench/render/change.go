@@ -24,6 +24,8 @@ type Change struct {
 	APIVersion, Kind, Namespace, Name string
 	// Applied are the rules of the object's target with what became of each, in the order in which they were applied.
 	Applied []mutation.Applied
+	// Denied is why the object is not admitted, or nil. Callers that ask somebody else than the engine set it themselves.
+	Denied error
 
 	blame   *Blame
 	current []byte
@@ -79,6 +81,7 @@ func (c *Change) Admit(ctx context.Context, p *mutation.Program, a Admission, so
 			Group: group, Version: version, Kind: c.Kind, Object: c.current, OldObject: a.Old,
 		}, source)
 		if err != nil {
+			c.Denied = err
 			return err
 		}
 	}

@@ -28,8 +28,8 @@ type Style struct {
 	File func(string) string
 }
 
-// Write writes the changes in the given order: objects that changed with their differences, objects that rules left as
-// they were with a line each, and at the end the names of those for which there is no rule.
+// Write writes the changes in the given order: objects that changed with their differences, objects that were denied with the
+// reason, objects that rules left as they were with a line each, and at the end the names of those for which there is no rule.
 func (s Style) Write(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
 	var (
@@ -38,7 +38,7 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 	)
 	for _, change := range changes {
 		b := s.block(change)
-		if len(b.rows) == 1 && len(change.Applied) == 0 {
+		if len(b.rows) == 1 && len(change.Applied) == 0 && change.Denied == nil {
 			others = append(others, change)
 			continue
 		}
@@ -100,11 +100,18 @@ type block struct{ rows []row }
 func (s Style) block(c *Change) block {
 	sections := Sections(c.Edits(), max(0, s.Context))
 	b := block{}
-	if len(sections) == 0 {
+	switch {
+	case c.Denied != nil:
+		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: "denied", leftTone: title, rightTone: alarm})
+		for line := range strings.Lines(c.Denied.Error()) {
+			b.rows = append(b.rows, row{left: "    " + strings.TrimSpace(line)})
+		}
+	case len(sections) == 0:
 		b.rows = []row{{left: c.Kind + " " + c.Name, right: unchanged(c), rightTone: dim}}
 		return b
+	default:
+		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: summary(c), leftTone: title})
 	}
-	b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: summary(c), leftTone: title})
 	for _, section := range sections {
 		where := section.Path
 		if where == "" {

@@ -86,6 +86,32 @@ K n                                             changed by no rule
 	}
 }
 
+// TestWriteDenied holds that a denied object is not listed among those for which there is no rule, and keeps what rules did.
+func TestWriteDenied(t *testing.T) {
+	denied, half, other := become(t), become(t, strings.Replace(before, `"replicas":1`, `"replicas":2`, 1)), become(t)
+	denied.Denied, half.Denied = errors.New("rule r at p.yaml:7:\nthere is no x"), errBroken
+	var out bytes.Buffer
+	if err := (render.Style{}).Write(&out, denied, half, other); err != nil {
+		t.Fatal(err)
+	}
+	const want = `K n                                             denied
+    rule r at p.yaml:7:
+    there is no x
+
+K n                                             denied
+    broken
+  spec
+  - replicas: 1                                 folder/p.yaml:7 flags
+  + replicas: 2
+
+no rule is for 1 object, which stayed as it was
+  K n
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+}
+
 func TestWriteColours(t *testing.T) {
 	change := become(t)
 	if err := change.Become(render.NoRule, []byte(strings.Replace(before, `"--c",`, "", 1))); err != nil {
