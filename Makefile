@@ -27,6 +27,14 @@ TESTFLAGS ?=
 # `make start ONCE=1` ends after the differences have been shown.
 ONCE      ?=
 export ONCE
+# `make start PROFILE=p.yaml KUBERNETES=1.33.5 PROVIDER=acme ARGS=-ha` (make start ARGS=-help lists what ARGS may be). They are
+# not taken from the environment, where such names mean other things.
+PROFILE    =
+KUBERNETES =
+PROVIDER   =
+ARGS       =
+START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-kubernetes '$(KUBERNETES)') \
+	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
 .PHONY: help start test test-unit test-integration test-system bench bench-units check check-format check-charts check-generated \
@@ -37,13 +45,13 @@ help: ## Show the targets (this is the default).
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 20
 
 # Without the commit, so that a commit alone does not link the programs anew.
-start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end).
+start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end; PROFILE=path, KUBERNETES=1.33.5, PROVIDER=name, ARGS=-ha).
 	@$(TOOLS) etcd kube-apiserver kubectl
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
 	@mkdir -p bin
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
 	@go build -buildvcs=false -o .cache/bin/start ./hack/start
-	@exec .cache/bin/start
+	@exec .cache/bin/start $(START_ARGS)
 
 test: test-unit test-integration ## Run all tests that need no root: units, then suites against a real kube-apiserver.
 
