@@ -24,6 +24,9 @@ import (
 )
 
 func main() {
+	// A pipe that closes, as under `| head`, must not end the program before what it started: writing fails then instead. The
+	// signal is caught rather than ignored, because the programs that are started would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	status := run(ctx, os.Args[1:])
 	stop()
@@ -40,7 +43,9 @@ func run(ctx context.Context, arguments []string) int {
 		fmt.Fprintln(os.Stderr, "start:", err)
 		return 2
 	}
-	terminal := newTerminal(os.Stdout, os.Getenv)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	terminal := newTerminal(os.Stdout, os.Getenv, cancel)
 	err = start(ctx, options, terminal)
 	switch {
 	case err == nil:

@@ -5,13 +5,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -97,6 +102,43 @@ func TestPermissionsErrors(t *testing.T) {
 		if _, err := decodeRoles([]byte(text)); err == nil {
 			t.Errorf("%s must be an error", name)
 		}
+	}
+}
+
+// TestProvide holds that keys are added to what is there already, and that edited ones stay.
+func TestProvide(t *testing.T) {
+	ctx := context.Background()
+	at := metav1.ObjectMeta{Namespace: "shoot--a--b", Name: "cloudprovider"}
+	c := fake.NewClientBuilder().WithObjects(
+		&corev1.Secret{ObjectMeta: at, Data: map[string][]byte{"region": []byte("edited")}},
+	).Build()
+	g := &stage{client: c, namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: at.Namespace}}}
+	for range 2 {
+		if err := g.provide(ctx, load(t, withLookups)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.provide(ctx, load(t, strings.Replace(withLookups, "keys: [mtu]", "keys: [mtu, more]", 1))); err != nil {
+		t.Fatal(err)
+	}
+	var (
+		secret    corev1.Secret
+		configMap corev1.ConfigMap
+	)
+	if err := c.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name}, &secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, written := secret.StringData["region"]; written || string(secret.Data["region"]) != "edited" {
+		t.Errorf("the edited key is written again: %v", secret.StringData)
+	}
+	if secret.StringData["token"] != "sample-token" && string(secret.Data["token"]) != "sample-token" {
+		t.Errorf("the key that was missing is not there: %v, %v", secret.Data, secret.StringData)
+	}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: "cloud-settings"}, &configMap); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"mtu": "sample-mtu", "more": "sample-more"}, configMap.Data); diff != "" {
+		t.Errorf("the ConfigMap (-want +got):\n%s", diff)
 	}
 }
 

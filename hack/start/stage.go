@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,14 +49,51 @@ func newStage(ctx context.Context, c client.Client, o sample.Options, program *m
 	if err != nil {
 		return nil, err
 	}
-	objects := []client.Object{namespace, cluster, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelled}}}
-	objects = append(objects, lookedUp(namespace.Name, profiles)...)
-	for _, object := range objects {
+	for _, object := range []client.Object{namespace, cluster, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelled}}} {
 		if err := c.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
 			return nil, fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
-	return &stage{client: c, program: program, namespace: namespace, source: factSource{known, c}}, nil
+	g := &stage{client: c, program: program, namespace: namespace, source: factSource{known, c}}
+	return g, g.provide(ctx, profiles)
+}
+
+// provide creates what the profiles look up, or adds the keys that are missing: others may have been edited meanwhile.
+func (g *stage) provide(ctx context.Context, profiles []*profile.Document) error {
+	for _, object := range lookedUp(g.namespace.Name, profiles) {
+		err := g.client.Create(ctx, object)
+		if apierrors.IsAlreadyExists(err) {
+			err = g.complete(ctx, object)
+		}
+		if err != nil {
+			return fmt.Errorf("providing %T %s: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (g *stage) complete(ctx context.Context, object client.Object) error {
+	switch wanted := object.(type) {
+	case *corev1.Secret:
+		current := &corev1.Secret{}
+		if err := g.client.Get(ctx, client.ObjectKeyFromObject(object), current); err != nil {
+			return err
+		}
+		current.StringData = maps.Clone(wanted.StringData)
+		maps.DeleteFunc(current.StringData, func(key, _ string) bool { _, ok := current.Data[key]; return ok })
+		return g.client.Update(ctx, current)
+	case *corev1.ConfigMap:
+		current := &corev1.ConfigMap{}
+		if err := g.client.Get(ctx, client.ObjectKeyFromObject(object), current); err != nil {
+			return err
+		}
+		all := maps.Clone(wanted.Data)
+		maps.Copy(all, current.Data)
+		current.Data = all
+		return g.client.Update(ctx, current)
+	default:
+		return errors.New("neither a Secret nor a ConfigMap")
+	}
 }
 
 func factsOf(cluster any, namespace *corev1.Namespace) (*facts.Facts, error) {

@@ -67,8 +67,13 @@ func start(ctx context.Context, o options, t *terminal) error {
 			return err
 		}
 	}
-	if err := s.report(time.Since(began)); err != nil || o.once {
+	err = s.report(time.Since(began))
+	if o.once || ctx.Err() != nil || err != nil && !errors.Is(err, errNotAsTheProfilesSay) {
 		return err
+	}
+	if err != nil {
+		// The profile can be mended while everything is up.
+		t.failure(err)
 	}
 	return s.stay(ctx)
 }
@@ -173,11 +178,7 @@ func (s *show) prepare(ctx context.Context) error {
 // startExtension runs the real program, with the account that the chart would give it.
 func (s *show) startExtension(ctx context.Context) error {
 	return s.terminal.phase("the extension, until it is ready", func(now func(string)) (string, error) {
-		granted, err := permissions(s.options.root, s.profiles)
-		if err != nil {
-			return "", err
-		}
-		account, err := s.landscape.CreateServiceAccount(ctx, granted)
+		account, err := s.grant(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -189,9 +190,18 @@ func (s *show) startExtension(ctx context.Context) error {
 			return "", err
 		}
 		now("waiting for kube-apiserver to call it")
-		s.stage.waitCalled(ctx, slices.DeleteFunc(slices.Clone(s.subjects), func(one *subject) bool { return !one.touched }))
+		s.stage.waitCalled(ctx, slices.DeleteFunc(slices.Clone(s.subjects), func(one *subject) bool { return !one.touched && one.refused == nil }))
 		return "log: " + near(s.extension.log), nil
 	})
+}
+
+// grant gives the extension's account what the chart would for the profiles as they are now, and nothing else.
+func (s *show) grant(ctx context.Context) (*landscape.Account, error) {
+	granted, err := permissions(s.options.root, s.profiles)
+	if err != nil {
+		return nil, err
+	}
+	return s.landscape.CreateServiceAccount(ctx, granted)
 }
 
 func (s *show) deploy(ctx context.Context) error {
@@ -208,11 +218,14 @@ func (s *show) report(took time.Duration) error {
 		changes = append(changes, one.change)
 	}
 	s.terminal.line("")
-	if err := s.terminal.style().Write(s.terminal.out, changes...); err != nil {
+	if err := s.terminal.style().Write(s.terminal, changes...); err != nil {
 		return err
 	}
 	if err := problems(s.subjects); err != nil {
 		return errors.Join(err, s.differences())
+	}
+	if err := served(s.options.provider, s.profiles); err != nil {
+		return err
 	}
 	s.terminal.line("\n%s %s %s", s.terminal.paint("1;32", "OK"), verdict(s.subjects), s.terminal.dim(fmt.Sprintf("(%.1f s)", took.Seconds())))
 	return nil
@@ -230,7 +243,7 @@ func (s *show) differences() error {
 		return nil
 	}
 	s.terminal.line("\n%s", s.terminal.paint("1;31", "WRONG: what the profiles make of it (-) and what was stored (+)"))
-	return s.terminal.style().Write(s.terminal.out, changes...)
+	return s.terminal.style().Write(s.terminal, changes...)
 }
 
 // weight orders objects by how much there is to see.
@@ -264,6 +277,19 @@ func problems(subjects []*subject) error {
 		return nil
 	}
 	return fmt.Errorf("%d of %d objects are %w:\n%s", bad, len(subjects), errNotAsTheProfilesSay, strings.Join(lines, "\n"))
+}
+
+// served is an error when no profile is for the provider of the shoot, so that there is nothing to see.
+func served(provider string, profiles []*profile.Document) error {
+	var providers []string
+	for _, document := range profiles {
+		providers = append(providers, document.Providers...)
+	}
+	if len(providers) == 0 || slices.Contains(providers, provider) {
+		return nil
+	}
+	return fmt.Errorf("the objects are %w: no rule is for this shoot, as its provider is %s, and the profiles are for %s; start again with -provider %s",
+		errNotAsTheProfilesSay, provider, strings.Join(providers, ", "), providers[0])
 }
 
 // verdict counts what was seen.

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,13 @@ func (s *show) again(ctx context.Context) error {
 		if err := each(ctx, before, s.stage.remove); err != nil {
 			return "", err
 		}
+		// A lookup may be new.
+		if _, err := s.grant(ctx); err != nil {
+			return "", err
+		}
+		if err := s.stage.provide(ctx, s.profiles); err != nil {
+			return "", err
+		}
 		if err := each(ctx, s.subjects, s.stage.prepare); err != nil {
 			return "", err
 		}
@@ -103,11 +111,15 @@ func (g *stage) remove(ctx context.Context, s *subject) error {
 func differing(before, after []*subject) []*subject {
 	known := map[string]*subject{}
 	for _, s := range before {
-		known[s.name()] = s
+		// Of one that could not be prepared nothing is known.
+		if s.change != nil {
+			known[s.name()] = s
+		}
 	}
 	var found []*subject
 	for _, s := range after {
-		if old := known[s.name()]; s.refused == nil && (old == nil || !bytes.Equal(old.change.Bytes(), s.change.Bytes())) {
+		old := known[s.name()]
+		if old == nil || (old.refused == nil) != (s.refused == nil) || !bytes.Equal(old.change.Bytes(), s.change.Bytes()) {
 			found = append(found, s)
 		}
 	}
@@ -119,7 +131,8 @@ func sameFiles(a, b []source.File) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Name != b[i].Name || !bytes.Equal(a[i].Data, b[i].Data) {
+		if a[i].Name != b[i].Name || !bytes.Equal(a[i].Data, b[i].Data) ||
+			!maps.EqualFunc(a[i].Attachments, b[i].Attachments, bytes.Equal) {
 			return false
 		}
 	}

@@ -118,11 +118,19 @@ func (g *stage) waitCalled(ctx context.Context, subjects []*subject) {
 	const attempts, pause = 100, 50 * time.Millisecond
 	for range attempts {
 		got, err := g.dryRun(ctx, subjects[0].sample.JSON, g.namespace.Name)
-		if ctx.Err() != nil || err == nil && bytes.Equal(got, subjects[0].change.Bytes()) {
+		if ctx.Err() != nil || subjects[0].expects(got, err) {
 			return
 		}
 		time.Sleep(pause)
 	}
+}
+
+// expects says whether this is the answer that the API server must give.
+func (s *subject) expects(got []byte, err error) bool {
+	if s.refused != nil {
+		return err != nil
+	}
+	return err == nil && bytes.Equal(got, s.change.Bytes())
 }
 
 // deploy creates the object, reads back what was stored, and notes in what that differs from the engine's result.
@@ -150,6 +158,7 @@ func (g *stage) deploy(ctx context.Context, s *subject) error {
 
 // compareDenials says whether the object was denied, by the API server, by the engine, or by both, and notes it.
 func (s *subject) compareDenials(denied error) bool {
+	s.change.Denied = denied
 	switch {
 	case denied == nil && s.refused == nil:
 		return false

@@ -89,13 +89,56 @@ func TestDiffering(t *testing.T) {
 		t.Fatalf("got %d subjects, want K b", len(got))
 	}
 	after[1].refused = errors.New("refused")
-	if got := differing(before, after); len(got) != 0 {
-		t.Errorf("got %d subjects, want none: what is refused is not stored", len(got))
+	if got := differing(before, after); len(got) != 1 || got[0].name() != "K b" {
+		t.Errorf("got %d subjects, want K b: it is refused now", len(got))
+	}
+	before[1] = &subject{refused: errors.New("refused before, and not prepared")}
+	if got := differing(before, after); len(got) != 1 || got[0].name() != "K b" {
+		t.Errorf("got %d subjects, want K b: nothing is known of it", len(got))
+	}
+}
+
+func TestExpects(t *testing.T) {
+	const object = `{"kind":"K","metadata":{"name":"a"}}`
+	admitted, refused, denial := newSubject(t, object), newSubject(t, object), errors.New("denied")
+	refused.refused = denial
+	for _, c := range []struct {
+		name    string
+		subject *subject
+		got     string
+		err     error
+		want    bool
+	}{
+		{"stored", admitted, object, nil, true},
+		{"stored otherwise", admitted, `{}`, nil, false},
+		{"denied", admitted, "", denial, false},
+		{"stored though refused", refused, object, nil, false},
+		{"denied as refused", refused, "", denial, true},
+	} {
+		if got := c.subject.expects([]byte(c.got), c.err); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestServed(t *testing.T) {
+	profiles := load(t, withLookups)
+	if err := served("acme", profiles); err != nil {
+		t.Errorf("got error %v, want none", err)
+	}
+	if err := served("other", profiles); !errors.Is(err, errNotAsTheProfilesSay) || !strings.Contains(err.Error(), "-provider acme") {
+		t.Errorf("got error %v, want one that names the flag", err)
+	}
+	if err := served("", nil); err != nil {
+		t.Errorf("got error %v, want none without providers", err)
 	}
 }
 
 func TestSameFiles(t *testing.T) {
 	file := func(name, data string) source.File { return source.File{Name: name, Data: []byte(data)} }
+	attached := func(data string) []source.File {
+		return []source.File{{Name: "a", Attachments: map[string][]byte{"files/f": []byte(data)}}}
+	}
 	for _, c := range []struct {
 		name string
 		a, b []source.File
@@ -105,6 +148,8 @@ func TestSameFiles(t *testing.T) {
 		{"the same", []source.File{file("a", "1")}, []source.File{file("a", "1")}, true},
 		{"another text", []source.File{file("a", "1")}, []source.File{file("a", "2")}, false},
 		{"another name", []source.File{file("a", "1")}, []source.File{file("b", "1")}, false},
+		{"the same attachment", attached("1"), attached("1"), true},
+		{"another attachment", attached("1"), attached("2"), false},
 		{"one more", []source.File{file("a", "1")}, []source.File{file("a", "1"), file("b", "1")}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,9 +173,13 @@ func TestCompareDenials(t *testing.T) {
 		{"denied by both", server, engine, []string{"it was denied: by the server"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &subject{refused: c.refused}
+			s := newSubject(t, `{"kind":"K","metadata":{"name":"a"}}`)
+			s.refused = c.refused
 			if got := s.compareDenials(c.denied); got != (len(c.want) > 0) {
 				t.Errorf("got %v", got)
+			}
+			if !errors.Is(s.change.Denied, c.denied) {
+				t.Errorf("shown as denied is %v, want %v", s.change.Denied, c.denied)
 			}
 			if diff := cmp.Diff(c.want, s.problems); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)

@@ -5,10 +5,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -20,14 +22,15 @@ import (
 // terminal is where people read along, which may also be a file.
 type terminal struct {
 	out    *os.File
-	live   bool // lines may be overwritten
+	gone   func() // called when nobody reads any more: what has been started must be ended
+	live   bool   // lines may be overwritten
 	colour bool
 	width  int
 	mu     sync.Mutex
 }
 
-func newTerminal(out *os.File, environment func(string) string) *terminal {
-	t := &terminal{out: out, live: term.IsTerminal(int(out.Fd()))}
+func newTerminal(out *os.File, environment func(string) string, gone func()) *terminal {
+	t := &terminal{out: out, gone: gone, live: term.IsTerminal(int(out.Fd()))}
 	if width, _, err := term.GetSize(int(out.Fd())); err == nil && t.live {
 		t.width = max(80, width-1)
 	}
@@ -36,12 +39,21 @@ func newTerminal(out *os.File, environment func(string) string) *terminal {
 	return t
 }
 
+// Write implements io.Writer, for what is not written by lines.
+func (t *terminal) Write(text []byte) (int, error) {
+	n, err := t.out.Write(text)
+	if errors.Is(err, syscall.EPIPE) {
+		t.gone()
+	}
+	return n, err
+}
+
 func (t *terminal) style() render.Style { return render.Style{Colour: t.colour, Width: t.width} }
 
 func (t *terminal) line(format string, arguments ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = fmt.Fprintf(t.out, format+"\n", arguments...)
+	_, _ = fmt.Fprintf(t, format+"\n", arguments...)
 }
 
 func (t *terminal) paint(code, text string) string {
@@ -127,13 +139,13 @@ func (t *terminal) still(name string, passed time.Duration, state string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.live {
-		_, _ = fmt.Fprintf(t.out, "  %s\n", text)
+		_, _ = fmt.Fprintf(t, "  %s\n", text)
 		return
 	}
 	if runes := []rune(text); len(runes) > t.width-2 {
 		text = string(runes[:t.width-2])
 	}
-	_, _ = fmt.Fprintf(t.out, "%s %s", t.clear(), text)
+	_, _ = fmt.Fprintf(t, "%s %s", t.clear(), text)
 }
 
 // clear goes back to the start of the line and empties it.

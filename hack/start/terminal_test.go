@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
 )
 
@@ -18,7 +19,7 @@ func TestTerminalThatIsAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	terminal := newTerminal(file, func(string) string { return "" })
+	terminal := newTerminal(file, func(string) string { return "" }, t.FailNow)
 	if err := terminal.phase("good", func(now func(string)) (string, error) { now("waiting"); return "summary", nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -39,5 +40,25 @@ func TestTerminalThatIsAFile(t *testing.T) {
 	}
 	if terminal.style().Colour || terminal.live {
 		t.Error("a file has no colours and no lines that change")
+	}
+}
+
+func TestTerminalThatNobodyReads(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := 0
+	terminal := newTerminal(writer, func(string) string { return "" }, func() { gone++ })
+	terminal.line("read")
+	if gone != 0 {
+		t.Error("the reader is there, and taken to be gone")
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.line("not read")
+	if _, err := terminal.Write([]byte("not read")); !errors.Is(err, syscall.EPIPE) || gone != 2 {
+		t.Errorf("got error %v, and the reader was found gone %d times, want 2", err, gone)
 	}
 }
