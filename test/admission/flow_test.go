@@ -53,7 +53,7 @@ func TestFlow(t *testing.T) {
 	plain := newNamespace(t, "flow-plain", nil)
 
 	t.Run("create", func(t *testing.T) {
-		p.expectCount(t, float64(len(wantToday)), "graft_admissions_total", labels{"result": "patched"}, func() {
+		p.expectCount(t, float64(len(wantToday)+2*len(wantNodes)), "graft_admissions_total", labels{"result": "patched"}, func() {
 			expectCreated(t, objects, plain, namespace, wantToday)
 		})
 	})
@@ -69,6 +69,14 @@ func TestFlow(t *testing.T) {
 		for _, object := range objects {
 			if _, mutated := wantToday[nameOf(in(t, namespace, object))]; mutated {
 				expectUnchanged(t, p, object.Target, in(t, namespace, object))
+			}
+		}
+	})
+	t.Run("nodes", func(t *testing.T) {
+		for _, object := range objects {
+			if wanted := in(t, namespace, object); wanted.GetKind() == "OperatingSystemConfig" {
+				expectNodeReset(t, p, wanted)
+				expectUnchanged(t, p, "operatingsystemconfig", wanted)
 			}
 		}
 	})
@@ -95,6 +103,10 @@ func expectCreated(t *testing.T, objects []sample.Object, plain, namespace strin
 		without, with := create(t, in(t, plain, object)), create(t, in(t, namespace, object))
 		name := nameOf(with)
 		seen[name] = true
+		if with.GetKind() == "OperatingSystemConfig" {
+			expectNode(t, without, with)
+			continue
+		}
 		if diff := cmp.Diff(want[name], changes(without, with)); diff != "" {
 			t.Errorf("what the webhooks change on %s (-want +got):\n%s", name, diff)
 		}

@@ -128,7 +128,7 @@ func testNoTargets(t *testing.T, p *program) {
 			create(t, object)
 		}
 		for _, object := range controlPlane(t, sample.Options{Kubernetes: "1.33.6", Namespace: namespace}) {
-			if object.Target == "" || object.Target == sample.TargetOperatingSystemConfig || object.Target == sample.TargetKubeAPIServerService {
+			if object.Target == "" || object.Target == sample.TargetKubeAPIServerService {
 				create(t, in(t, namespace, object))
 			}
 		}

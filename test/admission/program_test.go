@@ -97,6 +97,7 @@ func launch(t *testing.T, options programOptions) *program {
 	for name, text := range options.Profiles {
 		if text == "" {
 			text = example(t, name)
+			copyFiles(t, name, p.profiles)
 		}
 		p.writeProfile(name+".yaml", text)
 	}
@@ -370,6 +371,15 @@ func example(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// copyFiles puts the files beside an example where its profile is put.
+func copyFiles(t *testing.T, name, folder string) {
+	t.Helper()
+	beside := filepath.Join(root, "example", "profiles", name, "files")
+	if err := os.CopyFS(filepath.Join(folder, "files"), os.DirFS(beside)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // logBuffer takes what a program prints while others read it.

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// wantNodes are the places that the OpenStack profile changes in an OperatingSystemConfig, by purpose; there are two of each.
+var wantNodes = map[string][]string{
+	"provision": added,
+	"reconcile": append([]string{"~ /spec/files/N/content/inline/data", "~ /spec/units/N/content"}, added...),
+}
+
+// added are a script and the units that run it.
+var added = []string{
+	"+ /spec/files/N/content/inline/data", "+ /spec/files/N/content/inline/encoding", "+ /spec/files/N/path", "+ /spec/files/N/permissions",
+	"+ /spec/units/N/command", "+ /spec/units/N/content", "+ /spec/units/N/content", "+ /spec/units/N/enable", "+ /spec/units/N/name", "+ /spec/units/N/name",
+}
+
+var index = regexp.MustCompile(`/[0-9]+`)
+
+// expectNode compares the places that changed, and of a kubelet what changed there.
+func expectNode(t *testing.T, without, with *unstructured.Unstructured) {
+	t.Helper()
+	purpose, _, _ := unstructured.NestedString(with.Object, "spec", "purpose")
+	counts := map[string]int{}
+	for _, line := range changes(without, with) {
+		fields := strings.SplitN(line, " ", 3)
+		counts[fields[0]+" "+index.ReplaceAllString(fields[1], "/N")]++
+	}
+	want := map[string]int{}
+	for _, place := range wantNodes[purpose] {
+		want[place]++
+	}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Errorf("what the webhooks change on %s (-want +got):\n%s", nameOf(with), diff)
+	}
+	if purpose == "provision" {
+		return
+	}
+	unit, configuration := contentOf(t, with, "units", "name", "kubelet.service"), contentOf(t, with, "files", "path", "/var/lib/kubelet/config/kubelet")
+	if !strings.Contains(unit, " $KUBELET_EXTRA_ARGS") { // the older generation
+		if !strings.Contains(unit, "--cloud-provider=external") || !strings.Contains(configuration, "resolvConf: /etc/resolv-for-kubelet.conf") {
+			t.Errorf("%s is not mutated:\n%s\n%s", nameOf(with), unit, configuration)
+		}
+		return
+	}
+	expectLines(t, contentOf(t, without, "units", "name", "kubelet.service"), unit,
+		"+ExecStartPre=/bin/sh -c 'hostnamectl set-hostname $(hostname | cut -d . -f 1)'", "+    --cloud-provider=external $KUBELET_EXTRA_ARGS",
+		`+    --v=2 \`, "-    --v=2 $KUBELET_EXTRA_ARGS")
+	expectLines(t, contentOf(t, without, "files", "path", "/var/lib/kubelet/config/kubelet"), configuration,
+		"+resolvConf: /etc/resolv-for-kubelet.conf", "-resolvConf: /etc/resolv.conf")
+}
+
+// contentOf is the text of a unit or an inline file.
+func contentOf(t *testing.T, object *unstructured.Unstructured, list, key, name string) string {
+	t.Helper()
+	items, _, _ := unstructured.NestedSlice(object.Object, "spec", list)
+	for _, item := range items {
+		item, ok := item.(map[string]any)
+		if !ok || item[key] != name {
+			continue
+		}
+		if text, ok := item["content"].(string); ok {
+			return text
+		}
+		data, _, _ := unstructured.NestedString(item, "content", "inline", "data")
+		if encoding, _, _ := unstructured.NestedString(item, "content", "inline", "encoding"); encoding == "" {
+			return data
+		}
+		text, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	t.Fatalf("%s has no %s", nameOf(object), name)
+	return ""
+}
+
+// expectLines compares two texts as sets of lines.
+func expectLines(t *testing.T, before, after string, want ...string) {
+	t.Helper()
+	counts := map[string]int{}
+	for _, line := range strings.Split(before, "\n") {
+		counts[line]--
+	}
+	for _, line := range strings.Split(after, "\n") {
+		counts[line]++
+	}
+	got := map[string]bool{}
+	for line, count := range counts {
+		switch {
+		case count > 0:
+			got["+"+line] = true
+		case count < 0:
+			got["-"+line] = true
+		}
+	}
+	wanted := map[string]bool{}
+	for _, line := range want {
+		wanted[line] = true
+	}
+	if diff := cmp.Diff(wanted, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// expectNodeReset writes units and files as gardenlet wants them, which the webhook has to change again to the same bytes.
+func expectNodeReset(t *testing.T, p *program, wanted *unstructured.Unstructured) {
+	t.Helper()
+	before := stored(t, wanted)
+	after := before.DeepCopy()
+	for _, list := range []string{"units", "files"} {
+		items, _, _ := unstructured.NestedSlice(wanted.Object, "spec", list)
+		if err := unstructured.SetNestedSlice(after.Object, items, "spec", list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "operatingsystemconfig", "result": "patched"}, func() {
+		if err := land.Client().Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if diff := cmp.Diff([]string(nil), changes(before, after)); diff != "" {
+		t.Errorf("after a reset, %s differs (-want +got):\n%s", nameOf(wanted), diff)
+	}
+}
