@@ -44,9 +44,10 @@ type yamlEntry struct {
 // wrong, and so is no judge of YAML: what it refuses is read by go.yaml.in/yaml/v3.
 type yamlScanner struct {
 	text    string
-	at      int // the next line with content, of which the first columns may have been read
-	line    int // where that line begins
-	column  int // of at
+	at      int                           // the next line with content, of which the first columns may have been read
+	line    int                           // where that line begins
+	column  int                           // of at
+	found   struct{ from, end, next int } // the line that endOf found last
 	entries []yamlEntry
 	fail    yamlDoubt
 }
@@ -67,6 +68,7 @@ func scanYAML(text string) (entries []yamlEntry, doubt yamlDoubt, at int) {
 		return nil, yamlUnsure, 0
 	}
 	s := yamlScanner{text: text, entries: make([]yamlEntry, 0, 8+len(text)/20)}
+	s.found.end = -1
 	s.nextLine(0)
 	if s.column == 0 && strings.HasPrefix(text[s.at:], "---") {
 		end, next := s.endOf(s.at)
@@ -104,15 +106,17 @@ func yamlCharacters(text string) bool {
 
 // endOf returns where the line ends that holds an offset, without its ending, and where the next one begins.
 func (s *yamlScanner) endOf(at int) (end, next int) {
-	i := strings.IndexByte(s.text[at:], '\n')
-	if i < 0 {
-		return len(s.text), len(s.text)
+	l := &s.found
+	if at < l.from || at > l.end {
+		*l = struct{ from, end, next int }{at, len(s.text), len(s.text)}
+		if i := strings.IndexByte(s.text[at:], '\n'); i >= 0 {
+			l.end, l.next = at+i, at+i+1
+			if i > 0 && s.text[l.end-1] == '\r' {
+				l.end--
+			}
+		}
 	}
-	end, next = at+i, at+i+1
-	if end > at && s.text[end-1] == '\r' {
-		end--
-	}
-	return end, next
+	return l.end, l.next
 }
 
 // nextLine goes to the first line from an offset that is neither blank nor a comment.

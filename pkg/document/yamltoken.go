@@ -46,12 +46,20 @@ func (s *yamlScanner) key() (key string, end, colon int) {
 // blankAt reports whether a blank or the end of the line stands at an offset.
 func (s *yamlScanner) blankAt(at, end int) bool { return at >= end || s.text[at] == ' ' }
 
+// yamlIndicators are the characters that no scalar without quotes begins with.
+var yamlIndicators = func() (set [256]bool) {
+	for _, c := range []byte("#,[]{}&*!|>'\"%@` =") {
+		set[c] = true
+	}
+	return set
+}()
+
 // yamlPlainStart reports whether a scalar without quotes can begin so.
 func yamlPlainStart(text string) bool {
-	if strings.IndexByte("-?:", text[0]) >= 0 {
+	if c := text[0]; c == '-' || c == '?' || c == ':' {
 		return len(text) > 1 && text[1] != ' ' && !strings.HasPrefix(text, "---")
 	}
-	return strings.IndexByte("#,[]{}&*!|>'\"%@` =", text[0]) < 0 && !strings.HasPrefix(text, "...")
+	return !yamlIndicators[text[0]] && !strings.HasPrefix(text, "...")
 }
 
 // plain returns where a scalar without quotes ends, -1 if the scanner is not sure.
