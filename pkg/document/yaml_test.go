@@ -5,6 +5,7 @@
 package document
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -243,7 +244,7 @@ func TestYAMLKubelet(t *testing.T) {
 	must(t, err)
 	y := yamlOf(t, string(raw))
 	must(t, y.Set([]byte(`true`), "enableControllerAttachDetach"))
-	if y.Edits() != 0 || string(y.Text()) != string(raw) {
+	if y.Edits() != 0 || !bytes.Equal(y.Text(), raw) {
 		t.Error("an edit")
 	}
 	must(t, y.Set([]byte(`"/etc/resolv-for-kubelet.conf"`), "resolvConf"))

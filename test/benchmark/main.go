@@ -42,8 +42,9 @@ func main() {
 	flag.StringVar(&o.folder, "testdata", filepath.Join("test", "benchmark", "testdata"), "folder with the objects and profiles")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
+	err := run(ctx, o)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -65,7 +65,7 @@ func readable(t testing.TB, raw []byte) any {
 	units, _ := spec["units"].([]any)
 	for _, each := range units {
 		if each := each.(map[string]any); each["name"] == "kubelet.service" {
-			options, err := unit.Deserialize(strings.NewReader(each["content"].(string)))
+			options, err := unit.DeserializeOptions(strings.NewReader(each["content"].(string)))
 			must(t, err)
 			slices.SortStableFunc(options, func(a, b *unit.UnitOption) int { return strings.Compare(a.Section+a.Name, b.Section+b.Name) })
 			for _, option := range options {

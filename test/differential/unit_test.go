@@ -23,7 +23,7 @@ const (
 func addUnit(t *testing.T, out map[at]string, name, text string) {
 	t.Helper()
 	addComments(out, name, text)
-	read, err := unit.Deserialize(strings.NewReader(withoutInnerComments(text)))
+	read, err := unit.DeserializeOptions(strings.NewReader(withoutInnerComments(text)))
 	if err != nil {
 		// What go-systemd cannot read is compared as it is.
 		out[at{options, name}] = text
@@ -40,7 +40,9 @@ func addUnit(t *testing.T, out map[at]string, name, text string) {
 	}
 	// Sections may stand in any order.
 	slices.SortStableFunc(lines, func(a, b string) int {
-		return strings.Compare(a[:strings.Index(a, "]")], b[:strings.Index(b, "]")])
+		sectionOfA, _, _ := strings.Cut(a, "]")
+		sectionOfB, _, _ := strings.Cut(b, "]")
+		return strings.Compare(sectionOfA, sectionOfB)
 	})
 	out[at{optionOrder, name}] = strings.Join(lines, "\n")
 	out[at{options, name}] = strings.Join(slices.Sorted(slices.Values(lines)), "\n")

@@ -161,7 +161,7 @@ func dataMounts(container *document.Node) []string {
 	for _, mount := range container.Get("volumeMounts").Items() {
 		path, _ := mount.Get("mountPath").Text()
 		path = strings.TrimSuffix(path, "/") + "/"
-		if strings.HasPrefix(path, dataPath+"/") || strings.HasPrefix(dataPath+"/", path) {
+		if data := dataPath + "/"; strings.HasPrefix(path, data) || strings.HasPrefix(data, path) {
 			mounts = append(mounts, string(mount.Raw()))
 		}
 	}
