@@ -68,12 +68,14 @@ func start(ctx context.Context, o options, t *terminal) error {
 		}
 	}
 	err = s.report(time.Since(began))
-	if o.once || ctx.Err() != nil || err != nil && !errors.Is(err, errNotAsTheProfilesSay) {
+	switch {
+	case o.once || ctx.Err() != nil:
 		return err
-	}
-	if err != nil {
+	case errors.Is(err, errNotAsTheProfilesSay) || errors.Is(err, errNoRule):
 		// The profile can be mended while everything is up.
 		t.failure(err)
+	case err != nil:
+		return err
 	}
 	return s.stay(ctx)
 }
@@ -261,6 +263,9 @@ func (s *subject) weight() int {
 // errNotAsTheProfilesSay is wrapped by the error of objects that the API server stored otherwise.
 var errNotAsTheProfilesSay = errors.New("not as the profiles say")
 
+// errNoRule is wrapped by the error of profiles for other providers.
+var errNoRule = errors.New("no rule is for this shoot")
+
 // problems is an error with a line for each problem, or nil.
 func problems(subjects []*subject) error {
 	var lines []string
@@ -288,8 +293,8 @@ func served(provider string, profiles []*profile.Document) error {
 	if len(providers) == 0 || slices.Contains(providers, provider) {
 		return nil
 	}
-	return fmt.Errorf("the objects are %w: no rule is for this shoot, as its provider is %s, and the profiles are for %s; start again with -provider %s",
-		errNotAsTheProfilesSay, provider, strings.Join(providers, ", "), providers[0])
+	return fmt.Errorf("%w: its provider is %s, and the profiles are for %s; start again with -provider %s",
+		errNoRule, provider, strings.Join(providers, ", "), providers[0])
 }
 
 // verdict counts what was seen.

@@ -126,7 +126,7 @@ func TestServed(t *testing.T) {
 	if err := served("acme", profiles); err != nil {
 		t.Errorf("got error %v, want none", err)
 	}
-	if err := served("other", profiles); !errors.Is(err, errNotAsTheProfilesSay) || !strings.Contains(err.Error(), "-provider acme") {
+	if err := served("other", profiles); !errors.Is(err, errNoRule) || !strings.Contains(err.Error(), "-provider acme") {
 		t.Errorf("got error %v, want one that names the flag", err)
 	}
 	if err := served("", nil); err != nil {
