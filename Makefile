@@ -45,7 +45,7 @@ help: ## Show the targets (this is the default).
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 20
 
 # Without the commit, so that a commit alone does not link the programs anew.
-start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end; PROFILE=path, KUBERNETES=1.33.5, PROVIDER=name, ARGS=-ha).
+start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end; PROFILE=path KUBERNETES=1.33.5 ARGS=-help).
 	@$(TOOLS) etcd kube-apiserver kubectl
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
 	@mkdir -p bin
