@@ -28,6 +28,12 @@ type Source interface {
 	Lookup(ctx context.Context, namespace string, l LookupRequest) (map[string]string, error)
 }
 
+// Refresher is a Source whose Read may lag behind what is stored, such as one that reads from a cache.
+type Refresher interface {
+	// Refresh is Read of what is stored now.
+	Refresh(ctx context.Context, namespace string) (*Facts, error)
+}
+
 // Facts are what is known of a control plane. What is not known is nil. They are immutable, safe for concurrent use and must not
 // be copied.
 type Facts struct {
@@ -44,6 +50,18 @@ type Facts struct {
 // WithNamespace returns the same facts for a namespace with these labels and annotations.
 func (f *Facts) WithNamespace(n Namespace) *Facts {
 	return &Facts{Namespace: n, Shoot: f.Shoot, Seed: f.Seed, CloudProfile: f.CloudProfile, Garden: f.Garden}
+}
+
+// Kubernetes is the version of the control plane, such as 1.34.2; empty when it is not known.
+func (f *Facts) Kubernetes() string {
+	switch {
+	case f.Shoot != nil:
+		return f.Shoot.Kubernetes
+	case f.Garden != nil:
+		return f.Garden.Kubernetes
+	default:
+		return ""
+	}
 }
 
 // Namespace is the control plane's namespace in the seed.

@@ -78,7 +78,7 @@ func (s *selection) facts(ctx context.Context, g contract.Generation, r Request,
 	found := &facts.Facts{}
 	if needs.cluster {
 		var err error
-		if found, err = source.Read(ctx, r.Namespace); err != nil {
+		if found, err = readFacts(ctx, r.Namespace, o, source); err != nil {
 			return nil, factsFailure(r.Namespace, err)
 		}
 	}

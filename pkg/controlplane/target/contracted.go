@@ -10,17 +10,17 @@ package target
 // To add a target: one entry here.
 var targets = []Target{
 	{
-		Name: "kube-apiserver", Component: "kube-apiserver", Container: "kube-apiserver",
+		Name: "kube-apiserver", Component: "kube-apiserver", Container: "kube-apiserver", Versioned: true,
 		Summary: "the shoot's kube-apiserver",
 		Forms:   []Form{deployment("kube-apiserver")},
 	},
 	{
-		Name: "kube-controller-manager", Component: "kube-controller-manager", Container: "kube-controller-manager",
+		Name: "kube-controller-manager", Component: "kube-controller-manager", Container: "kube-controller-manager", Versioned: true,
 		Summary: "the shoot's kube-controller-manager",
 		Forms:   []Form{deployment("kube-controller-manager")},
 	},
 	{
-		Name: "kube-scheduler", Component: "kube-scheduler", Container: "kube-scheduler",
+		Name: "kube-scheduler", Component: "kube-scheduler", Container: "kube-scheduler", Versioned: true,
 		Summary: "the shoot's kube-scheduler",
 		Forms:   []Form{deployment("kube-scheduler")},
 	},
@@ -73,15 +73,15 @@ var targets = []Target{
 		Forms:   []Form{operatingSystemConfig(Metadata | Units | Files | NodeSpec)},
 	},
 	{
-		Name: "virtual-garden-kube-apiserver", Component: "kube-apiserver", Container: "kube-apiserver", Garden: true,
+		Name: "virtual-garden-kube-apiserver", Component: "kube-apiserver", Container: "kube-apiserver", Garden: true, Versioned: true,
 		Summary: "the virtual garden's kube-apiserver",
 		Forms:   []Form{deployment("virtual-garden-kube-apiserver")},
 	},
 	{
 		Name: "virtual-garden-kube-controller-manager", Component: "kube-controller-manager", Garden: true,
-		Container: "kube-controller-manager",
-		Summary:   "the virtual garden's kube-controller-manager",
-		Forms:     []Form{deployment("virtual-garden-kube-controller-manager")},
+		Container: "kube-controller-manager", Versioned: true,
+		Summary: "the virtual garden's kube-controller-manager",
+		Forms:   []Form{deployment("virtual-garden-kube-controller-manager")},
 	},
 	{
 		Name: "virtual-garden-etcd-main", Component: "etcd", Container: "etcd", Garden: true,

@@ -7,6 +7,7 @@ package target
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
@@ -56,6 +57,18 @@ func (o *Object) OwnContainer() (*document.Node, error) {
 		return container, nil
 	}
 	return nil, o.missing(o.Target.Container)
+}
+
+// ImageVersion is the version of Kubernetes that the object runs, by the tag of its own container's image and without the
+// leading v; empty where that does not say it.
+func (o *Object) ImageVersion() string {
+	if !o.Target.Versioned {
+		return ""
+	}
+	image, _ := o.PodSpec().Get("containers").ItemWith("name", o.Target.Container).Get("image").Text()
+	image, _, _ = strings.Cut(image, "@")
+	_, tag, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":")
+	return strings.TrimPrefix(tag, "v")
 }
 
 // Container finds a container of the pod template, or an init container, by its name.

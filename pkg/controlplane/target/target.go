@@ -107,6 +107,8 @@ type Target struct {
 	Garden bool
 	// Forms are the kinds of object as which the target is found.
 	Forms []Form
+	// Versioned says that the tag of the container's image is the version of Kubernetes.
+	Versioned bool
 	// Purposed says that the target is found in objects of several purposes, among which a rule chooses.
 	Purposed bool
 }

@@ -42,7 +42,10 @@ type Source struct {
 	shared         sharedResources
 }
 
-var _ facts.Source = (*Source)(nil)
+var (
+	_ facts.Source    = (*Source)(nil)
+	_ facts.Refresher = (*Source)(nil)
+)
 
 // version says of what facts were decoded: which resource, and which versions of it and of the namespace.
 type version struct {
@@ -74,11 +77,22 @@ func New(cached, direct client.Reader, options Options) *Source {
 
 // Read implements facts.Source.
 func (s *Source) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
+	return s.read(ctx, namespace, s.cached, s.direct)
+}
+
+// Refresh implements facts.Refresher: it asks the API server for the Cluster or the Garden. What was decoded of the same version
+// before is not decoded again.
+func (s *Source) Refresh(ctx context.Context, namespace string) (*facts.Facts, error) {
+	return s.read(ctx, namespace, s.direct)
+}
+
+// read asks one reader after the other.
+func (s *Source) read(ctx context.Context, namespace string, readers ...client.Reader) (*facts.Facts, error) {
 	if namespace == facts.GardenNamespace {
-		return s.readGarden(ctx)
+		return s.readGarden(ctx, readers)
 	}
 	var cluster extensionsv1alpha1.Cluster
-	if err := s.get(ctx, client.ObjectKey{Name: namespace}, &cluster); err != nil {
+	if err := get(ctx, client.ObjectKey{Name: namespace}, &cluster, readers...); err != nil {
 		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace, err)
 	}
 	meta, err := s.readNamespace(ctx, namespace)
@@ -111,7 +125,7 @@ func (s *Source) decodeOnce(v version, namespace *metav1.PartialObjectMetadata, 
 func (s *Source) readNamespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := s.get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+	if err := get(ctx, client.ObjectKey{Name: name}, namespace, s.cached, s.direct); err != nil {
 		return nil, fmt.Errorf("reading the Namespace %s: %w", name, err)
 	}
 	return namespace, nil
@@ -124,8 +138,8 @@ func describe(namespace *metav1.PartialObjectMetadata) facts.Namespace {
 var gardenKind = schema.GroupVersionKind{Group: "operator.gardener.cloud", Version: "v1alpha1", Kind: "Garden"}
 
 // readGarden reads the only Garden that there is. Its CustomResourceDefinition may not be there.
-func (s *Source) readGarden(ctx context.Context) (*facts.Facts, error) {
-	garden, err := s.findGarden(ctx)
+func (s *Source) readGarden(ctx context.Context, readers []client.Reader) (*facts.Facts, error) {
+	garden, err := findGarden(ctx, readers)
 	if err != nil {
 		return nil, fmt.Errorf("reading the Garden: %w", err)
 	}
@@ -147,8 +161,8 @@ func (s *Source) readGarden(ctx context.Context) (*facts.Facts, error) {
 	})
 }
 
-func (s *Source) findGarden(ctx context.Context) (*unstructured.Unstructured, error) {
-	for _, reader := range []client.Reader{s.cached, s.direct} {
+func findGarden(ctx context.Context, readers []client.Reader) (*unstructured.Unstructured, error) {
+	for _, reader := range readers {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gardenKind)
 		err := reader.List(ctx, list, &client.ListOptions{UnsafeDisableDeepCopy: ptr.To(true)})
@@ -188,12 +202,15 @@ func (s *Source) readKeys(ctx context.Context, key client.ObjectKey, kind string
 	return func(key string) (string, bool) { value, ok := secret.Data[key]; return string(value), ok }, err
 }
 
-// get reads an object without a copy from the cache, and from the API server when the cache does not have it: right after its
-// creation, a webhook may be asked before the informer has seen it.
-func (s *Source) get(ctx context.Context, key client.ObjectKey, into client.Object) error {
-	err := s.cached.Get(ctx, key, into, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
-	if apierrors.IsNotFound(err) {
-		err = s.direct.Get(ctx, key, into)
+// get reads an object from the first reader that has it, and from a cache without a copy. Right after the creation of an object,
+// a webhook may be asked before the informer has seen it.
+func get(ctx context.Context, key client.ObjectKey, into client.Object, readers ...client.Reader) error {
+	var err error
+	for _, reader := range readers {
+		err = reader.Get(ctx, key, into, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+		if !apierrors.IsNotFound(err) {
+			break
+		}
 	}
 	if err != nil {
 		return readError(err)

@@ -149,6 +149,32 @@ func TestReadGarden(t *testing.T) {
 	}
 }
 
+// TestRefresh holds that the cached reader is not asked for what may be newer, and that a version that is known is not decoded again.
+func TestRefresh(t *testing.T) {
+	ctx, newest := context.Background(), readCluster(t)
+	newest.ResourceVersion = "2"
+	newest.Spec.Shoot.Raw = []byte(strings.Replace(string(newest.Spec.Shoot.Raw), "1.33.4", "1.34.0", 1))
+	cached := reader(t, readCluster(t), readGarden(t), makeNamespace(namespace), makeNamespace("garden"))
+	s := New(cached, reader(t, newest), Options{})
+	before, err := s.Read(ctx, namespace)
+	if err != nil || before.Kubernetes() != "1.33.4" {
+		t.Fatalf("got %v of %v", err, before)
+	}
+	after, err := s.Refresh(ctx, namespace)
+	if err != nil || after.Kubernetes() != "1.34.0" || after.Namespace.Labels["a"] != "b" {
+		t.Fatalf("got %v of %v", err, after)
+	}
+	if again, err := s.Refresh(ctx, namespace); err != nil || again != after {
+		t.Errorf("the same version was decoded twice: %v", err)
+	}
+	if garden, err := s.Read(ctx, "garden"); err != nil || garden.Kubernetes() != "1.34.1" {
+		t.Errorf("got %v of %v", err, garden)
+	}
+	if _, err := s.Refresh(ctx, "garden"); !errors.Is(err, facts.ErrNotFound) {
+		t.Errorf("the Garden is not stored: %v", err)
+	}
+}
+
 func TestFactsAreKeptForAVersion(t *testing.T) {
 	ctx, c := context.Background(), reader(t, readCluster(t), makeNamespace(namespace))
 	s := New(c, c, Options{})
