@@ -6,6 +6,8 @@ package document
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -97,21 +99,59 @@ func writeEscape(out *strings.Builder, body []byte) int {
 	return size
 }
 
-// sameUnquoted compares the insides of two checked JSON strings as unquote decodes them, letter by letter as long as both
-// are ASCII, as they usually are.
+// sameUnquoted compares the insides of two checked JSON strings as unquote decodes them. Behind what is spelled alike it
+// goes letter by letter as long as both are ASCII, as they usually are.
 func sameUnquoted(a, b []byte) bool {
-	for len(a) > 0 && len(b) > 0 {
-		x, i := letter(a)
-		y, j := letter(b)
+	alike := wholeLetters(a[:commonPrefix(a, b)])
+	x, y := a[alike:], b[alike:]
+	for len(x) > 0 && len(y) > 0 {
+		c, i := letter(x)
+		d, j := letter(y)
 		if i == 0 || j == 0 {
 			return unquote(a) == unquote(b)
 		}
-		if x != y {
+		if c != d {
 			return false
 		}
-		a, b = a[i:], b[j:]
+		x, y = x[i:], y[j:]
 	}
-	return len(a) == len(b)
+	return len(x) == len(y)
+}
+
+// commonPrefix returns the number of bytes that two texts begin with alike; it takes eight at a time.
+func commonPrefix(a, b []byte) int {
+	i, end := 0, min(len(a), len(b))
+	for ; i+8 <= end; i += 8 {
+		if differ := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); differ != 0 {
+			return i + bits.TrailingZeros64(differ)/8
+		}
+	}
+	for i < end && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// wholeLetters returns the length of a text without the escape sequence that it may end in the middle of.
+func wholeLetters(body []byte) int {
+	const longest = len(`\u0000`)
+	from := max(0, len(body)-longest+1)
+	at := from + bytes.LastIndexByte(body[from:], '\\')
+	if at < from {
+		return len(body)
+	}
+	first := at
+	for first > 0 && body[first-1] == '\\' {
+		first--
+	}
+	length := 2
+	if at+1 < len(body) && body[at+1] == 'u' {
+		length = longest
+	}
+	if (at-first)%2 == 1 || at+length <= len(body) {
+		return len(body) // The backslash at the end of the row is escaped, or its sequence is whole.
+	}
+	return at
 }
 
 // letter reads the ASCII character at the beginning of body and returns the number of bytes that it takes; 0 for any other.
