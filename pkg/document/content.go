@@ -37,37 +37,39 @@ func ContentOf(inline *Node) (*Content, error) {
 	switch encoding, err := stringMember(inline, "encoding"); {
 	case err != nil:
 		return nil, err
-	case encoding == "":
-		c.text = []byte(data)
-	case encoding == "b64":
+	case len(encoding) == 0:
+		c.text = bytes.Clone(data)
+	case string(encoding) == "b64":
 		c.base64 = true
-		if c.text, err = base64.StdEncoding.DecodeString(data); err != nil {
+		c.text = make([]byte, base64.StdEncoding.DecodedLen(len(data)))
+		n, err := base64.StdEncoding.Decode(c.text, data)
+		if err != nil {
 			return nil, fmt.Errorf("reading a file's content: %w: %w", ErrContent, err)
 		}
+		c.text = c.text[:n]
 	default:
 		return nil, fmt.Errorf("reading a file's content: encoding %q: %w", encoding, ErrContent)
 	}
 	return c, nil
 }
 
-// stringMember returns a member that is a string, "" if it is absent.
-func stringMember(n *Node, key string) (string, error) {
+// stringMember returns the text of a member that is a string, which must not be modified; nothing if it is absent.
+func stringMember(n *Node, key string) ([]byte, error) {
 	member := n.Get(key)
 	switch member.Kind() {
 	case Invalid, Null:
-		return "", nil
+		return nil, nil
 	case String:
-		text, _ := member.Text()
-		return text, nil
+		return member.text.textAt(member.at), nil
 	default:
-		return "", fmt.Errorf("reading a file's content: %s is a %s: %w", key, member.Kind(), ErrContent)
+		return nil, fmt.Errorf("reading a file's content: %s is a %s: %w", key, member.Kind(), ErrContent)
 	}
 }
 
 // Text returns the decoded content, which must not be modified.
 func (c *Content) Text() []byte { return c.text }
 
-// SetText replaces the content and keeps its encoding. The same text is no edit, even if base64 would now be written
+// SetText replaces the content and keeps its encoding; text must not be modified afterwards. The same text is no edit, even if base64 would now be written
 // otherwise. ErrContent for bytes that are not UTF-8 without an encoding.
 func (c *Content) SetText(text []byte) error {
 	if bytes.Equal(text, c.text) {
@@ -87,6 +89,6 @@ func (c *Content) SetText(text []byte) error {
 	if _, err := c.inline.Set("data", raw); err != nil {
 		return fmt.Errorf("setting a file's content: %w", err)
 	}
-	c.text = bytes.Clone(text)
+	c.text = text
 	return nil
 }

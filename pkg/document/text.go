@@ -41,6 +41,16 @@ func (t *text) stringAt(at uint32) string {
 	return unquote(body)
 }
 
+// textAt is stringAt without a copy of what is plain.
+func (t *text) textAt(at uint32) []byte {
+	e := &t.entries[at]
+	body := t.raw[e.start+1 : e.end-1 : e.end-1]
+	if e.plain {
+		return body
+	}
+	return []byte(unquote(body))
+}
+
 // writeString writes a string entry, decoded.
 func (t *text) writeString(to *strings.Builder, at uint32) {
 	e := &t.entries[at]

@@ -78,10 +78,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refused(w, x, err)
 		return
 	}
-	h.write(w, h.answer(ctx, x))
+	answer := buffers.Get().(*[]byte)
+	*answer = h.answer(ctx, x, (*answer)[:0])
+	h.write(w, *answer)
 	// Not after a panic, of which nobody knows what still uses the review.
 	x.review.release()
-	bodies.Put(x.body)
+	buffers.Put(x.body)
+	buffers.Put(answer)
 }
 
 // timeout is what the API server grants (it says so in the query) less a margin for the answer's way back.
@@ -93,8 +96,8 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	return granted - min(granted/5, 500*time.Millisecond)
 }
 
-// bodies are buffers for the next reviews.
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
+// buffers are used again, for reviews and for answers.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // read takes the body; its errors are *refusals.
 func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request, x *exchange) error {
@@ -112,7 +115,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = http.NewResponseController(w).SetReadDeadline(deadline)
 	}
-	x.body = bodies.Get().(*[]byte)
+	x.body = buffers.Get().(*[]byte)
 	err := readAll(x.body, http.MaxBytesReader(w, r.Body, h.MaxReviewBytes), r.ContentLength)
 	var bytesError *http.MaxBytesError
 	if errors.As(err, &bytesError) {
@@ -139,18 +142,19 @@ func readAll(into *[]byte, from io.Reader, length int64) (err error) {
 	return err
 }
 
-func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
+// answer appends the answer.
+func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 	if !x.review.handled() {
 		h.Metrics.admission(x, "", "ignored")
-		return allow(x.review.uid, nil)
+		return appendAllowed(out, x.review.uid, nil)
 	}
 	if !h.Engine.Serves(x.route) {
-		return h.denied(x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
+		return h.denied(out, x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
 	result, err := h.Engine.Admit(ctx, x.review.request)
 	if err != nil {
-		return h.denied(x, denialOf(ctx, err))
+		return h.denied(out, x, denialOf(ctx, err))
 	}
 	h.Metrics.rules(x, result)
 	switch {
@@ -161,7 +165,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
 	default:
 		h.Metrics.admission(x, result.Target, "unchanged")
 	}
-	return allow(x.review.uid, result.Patch)
+	return appendAllowed(out, x.review.uid, result.Patch)
 }
 
 func (h *Handler) write(w http.ResponseWriter, answer []byte) {
@@ -170,7 +174,8 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 	_, _ = w.Write(answer)
 }
 
-func (h *Handler) denied(x *exchange, d *denial) []byte {
+// denied counts and logs a denial, and appends the answer.
+func (h *Handler) denied(out []byte, x *exchange, d *denial) []byte {
 	request := x.review.request
 	name := ""
 	if t, _ := target.Match(request.Garden, request.Group, request.Kind, request.Name); t != nil {
@@ -181,7 +186,7 @@ func (h *Handler) denied(x *exchange, d *denial) []byte {
 	h.Log.Error(d.cause, "Denied an admission", "set", x.route.Set, "provider", x.route.label(), "operation", request.Operation,
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
 		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
-	return deny(x.review.uid, d)
+	return appendDenied(out, x.review.uid, d)
 }
 
 func (h *Handler) refused(w http.ResponseWriter, x *exchange, err error) {
@@ -213,5 +218,5 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	h.write(w, h.denied(x, &denial{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+	h.write(w, h.denied(nil, x, &denial{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
 }

@@ -86,9 +86,8 @@ func objectAt(n *document.Node, key string) *document.Node {
 
 const responseHead = `{"kind":"` + reviewKind + `","apiVersion":"` + reviewVersion + `","response":{"uid":`
 
-// allow is the answer that admits the object, with a patch unless that is nil.
-func allow(uid string, patch []byte) []byte {
-	out := make([]byte, 0, len(responseHead)+len(uid)+base64.StdEncoding.EncodedLen(len(patch))+80)
+// appendAllowed appends the answer that admits the object, with a patch unless that is nil.
+func appendAllowed(out []byte, uid string, patch []byte) []byte {
 	out = append(append(out, responseHead...), document.Quote(uid)...)
 	out = append(out, `,"allowed":true`...)
 	if patch != nil {
@@ -99,9 +98,9 @@ func allow(uid string, patch []byte) []byte {
 	return append(out, "}}\n"...)
 }
 
-// deny is the answer that refuses the object.
-func deny(uid string, d *denial) []byte {
-	out := append([]byte(responseHead), document.Quote(uid)...)
+// appendDenied appends the answer that refuses the object.
+func appendDenied(out []byte, uid string, d *denial) []byte {
+	out = append(append(out, responseHead...), document.Quote(uid)...)
 	out = append(out, `,"allowed":false,"status":{"status":"Failure","code":`...)
 	out = strconv.AppendInt(out, int64(d.code), 10)
 	out = append(out, `,"reason":"`+statusReason(d.code)+`","message":`...)
