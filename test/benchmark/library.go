@@ -119,6 +119,7 @@ func (e *ensurer) EnsureKubeletConfiguration(_ context.Context, _ extensionscont
 	configuration, _ *kubeletconfigv1beta1.KubeletConfiguration,
 ) error {
 	configuration.EnableControllerAttachDetach = ptr.To(true)
+	configuration.ResolverConfig = ptr.To("/etc/resolv-for-kubelet.conf")
 	return nil
 }
 
