@@ -171,7 +171,7 @@ func letter(body []byte) (byte, int) {
 	return 0, 0
 }
 
-// rune16 reads the code unit of a \uXXXX sequence, or returns U+FFFD where none stands.
+// rune16 reads the code unit of an escape of four hexadecimal digits, or returns U+FFFD where none stands.
 func rune16(body []byte) rune {
 	if len(body) < 6 || body[0] != '\\' || body[1] != 'u' {
 		return utf8.RuneError
