@@ -31,6 +31,8 @@ type Definition struct {
 	Example string
 	// Parts are the parts that an object must have for it.
 	Parts target.Part
+	// KeepsByDefault says that a rule without onUpdate keeps, on UPDATE, what the old object has.
+	KeepsByDefault bool
 	// Compile reads the arguments. The findings are all that is wrong with them.
 	Compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
 }
@@ -60,6 +62,8 @@ type Write struct {
 	Path string
 	// Apply writes the resolved value. It makes no edit where the object is so already.
 	Apply func(o *target.Object, v Resolved) error
+	// Keep makes the place what it is in o.Old, which is there. Nil: the operation cannot, and a rule that keeps is refused.
+	Keep func(o *target.Object) error
 }
 
 // Kind is a kind of place.
