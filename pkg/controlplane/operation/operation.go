@@ -29,6 +29,10 @@ type Definition struct {
 	Summary string
 	// Example is a rule that uses it, as YAML.
 	Example string
+	// Examples are further rules, so that each argument stands in one of them.
+	Examples []string
+	// Arguments are all that Compile accepts; the reference and the JSON Schema say the same.
+	Arguments []Argument
 	// Parts are the parts that an object must have for it.
 	Parts target.Part
 	// KeepsByDefault says that a rule without onUpdate keeps, on UPDATE, what the old object has.
