@@ -22,9 +22,15 @@ const (
 // disabled with it.
 func admissionPlugins() Definition {
 	return Definition{
-		Name:    "admissionPlugins",
-		Summary: "enables and disables admission plugins of the kube-apiserver; a plugin stands in one of the two lists at the most",
-		Example: "admissionPlugins: {disable: [PersistentVolumeLabel]}",
+		Name:     "admissionPlugins",
+		Summary:  "enables and disables admission plugins of the kube-apiserver; a plugin stands in one of the two lists at the most",
+		Example:  "admissionPlugins: {disable: [PersistentVolumeLabel]}",
+		Examples: []string{"admissionPlugins: {enable: [PodNodeSelector], default: [AlwaysPullImages]}"},
+		Arguments: []Argument{
+			{Name: "enable", Type: names, Summary: "plugins for the list of enabled ones"},
+			{Name: "disable", Type: names, Summary: "plugins for the list of disabled ones"},
+			{Name: "default", Type: names, Summary: "plugins that are taken from both lists"},
+		},
 		Parts:   target.PodTemplate,
 		Compile: compileAdmissionPlugins,
 	}

@@ -12,10 +12,12 @@ import (
 // annotations sets and removes annotations of the object itself.
 func annotations() Definition {
 	return Definition{
-		Name:    "annotations",
-		Summary: "sets and removes annotations of the object itself",
-		Example: `annotations: {set: {loadbalancer.openstack.org/keep-floatingip: "true"}}`,
-		Parts:   target.Metadata,
+		Name:      "annotations",
+		Summary:   "sets and removes annotations of the object itself",
+		Example:   `annotations: {set: {loadbalancer.openstack.org/keep-floatingip: "true"}}`,
+		Examples:  []string{"annotations: {remove: [old]}"},
+		Arguments: setAndRemove("annotations", mappingOf(anyText)),
+		Parts:     target.Metadata,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			return compileKeyed(c, arguments, path, Annotation, "annotations", objectMetadata)
 		},

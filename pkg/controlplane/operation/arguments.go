@@ -9,7 +9,8 @@ import "reflect"
 // Argument is one argument of an operation, as the reference and the JSON Schema know it. Compile judges what is given; a
 // test holds the two together.
 type Argument struct {
-	// Name is the key of the argument; empty where the profile chooses the keys, as for feature gates.
+	// Name is the key of the argument; empty for the one of an operation whose arguments are no fixed fields: Type is then that
+	// of all that stands below the operation.
 	Name string
 	// Type is what may stand there.
 	Type Type
@@ -34,11 +35,11 @@ const (
 	Octal Form = "octal"
 	// List is a list of Items.
 	List Form = "list"
-	// Mapping is a mapping of names that the profile chooses to Items; Values are the names that it may choose, if they are bounded.
+	// Mapping is a mapping of names that the profile chooses to Items.
 	Mapping Form = "mapping"
 	// Fields is a mapping with the given Fields.
 	Fields Form = "fields"
-	// Shape is what Kubernetes decodes as the type Of: all its members, or those in Values, and none of those in Without.
+	// Shape is what Kubernetes decodes as the type Of: all its members, or those in Values, none of those in Without, and Fields beside them.
 	Shape Form = "shape"
 	// Tree is anything.
 	Tree Form = "tree"
@@ -51,13 +52,13 @@ type Type struct {
 	Form Form
 	// Computed says that a string may hold ${ CEL }, and that one which is an expression and nothing else may stand for a value.
 	Computed bool
-	// Values are all that a String or Scalar may be, and the names that a Mapping or Shape may have; nil: any.
+	// Values are all that a String may be, and the members that a Shape may have; nil: any.
 	Values []string
 	// Without are members of the shape that cannot be given.
 	Without []string
 	// Items is what each entry of a List or Mapping is.
 	Items *Type
-	// Fields are the members of Fields.
+	// Fields are the members of Fields, and those of a Shape that Kubernetes does not know.
 	Fields []Argument
 	// Of is the Go type of a Shape.
 	Of reflect.Type
@@ -67,18 +68,29 @@ type Type struct {
 	Null bool
 }
 
+// Type is what all that stands below the operation may be.
+func (d Definition) Type() Type {
+	if len(d.Arguments) == 1 && d.Arguments[0].Name == "" {
+		return d.Arguments[0].Type
+	}
+	return members(d.Arguments...)
+}
+
 // The types that several operations share.
 var (
 	// anyText is a value that becomes text: the value of a label or a flag.
 	anyText = Type{Form: Scalar, Computed: true}
 	// longText is a longer text, in which numbers make no sense.
 	longText = Type{Form: String, Computed: true}
-	// fixedText is a string in which ${ } is not evaluated: a name.
+	// oneOrMore is a text, or several for what may stand several times.
+	oneOrMore = either(anyText, listOf(anyText))
+	// fixedText is a string in which ${ } is not evaluated.
 	fixedText = Type{Form: String}
 	boolean   = Type{Form: Boolean}
 	// anyTree is any YAML value with ${ CEL } in its strings.
 	anyTree = Type{Form: Tree, Computed: true}
-	names   = listOf(fixedText)
+	// names is a list of names, which ${ } is no part of but in rules with forEach.
+	names = listOf(Type{Form: Scalar})
 )
 
 // oneOfTexts is a string out of a few.
@@ -87,16 +99,22 @@ func oneOfTexts(values ...string) Type { return Type{Form: String, Values: value
 // listOf is a list.
 func listOf(items Type) Type { return Type{Form: List, Items: &items} }
 
-// mappingOf is a mapping of names that the profile chooses; names bounds them.
-func mappingOf(items Type, names ...string) Type {
-	return Type{Form: Mapping, Items: &items, Values: names}
-}
+// mappingOf is a mapping of names that the profile chooses.
+func mappingOf(items Type) Type { return Type{Form: Mapping, Items: &items} }
 
 // members is a mapping with the given members.
 func members(fields ...Argument) Type { return Type{Form: Fields, Fields: fields} }
 
-// shape is what Kubernetes decodes as a T; its strings may hold ${ CEL }.
-func shape[T any]() Type { return Type{Form: Shape, Of: reflect.TypeFor[T](), Computed: true} }
+// shapeLike is what Kubernetes decodes as a T, but for some members; its strings may hold ${ CEL }.
+func shapeLike[T any](without ...string) Type {
+	return Type{Form: Shape, Of: reflect.TypeFor[T](), Without: without, Computed: true}
+}
+
+// only leaves the named members of a shape, and adds others.
+func (t Type) only(values []string, more ...Argument) Type {
+	t.Values, t.Fields = values, more
+	return t
+}
 
 // either is a value of one of several types.
 func either(types ...Type) Type { return Type{Form: Either, Types: types} }
@@ -114,9 +132,14 @@ func computed(t Type) Type {
 }
 
 // setAndRemove are the arguments that most operations have: what to set, by name, and what to remove.
-func setAndRemove(what string, value Type) []Argument {
+func setAndRemove(what string, values Type) []Argument {
 	return []Argument{
-		{Name: "set", Type: mappingOf(value), Summary: what + " to set, by name"},
+		{Name: "set", Type: values, Summary: what + " to set, by name"},
 		{Name: "remove", Type: names, Summary: "names of " + what + " to remove"},
 	}
+}
+
+// inContainer is the argument that chooses a container.
+func inContainer() Argument {
+	return Argument{Name: "container", Type: fixedText, Summary: "the container; by default the one that the contract requires"}
 }

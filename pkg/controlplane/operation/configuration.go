@@ -20,11 +20,12 @@ import (
 // configuration sets and removes fields of the kubelet's configuration file.
 func configuration() Definition {
 	return Definition{
-		Name:    "configuration",
-		Summary: "sets and removes fields of the kubelet's configuration file; mappings are merged, and all other fields and comments stay",
-		Example: "configuration: {set: {enableControllerAttachDetach: true}, remove: [volumePluginDir]}",
-		Parts:   target.KubeletConfiguration,
-		Compile: compileConfiguration,
+		Name:      "configuration",
+		Summary:   "sets and removes fields of the kubelet's configuration file; mappings are merged, and all other fields and comments stay",
+		Example:   "configuration: {set: {enableControllerAttachDetach: true}, remove: [volumePluginDir]}",
+		Arguments: setAndRemove("fields", shapeLike[kubeletconfigv1beta1.KubeletConfiguration]("kind", "apiVersion", "featureGates")),
+		Parts:     target.KubeletConfiguration,
+		Compile:   compileConfiguration,
 	}
 }
 

@@ -15,10 +15,12 @@ import (
 // containerPolicies sets what a VerticalPodAutoscaler does with a container.
 func containerPolicies() Definition {
 	return Definition{
-		Name:    "containerPolicies",
-		Summary: "sets and removes the policies of a VerticalPodAutoscaler for containers, by the name of the container",
-		Example: "containerPolicies: {set: {machine-controller-manager-provider-openstack: {controlledValues: RequestsOnly}}}",
-		Parts:   target.ContainerPolicies,
+		Name:      "containerPolicies",
+		Summary:   "sets and removes the policies of a VerticalPodAutoscaler for containers, by the name of the container",
+		Example:   "containerPolicies: {set: {machine-controller-manager-provider-openstack: {controlledValues: RequestsOnly}}}",
+		Examples:  []string{"containerPolicies: {remove: [side]}"},
+		Arguments: setAndRemove("policies", mappingOf(shapeLike[vpaautoscalingv1.ContainerResourcePolicy]("containerName"))),
+		Parts:     target.ContainerPolicies,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			return compileNamedObjects(c, arguments, path, ContainerPolicy, "containerName",
 				shapeOf[vpaautoscalingv1.ContainerResourcePolicy], setContainerPolicy)

@@ -15,10 +15,12 @@ import (
 // containers adds, changes and removes containers of the pod template, such as sidecars.
 func containers() Definition {
 	return Definition{
-		Name:    "containers",
-		Summary: "adds containers, or sets the named fields of a container that is there, and removes containers",
-		Example: "containers: {set: {backup-restore: {image: registry.example.com/etcdbrctl:v0.30.0, args: [server]}}}",
-		Parts:   target.PodTemplate,
+		Name:      "containers",
+		Summary:   "adds containers, or sets the named fields of a container that is there, and removes containers",
+		Example:   "containers: {set: {backup-restore: {image: registry.example.com/etcdbrctl:v0.30.0, args: [server]}}}",
+		Examples:  []string{"containers: {remove: [backup-restore]}"},
+		Arguments: setAndRemove("containers", mappingOf(shapeLike[corev1.Container]("name"))),
+		Parts:     target.PodTemplate,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			return compileNamedObjects(c, arguments, path, Container, "name", shapeOf[corev1.Container], func(o *target.Object, name string, v Resolved) error {
 				return setContainer(o, "containers", name, v)

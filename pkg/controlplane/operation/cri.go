@@ -12,10 +12,12 @@ import (
 // cri sets and removes fields of the container runtime's configuration; mappings are merged.
 func cri() Definition {
 	return Definition{
-		Name:    "cri",
-		Summary: "sets and removes fields of the container runtime's configuration; mappings are merged",
-		Example: "cri: {set: {cgroupDriver: systemd}}",
-		Parts:   target.NodeSpec,
+		Name:      "cri",
+		Summary:   "sets and removes fields of the container runtime's configuration; mappings are merged",
+		Example:   "cri: {set: {cgroupDriver: systemd}}",
+		Examples:  []string{"cri: {remove: [containerd]}"},
+		Arguments: setAndRemove("fields", mappingOf(anyTree)),
+		Parts:     target.NodeSpec,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			return compileSpecField(c, arguments, path, CRIField, "criConfig")
 		},

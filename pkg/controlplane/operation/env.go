@@ -19,11 +19,13 @@ import (
 // env sets and removes environment variables of a container.
 func env() Definition {
 	return Definition{
-		Name:    "env",
-		Summary: "sets and removes environment variables of a container; a mapping as value is a valueFrom",
-		Example: "env: {set: {REGION: \"${ shoot.region }\", TOKEN: {secretKeyRef: {name: cloudprovider, key: token}}}}",
-		Parts:   target.PodTemplate,
-		Compile: compileEnv,
+		Name:      "env",
+		Summary:   "sets and removes environment variables of a container; a mapping as value is a valueFrom",
+		Example:   "env: {set: {REGION: \"${ shoot.region }\", TOKEN: {secretKeyRef: {name: cloudprovider, key: token}}}}",
+		Examples:  []string{"env: {container: side, remove: [HTTP_PROXY]}"},
+		Arguments: append(setAndRemove("variables", mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]()))), inContainer()),
+		Parts:     target.PodTemplate,
+		Compile:   compileEnv,
 	}
 }
 

@@ -19,11 +19,12 @@ import (
 // featureGates sets entries of --feature-gates, which it treats as a map.
 func featureGates() Definition {
 	return Definition{
-		Name:    "featureGates",
-		Summary: "sets feature gates to true or false, or removes them with null; the other gates stay",
-		Example: "featureGates: {VolumeAttributesClass: true, CSIMigration: null}",
-		Parts:   target.CommandLine,
-		Compile: compileFeatureGates,
+		Name:      "featureGates",
+		Summary:   "sets feature gates to true or false, or removes them with null; the other gates stay",
+		Example:   "featureGates: {VolumeAttributesClass: true, CSIMigration: null}",
+		Arguments: []Argument{{Type: mappingOf(orNull(computed(boolean))), Summary: "gates, by name"}},
+		Parts:     target.CommandLine,
+		Compile:   compileFeatureGates,
 	}
 }
 

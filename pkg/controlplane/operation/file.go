@@ -24,6 +24,30 @@ func file() Definition {
 		Summary: "writes a file with content of the profile or from beside it (content, contentFrom), of a Secret (secretRef) or an image (imageRef), " +
 			"or removes it; ifAbsent leaves a file that is there",
 		Example: "file: {path: /opt/bin/hello.sh, permissions: 0755, content: \"#!/bin/sh\\necho ${ shoot.region }\\n\"}",
+		Examples: []string{
+			"file: {path: /opt/bin/hello.sh, permissions: \"0700\", encoding: b64, transmitUnencoded: true, contentFrom: files/hello.sh}",
+			"file: {path: /etc/cloud.conf, ifAbsent: true, secretRef: {name: cloudprovider, dataKey: cloud.conf}}",
+			"file: {path: /opt/bin/tool, imageRef: {image: registry.example.com/tool:v1, filePathInImage: /tool}}",
+			"file: {path: /etc/old.conf, remove: true}",
+		},
+		Arguments: []Argument{
+			{Name: "path", Type: fixedText, Required: true, Summary: "where it stands on the node, absolute"},
+			{Name: "permissions", Type: Type{Form: Octal}, Summary: "its mode in octal digits, such as 0755"},
+			{Name: "content", Type: longText, Summary: "its content"},
+			{Name: "contentFrom", Type: fixedText, Summary: "the file beside the profile that has its content, in which ${ } is not evaluated"},
+			{Name: "encoding", Type: oneOfTexts("", "b64"), Summary: "b64 to have the content in base64 in the OperatingSystemConfig"},
+			{Name: "secretRef", Summary: "the Secret in the shoot's namespace that has its content", Type: members(
+				Argument{Name: "name", Type: anyText, Required: true, Summary: "the Secret"},
+				Argument{Name: "dataKey", Type: anyText, Required: true, Summary: "the key in its data"},
+			)},
+			{Name: "imageRef", Summary: "the container image in which it is", Type: members(
+				Argument{Name: "image", Type: anyText, Required: true, Summary: "the image"},
+				Argument{Name: "filePathInImage", Type: anyText, Required: true, Summary: "the path in the image"},
+			)},
+			{Name: "transmitUnencoded", Type: computed(boolean), Summary: "whether it is sent to the node as it is, so that it can still be changed on the way"},
+			{Name: "ifAbsent", Type: boolean, Summary: "whether a file that is there stays as it is"},
+			{Name: "remove", Type: boolean, Summary: "whether the file is removed"},
+		},
 		Parts:   target.Files,
 		Compile: compileFile,
 	}

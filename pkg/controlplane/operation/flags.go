@@ -17,11 +17,13 @@ import (
 // flags sets and removes flags of a container's command line, wherever in command and args they stand.
 func flags() Definition {
 	return Definition{
-		Name:    "flags",
-		Summary: "sets and removes flags of a command line, in place, whether they stand in command or in args",
-		Example: "flags: {set: {cloud-provider: external}, remove: [cloud-config]}",
-		Parts:   target.CommandLine,
-		Compile: compileFlags,
+		Name:      "flags",
+		Summary:   "sets and removes flags of a command line, in place, whether they stand in command or in args",
+		Example:   "flags: {set: {cloud-provider: external}, remove: [cloud-config]}",
+		Examples:  []string{"flags: {container: side, set: {v: 2, audit: null, node-labels: [a=b, \"zone=${ shoot.region }\"]}}"},
+		Arguments: append(setAndRemove("flags", mappingOf(orNull(oneOrMore))), inContainer()),
+		Parts:     target.CommandLine,
+		Compile:   compileFlags,
 	}
 }
 

@@ -14,10 +14,12 @@ import (
 // initContainers adds, changes and removes init containers of the pod template.
 func initContainers() Definition {
 	return Definition{
-		Name:    "initContainers",
-		Summary: "adds init containers, or sets the named fields of one that is there, and removes init containers",
-		Example: "initContainers: {set: {wait: {image: registry.example.com/wait:v1, command: [/wait]}}}",
-		Parts:   target.PodTemplate,
+		Name:      "initContainers",
+		Summary:   "adds init containers, or sets the named fields of one that is there, and removes init containers",
+		Example:   "initContainers: {set: {wait: {image: registry.example.com/wait:v1, command: [/wait]}}}",
+		Examples:  []string{"initContainers: {remove: [wait]}"},
+		Arguments: setAndRemove("init containers", mappingOf(shapeLike[corev1.Container]("name"))),
+		Parts:     target.PodTemplate,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			return compileNamedObjects(c, arguments, path, InitContainer, "name", shapeOf[corev1.Container], func(o *target.Object, name string, v Resolved) error {
 				return setContainer(o, "initContainers", name, v)

@@ -12,10 +12,11 @@ import (
 // labels sets and removes labels of the object itself.
 func labels() Definition {
 	return Definition{
-		Name:    "labels",
-		Summary: "sets and removes labels of the object itself",
-		Example: "labels: {set: {cloud.example.com/zone: a}, remove: [old]}",
-		Parts:   target.Metadata,
+		Name:      "labels",
+		Summary:   "sets and removes labels of the object itself",
+		Example:   "labels: {set: {cloud.example.com/zone: a}, remove: [old]}",
+		Arguments: setAndRemove("labels", mappingOf(anyText)),
+		Parts:     target.Metadata,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			return compileKeyed(c, arguments, path, Label, "labels", objectMetadata)
 		},

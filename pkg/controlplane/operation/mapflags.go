@@ -14,11 +14,12 @@ import (
 // mapFlags edits flags whose value is a map, such as --runtime-config=a=true,b=false.
 func mapFlags() Definition {
 	return Definition{
-		Name:    "mapFlags",
-		Summary: "sets and removes entries of flags whose value is a map, such as --runtime-config; the other entries stay",
-		Example: "mapFlags: {runtime-config: {set: {storage.k8s.io/v1beta1: true}, remove: [batch/v2alpha1]}}",
-		Parts:   target.CommandLine,
-		Compile: compileMapFlags,
+		Name:      "mapFlags",
+		Summary:   "sets and removes entries of flags whose value is a map, such as --runtime-config; the other entries stay",
+		Example:   "mapFlags: {runtime-config: {set: {storage.k8s.io/v1beta1: true}, remove: [batch/v2alpha1]}}",
+		Arguments: []Argument{{Summary: "flags, by name", Type: mappingOf(members(setAndRemove("entries", mappingOf(anyText))...))}},
+		Parts:     target.CommandLine,
+		Compile:   compileMapFlags,
 	}
 }
 

@@ -7,6 +7,8 @@ package operation
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -15,11 +17,13 @@ import (
 // service sets fields of a Service of type LoadBalancer that are the cloud's business.
 func service() Definition {
 	return Definition{
-		Name:    "service",
-		Summary: "sets and removes those fields of a Service's spec that are a matter of the load balancer",
-		Example: "service: {set: {externalTrafficPolicy: Local}}",
-		Parts:   target.ServiceSpec,
-		Compile: compileService,
+		Name:      "service",
+		Summary:   "sets and removes those fields of a Service's spec that are a matter of the load balancer",
+		Example:   "service: {set: {externalTrafficPolicy: Local}}",
+		Examples:  []string{"service: {remove: [loadBalancerClass]}"},
+		Arguments: setAndRemove("fields", shapeLike[corev1.ServiceSpec]().only(serviceFields)),
+		Parts:     target.ServiceSpec,
+		Compile:   compileService,
 	}
 }
 

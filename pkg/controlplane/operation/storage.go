@@ -19,9 +19,15 @@ import (
 // so is storageClass of an Etcd.
 func storage() Definition {
 	return Definition{
-		Name:    "storage",
-		Summary: "sets class and capacity of an etcd's volumes; an etcd that exists keeps what it has, unless onUpdate is set",
-		Example: "storage: {class: gardener.cloud-fast, capacity: 25Gi}",
+		Name:     "storage",
+		Summary:  "sets class and capacity of an etcd's volumes; an etcd that exists keeps what it has, unless onUpdate is set",
+		Example:  "storage: {class: gardener.cloud-fast, capacity: 25Gi}",
+		Examples: []string{"storage: {class: \"fast-${ shoot.region }\", onUpdate: set}"},
+		Arguments: []Argument{
+			{Name: "class", Type: anyText, Summary: "the StorageClass"},
+			{Name: "capacity", Type: anyText, Summary: "the size, a quantity such as 25Gi"},
+			{Name: "onUpdate", Type: oneOfTexts("keep", "set"), Summary: "what happens to an etcd that exists: keep, which is the default, or set"},
+		},
 		Parts:   target.Storage,
 		Compile: compileStorage,
 	}

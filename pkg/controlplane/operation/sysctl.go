@@ -18,11 +18,13 @@ import (
 // sysctl sets kernel settings in the file that Gardener keeps for them.
 func sysctl() Definition {
 	return Definition{
-		Name:    "sysctl",
-		Summary: "sets and removes kernel settings in " + target.KernelSettingsPath + ": a line is replaced where it stands, or added at the end",
-		Example: "sysctl: {set: {net.ipv4.ip_forward: 1}}",
-		Parts:   target.Files,
-		Compile: compileSysctl,
+		Name:      "sysctl",
+		Summary:   "sets and removes kernel settings in " + target.KernelSettingsPath + ": a line is replaced where it stands, or added at the end",
+		Example:   "sysctl: {set: {net.ipv4.ip_forward: 1}}",
+		Examples:  []string{"sysctl: {remove: [net.ipv4.tcp_tw_reuse]}"},
+		Arguments: setAndRemove("settings", mappingOf(anyText)),
+		Parts:     target.Files,
+		Compile:   compileSysctl,
 	}
 }
 

@@ -22,6 +22,25 @@ func unit() Definition {
 		Summary: "edits options of a systemd unit (section with set, add, remove), writes a whole one (content, contentFrom), its drop-ins, and whether it is " +
 			"enabled and started; on the target kubelet it is kubelet.service; ifAbsent leaves a unit that is there",
 		Example: "unit: {name: containerd.service, section: Service, add: {ExecStartPre: /bin/true}}",
+		Examples: []string{
+			"unit: {name: containerd.service, section: Service, set: {Restart: always, Environment: [A=1, \"B=${ shoot.region }\"]}, remove: [Nice]}",
+			"unit: {name: hello.service, contentFrom: files/hello.service, enable: true, command: start, ifAbsent: true}",
+			"unit: {name: hello.service, content: \"[Service]\\nExecStart=/opt/bin/hello.sh\\n\"}",
+			"unit: {name: containerd.service, dropIns: {10-proxy.conf: \"[Service]\\nEnvironment=A=1\\n\", old.conf: null}}",
+		},
+		Arguments: []Argument{
+			{Name: "name", Type: fixedText, Summary: "the unit; on the target kubelet it is kubelet.service"},
+			{Name: "section", Type: fixedText, Summary: "the section in which set, add and remove edit options, such as Service"},
+			{Name: "set", Type: mappingOf(oneOrMore), Summary: "options and their only values; a list for an option that stands several times"},
+			{Name: "add", Type: mappingOf(oneOrMore), Summary: "options and values that are added to those that are there"},
+			{Name: "remove", Type: names, Summary: "options that are removed"},
+			{Name: "content", Type: longText, Summary: "the whole unit"},
+			{Name: "contentFrom", Type: fixedText, Summary: "the file beside the profile that has the whole unit, in which ${ } is not evaluated"},
+			{Name: "enable", Type: computed(boolean), Summary: "whether the unit starts with the machine"},
+			{Name: "command", Type: computed(oneOfTexts(unitCommands...)), Summary: "what is done with the unit when it changes"},
+			{Name: "dropIns", Type: mappingOf(orNull(anyText)), Summary: "drop-ins by their names, which end in .conf, as texts; null removes one"},
+			{Name: "ifAbsent", Type: boolean, Summary: "whether content leaves a unit that is there as it is"},
+		},
 		Parts:   target.Units,
 		Compile: compileUnit,
 	}

@@ -18,9 +18,13 @@ import (
 // volumes adds and removes volumes of the pod together with their mounts.
 func volumes() Definition {
 	return Definition{
-		Name:    "volumes",
-		Summary: "adds volumes with their mounts, and removes volumes with all their mounts",
-		Example: "volumes: {set: {cloudprovider: {secret: {secretName: cloudprovider}, mount: {mountPath: /etc/cloud, readOnly: true}}}, remove: [etc-ssl]}",
+		Name:     "volumes",
+		Summary:  "adds volumes with their mounts, and removes volumes with all their mounts",
+		Example:  "volumes: {set: {cloudprovider: {secret: {secretName: cloudprovider}, mount: {mountPath: /etc/cloud, readOnly: true}}}, remove: [etc-ssl]}",
+		Examples: []string{"volumes: {set: {tmp: {emptyDir: {}, mount: {mountPath: /tmp, containers: [kube-apiserver]}}}}"},
+		Arguments: setAndRemove("volumes", mappingOf(shapeLike[corev1.VolumeSource]().only(volumeSources, Argument{
+			Name: "mount", Summary: "where the containers mount it; all that a volumeMount has but its name", Type: volumeMount(),
+		}))),
 		Parts:   target.PodTemplate,
 		Compile: compileVolumes,
 	}
@@ -33,6 +37,13 @@ var errNoPodTemplate = errors.New("is missing")
 var volumeSources = []string{"secret", "configMap", "projected", "emptyDir", "downwardAPI", "persistentVolumeClaim", "csi", "ephemeral", "image"}
 
 var mountFields = []string{"mountPath", "readOnly", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly", "containers"}
+
+// volumeMount is a mount, and which containers have it.
+func volumeMount() Type {
+	return shapeLike[corev1.VolumeMount]().only(mountFields[:len(mountFields)-1], Argument{
+		Name: "containers", Type: names, Summary: "the containers that mount it; by default the one that the contract requires",
+	})
+}
 
 func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a edits
