@@ -35,7 +35,7 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return nil, err
 		}
-		more := planned.references()
+		more := planned.references(o)
 		references = append(references, more...)
 		lost = lost || len(more) > 0 && o.Document.Losses() > losses
 	}
@@ -64,7 +64,7 @@ func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer)
 			applied.Reason = step.Overridden
 			continue
 		}
-		if err := step.write.Apply(o, step.Value); err != nil {
+		if err := step.apply(o); err != nil {
 			return applyFailure("rule "+p.rule.String(), err)
 		}
 		if observe == nil {
@@ -90,12 +90,17 @@ func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer)
 }
 
 // references are the steps of the rule that may have added or dropped the use of a Secret or ConfigMap.
-func (p PlannedRule) references() []operation.Reference {
+func (p PlannedRule) references(o *target.Object) []operation.Reference {
 	var references []operation.Reference
 	for _, step := range p.Steps {
-		if step.Overridden == "" && operation.MayReference(step.Place.Kind) {
-			references = append(references, operation.Reference{Kind: step.Place.Kind, Value: step.Value})
+		if step.Overridden != "" || !operation.MayReference(step.Place.Kind) {
+			continue
 		}
+		value := step.Value
+		if step.Kept {
+			value = operation.Standing(o, step.Place)
+		}
+		references = append(references, operation.Reference{Kind: step.Place.Kind, Value: value})
 	}
 	return references
 }

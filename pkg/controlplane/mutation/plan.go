@@ -33,6 +33,8 @@ type PlannedRule struct {
 type Step struct {
 	Place operation.Place
 	Value operation.Resolved
+	// Kept says that the place stays what the old object has; there is no value then.
+	Kept bool
 	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not applied.
 	Overridden string
 
@@ -42,10 +44,24 @@ type Step struct {
 // String writes the step as a person would read it.
 func (s Step) String() string {
 	text := fmt.Sprintf("%s: %s", s.Place, s.Value)
+	if s.Kept {
+		text = fmt.Sprintf("%s: kept", s.Place)
+	}
 	if s.Overridden != "" {
 		text += ", overridden by " + s.Overridden
 	}
 	return text
+}
+
+// agrees says whether two steps leave the same in a place.
+func (s Step) agrees(other *Step) bool { return s.Kept == other.Kept && s.Value.Equal(other.Value) }
+
+// apply writes the place.
+func (s Step) apply(o *target.Object) error {
+	if s.Kept {
+		return s.write.Keep(o)
+	}
+	return s.write.Apply(o, s.Value)
 }
 
 // String writes the plan, one rule and its steps after the other.
@@ -76,7 +92,7 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 		case locked:
 			planned.Skipped = clause.String()
 		case planned.Skipped == "":
-			if err := planned.decide(ctx, views, steps[:len(r.writes):len(r.writes)]); err != nil {
+			if err := planned.decide(ctx, views, o.Old != nil, steps[:len(r.writes):len(r.writes)]); err != nil {
 				return Plan{}, err
 			}
 			steps = steps[len(r.writes):]
@@ -86,8 +102,9 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 	return plan, nil
 }
 
-// decide evaluates the condition of the rule and, when it holds, its values; there is a step for each of its writes.
-func (p *PlannedRule) decide(ctx context.Context, views views, steps []Step) error {
+// decide evaluates the condition of the rule and, when it holds, its values; there is a step for each of its writes. exists says
+// that the object is being updated.
+func (p *PlannedRule) decide(ctx context.Context, views views, exists bool, steps []Step) error {
 	variables := views.of(p.rule.scope)
 	if p.rule.when != nil {
 		holds, err := p.rule.when.Bool(ctx, variables)
@@ -102,6 +119,10 @@ func (p *PlannedRule) decide(ctx context.Context, views views, steps []Step) err
 	p.Steps = steps
 	for i := range p.rule.writes {
 		write := &p.rule.writes[i]
+		if exists && p.rule.keep {
+			p.Steps[i] = Step{Place: write.Place, Kept: true, write: write}
+			continue
+		}
 		value, err := write.Resolve(ctx, variables)
 		if err != nil {
 			return evaluationFailure(p.rule, err)
@@ -138,7 +159,7 @@ func (p Plan) override(contested map[operation.Place]bool) {
 			}
 			if later, ok := latest[step.Place]; !ok {
 				latest[step.Place] = last{planned.rule, step}
-			} else if !later.step.Value.Equal(step.Value) {
+			} else if !later.step.agrees(step) {
 				step.Overridden = later.rule.String()
 			}
 		}

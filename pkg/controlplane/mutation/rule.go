@@ -28,6 +28,8 @@ type rule struct {
 	operation operation.Definition
 	when      *expression.Expression
 	writes    []operation.Write
+	// keep says that on UPDATE the places stay what the old object has.
+	keep bool
 	// override says that the rule gave a reason for writing what the contract reserves.
 	override bool
 	scope    *scope
@@ -64,7 +66,21 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 		return nil, findings
 	}
 	findings = append(doubleWrites(compiled), refuse(t, compiled, c.options.Generation, r.At)...)
-	return compiled, findings
+	return compiled, append(findings, compiled.keeps(r)...)
+}
+
+// keeps decides what an update does to the places of the rule.
+func (r *rule) keeps(from v1alpha1.Rule) source.Findings {
+	r.keep = from.OnUpdate == v1alpha1.OnUpdateKeep || from.OnUpdate == "" && r.operation.KeepsByDefault
+	if !r.keep {
+		return nil
+	}
+	for _, write := range r.writes {
+		if write.Keep == nil {
+			return source.Findings{write.At.Finding(r.path+".onUpdate", "%s cannot keep what the old object has; onUpdate must be set", write.Place)}
+		}
+	}
+	return nil
 }
 
 // The purposes of OperatingSystemConfigs (gardener: pkg/apis/extensions/v1alpha1, OperatingSystemConfigPurpose).

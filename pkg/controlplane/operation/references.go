@@ -68,6 +68,25 @@ func MayReference(kind Kind) bool {
 	return kind == Volume || kind == Env || kind == Container
 }
 
+// Standing is what stands in a place that may reference; absent where nothing does.
+func Standing(o *target.Object, p Place) Resolved {
+	var found *document.Node
+	switch p.Kind {
+	case Volume:
+		found = o.PodSpec().Get("volumes").ItemWith("name", p.Name)
+	case Env:
+		if container, err := o.Container(p.Container); err == nil {
+			found = container.Get("env").ItemWith("name", p.Name)
+		}
+	case Container:
+		found = o.PodSpec().Get("containers").ItemWith("name", p.Name)
+	}
+	if found == nil {
+		return Resolved{Absent: true}
+	}
+	return Resolved{JSON: found.Raw()}
+}
+
 // removeStale removes the reference annotations for what the pod used and no longer uses; others are somebody else's.
 func removeStale(annotations *document.Node, was, using used) {
 	for key, value := range annotations.Members() {

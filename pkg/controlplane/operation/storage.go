@@ -14,22 +14,23 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// storage sets the class and the capacity of an etcd's volumes, of an Etcd and of the older generation's StatefulSet. An etcd
-// that exists keeps what it has, since neither can change any more: a StatefulSet's volumeClaimTemplates are immutable, and
-// so is storageClass of an Etcd.
+// storage sets the class and the capacity of an etcd's volumes, of an Etcd and of the older generation's StatefulSet. By
+// default an etcd that exists keeps what it has, since neither can change any more: a StatefulSet's volumeClaimTemplates are
+// immutable, and so is storageClass of an Etcd.
 func storage() Definition {
 	return Definition{
 		Name:     "storage",
-		Summary:  "sets class and capacity of an etcd's volumes; an etcd that exists keeps what it has, unless onUpdate is set",
+		Summary:  "sets class and capacity of an etcd's volumes; an etcd that exists keeps what it has, unless the rule has onUpdate: set",
 		Example:  "storage: {class: gardener.cloud-fast, capacity: 25Gi}",
-		Examples: []string{"storage: {class: \"fast-${ shoot.region }\", onUpdate: set}"},
+		Examples: []string{"storage: {class: \"fast-${ shoot.region }\"}"},
 		Arguments: []Argument{
 			{Name: "class", Type: anyText, Summary: "the StorageClass"},
 			{Name: "capacity", Type: anyText, Summary: "the size, a quantity such as 25Gi"},
-			{Name: "onUpdate", Type: oneOfTexts("keep", "set"), Summary: "what happens to an etcd that exists: keep, which is the default, or set"},
 		},
 		Parts:   target.Storage,
 		Compile: compileStorage,
+
+		KeepsByDefault: true,
 	}
 }
 
@@ -45,12 +46,8 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 	var a struct {
 		Class    source.Node `json:"class"`
 		Capacity source.Node `json:"capacity"`
-		OnUpdate string      `json:"onUpdate"`
 	}
 	findings := source.Decode(arguments, path, &a)
-	if a.OnUpdate != "" && a.OnUpdate != "keep" && a.OnUpdate != "set" {
-		findings = append(findings, arguments.Finding(path+".onUpdate", "must be keep or set, is %q", a.OnUpdate))
-	}
 	if a.Class.Absent() && a.Capacity.Absent() && len(findings) == 0 {
 		findings = append(findings, arguments.Finding(path, "one of class and capacity is needed"))
 	}
@@ -69,37 +66,41 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 		findings = append(findings, problems...)
 		writes = append(writes, Write{
 			Place: Place{Kind: StorageField, Name: name}, Value: value, At: n, Path: path + "." + name,
-			Apply: func(o *target.Object, v Resolved) error { return setStorage(o, name, v.Text(), a.OnUpdate != "set") },
+			Apply: func(o *target.Object, v Resolved) error { return setStorage(o, name, v.Text()) },
+			Keep:  func(o *target.Object) error { return keepStorage(o, name) },
 		})
 	}
 	return writes, findings
 }
 
-// setStorage writes one field; where the etcd exists and keeps its storage, it writes what the old object has.
-func setStorage(o *target.Object, field, value string, keep bool) error {
+// setStorage writes one field.
+func setStorage(o *target.Object, field, value string) error {
 	if _, err := resource.ParseQuantity(value); err != nil && field == storageCapacity {
 		return fmt.Errorf("%w: the capacity is no quantity", ErrValue)
 	}
-	wanted := document.Quote(value)
-	if keep && o.Old != nil {
-		wanted = nil
-		if old := storageNode(o, o.Old.Original(), field); old != nil {
-			wanted = old.Raw()
-		}
+	return writeStorage(o, field, document.Quote(value))
+}
+
+// keepStorage writes what the old object has in a field, or removes it where the old object has none.
+func keepStorage(o *target.Object, field string) error {
+	if old := storageNode(o, o.Old.Original(), field); old != nil {
+		return writeStorage(o, field, old.Raw())
 	}
-	present := storageNode(o, o.Document.Root(), field)
-	if wanted == nil {
-		if present != nil {
-			parent, member, err := storagePlace(o, field)
-			if err != nil {
-				return err
-			}
-			parent.Remove(member)
-		}
+	if storageNode(o, o.Document.Root(), field) == nil {
 		return nil
 	}
-	if field == storageCapacity && present != nil {
-		if wantedText, err := document.Parse(wanted); err == nil && equalQuantities(text(present), text(wantedText.Root())) {
+	parent, member, err := storagePlace(o, field)
+	if err != nil {
+		return err
+	}
+	parent.Remove(member)
+	return nil
+}
+
+// writeStorage writes a field as JSON; a quantity that is written otherwise and means the same stays.
+func writeStorage(o *target.Object, field string, wanted []byte) error {
+	if present := storageNode(o, o.Document.Root(), field); field == storageCapacity && present != nil {
+		if parsed, err := document.Parse(wanted); err == nil && equalQuantities(text(present), text(parsed.Root())) {
 			return nil
 		}
 	}

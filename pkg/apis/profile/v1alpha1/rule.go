@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+
+// Set holds the rules of one set of webhooks by target, in the order in which they are written.
+type Set []TargetRules
+
+// TargetRules are the rules for one target of the contract.
+type TargetRules struct {
+	// Target is the name of the target, such as kube-apiserver or etcd-main.
+	Target string
+	// At is the place of the name.
+	At source.Node
+	// Rules are applied in their order.
+	Rules []Rule
+}
+
+// Rule is one operation and the condition under which it is applied.
+type Rule struct {
+	// Name is what messages and metrics call the rule; the operation's name and the rule's index when empty.
+	Name string
+	// When is the condition, a boolean ${ CEL } expression; absent: always.
+	When source.Node
+	// Override is the reason why the rule writes what the contract reserves for Gardener; empty: it does not.
+	Override string
+	// Purposes are the purposes of OperatingSystemConfigs to which a rule of the node side applies: reconcile, provision, or
+	// both; reconcile when absent.
+	Purposes source.Node
+	// OnUpdate says what becomes of a place when the object is updated: OnUpdateKeep or OnUpdateSet; empty: as the operation
+	// does without.
+	OnUpdate string
+	// Operations are the entries that are none of the above; a valid rule has exactly one, named by its operation.
+	Operations []source.Field
+	// At is the rule itself.
+	At source.Node
+	// Path is the rule's field in the document, such as controlplane.kube-apiserver[0].
+	Path string
+}
+
+// RuleFields are the fields that every rule may have beside its operation.
+var RuleFields = []string{"name", "when", "override", "purposes", "onUpdate"}
+
+// The values of onUpdate.
+const (
+	// OnUpdateKeep leaves the place as the old object has it.
+	OnUpdateKeep = "keep"
+	// OnUpdateSet writes the place on every update.
+	OnUpdateSet = "set"
+)
+
+// DecodeNode reads the targets in their order.
+func (s *Set) DecodeNode(n source.Node, path string) source.Findings {
+	if n.Absent() {
+		return nil
+	}
+	var rules map[string][]Rule
+	findings := source.Decode(n, path, &rules)
+	for _, field := range n.Fields() {
+		*s = append(*s, TargetRules{Target: field.Key.Value, At: field.Key, Rules: rules[field.Key.Value]})
+	}
+	return findings
+}
+
+// DecodeNode reads a rule; which operations exist is not known here, so that they stay undecoded.
+func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
+	r.At, r.Path = n, path
+	if n.Node == nil || len(n.Fields()) == 0 {
+		return source.Findings{n.Finding(path, "a rule must be a mapping with one operation")}
+	}
+	var findings source.Findings
+	for _, field := range n.Fields() {
+		inner := path + "." + field.Key.Value
+		switch field.Key.Value {
+		case "name":
+			findings = append(findings, source.Decode(field.Value, inner, &r.Name)...)
+		case "when":
+			r.When = field.Value
+		case "purposes":
+			r.Purposes = field.Value
+		case "onUpdate":
+			findings = append(findings, source.Decode(field.Value, inner, &r.OnUpdate)...)
+			if r.OnUpdate != OnUpdateKeep && r.OnUpdate != OnUpdateSet && len(findings) == 0 {
+				findings = append(findings, field.Value.Finding(inner, "must be keep or set, is %q", r.OnUpdate))
+			}
+		case "override":
+			findings = append(findings, source.Decode(field.Value, inner, &r.Override)...)
+			if r.Override == "" && len(findings) == 0 {
+				findings = append(findings, field.Value.Finding(inner, "must give the reason"))
+			}
+		default:
+			r.Operations = append(r.Operations, field)
+		}
+	}
+	return findings
+}
