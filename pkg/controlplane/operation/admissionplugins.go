@@ -31,8 +31,9 @@ func admissionPlugins() Definition {
 			{Name: "disable", Type: names, Summary: "plugins for the list of disabled ones"},
 			{Name: "default", Type: names, Summary: "plugins that are taken from both lists"},
 		},
-		Parts:   target.PodTemplate,
-		Compile: compileAdmissionPlugins,
+		Parts:      target.PodTemplate,
+		Components: []string{"kube-apiserver"},
+		Compile:    compileAdmissionPlugins,
 	}
 }
 

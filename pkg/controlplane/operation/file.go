@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -105,6 +106,7 @@ func (c *Context) fileFields(a fileArguments, arguments source.Node, at string) 
 		add(fields, "permissions", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatUint(mode, 10)})
 	}
 	if !a.TransmitUnencoded.Absent() {
+		findings = append(findings, checkBoolean(a.TransmitUnencoded, at+".transmitUnencoded")...)
 		add(content, "transmitUnencoded", a.TransmitUnencoded.Node)
 	}
 	add(fields, "content", content)
@@ -170,12 +172,23 @@ func permissions(n source.Node) (uint64, error) {
 	return mode, nil
 }
 
-// checkAllFields finds fields that are unknown or missing.
+// checkBoolean finds what is neither true nor false nor an expression.
+func checkBoolean(n source.Node, at string) source.Findings {
+	if n.Absent() || n.Tag == "!!bool" || (n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "${")) {
+		return nil
+	}
+	return source.Findings{n.Finding(at, "must be true or false")}
+}
+
+// checkAllFields finds fields that are unknown or missing, and values that are no texts.
 func checkAllFields(n source.Node, at string, fields []string) source.Findings {
 	findings := checkFields(n, at, fields)
 	present := map[string]bool{}
 	for _, field := range n.Fields() {
-		present[field.Key.Value] = true
+		present[field.Key.Value] = !field.Value.Absent()
+		if field.Value.Kind != yaml.ScalarNode {
+			findings = append(findings, field.Value.Finding(at+"."+field.Key.Value, "must be a string"))
+		}
 	}
 	for _, field := range fields {
 		if !present[field] {

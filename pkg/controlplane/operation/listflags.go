@@ -60,7 +60,7 @@ func compileItems(items []source.Node, path string, place Place, value Value) ([
 		findings source.Findings
 	)
 	for _, item := range items {
-		if item.Node == nil || item.Kind != yaml.ScalarNode || item.Value == "" || strings.Contains(item.Value, ",") {
+		if item.Node == nil || item.Kind != yaml.ScalarNode || item.Absent() || item.Value == "" || strings.Contains(item.Value, ",") {
 			findings = append(findings, item.Finding(path, "must be a list of names without commas"))
 			continue
 		}

@@ -13,6 +13,7 @@ package operation
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/cel-go/interpreter"
 
@@ -35,10 +36,17 @@ type Definition struct {
 	Arguments []Argument
 	// Parts are the parts that an object must have for it.
 	Parts target.Part
+	// Components are those of the targets for which it is made; nil: all that have the parts.
+	Components []string
 	// KeepsByDefault says that a rule without onUpdate keeps, on UPDATE, what the old object has.
 	KeepsByDefault bool
 	// Compile reads the arguments. The findings are all that is wrong with them.
 	Compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
+}
+
+// On says whether the operation can be used on the target.
+func (d Definition) On(t *target.Target) bool {
+	return t.Has(d.Parts) && (d.Components == nil || contains(d.Components, t.Component))
 }
 
 // Context is what an operation may use when it reads its arguments.
@@ -102,12 +110,16 @@ const (
 	CRIField        Kind = "container runtime field"
 	// ProviderConfigField is a field of spec.providerConfig.
 	ProviderConfigField Kind = "provider configuration field"
+	// Field is a field of the object by its path.
+	Field Kind = "field"
+	// DocumentField is a field of a document inside a field or file, which is the container.
+	DocumentField Kind = "document field"
 )
 
 // Place is what a write writes: comparable, and printable.
 type Place struct {
 	Kind Kind
-	// Container is the container, or the unit, to which the place belongs; empty for those of the pod or the object.
+	// Container is the container, the unit or the document to which the place belongs; empty for those of the pod or the object.
 	Container string
 	// Name is the name of the flag, label, volume and so on.
 	Name string
@@ -123,10 +135,22 @@ func (p Place) String() string {
 		return fmt.Sprintf("%s %s", p.Kind, name)
 	}
 	owner := "container"
-	if p.Kind == UnitField || p.Kind == UnitOption || p.Kind == DropIn {
+	switch p.Kind {
+	case UnitField, UnitOption, DropIn:
 		owner = "unit"
+	case DocumentField:
+		owner = "the document"
 	}
 	return fmt.Sprintf("%s %s of %s %s", p.Kind, name, owner, p.Container)
+}
+
+// Covers says whether the place holds another one: a field and what is below it.
+func (p Place) Covers(q Place) bool {
+	if p.Kind != q.Kind || p.Container != q.Container || p.Kind != Field && p.Kind != DocumentField {
+		return false
+	}
+	rest, ok := strings.CutPrefix(q.Name, p.Name)
+	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
 // Lookup finds an operation by its name.

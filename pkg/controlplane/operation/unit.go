@@ -23,6 +23,7 @@ func unit() Definition {
 			"enabled and started; on the target kubelet it is kubelet.service; ifAbsent leaves a unit that is there",
 		Example: "unit: {name: containerd.service, section: Service, add: {ExecStartPre: /bin/true}}",
 		Examples: []string{
+			"unit: {section: Service, add: {ExecStartPre: /bin/true}}",
 			"unit: {name: containerd.service, section: Service, set: {Restart: always, Environment: [A=1, \"B=${ shoot.region }\"]}, remove: [Nice]}",
 			"unit: {name: hello.service, contentFrom: files/hello.service, enable: true, command: start, ifAbsent: true}",
 			"unit: {name: hello.service, content: \"[Service]\\nExecStart=/opt/bin/hello.sh\\n\"}",
@@ -118,9 +119,7 @@ func (c *Context) unitFields(a unitArguments, _ source.Node, path string) ([]Wri
 	if !a.Command.Absent() && !contains(unitCommands, a.Command.Value) && !strings.Contains(a.Command.Value, "${") {
 		findings = append(findings, a.Command.Finding(path+".command", "must be start, stop or restart, is %q", a.Command.Value))
 	}
-	if !a.Enable.Absent() && a.Enable.Tag != "!!bool" && !strings.Contains(a.Enable.Value, "${") {
-		findings = append(findings, a.Enable.Finding(path+".enable", "must be true or false"))
-	}
+	findings = append(findings, checkBoolean(a.Enable, path+".enable")...)
 	for _, field := range []struct {
 		name  string
 		value source.Node

@@ -130,6 +130,9 @@ func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write
 		}
 		rest.Content = append(rest.Content, field.Key.Node, field.Value.Node)
 	}
+	if contains(a.Containers, "") {
+		findings = append(findings, mount.Finding(path+".containers", "must be a list of names"))
+	}
 	if a.MountPath.Absent() {
 		findings = append(findings, mount.Finding(path+".mountPath", "is missing"))
 	}

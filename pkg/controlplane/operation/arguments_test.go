@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// place is a value in an example and the argument that it is.
+type place struct {
+	example
+	path     string
+	argument operation.Argument
+	// parent is the mapping in which it stands; nil for what stands below the operation itself.
+	parent, value *yaml.Node
+}
+
+// TestArguments holds what operations say about their arguments against what they accept: every argument stands in an
+// example, no other name is known, what is required is missed, and values are judged as they are described.
+func TestArguments(t *testing.T) {
+	bench := newBench(t)
+	candidates := tags(t)
+	for _, definition := range operation.All() {
+		t.Run(definition.Name, func(t *testing.T) {
+			whole := operation.Argument{Name: definition.Name, Type: definition.Type(), Summary: definition.Summary}
+			var places []place
+			for _, text := range append([]string{definition.Example}, definition.Examples...) {
+				e := bench.example(t, definition, text)
+				places = append(places, walk(t, place{example: e, path: definition.Name, argument: whole, value: e.arguments.Node})...)
+			}
+			for path, argument := range documented(definition.Name, whole) {
+				if argument.Summary == "" {
+					t.Errorf("%s has no summary", path)
+				}
+				if !slices.ContainsFunc(places, func(p place) bool { return p.path == path }) {
+					t.Errorf("%s stands in no example", path)
+				}
+			}
+			for _, p := range places {
+				bench.holdNames(t, definition, p, candidates)
+				bench.holdValue(t, definition, p)
+			}
+		})
+	}
+}
+
+// documented are the arguments by their paths, as walk gives them.
+func documented(path string, a operation.Argument) map[string]operation.Argument {
+	all := map[string]operation.Argument{path: a}
+	var within func(path string, t operation.Type)
+	within = func(path string, t operation.Type) {
+		for _, field := range t.Fields {
+			all[path+"."+field.Name] = field
+			within(path+"."+field.Name, field.Type)
+		}
+		if t.Items != nil {
+			within(path+".*", *t.Items)
+		}
+		for _, possible := range t.Types {
+			within(path, possible)
+		}
+	}
+	within(path, a.Type)
+	return all
+}
+
+// walk finds the values in an example with their arguments.
+func walk(t *testing.T, p place) []place {
+	t.Helper()
+	found := []place{p}
+	entries := func(value *yaml.Node, kind operation.Type) {
+		for i := 1; i < len(value.Content); i += 2 {
+			key, inner := value.Content[i-1].Value, place{example: p.example, parent: value, value: value.Content[i]}
+			index := slices.IndexFunc(kind.Fields, func(a operation.Argument) bool { return a.Name == key })
+			switch {
+			case index >= 0:
+				inner.path, inner.argument = p.path+"."+key, kind.Fields[index]
+			case kind.Items != nil:
+				inner.path, inner.argument = p.path+".*", operation.Argument{Type: *kind.Items}
+			case kind.Form == operation.Fields:
+				t.Errorf("%s: %s has no argument %q", p.text, p.path, key)
+				continue
+			default:
+				continue
+			}
+			found = append(found, walk(t, inner)...)
+		}
+	}
+	kind := chosen(p.argument.Type, p.value)
+	switch p.value.Kind {
+	case yaml.MappingNode:
+		entries(p.value, kind)
+	case yaml.SequenceNode:
+		for _, item := range p.value.Content {
+			if kind.Items != nil {
+				found = append(found, walk(t, place{
+					example: p.example, path: p.path + ".*", argument: operation.Argument{Type: *kind.Items}, value: item,
+				})...)
+			}
+		}
+	}
+	return found
+}
+
+// chosen is the type among several that the value is of.
+func chosen(t operation.Type, value *yaml.Node) operation.Type {
+	kinds := map[operation.Form]yaml.Kind{operation.List: yaml.SequenceNode, operation.Mapping: yaml.MappingNode,
+		operation.Fields: yaml.MappingNode, operation.Shape: yaml.MappingNode}
+	for _, possible := range t.Types {
+		if kind, ok := kinds[possible.Form]; ok == (value.Kind != yaml.ScalarNode) && (!ok || kind == value.Kind) {
+			return possible
+		}
+	}
+	return t
+}
+
+// tags are all names under which the package decodes something: the arguments that an operation might know.
+func tags(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag := regexp.MustCompile("json:\"([a-zA-Z]+)")
+	found := []string{"noSuchArgument"}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range tag.FindAllStringSubmatch(string(content), -1) {
+			found = append(found, match[1])
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// holdNames holds that the names which a mapping may have are those that are known, and which of them are required.
+func (b *bench) holdNames(t *testing.T, d operation.Definition, p place, candidates []string) {
+	t.Helper()
+	kind := chosen(p.argument.Type, p.value)
+	if p.value.Kind != yaml.MappingNode || (kind.Form != operation.Fields && (kind.Form != operation.Shape || kind.Values == nil)) {
+		return
+	}
+	known := slices.Clone(kind.Values)
+	for _, field := range kind.Fields {
+		known = append(known, field.Name)
+		if without := remove(p.value, field.Name); field.Required && without != nil && len(b.with(d, p.example, p.value, without)) == 0 {
+			t.Errorf("%s.%s is not required in %s", p.path, field.Name, p.text)
+		}
+	}
+	for _, name := range slices.Concat(known, candidates) {
+		changed := *p.value
+		if remove(p.value, name) != nil {
+			continue
+		}
+		changed.Content = append(slices.Clone(changed.Content), scalar("!!str", name), scalar("!!null", "null"))
+		findings := b.with(d, p.example, p.value, &changed)
+		if want := slices.Contains(known, name); want == isUnknown(findings, name) {
+			t.Errorf("%s.%s is documented: %t; compiling says %v", p.path, name, want, findings)
+		}
+	}
+	for _, name := range kind.Without {
+		changed := *p.value
+		changed.Content = append(slices.Clone(changed.Content), scalar("!!str", name), scalar("!!str", "x"))
+		if len(b.with(d, p.example, p.value, &changed)) == 0 {
+			t.Errorf("%s.%s is accepted", p.path, name)
+		}
+	}
+}
+
+func isUnknown(findings source.Findings, name string) bool {
+	return slices.ContainsFunc(findings, func(f source.Finding) bool {
+		return strings.Contains(f.Message, strconv.Quote(name)) && (strings.Contains(f.Message, "unknown") || strings.Contains(f.Message, "is no field"))
+	})
+}
+
+// remove is the mapping without a key; nil if it does not have it.
+func remove(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			without := *mapping
+			without.Content = slices.Concat(mapping.Content[:i], mapping.Content[i+2:])
+			return &without
+		}
+	}
+	return nil
+}
+
+func scalar(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+// holdValue holds that a value is judged as its type says.
+func (b *bench) holdValue(t *testing.T, d operation.Definition, p place) {
+	t.Helper()
+	refused := func(why string, value *yaml.Node) {
+		if len(b.with(d, p.example, p.value, value)) == 0 {
+			t.Errorf("%s: %s is accepted in %s", p.path, why, p.text)
+		}
+	}
+	accepted := func(why string, value *yaml.Node) {
+		if findings := b.with(d, p.example, p.value, value); len(findings) > 0 {
+			t.Errorf("%s: %s is refused in %s: %v", p.path, why, p.text, findings)
+		}
+	}
+	kind := chosen(p.argument.Type, p.value)
+	if entry := strings.HasSuffix(p.path, ".*"); kind.Form == operation.Scalar && !p.argument.Type.Null && (entry || p.argument.Required) {
+		refused("null", scalar("!!null", "null"))
+	}
+	if len(p.argument.Type.Types) > 0 {
+		refused("a mapping in a list", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}})
+		return
+	}
+	switch kind.Form {
+	case operation.Scalar:
+		refused("a mapping", &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{scalar("!!str", "x"), scalar("!!int", "1")}})
+		if kind.Computed {
+			accepted("an expression", scalar("!!str", `${ string(1) }`))
+		}
+	case operation.Boolean:
+		refused("a text", scalar("!!str", "maybe"))
+		accepted("true", scalar("!!bool", "true"))
+		if expression := scalar("!!str", "${ 1 < 2 }"); kind.Computed {
+			accepted("an expression", expression)
+		} else {
+			refused("an expression", expression)
+		}
+	case operation.String:
+		refused("a list", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"})
+		for _, value := range kind.Values {
+			accepted(strconv.Quote(value), scalar("!!str", value))
+		}
+		if kind.Values != nil {
+			refused("another text", scalar("!!str", "nonsense"))
+		}
+	case operation.List, operation.Fields, operation.Mapping, operation.Shape, operation.Octal:
+		refused("a text", scalar("!!str", "nonsense"))
+	case operation.Tree:
+		accepted("a list", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{scalar("!!str", "${ 1 + 1 }")}})
+	}
+}
