@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// Partial evaluates expressions of which only some fields of some variables are known, to find what holds whatever the others
+// are: `shoot.kubernetes.satisfies("< 1.34") && shoot.hibernated` is false where only the version is known to be 1.35.
+// It is for checks when a document is loaded, not for admissions, and not safe for concurrent use.
+type Partial struct {
+	environment *Environment
+	known       map[string]Values
+	programs    map[*program]cel.Program
+	activation  cel.PartialActivation
+}
+
+// Partial is where nothing is known yet.
+func (e *Environment) Partial() *Partial {
+	return &Partial{environment: e, programs: map[*program]cel.Program{}}
+}
+
+// With knows another field of a variable that is an Object, too.
+func (p *Partial) With(variable, field string, value ref.Val) *Partial {
+	result := &Partial{environment: p.environment, programs: p.programs, known: map[string]Values{}}
+	maps.Copy(result.known, p.known)
+	fields := Values{field: value}
+	for name, value := range p.known[variable] {
+		if name != field {
+			fields[name] = value
+		}
+	}
+	result.known[variable] = fields
+	return result
+}
+
+// False says that a condition is false whatever the unknown fields are. An evaluation that fails is not.
+func (p *Partial) False(x *Expression) bool {
+	value, ok := p.evaluate(x.program)
+	return ok && value == types.False
+}
+
+// Value is the value of a template, when it follows from what is known.
+func (p *Partial) Value(t *Template) (ref.Val, bool) {
+	switch {
+	case t.value != nil:
+		return t.value, true
+	case t.whole != nil:
+		return p.evaluate(t.whole)
+	}
+	var text strings.Builder
+	for _, part := range t.parts {
+		if part.program == nil {
+			text.WriteString(part.literal)
+			continue
+		}
+		value, ok := p.evaluate(part.program)
+		if !ok {
+			return nil, false
+		}
+		written, err := part.program.textOf(value)
+		if err != nil {
+			return nil, false
+		}
+		text.WriteString(written)
+	}
+	return types.String(text.String()), true
+}
+
+// evaluate is the value of a program, when it follows from what is known.
+func (p *Partial) evaluate(x *program) (ref.Val, bool) {
+	if x.value != nil {
+		return x.value, true
+	}
+	run, ok := p.programs[x]
+	if !ok {
+		var err error
+		if run, err = p.environment.env.Program(x.ast, cel.EvalOptions(cel.OptPartialEval)); err != nil {
+			return nil, false
+		}
+		p.programs[x] = run
+	}
+	if p.activation == nil {
+		values, unknown := p.split()
+		activation, err := cel.PartialVars(values, unknown...)
+		if err != nil {
+			return nil, false
+		}
+		p.activation = activation
+	}
+	value, _, err := run.Eval(p.activation)
+	if err != nil || types.IsUnknown(value) {
+		return nil, false
+	}
+	return value, true
+}
+
+// split makes values of the variables of which something is known, and patterns for all that is not.
+func (p *Partial) split() (map[string]any, []*cel.AttributePatternType) {
+	var unknown []*cel.AttributePatternType
+	values := map[string]any{}
+	for name, variable := range p.environment.variables {
+		fields, ok := p.known[name]
+		if !ok || variable.Object == nil {
+			unknown = append(unknown, cel.AttributePattern(name))
+			continue
+		}
+		values[name] = variable.Object.Value(fields)
+		for _, field := range slices.DeleteFunc(variable.Object.Fields(), func(field string) bool { return fields[field] != nil }) {
+			unknown = append(unknown, cel.AttributePattern(name).QualString(field))
+		}
+	}
+	return values, unknown
+}
