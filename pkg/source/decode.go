@@ -19,7 +19,8 @@ type Decoder interface {
 }
 
 // Decode reads the node into the struct, map, slice or scalar that into points to. Fields are named by their json tags.
-// It is strict: unknown fields and wrong types are findings, and it goes on after each so that all are reported.
+// It is strict: unknown fields, wrong types and values beyond a field's Limits are findings, and it goes on after each so that
+// all are reported.
 func Decode(n Node, path string, into any) Findings {
 	return decode(n, path, reflect.ValueOf(into).Elem())
 }
@@ -68,9 +69,21 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 			findings = append(findings, field.Key.Finding(path, "unknown field %q%s", field.Key.Value, Suggest(field.Key.Value, names)))
 			continue
 		}
-		findings = append(findings, decode(field.Value, inner, into.FieldByIndex(index))...)
+		findings = append(findings, decodeField(field.Value, inner, into, index)...)
 	}
 	return findings
+}
+
+func decodeField(n Node, path string, into reflect.Value, index []int) Findings {
+	value := into.FieldByIndex(index)
+	if findings := decode(n, path, value); len(findings) > 0 || n.Absent() {
+		return findings
+	}
+	limits, err := LimitsOf(into.Type().FieldByIndex(index).Tag)
+	if err != nil {
+		return Findings{n.Finding(path, "%s", err)}
+	}
+	return limits.check(n, path, value)
 }
 
 // structFields are the json names of a struct type; embedded structs without a name lend theirs.

@@ -40,9 +40,9 @@ type ControllerConfiguration struct {
 // ClientConnection are client-side limits.
 type ClientConnection struct {
 	// QPS are the requests per second that are allowed in the long run; 100 by default.
-	QPS int32 `json:"qps,omitempty"`
+	QPS int32 `json:"qps,omitempty" between:"1,100000"`
 	// Burst are the requests that are allowed at once; 130 by default.
-	Burst int32 `json:"burst,omitempty"`
+	Burst int32 `json:"burst,omitempty" between:"1,100000"`
 }
 
 // LeaderElection configures the lease among replicas.
@@ -58,7 +58,7 @@ type LeaderElection struct {
 // Server holds addresses.
 type Server struct {
 	// WebhookPort is the TCP port of the webhook server; 10250 by default, a port that clusters let the kube-apiserver reach.
-	WebhookPort int32 `json:"webhookPort,omitempty"`
+	WebhookPort int32 `json:"webhookPort,omitempty" between:"1,65535"`
 	// MetricsBindAddress is host:port of /metrics, or "0" for none; ":8080" by default.
 	MetricsBindAddress string `json:"metricsBindAddress,omitempty"`
 	// HealthBindAddress is host:port of /healthz and /readyz; ":8081" by default.
@@ -76,20 +76,20 @@ type Debugging struct {
 // Logging configures the log on standard error.
 type Logging struct {
 	// Level is debug, info (default) or error.
-	Level string `json:"level,omitempty"`
+	Level string `json:"level,omitempty" oneOf:"debug,info,error"`
 	// Format is json (default) or text.
-	Format string `json:"format,omitempty"`
+	Format string `json:"format,omitempty" oneOf:"json,text"`
 }
 
 // Webhook bounds one admission and says how the API server calls.
 type Webhook struct {
 	// MaxReviewBytes is the largest AdmissionReview that is read; 8 MiB by default. An object of etcd's limit of 1.5 MiB,
 	// its old version and the envelope fit more than twice.
-	MaxReviewBytes int32 `json:"maxReviewBytes,omitempty"`
+	MaxReviewBytes int32 `json:"maxReviewBytes,omitempty" between:"65536,268435456"`
 	// TimeoutSeconds is how long the API server waits, 1 to 30; 10 by default, as Gardener's library registers.
-	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" between:"1,30"`
 	// FailurePolicy is what the API server does when no replica answers: Fail (default) or Ignore.
-	FailurePolicy string `json:"failurePolicy,omitempty"`
+	FailurePolicy string `json:"failurePolicy,omitempty" oneOf:"Fail,Ignore"`
 	// SyncPeriod is how often the registration is compared without a reason; 5m by default.
 	SyncPeriod Duration `json:"syncPeriod,omitempty"`
 }
@@ -138,4 +138,9 @@ func (d *Duration) DecodeNode(n source.Node, path string) source.Findings {
 	}
 	d.Duration, d.Set = duration, true
 	return nil
+}
+
+// JSONSchema is what an editor is told about a duration.
+func (Duration) JSONSchema() string {
+	return `{"type": "string", "pattern": "^(0|([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"}`
 }

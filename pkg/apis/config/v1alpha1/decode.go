@@ -4,11 +4,7 @@
 
 package v1alpha1
 
-import (
-	"fmt"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-)
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
 // DecodeControllerConfiguration reads the one configuration of a file, sets the defaults and validates. A file without any
 // bytes is the configuration of defaults. The error, if any, is source.Findings.
@@ -71,8 +67,3 @@ func find(n source.Node, keys ...string) source.Node {
 	}
 	return n
 }
-
-// bound is an inclusive range of whole numbers.
-type bound struct{ least, most int64 }
-
-func (b bound) String() string { return fmt.Sprintf("%d to %d", b.least, b.most) }
