@@ -22,19 +22,34 @@ import (
 type lagging struct {
 	facts.Static
 
-	cached, stored   string
+	cached, stored   *facts.Facts
 	down             error
 	reads, refreshes int
 }
 
 func (l *lagging) Read(context.Context, string) (*facts.Facts, error) {
 	l.reads++
-	return versioned(l.cached), nil
+	return l.cached, nil
 }
 
 func (l *lagging) Refresh(context.Context, string) (*facts.Facts, error) {
 	l.refreshes++
-	return versioned(l.stored), l.down
+	return l.stored, l.down
+}
+
+// programOf compiles a profile of the provider acme that has these rules.
+func programOf(t *testing.T, rules string) *mutation.Program {
+	t.Helper()
+	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]"
+	documents, findings := profile.Load(source.File{Name: "p", Data: []byte(head + rules)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 func versioned(version string) *facts.Facts {
@@ -46,11 +61,7 @@ func versioned(version string) *facts.Facts {
 
 // TestUpgrade holds that facts older than the object are read afresh before a gate is chosen, and no others.
 func TestUpgrade(t *testing.T) {
-	documents, findings := profile.Load(source.File{Name: "p", Data: []byte(`
-apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
-kind: ProviderProfile
-metadata: {name: p}
-providers: [acme]
+	program := programOf(t, `
 controlplane:
   kube-apiserver:
   - featureGates: {OnlyBefore: true}
@@ -60,14 +71,7 @@ controlplane:
   cluster-autoscaler:
   - featureGates: {OnlyBefore: true}
     when: ${ shoot.kubernetes.satisfies("< 1.34") }
-`)})
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
-	if err != nil {
-		t.Fatal(err)
-	}
+`)
 	const apiServer, scheduler, autoscaler = "kube-apiserver", "kube-scheduler", "cluster-autoscaler"
 	for name, test := range map[string]struct {
 		target, image, cached, stored string
@@ -88,7 +92,7 @@ controlplane:
 		"a rule without a fact":    {scheduler, "registry.k8s.io/kube-scheduler:v1.34.2", "1.33.4", "1.34.2", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &lagging{cached: test.cached, stored: test.stored}
+			s := &lagging{cached: versioned(test.cached), stored: versioned(test.stored)}
 			result, err := program.Admit(t.Context(), requestFor(test.target, test.image), s)
 			if err != nil {
 				t.Fatal(err)
@@ -102,7 +106,7 @@ controlplane:
 		})
 	}
 	t.Run("nobody answers", func(t *testing.T) {
-		s := &lagging{cached: "1.33.4", down: fmt.Errorf("no: %w", facts.ErrUnavailable)}
+		s := &lagging{cached: versioned("1.33.4"), down: fmt.Errorf("no: %w", facts.ErrUnavailable)}
 		_, err := program.Admit(t.Context(), requestFor(apiServer, "kube-apiserver:v1.34.2"), s)
 		var failure *mutation.Failure
 		if !errors.As(err, &failure) || failure.Reason != mutation.FactsUnavailable {
@@ -117,5 +121,86 @@ func requestFor(name, image string) mutation.Request {
 		Group: "apps", Version: "v1", Kind: "Deployment",
 		Object: fmt.Appendf(nil, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},"spec":{"template":{"spec":{"containers":[`+
 			`{"name":%q,"image":%q,"command":["run"]}]}}}}`, name, name, image),
+	}
+}
+
+// TestUpgradeOfNodes holds the same for OperatingSystemConfigs: their version is that of a worker pool.
+func TestUpgradeOfNodes(t *testing.T) {
+	program := programOf(t, `
+controlplane:
+  kubelet:
+  - flags: {set: {only-before: "yes"}}
+    when: ${ pool.kubernetes.satisfies("< 1.34") }
+`)
+	const image = "europe-docker.pkg.dev/gardener-project/releases/hyperkube:v"
+	for name, test := range map[string]struct {
+		image, pool    string
+		cached, stored map[string]string // the versions of the pools
+		refreshes      int
+		flag           bool
+	}{
+		"up to date":                     {image + "1.33.4", "a", pools{"a": "1.33.4"}, nil, 0, true},
+		"the Cluster is behind":          {image + "1.34.2", "a", pools{"a": "1.33.4"}, pools{"a": "1.34.2"}, 1, false},
+		"a digest behind the tag":        {image + "1.34.2@sha256:00", "a", pools{"a": "1.33.4"}, pools{"a": "1.34.2"}, 1, false},
+		"the object is behind":           {image + "1.33.4", "a", pools{"a": "1.34.2"}, nil, 0, false},
+		"only another pool is upgraded":  {image + "1.32.9", "a", pools{"a": "1.32.9", "b": "1.33.4"}, nil, 0, true},
+		"the pool is behind the shoot":   {image + "1.31.1", "a", pools{"a": "1.31.1", "b": "1.34.2"}, nil, 0, true},
+		"a pool that is new":             {image + "1.34.2", "b", pools{"a": "1.33.4"}, pools{"a": "1.33.4", "b": "1.34.2"}, 1, false},
+		"a new pool, without an image":   {"", "b", pools{"a": "1.33.4"}, pools{"a": "1.33.4", "b": "1.33.4"}, 1, true},
+		"an image that says nothing":     {"mirror:5000/hyperkube@sha256:00", "a", pools{"a": "1.33.4"}, nil, 0, true},
+		"a file that is no image":        {"-", "a", pools{"a": "1.33.4"}, nil, 0, true},
+		"the newest version is not told": {image + "latest", "a", pools{"a": "1.33.4"}, nil, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &lagging{cached: pooled(test.cached), stored: pooled(test.stored)}
+			result, err := program.Admit(t.Context(), nodeRequest(test.pool, test.image), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.refreshes != test.refreshes || s.reads != 1 {
+				t.Errorf("%d reads and %d refreshes, want %d", s.reads, s.refreshes, test.refreshes)
+			}
+			if got := result.Patch != nil; got != test.flag {
+				t.Errorf("the flag is set: %t, want %t", got, test.flag)
+			}
+		})
+	}
+	t.Run("a pool that nobody knows", func(t *testing.T) {
+		s := &lagging{cached: pooled(pools{"a": "1.33.4"}), stored: pooled(pools{"a": "1.33.4"})}
+		_, err := program.Admit(t.Context(), nodeRequest("gone", image+"1.33.4"), s)
+		var failure *mutation.Failure
+		if !errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed || s.refreshes != 1 {
+			t.Errorf("got %v after %d refreshes", err, s.refreshes)
+		}
+	})
+}
+
+// pools are the versions of worker pools by their names.
+type pools = map[string]string
+
+// pooled are the facts of a shoot of 1.34.2 with these pools.
+func pooled(versions pools) *facts.Facts {
+	shoot := &facts.Shoot{Kubernetes: "1.34.2"}
+	for name, version := range versions {
+		shoot.Workers = append(shoot.Workers, facts.Worker{Name: name, Kubernetes: version})
+	}
+	return &facts.Facts{Shoot: shoot}
+}
+
+// nodeRequest has an OperatingSystemConfig whose kubelet comes from the image; "-" makes it an inline file, "" leaves it out.
+func nodeRequest(pool, image string) mutation.Request {
+	files := fmt.Sprintf(`{"path":"/opt/bin/kubelet","content":{"imageRef":{"image":%q,"filePathInImage":"/kubelet"}}}`, image)
+	switch image {
+	case "":
+		files = ""
+	case "-":
+		files = `{"path":"/opt/bin/kubelet","content":{"inline":{"data":"#!/bin/sh"}}}`
+	}
+	return mutation.Request{
+		Set: target.ControlPlane, Provider: "acme", Operation: "UPDATE", Namespace: "shoot--a--b", Name: "gardener-node-agent-x-original",
+		Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "OperatingSystemConfig",
+		Object: fmt.Appendf(nil, `{"apiVersion":"extensions.gardener.cloud/v1alpha1","kind":"OperatingSystemConfig","metadata":{"name":"x",`+
+			`"labels":{"worker.gardener.cloud/pool":%q}},"spec":{"purpose":"reconcile","units":[{"name":"kubelet.service",`+
+			`"content":"[Service]\nExecStart=/opt/bin/kubelet --v=2\n"}],"files":[%s]}}`, pool, files),
 	}
 }

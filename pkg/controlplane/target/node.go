@@ -19,6 +19,8 @@ const (
 	KubeletUnit = "kubelet.service"
 	// KubeletConfigurationPath is the file with the KubeletConfiguration.
 	KubeletConfigurationPath = "/var/lib/kubelet/config/kubelet"
+	// KubeletPath is the kubelet itself, a file by reference to an image whose tag is the version of Kubernetes.
+	KubeletPath = "/opt/bin/kubelet"
 	// KernelSettingsPath is the file with kernel settings.
 	KernelSettingsPath = "/etc/sysctl.d/99-k8s-general.conf"
 )

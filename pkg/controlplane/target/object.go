@@ -59,13 +59,16 @@ func (o *Object) OwnContainer() (*document.Node, error) {
 	return nil, o.missing(o.Target.Container)
 }
 
-// ImageVersion is the version of Kubernetes that the object runs, by the tag of its own container's image and without the
-// leading v; empty where that does not say it.
+// ImageVersion is the version of Kubernetes that the object runs, by the tag of its own container's image, or of the image
+// that an OperatingSystemConfig takes the kubelet from; without the leading v, and empty where that does not say it.
 func (o *Object) ImageVersion() string {
-	if !o.Target.Versioned {
-		return ""
+	var image string
+	switch {
+	case o.Target.Versioned:
+		image, _ = o.PodSpec().Get("containers").ItemWith("name", o.Target.Container).Get("image").Text()
+	case o.Form.Kind == "OperatingSystemConfig":
+		image, _ = o.File(KubeletPath).Find("content", "imageRef", "image").Text()
 	}
-	image, _ := o.PodSpec().Get("containers").ItemWith("name", o.Target.Container).Get("image").Text()
 	image, _, _ = strings.Cut(image, "@")
 	_, tag, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":")
 	return strings.TrimPrefix(tag, "v")
