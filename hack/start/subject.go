@@ -202,7 +202,7 @@ func (s *subject) compareSecond(again *render.Change, stored []byte, refused err
 	}
 	for _, applied := range again.Applied {
 		if applied.Outcome == mutation.Changed {
-			s.problem("rule %s at %s would still change what was stored", applied.Rule, applied.Position)
+			s.problem("rule %s at %s would still change what was stored", applied.Name(), applied.Position)
 		}
 	}
 }

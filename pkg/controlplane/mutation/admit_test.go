@@ -140,7 +140,7 @@ func admit(t *testing.T, program *mutation.Program, r request, object []byte) (o
 	}
 	got := outcome{Target: result.Target}
 	for _, applied := range result.Applied {
-		line := fmt.Sprintf("%s: %s", applied.Rule, applied.Outcome)
+		line := fmt.Sprintf("%s: %s", applied.Name(), applied.Outcome)
 		if applied.Reason != "" {
 			line += ": " + applied.Reason
 		}

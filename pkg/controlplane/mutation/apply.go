@@ -25,7 +25,7 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 	)
 	for i, planned := range p.Rules {
 		applied[i] = Applied{
-			Profile: planned.rule.profile, Rule: planned.rule.name, Position: planned.rule.position,
+			Profile: planned.rule.profile, Rule: planned.rule.name, Item: planned.rule.item, Position: planned.rule.position,
 			Outcome: Skipped, Reason: planned.Skipped,
 		}
 		if planned.Skipped != "" {

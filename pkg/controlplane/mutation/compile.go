@@ -52,9 +52,15 @@ type selection struct {
 	form   *target.Form
 	rules  []*rule
 	needs  needs
-	// writes is how many there are in all rules, and contested are the places that several rules write.
-	writes    int
-	contested map[operation.Place]bool
+	// writes is how many there are in all rules but families.
+	writes   int
+	contests contests
+}
+
+// contests are the places that several rules write; any: some rule computes the names of its places, so that it may be any.
+type contests struct {
+	places map[operation.Place]bool
+	any    bool
 }
 
 // Compile checks the profiles and makes them ready to run. The error is source.Findings: all that is wrong, with positions.
@@ -92,13 +98,17 @@ func (p *Program) settle() {
 
 // count finds how many writes there are, and which meet.
 func (s *selection) count() {
-	s.contested = map[operation.Place]bool{}
+	s.contests.places = map[operation.Place]bool{}
 	seen := map[operation.Place]bool{}
 	for _, r := range s.rules {
+		if r.family != nil {
+			s.contests.any = true
+			continue
+		}
 		s.writes += len(r.writes)
 		for i := range r.writes {
 			if place := r.writes[i].Place; seen[place] {
-				s.contested[place] = true
+				s.contests.places[place] = true
 			} else {
 				seen[place] = true
 			}

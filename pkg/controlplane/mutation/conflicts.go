@@ -59,7 +59,7 @@ func conflictsAmong(rules []*rule) source.Findings {
 		always   []constantWrite
 	)
 	for _, r := range rules {
-		if r.when != nil {
+		if r.when != nil || r.family != nil {
 			continue
 		}
 		for _, write := range r.writes {

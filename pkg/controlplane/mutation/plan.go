@@ -82,40 +82,63 @@ func (p Plan) String() string {
 
 // plan decides the conditions, computes the values and finds what overrides what.
 func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
-	plan, steps := Plan{Rules: make([]PlannedRule, len(s.rules))}, make([]Step, s.writes)
+	plan, steps := Plan{Rules: make([]PlannedRule, 0, len(s.rules))}, make([]Step, s.writes)
 	clause, locked := contract.ServiceLocked(o, g)
-	for i, r := range s.rules {
-		planned := &plan.Rules[i]
-		planned.rule = r
-		planned.Skipped = r.misses(o)
-		switch {
-		case locked:
-			planned.Skipped = clause.String()
-		case planned.Skipped == "":
-			if err := planned.decide(ctx, views, o.Old != nil, steps[:len(r.writes):len(r.writes)]); err != nil {
+	exists := o.Old != nil
+	for _, r := range s.rules {
+		skipped := r.misses(o)
+		if locked {
+			skipped = clause.String()
+		}
+		if skipped != "" {
+			plan.Rules = append(plan.Rules, PlannedRule{rule: r, Skipped: skipped})
+			continue
+		}
+		variables := views.of(r.scope)
+		if r.family != nil {
+			members, err := planFamily(ctx, r, variables, exists)
+			if err != nil {
 				return Plan{}, err
 			}
-			steps = steps[len(r.writes):]
+			plan.Rules = append(plan.Rules, members...)
+			continue
 		}
+		planned := PlannedRule{rule: r}
+		if err := planned.decide(ctx, variables, exists, steps[:len(r.writes):len(r.writes)]); err != nil {
+			return Plan{}, err
+		}
+		steps = steps[len(r.writes):]
+		plan.Rules = append(plan.Rules, planned)
 	}
-	plan.override(s.contested)
+	plan.override(s.contests)
 	return plan, nil
 }
 
-// decide evaluates the condition of the rule and, when it holds, its values; there is a step for each of its writes. exists says
-// that the object is being updated.
-func (p *PlannedRule) decide(ctx context.Context, views views, exists bool, steps []Step) error {
-	variables := views.of(p.rule.scope)
-	if p.rule.when != nil {
-		holds, err := p.rule.when.Bool(ctx, variables)
-		if err != nil {
-			return evaluationFailure(p.rule, err)
-		}
-		if !holds {
-			p.Skipped = "the condition is false"
-			return nil
-		}
+// decide evaluates the condition of the rule and, when it holds, its values.
+func (p *PlannedRule) decide(ctx context.Context, variables operation.Variables, exists bool, steps []Step) error {
+	if holds, err := p.holds(ctx, variables); err != nil || !holds {
+		return err
 	}
+	return p.compute(ctx, variables, exists, steps)
+}
+
+// holds evaluates the condition.
+func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables) (bool, error) {
+	if p.rule.when == nil {
+		return true, nil
+	}
+	holds, err := p.rule.when.Bool(ctx, variables)
+	if err != nil {
+		return false, evaluationFailure(p.rule, err)
+	}
+	if !holds {
+		p.Skipped = "the condition is false"
+	}
+	return holds, nil
+}
+
+// compute makes a step for each write of the rule; exists says that the object is being updated.
+func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables, exists bool, steps []Step) error {
 	p.Steps = steps
 	for i := range p.rule.writes {
 		write := &p.rule.writes[i]
@@ -139,10 +162,9 @@ func evaluationFailure(r *rule, err error) *Failure {
 	return fail(ExpressionFailed, err, "rule %s", r)
 }
 
-// override marks the steps of which the place is written differently further down; contested are the places that several
-// rules write.
-func (p Plan) override(contested map[operation.Place]bool) {
-	if len(contested) == 0 {
+// override marks the steps of which the place is written differently further down.
+func (p Plan) override(c contests) {
+	if len(c.places) == 0 && !c.any {
 		return
 	}
 	type last struct {
@@ -154,7 +176,7 @@ func (p Plan) override(contested map[operation.Place]bool) {
 		planned := &p.Rules[i]
 		for j := range planned.Steps {
 			step := &planned.Steps[j]
-			if !contested[step.Place] {
+			if !c.any && !c.places[step.Place] {
 				continue
 			}
 			if later, ok := latest[step.Place]; !ok {

@@ -15,28 +15,32 @@ import (
 )
 
 // refuse finds what the contract forbids a rule to write. What a clause merely reserves is allowed to a rule that gives a
-// reason; a reason that is not needed is a finding too, so that reasons do not outlive their cause.
-func refuse(t *target.Target, r *rule, g contract.Generation, at source.Node) source.Findings {
-	var (
-		findings source.Findings
-		needed   bool
-	)
+// reason.
+func refuse(t *target.Target, r *rule, g contract.Generation) source.Findings {
+	var findings source.Findings
 	for _, write := range r.writes {
 		if clause, ok := forbidden(t, write, g); ok {
 			findings = append(findings, write.At.Finding(write.Path, "%s must not be written: %s", write.Place, clause))
 			continue
 		}
-		clause, ok := reserved(t, write, r.writes)
-		needed = needed || ok
-		if ok && !r.override {
+		if clause, ok := reserved(t, write, r.writes); ok && !r.override {
 			findings = append(findings, write.At.Finding(write.Path, "%s is reserved: %s; a rule that must write it all the same says why in `override`",
 				write.Place, clause))
 		}
 	}
-	if r.override && !needed && len(findings) == 0 {
-		findings = append(findings, at.Finding(r.path+".override", "is not needed: the rule writes nothing that the contract reserves"))
-	}
 	return findings
+}
+
+// needless says that a rule gives a reason and needs none, so that reasons do not outlive their cause. Of computed names
+// nobody knows before.
+func needless(t *target.Target, r *rule) bool {
+	if r.family != nil && len(r.family.names) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(r.writes, func(write operation.Write) bool {
+		_, ok := reserved(t, write, r.writes)
+		return ok
+	})
 }
 
 // forbidden finds the clause that no reason overrides.

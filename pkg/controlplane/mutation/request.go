@@ -60,12 +60,17 @@ const (
 type Applied struct {
 	// Profile and Rule are the names of the profile and the rule.
 	Profile, Rule string
+	// Item is the item of a rule with forEach; empty for other rules.
+	Item string
 	// Position is where the rule stands.
 	Position source.Position
 	Outcome  Outcome
 	// Reason says why a rule was skipped or by which rule it was overridden; empty otherwise.
 	Reason string
 }
+
+// Name is the name of the rule with its item.
+func (a Applied) Name() string { return nameOf(a.Rule, a.Item) }
 
 // Result is what the engine made of an object.
 type Result struct {

@@ -33,10 +33,23 @@ type rule struct {
 	// override says that the rule gave a reason for writing what the contract reserves.
 	override bool
 	scope    *scope
+	// family is set for a rule with forEach, of which the writes are samples; item is set for one of its members.
+	family *family
+	item   string
 }
 
-// String names the rule for messages: profile, rule and position.
-func (r *rule) String() string { return fmt.Sprintf("%s/%s (%s)", r.profile, r.name, r.position) }
+// String names the rule for messages: profile, rule with its item, and position.
+func (r *rule) String() string {
+	return fmt.Sprintf("%s/%s (%s)", r.profile, nameOf(r.name, r.item), r.position)
+}
+
+// nameOf is the name of a rule with its item.
+func nameOf(rule, item string) string {
+	if item == "" {
+		return rule
+	}
+	return rule + "[" + item + "]"
+}
 
 func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*rule, source.Findings) {
 	definition, arguments, findings := operationOf(r)
@@ -58,20 +71,58 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	if !t.Has(definition.Parts) {
 		return nil, source.Findings{arguments.Key.Finding(path, "%s cannot be used on %s, which is %s", definition.Name, t.Name, t.Summary)}
 	}
-	if compiled.when, findings = c.condition(r); len(findings) > 0 {
+	context := operation.Context{Target: t, Expressions: c.scope.environment, Files: c.document.Attachments}
+	environment := c.scope.environment
+	if !r.ForEach.Absent() {
+		if compiled.family, findings = c.family(r, context, arguments.Value, path); len(findings) > 0 {
+			return nil, findings
+		}
+		environment = compiled.family.environment
+	}
+	if compiled.when, findings = condition(environment, r); len(findings) > 0 {
 		return nil, findings
 	}
-	context := &operation.Context{Target: t, Expressions: c.scope.environment, Files: c.document.Attachments}
-	if compiled.writes, findings = definition.Compile(context, arguments.Value, path); len(findings) > 0 {
+	if compiled.family != nil {
+		compiled.writes, findings = compiled.family.sample(definition)
+	} else {
+		compiled.writes, findings = definition.Compile(&context, arguments.Value, path)
+	}
+	if len(findings) > 0 {
 		return nil, findings
 	}
-	findings = append(doubleWrites(compiled), refuse(t, compiled, c.options.Generation, r.At)...)
-	return compiled, append(findings, compiled.keeps(r)...)
+	return compiled, c.check(compiled, r)
 }
 
-// keeps decides what an update does to the places of the rule.
-func (r *rule) keeps(from v1alpha1.Rule) source.Findings {
-	r.keep = from.OnUpdate == v1alpha1.OnUpdateKeep || from.OnUpdate == "" && r.operation.KeepsByDefault
+// check finds what is wrong with a rule as a whole.
+func (c *profileCompiler) check(compiled *rule, from v1alpha1.Rule) source.Findings {
+	compiled.keep = from.OnUpdate == v1alpha1.OnUpdateKeep || from.OnUpdate == "" && compiled.operation.KeepsByDefault
+	findings := append(doubleWrites(compiled), refuse(compiled.target, compiled, c.options.Generation)...)
+	if compiled.override && len(findings) == 0 && needless(compiled.target, compiled) {
+		findings = append(findings, from.At.Finding(compiled.path+".override", "is not needed: the rule writes nothing that the contract reserves"))
+	}
+	if compiled.family != nil {
+		findings = append(findings, c.tellsSecrets(compiled)...)
+	}
+	return append(findings, compiled.cannotKeep()...)
+}
+
+// tellsSecrets finds names that are computed from a Secret: names stand in messages, plans and metrics.
+func (c *profileCompiler) tellsSecrets(r *rule) source.Findings {
+	var findings source.Findings
+	for _, name := range r.family.names {
+		references := name.template.References()
+		if usesItem(references) {
+			references = append(references, r.family.items.references()...)
+		}
+		for _, lookup := range c.scope.secretsIn(references) {
+			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the lookup %s", lookup))
+		}
+	}
+	return findings
+}
+
+// cannotKeep finds a place that cannot stay what the old object has.
+func (r *rule) cannotKeep() source.Findings {
 	if !r.keep {
 		return nil
 	}
@@ -160,7 +211,7 @@ func operationOf(r v1alpha1.Rule) (operation.Definition, source.Field, source.Fi
 	return definition, arguments, findings
 }
 
-func (c *profileCompiler) condition(r v1alpha1.Rule) (*expression.Expression, source.Findings) {
+func condition(environment *expression.Environment, r v1alpha1.Rule) (*expression.Expression, source.Findings) {
 	if r.When.Absent() {
 		return nil, nil
 	}
@@ -168,7 +219,7 @@ func (c *profileCompiler) condition(r v1alpha1.Rule) (*expression.Expression, so
 	if r.When.Kind != yaml.ScalarNode || r.When.Tag != "!!str" {
 		return nil, source.Findings{r.When.Finding(path, "must be one expression in braces, such as ${ shoot.hibernated }")}
 	}
-	condition, err := c.scope.environment.Condition(r.When.Value, expression.At(r.When))
+	condition, err := environment.Condition(r.When.Value, expression.At(r.When))
 	return condition, source.FindingsOf(r.When, path, err)
 }
 
@@ -188,6 +239,9 @@ func doubleWrites(r *rule) source.Findings {
 // references are the dotted paths of the variables that the rule needs.
 func (r *rule) references() []string {
 	var references []string
+	if r.family != nil {
+		references = r.family.references()
+	}
 	if r.when != nil {
 		references = append(references, r.when.References()...)
 	}

@@ -98,7 +98,7 @@ func checkName(name string) string {
 	case name == "":
 		return "a name must not be empty"
 	case strings.Contains(name, "${"):
-		return "an expression is not evaluated in a name; write a rule for each name, with a condition"
+		return "an expression is evaluated in a name only where the rule has forEach"
 	default:
 		return ""
 	}

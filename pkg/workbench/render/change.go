@@ -164,7 +164,7 @@ func (c *Change) Count(outcome mutation.Outcome) int {
 
 // AuthorOf is a rule as an author.
 func AuthorOf(rule mutation.Applied) Author {
-	return Author{Rule: rule.Rule, Profile: rule.Profile, Position: rule.Position}
+	return Author{Rule: rule.Name(), Profile: rule.Profile, Position: rule.Position}
 }
 
 func groupVersion(apiVersion string) (group, version string) {

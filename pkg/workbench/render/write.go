@@ -188,11 +188,11 @@ func (s Style) idle(a mutation.Applied) (row, bool) {
 	var what string
 	switch a.Outcome {
 	case mutation.Skipped:
-		what = "skipped     " + ruleName(a.Rule) + ": " + a.Reason
+		what = "skipped     " + ruleName(a.Name()) + ": " + a.Reason
 	case mutation.Overridden:
-		what = "overridden  " + ruleName(a.Rule) + ": by " + a.Reason
+		what = "overridden  " + ruleName(a.Name()) + ": by " + a.Reason
 	case mutation.Unchanged:
-		what = "already so  " + ruleName(a.Rule)
+		what = "already so  " + ruleName(a.Name())
 	default:
 		return row{}, false
 	}
@@ -256,8 +256,8 @@ func (s Style) position(p source.Position) string {
 	return fmt.Sprintf("%s:%d", s.File(p.File), p.Line)
 }
 
-// unnamed is the name that the engine gives a rule without one: target[index].operation.
-var unnamed = regexp.MustCompile(`^[a-z0-9-]+\[\d+\]\.([A-Za-z]+)$`)
+// unnamed is the name that the engine gives a rule without one: target[index].operation, and its item.
+var unnamed = regexp.MustCompile(`^[a-z0-9-]+\[\d+\]\.([A-Za-z]+(?:\[.*\])?)$`)
 
 // ruleName leaves the target's name away, which stands above.
 func ruleName(rule string) string {

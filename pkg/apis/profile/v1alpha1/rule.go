@@ -25,6 +25,8 @@ type Rule struct {
 	Name string
 	// When is the condition, a boolean ${ CEL } expression; absent: always.
 	When source.Node
+	// ForEach makes a rule for each item of a list or a mapping: it is an expression, or is written out; absent: one rule.
+	ForEach source.Node
 	// Override is the reason why the rule writes what the contract reserves for Gardener; empty: it does not.
 	Override string
 	// Purposes are the purposes of OperatingSystemConfigs to which a rule of the node side applies: reconcile, provision, or
@@ -42,7 +44,7 @@ type Rule struct {
 }
 
 // RuleFields are the fields that every rule may have beside its operation.
-var RuleFields = []string{"name", "when", "override", "purposes", "onUpdate"}
+var RuleFields = []string{"name", "when", "override", "purposes", "onUpdate", "forEach"}
 
 // The values of onUpdate.
 const (
@@ -79,6 +81,10 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 			findings = append(findings, source.Decode(field.Value, inner, &r.Name)...)
 		case "when":
 			r.When = field.Value
+		case "forEach":
+			if r.ForEach = field.Value; r.ForEach.Absent() {
+				findings = append(findings, field.Value.Finding(inner, "must be a list or a mapping, such as ${ parameters.gates }"))
+			}
 		case "purposes":
 			r.Purposes = field.Value
 		case "onUpdate":

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// maximumItems is how many items a forEach may have.
+const maximumItems = 256
+
+// item is one item of a family and what messages call it.
+type item struct {
+	value ref.Val
+	label string
+}
+
+// itemView is what the expressions of a rule with forEach see.
+type itemView struct {
+	operation.Variables
+
+	item ref.Val
+}
+
+// ResolveName implements the CEL activation.
+func (v itemView) ResolveName(name string) (any, bool) {
+	if name == itemName {
+		return v.item, true
+	}
+	return v.Variables.ResolveName(name)
+}
+
+// Parent implements the CEL activation; ResolveName asks the parent itself.
+func (v itemView) Parent() operation.Variables { return nil }
+
+// planFamily plans the rule for each of its items.
+func planFamily(ctx context.Context, r *rule, variables operation.Variables, exists bool) ([]PlannedRule, error) {
+	found, err := r.family.itemsFor(ctx, variables)
+	if err != nil {
+		return nil, evaluationFailure(r, err)
+	}
+	if len(found) == 0 {
+		return []PlannedRule{{rule: r, Skipped: "there are no items"}}, nil
+	}
+	planned := make([]PlannedRule, len(found))
+	for i, it := range found {
+		if planned[i], err = r.planItem(ctx, it, itemView{variables, it.value}, exists); err != nil {
+			return nil, err
+		}
+	}
+	return planned, nil
+}
+
+// planItem plans the rule for one item.
+func (r *rule) planItem(ctx context.Context, it item, variables operation.Variables, exists bool) (PlannedRule, error) {
+	named := *r
+	named.item, named.family = it.label, nil
+	planned := PlannedRule{rule: &named}
+	holds, err := planned.holds(ctx, variables)
+	if err != nil || !holds {
+		return planned, err
+	}
+	writes, failure := r.member(ctx, &named, variables)
+	if failure != nil {
+		return planned, failure
+	}
+	named.writes = writes
+	return planned, planned.compute(ctx, variables, exists, make([]Step, len(writes)))
+}
+
+// member finds the writes of the family for the names that variables give.
+func (r *rule) member(ctx context.Context, named *rule, variables operation.Variables) ([]operation.Write, error) {
+	f := r.family
+	replaced := make(map[*yaml.Node]*yaml.Node, len(f.names))
+	var key strings.Builder
+	for _, name := range f.names {
+		node, err := name.evaluate(ctx, variables)
+		if err != nil {
+			return nil, evaluationFailure(named, fmt.Errorf("computing a name: %w", err))
+		}
+		replaced[name.node.Node] = node
+		fmt.Fprintf(&key, "%s%q", node.Tag, node.Value)
+	}
+	if known, ok := f.members.Get(key.String()); ok {
+		return known.([]operation.Write), nil
+	}
+	compiled := *named
+	var findings source.Findings
+	if compiled.writes, findings = f.compileMember(r.operation, replaced); len(findings) == 0 {
+		findings = append(doubleWrites(&compiled), compiled.cannotKeep()...)
+	}
+	if err := findings.Err(); err != nil {
+		return nil, fail(ExpressionFailed, err, "rule %s: the computed names", named)
+	}
+	if err := refuse(r.target, &compiled, f.generation).Err(); err != nil {
+		return nil, fail(ContractBroken, err, "rule %s", named)
+	}
+	f.members.Add(key.String(), compiled.writes)
+	return compiled.writes, nil
+}
+
+// itemsFor computes the items, those of a mapping sorted by key.
+func (f *family) itemsFor(ctx context.Context, variables operation.Variables) ([]item, error) {
+	value, err := f.items.evaluate(ctx, variables)
+	if err != nil {
+		return nil, err
+	}
+	if sized, ok := value.(traits.Sizer); ok {
+		if size, _ := sized.Size().(types.Int); size > maximumItems {
+			return nil, fmt.Errorf("forEach has %d items, at most %d are allowed", size, maximumItems)
+		}
+	}
+	var found []item
+	switch value := value.(type) {
+	case types.Null:
+	case traits.Lister:
+		for i := value.Iterator(); i.HasNext() == types.True; {
+			found = append(found, item{value: i.Next()})
+		}
+	case traits.Mapper:
+		found, err = f.items.entries(value)
+	default:
+		err = errors.New("forEach must be a list or a mapping, is " + value.Type().TypeName())
+	}
+	for i := range found {
+		found[i].label = f.labelOf(found[i].value, i)
+	}
+	return found, err
+}
+
+func (i *items) evaluate(ctx context.Context, variables operation.Variables) (ref.Val, error) {
+	if i.template != nil {
+		return i.template.Evaluate(ctx, variables)
+	}
+	resolved, err := operation.Write{Value: i.tree}.Resolve(ctx, variables)
+	if err != nil {
+		return nil, err
+	}
+	value, err := expression.ParseJSON(resolved.JSON)
+	return expression.Value(value), err
+}
+
+// entries are the items of a mapping: objects with key and value.
+func (i *items) entries(m traits.Mapper) ([]item, error) {
+	values := map[string]ref.Val{}
+	var keys []string
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		key, ok := it.Next().(types.String)
+		if !ok {
+			return nil, errors.New("the keys of a mapping in forEach must be strings")
+		}
+		keys = append(keys, string(key))
+		values[string(key)] = m.Get(key)
+	}
+	slices.Sort(keys)
+	found := make([]item, len(keys))
+	for n, key := range keys {
+		fields := map[string]any{"key": key, "value": values[key]}
+		if i.record != nil {
+			found[n].value = i.record.Value(expression.Values(fields))
+		} else {
+			found[n].value = expression.Value(fields)
+		}
+	}
+	return found, nil
+}
+
+// labelOf is what messages call an item: a scalar itself, the name or the key that it has, or its number.
+func (f *family) labelOf(value ref.Val, index int) string {
+	const most = 60
+	number := fmt.Sprint(index)
+	if f.secret {
+		return number
+	}
+	if indexed, ok := value.(traits.Indexer); ok {
+		for _, field := range []types.String{"name", "key"} {
+			if text, ok := indexed.Get(field).(types.String); ok && text != "" {
+				value = text
+				break
+			}
+		}
+	}
+	if text, err := expression.Text(value); err == nil && text != "" && len(text) <= most {
+		return text
+	}
+	return number
+}
