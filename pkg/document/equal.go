@@ -6,6 +6,17 @@ package document
 
 import "bytes"
 
+// Equal reports whether two values are the same as JSON: objects without regard to order, numbers as written. An absent
+// value is the same as another absent one.
+func (n *Node) Equal(other *Node) bool {
+	if n == nil || other == nil {
+		return n == other
+	}
+	a, i := snapshot(n)
+	b, j := snapshot(other)
+	return equal(a, i, b, j)
+}
+
 // equal compares two values: objects without regard to order, strings decoded, numbers as written.
 func equal(a *text, i uint32, b *text, j uint32) bool {
 	kind := a.entries[i].kind

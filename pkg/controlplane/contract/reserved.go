@@ -69,6 +69,7 @@ var (
 	kubeletUnit = Clause{"kubelet/unit", "the unit kubelet.service has a single ExecStart in [Service]"}
 	kubeletFile = Clause{"kubelet/configuration", "the file /var/lib/kubelet/config/kubelet holds the kubelet's configuration"}
 	identity    = Clause{"objects/identity", "name, namespace, selector and the labels by which Gardener finds the object stay"}
+	fields      = Clause{"objects/fields", "what the API server and Gardener know an object by, and its status, is not written by rules"}
 	annotations = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}
 )
 
@@ -134,6 +135,27 @@ func ReservedLabel(key string) (Clause, bool) {
 // ReservedAnnotation finds the clause by which an annotation is Gardener's.
 func ReservedAnnotation(key string) (Clause, bool) {
 	return annotations, strings.HasPrefix(key, referencePrefix)
+}
+
+// reservedFields are the fields that no rule writes, nor anything in them. Of metadata, only labels and annotations are for rules.
+var reservedFields = []string{
+	"apiVersion", "kind", "metadata.name", "metadata.generateName", "metadata.namespace", "metadata.uid", "metadata.selfLink",
+	"metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.deletionTimestamp",
+	"metadata.deletionGracePeriodSeconds", "metadata.ownerReferences", "metadata.finalizers", "metadata.managedFields",
+	"status", "spec.selector", "spec.purpose", "spec.type",
+}
+
+// ReservedField finds the clause by which a field may not be written, given its path: members with dots between them.
+func ReservedField(path string) (Clause, bool) {
+	return fields, slices.ContainsFunc(reservedFields, func(reserved string) bool {
+		return inside(path, reserved) || inside(reserved, path)
+	})
+}
+
+// inside says whether a path is another one or leads on from it.
+func inside(path, outer string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // ServiceLocked finds the clause by which a Service must be left alone: always with today's Gardener; in the labelled

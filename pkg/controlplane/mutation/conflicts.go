@@ -84,7 +84,8 @@ type constantWrite struct {
 	value operation.Resolved
 }
 
-// contradicts says whether two writes cannot both be in force: other values for one place, or a whole flag and its entry.
+// contradicts says whether two writes cannot both be in force: other values for one place, a field and
+// one in it, or a whole flag and its entry.
 func (w constantWrite) contradicts(other constantWrite) bool {
 	a, b := w.write.Place, other.write.Place
 	if w.rule.purposes != nil && other.rule.purposes != nil && !slices.ContainsFunc(w.rule.purposes, func(p string) bool {
@@ -94,6 +95,13 @@ func (w constantWrite) contradicts(other constantWrite) bool {
 	}
 	if a == b {
 		return !w.value.Equal(other.value)
+	}
+	if a.Covers(b) || b.Covers(a) {
+		outer := w
+		if b.Covers(a) {
+			outer = other
+		}
+		return string(outer.value.JSON) != "{}"
 	}
 	oneIsFlag := (a.Kind == operation.Flag) != (b.Kind == operation.Flag)
 	return oneIsFlag && a.Container == b.Container && flagOf(a) != "" && flagOf(a) == flagOf(b)

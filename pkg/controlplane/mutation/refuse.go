@@ -56,6 +56,10 @@ func forbidden(t *target.Target, write operation.Write, g contract.Generation) (
 		return contract.ReservedAnnotation(write.Place.Name)
 	case operation.Container:
 		return contract.OwnContainer(t, write.Place.Name, write.Value.Keys())
+	case operation.Field:
+		return contract.ReservedField(write.Place.Name)
+	case operation.DocumentField:
+		return contract.ReservedField(write.Place.Container)
 	}
 	return contract.Clause{}, false
 }

@@ -25,7 +25,9 @@ const ReferencePrefix = "reference.resources.gardener.cloud/"
 func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
 	var brought, was, using used
 	for _, step := range steps {
-		if err := brought.addStep(step); err != nil {
+		if step.Kind == Field {
+			brought.addNew(o)
+		} else if err := brought.addStep(step); err != nil {
 			return err
 		}
 	}
@@ -65,7 +67,7 @@ type Reference struct {
 
 // MayReference says whether writes of the kind can add or drop the use of a Secret or ConfigMap.
 func MayReference(kind Kind) bool {
-	return kind == Volume || kind == Env || kind == Container
+	return kind == Volume || kind == Env || kind == Container || kind == Field
 }
 
 // Standing is what stands in a place that may reference; absent where nothing does.
@@ -140,6 +142,18 @@ func (u *used) addStep(step Reference) error {
 		u.addContainer(value.Root())
 	}
 	return nil
+}
+
+// addNew adds what the pod uses and did not use when it came.
+func (u *used) addNew(o *target.Object) {
+	var was, using used
+	was.addPod(o.Document.Original().Find("spec", "template", "spec"))
+	using.addPod(o.PodSpec())
+	for _, use := range using {
+		if !slices.Contains(was, use) && !slices.Contains(*u, use) {
+			*u = append(*u, use)
+		}
+	}
 }
 
 // addPod adds what Gardener's own InjectAnnotations finds (volumes, containers' env and envFrom, pull secrets), and the init

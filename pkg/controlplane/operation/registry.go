@@ -31,5 +31,6 @@ func All() []Definition {
 		sysctl(),
 		cri(),
 		providerConfig(),
+		fields(),
 	}
 }
