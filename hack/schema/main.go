@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Command schema writes docs/schema: JSON Schemas of the documents that people write, for editors. They say what can be known
+// without evaluating anything: fields, targets, operations and their arguments. All of it is read from where it is said
+// already: the Go types and their comments, the targets, and what the operations say about themselves. It is run by
+// `make generate` from the root of the module.
+package main
+
+//go:generate sh -c "cd ../.. && go run ./hack/schema"
+
+import (
+	"bytes"
+	"encoding/json"
+	"log"
+	"os"
+	"path/filepath"
+)
+
+const folder = "docs/schema"
+
+func main() {
+	log.SetFlags(0)
+	for name, build := range map[string]func() (object, error){
+		"providerprofile.json":         providerProfile,
+		"controllerconfiguration.json": controllerConfiguration,
+	} {
+		schema, err := build()
+		if err != nil {
+			log.Fatalf("schema: building %s: %s", name, err)
+		}
+		if err := write(filepath.Join(folder, name), schema); err != nil {
+			log.Fatalf("schema: %s", err)
+		}
+	}
+}
+
+// write makes the file; members are sorted, so that the same schema has the same bytes.
+func write(path string, schema object) error {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(schema); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, out.Bytes(), 0o644)
+}

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// root is the folder of the repository.
+var root = filepath.Join("..", "..")
+
+// profiles is the schema of profiles, built once.
+var profiles = sync.OnceValues(providerProfile)
+
+// compiled is a schema as a validator reads it.
+func compiled(t *testing.T, build func() (object, error)) *jsonschema.Schema {
+	t.Helper()
+	schema, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("schema.json", read); err != nil {
+		t.Fatal(err)
+	}
+	validator, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return validator
+}
+
+// documents are those of a YAML file.
+func documents(t *testing.T, path string) []any {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []any
+	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var document any
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%s: %s", path, err)
+		}
+		if document != nil {
+			all = append(all, document)
+		}
+	}
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%s: nothing found (%v)", pattern, err)
+	}
+	return found
+}
+
+// TestValid holds that what the engine accepts is valid: all examples, and the profiles of its own cases.
+func TestValid(t *testing.T) {
+	validator := compiled(t, profiles)
+	for _, pattern := range []string{"example/profiles/*/profile.yaml", "pkg/controlplane/mutation/testdata/admit/*/profile.yaml"} {
+		for _, path := range glob(t, pattern) {
+			for _, document := range documents(t, path) {
+				if err := validator.Validate(document); err != nil {
+					t.Errorf("%s: %s", path, err)
+				}
+			}
+		}
+	}
+}
+
+// TestExamples holds that the examples of the operations are valid on some target that they are for.
+func TestExamples(t *testing.T) {
+	validator := compiled(t, profiles)
+	for _, d := range operation.All() {
+		for _, text := range append([]string{d.Example}, d.Examples...) {
+			var problems []error
+			valid := false
+			for _, name := range target.Names() {
+				on, _ := target.Lookup(name)
+				if err := validator.Validate(profileWith(t, "controlplane: {"+name+": [{"+text+"}]}")); err == nil {
+					valid = true
+				} else if d.On(on) {
+					problems = append(problems, err)
+				}
+			}
+			if !valid {
+				t.Errorf("%s: %v", text, problems)
+			}
+		}
+	}
+}
+
+// profileWith is a profile with the given text below its head.
+func profileWith(t *testing.T, text string) any {
+	t.Helper()
+	var document any
+	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: acme}\nproviders: [acme]\n"
+	if err := yaml.Unmarshal([]byte(head+text), &document); err != nil {
+		t.Fatalf("%s: %s", text, err)
+	}
+	return document
+}
+
+// TestMistakes holds that an editor marks the mistakes in testdata, each where it is.
+func TestMistakes(t *testing.T) {
+	validator := compiled(t, profiles)
+	for _, document := range documents(t, "testdata/mistakes.yaml") {
+		for _, c := range document.([]any) {
+			mistake := c.(map[string]any)
+			t.Run(mistake["mistake"].(string), func(t *testing.T) {
+				held(t, validator.Validate(profileWith(t, mistake["profile"].(string))), mistake["at"].(string))
+			})
+		}
+	}
+}
+
+// held says whether a validator found something wrong at the place.
+func held(t *testing.T, err error, at string) {
+	t.Helper()
+	var wrong *jsonschema.ValidationError
+	if !errors.As(err, &wrong) {
+		t.Fatalf("it is valid, or cannot be judged: %v", err)
+	}
+	var places []string
+	var visit func(e *jsonschema.ValidationError)
+	visit = func(e *jsonschema.ValidationError) {
+		places = append(places, "/"+strings.Join(e.InstanceLocation, "/"))
+		for _, cause := range e.Causes {
+			visit(cause)
+		}
+	}
+	visit(wrong)
+	for _, place := range places {
+		if place == at {
+			return
+		}
+	}
+	t.Errorf("something is wrong at %v, want %s: %s", places, at, err)
+}
+
+// TestRefused holds that an editor marks those of the profiles which the engine refuses that testdata/marked.txt lists.
+func TestRefused(t *testing.T) {
+	validator := compiled(t, profiles)
+	for _, name := range strings.Fields(string(must(os.ReadFile("testdata/marked.txt")))) {
+		t.Run(name, func(t *testing.T) {
+			marked := false
+			for _, document := range documents(t, filepath.Join(root, "pkg/controlplane/mutation/testdata/refused", name, "profile.yaml")) {
+				marked = marked || validator.Validate(document) != nil
+			}
+			if !marked {
+				t.Error("it is valid")
+			}
+		})
+	}
+}
+
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(fmt.Sprint("reading: ", err))
+	}
+	return data
+}
+
+// TestConfiguration holds the schema of the configuration against its samples, and against mistakes.
+func TestConfiguration(t *testing.T) {
+	validator := compiled(t, controllerConfiguration)
+	document := documents(t, filepath.Join(root, "pkg/apis/config/v1alpha1/testdata/everything.yaml"))[0]
+	if err := validator.Validate(document); err != nil {
+		t.Error(err)
+	}
+	for text, at := range map[string]string{
+		"server: {webhookPort: 70000}":     "/server/webhookPort",
+		"logging: {level: loud}":           "/logging/level",
+		"shutdown: {delay: 3 seconds}":     "/shutdown/delay",
+		"profiles: {path: [x]}":            "/profiles",
+		"webhook: {timeoutSeconds: \"5\"}": "/webhook/timeoutSeconds",
+		"kind: Configuration":              "/kind",
+	} {
+		var mistake map[string]any
+		if err := yaml.Unmarshal([]byte(text), &mistake); err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range map[string]any{"apiVersion": "graft.provider.extensions.config.gardener.cloud/v1alpha1", "kind": "ControllerConfiguration"} {
+			if mistake[key] == nil {
+				mistake[key] = value
+			}
+		}
+		held(t, validator.Validate(mistake), at)
+	}
+}

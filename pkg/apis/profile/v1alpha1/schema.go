@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// JSONSchema is what an editor is told about a profile beside its fields.
+func (ProviderProfile) JSONSchema() string {
+	return `{"anyOf": [{"required": ["controlplane"]}, {"required": ["controlplaneexposure"]}, {"required": ["controlplanebackup"]}]}`
+}
+
+// JSONSchema is what an editor is told about the fields that every rule may have; hack/schema adds the operations.
+func (Rule) JSONSchema() string {
+	return `{"properties": {
+		"name": {"type": "string"},
+		"when": {"type": "string", "pattern": "^\\$\\{[\\s\\S]*\\}\\s*$"},
+		"forEach": {"type": ["string", "array", "object"]},
+		"onUpdate": {"enum": ["keep", "set"]},
+		"mode": {"enum": ["enforce", "observe"]},
+		"override": {"type": "string", "minLength": 1},
+		"purposes": {"type": "array", "minItems": 1, "items": {"enum": ["reconcile", "provision"]}}
+	}}`
+}
+
+// JSONSchema is what an editor is told about a lookup beside its fields.
+func (Lookup) JSONSchema() string {
+	return `{"oneOf": [{"required": ["secret"]}, {"required": ["configMap"]}]}`
+}
