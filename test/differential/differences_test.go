@@ -360,6 +360,31 @@ var nodeDifferences = []difference{
 		},
 	},
 	{
+		name:    "the configuration of the operating system",
+		library: "The generic mutator has no function for `spec.providerConfig`; an extension needs a mutator of its own beside it.",
+		engine:  "The operation `providerConfig` merges fields into it.",
+		why:     "What the operating system's extension needs to know of the cloud is said in the same profile.",
+		target:  sample.TargetOperatingSystemConfig, aspect: field, place: `^spec\.providerConfig\.networkIsolation\.allowedNetworks\[0\]$`,
+		gardener: `^$`, graft: `^192\.0\.2\.0/24$`,
+		onSamples: true,
+		input:     input{target: sample.TargetOperatingSystemConfig},
+	},
+	{
+		name:    "a file that is there is replaced",
+		library: "`EnsureFileWithPath` replaces the whole file: the permissions that it has are lost if the extension gives none.",
+		engine:  "The fields that the rule names are set.",
+		why:     "An agent stays executable.",
+		target:  sample.TargetOperatingSystemConfig, aspect: field, place: `^spec\.files\[/opt/bin/cloud-agent\]\.permissions$`,
+		gardener: `^$`, graft: `^493$`,
+		input: input{
+			target: sample.TargetOperatingSystemConfig,
+			edit: appendTo([]string{"spec", "files"}, map[string]any{
+				"path": "/opt/bin/cloud-agent", "permissions": 493,
+				"content": map[string]any{"imageRef": map[string]any{"image": "registry.example.com/cloud-agent:v0", "filePathInImage": "/cloud-agent"}},
+			}),
+		},
+	},
+	{
 		name:    "feature gates in the kubelet's flag",
 		library: "`EnsureKubeletConfiguration` sees the file only; a gate in the flag `--feature-gates` contradicts it, and wins.",
 		engine:  "Where the flag is there, the gate is set in both.",

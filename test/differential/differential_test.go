@@ -42,6 +42,9 @@ func TestDifferential(t *testing.T) {
 			t.Run(name+"-"+version, func(t *testing.T) { compareSample(t, options, changed, seen, targets) })
 		}
 	}
+	for _, version := range versions {
+		t.Run("virtual garden-"+version, func(t *testing.T) { compareGarden(t, version, changed, seen) })
+	}
 	t.Run("all targets are compared", func(t *testing.T) { testTargets(t, targets) })
 	for _, d := range differences {
 		t.Run("listed/"+d.name, func(t *testing.T) { testListed(t, d, changed, seen) })
@@ -59,7 +62,25 @@ func compareSample(t *testing.T, shoot sample.Options, changed, seen, targets ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSides(t, shoot, changed)
+	compareObjects(t, newSides(t, shoot, changed), objects, seen, targets)
+}
+
+// compareGarden does the same for the control plane of a virtual garden.
+func compareGarden(t *testing.T, version string, changed, seen map[string]bool) {
+	options, targets := sample.Options{Kubernetes: version}, map[string]bool{}
+	objects, err := sample.VirtualGarden(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareObjects(t, newSides(t, options, changed), objects, seen, targets)
+	want := []string{sample.TargetETCDEvents, sample.TargetETCDMain, sample.TargetKubeAPIServer, sample.TargetKubeControllerManager}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(targets))); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+}
+
+func compareObjects(t *testing.T, s *sides, objects []sample.Object, seen, targets map[string]bool) {
+	t.Helper()
 	for _, object := range objects {
 		if object.Target == "" || object.Target == sample.TargetKubeAPIServerService {
 			continue

@@ -45,6 +45,12 @@ const gate = "VolumeAttributesClass=true"
 
 // EnsureKubeAPIServerDeployment edits some flags in args, where they are, and the others in command, as extensions still do.
 func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
+	if d.Name == "virtual-garden-kube-apiserver" {
+		c := extensionswebhook.ContainerWithName(d.Spec.Template.Spec.Containers, "kube-apiserver")
+		c.Args = extensionswebhook.EnsureStringWithPrefixContains(c.Args, "--runtime-config=", "storage.k8s.io/v1beta1=true", ",")
+		d.Spec.Template.Labels = extensionswebhook.EnsureAnnotationOrLabel(d.Spec.Template.Labels, "injected-by", "provider")
+		return nil
+	}
 	gated, err := attributesClass(ctx, gctx)
 	if err != nil {
 		return err
@@ -78,6 +84,10 @@ func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensio
 func (*ensurer) EnsureKubeControllerManagerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
 	pod := &d.Spec.Template
 	c := extensionswebhook.ContainerWithName(pod.Spec.Containers, "kube-controller-manager")
+	if d.Name == "virtual-garden-kube-controller-manager" {
+		c.Command = extensionswebhook.EnsureStringWithPrefix(c.Command, "--kube-api-qps=", "200")
+		return nil
+	}
 	c.Command = extensionswebhook.EnsureStringWithPrefix(c.Command, "--cloud-provider=", "external")
 	c.Command = extensionswebhook.EnsureNoStringWithPrefix(c.Command, "--cloud-config=")
 	c.Command = extensionswebhook.EnsureNoStringWithPrefix(c.Command, "--external-cloud-volume-plugin=")
@@ -161,6 +171,9 @@ func (*ensurer) EnsureETCD(_ context.Context, _ extensionscontextwebhook.GardenC
 		capacity = resource.MustParse("50Gi")
 		e.Annotations = extensionswebhook.EnsureAnnotationOrLabel(e.Annotations, "cloud.example.com/disk", "fast")
 	}
+	if e.Name == "virtual-garden-etcd-main" {
+		capacity = resource.MustParse("100Gi")
+	}
 	e.Spec.StorageClass, e.Spec.StorageCapacity = ptr.To("fast"), &capacity
 	return nil
 }
@@ -209,6 +222,16 @@ func (*ensurer) EnsureAdditionalFiles(_ context.Context, _ extensionscontextwebh
 			Encoding: "b64", Data: base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\necho updated\n")),
 		}},
 	})
+	*files = extensionswebhook.EnsureFileWithPath(*files, extensionsv1alpha1.File{
+		Path: "/var/lib/cloud/credentials", Permissions: ptr.To[uint32](0o600),
+		Content: extensionsv1alpha1.FileContent{SecretRef: &extensionsv1alpha1.FileContentSecretRef{Name: "cloudprovider", DataKey: "credentials"}},
+	})
+	*files = extensionswebhook.EnsureFileWithPath(*files, extensionsv1alpha1.File{
+		Path: "/opt/bin/cloud-agent",
+		Content: extensionsv1alpha1.FileContent{ImageRef: &extensionsv1alpha1.FileContentImageRef{
+			Image: "registry.example.com/cloud-agent:v1", FilePathInImage: "/cloud-agent",
+		}},
+	})
 	return nil
 }
 
@@ -218,6 +241,19 @@ func (*ensurer) EnsureAdditionalUnits(_ context.Context, _ extensionscontextwebh
 		Name: "update-resolv-conf.service", Enable: ptr.To(true), Command: ptr.To(extensionsv1alpha1.CommandStart),
 		Content: ptr.To("[Unit]\nDescription=Write the resolv.conf of the kubelet\n\n[Service]\nExecStart=/opt/bin/update-resolv-conf.sh\n"),
 	})
+	containerd := extensionswebhook.UnitWithName(*units, "containerd.service")
+	if containerd == nil {
+		*units = append(*units, extensionsv1alpha1.Unit{Name: "containerd.service"})
+		containerd = &(*units)[len(*units)-1]
+	}
+	proxy := extensionsv1alpha1.DropIn{Name: "10-proxy.conf", Content: "[Service]\nEnvironment=NO_PROXY=192.0.2.0/24\n"}
+	for i := range containerd.DropIns {
+		if containerd.DropIns[i].Name == proxy.Name {
+			containerd.DropIns[i] = proxy
+			return nil
+		}
+	}
+	containerd.DropIns = append(containerd.DropIns, proxy)
 	return nil
 }
 

@@ -170,10 +170,14 @@ func (s *sides) gardener(t *testing.T, o subject) outcome {
 // graft takes the object through the engine.
 func (s *sides) graft(t *testing.T, o subject) outcome {
 	t.Helper()
-	gvk := o.Object.Object.GetObjectKind().GroupVersionKind()
+	gvk, namespace := o.Object.Object.GetObjectKind().GroupVersionKind(), o.Object.Object.GetNamespace()
+	garden, provider := namespace == target.GardenNamespace, "openstack"
+	if garden {
+		provider = ""
+	}
 	result, err := s.program.Admit(t.Context(), mutation.Request{
-		Set: setOf(o), Provider: "openstack", Operation: operation(o),
-		Namespace: o.Object.Object.GetNamespace(), Name: o.Object.Object.GetName(),
+		Set: setOf(o), Provider: provider, Garden: garden, Operation: operation(o),
+		Namespace: namespace, Name: o.Object.Object.GetName(),
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Object: o.raw, OldObject: o.old,
 	}, s.facts)
 	if err != nil {
