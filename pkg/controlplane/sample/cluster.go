@@ -103,10 +103,13 @@ func (o Options) shoot() *gardencorev1beta1.Shoot {
 			Kubernetes:   gardencorev1beta1.Kubernetes{Version: o.Kubernetes},
 			Networking:   &gardencorev1beta1.Networking{Type: ptr.To(networking)},
 			Maintenance:  &gardencorev1beta1.Maintenance{TimeWindow: maintenance()},
-			Provider:     gardencorev1beta1.Provider{Type: o.Provider, Workers: o.workers()},
-			Purpose:      ptr.To(gardencorev1beta1.ShootPurposeProduction),
-			Region:       region,
-			SeedName:     ptr.To("local"),
+			Provider: gardencorev1beta1.Provider{
+				Type: o.Provider, Workers: o.workers(),
+				InfrastructureConfig: raw(o.InfrastructureConfig), ControlPlaneConfig: raw(o.ControlPlaneConfig),
+			},
+			Purpose:  ptr.To(gardencorev1beta1.ShootPurposeProduction),
+			Region:   region,
+			SeedName: ptr.To("local"),
 		},
 		Status: gardencorev1beta1.ShootStatus{
 			IsHibernated: o.Hibernated, SeedName: ptr.To("local"), TechnicalID: o.Namespace, UID: uid,
@@ -158,7 +161,8 @@ func (o Options) workers() []gardencorev1beta1.Worker {
 			Type:  "m1.small",
 			Image: &gardencorev1beta1.ShootMachineImage{Name: "gardenlinux", Version: ptr.To("1877.3.0")},
 		},
-		Labels: map[string]string{"sample.graft/pool": "general"},
+		Labels:         map[string]string{"sample.graft/pool": "general"},
+		ProviderConfig: raw(o.WorkerConfig),
 	}, second}
 }
 
@@ -175,7 +179,9 @@ func (o Options) seed() *gardencorev1beta1.Seed {
 				Nodes: ptr.To("10.240.0.0/16"), Pods: seedPods, Services: "10.242.0.0/16",
 				IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
 			},
-			Provider: gardencorev1beta1.SeedProvider{Type: o.SeedProvider, Region: region, Zones: []string{region + "a", region + "b", region + "c"}},
+			Provider: gardencorev1beta1.SeedProvider{
+				Type: o.SeedProvider, Region: region, Zones: []string{region + "a", region + "b", region + "c"}, ProviderConfig: raw(o.SeedConfig),
+			},
 		},
 		Status: gardencorev1beta1.SeedStatus{KubernetesVersion: ptr.To("v" + seedVersion)},
 	}
@@ -186,7 +192,7 @@ func (o Options) cloudProfile() *gardencorev1beta1.CloudProfile {
 		TypeMeta:   metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "CloudProfile"},
 		ObjectMeta: metav1.ObjectMeta{Name: o.Provider},
 		Spec: gardencorev1beta1.CloudProfileSpec{
-			Type: o.Provider,
+			Type: o.Provider, ProviderConfig: raw(o.CloudProfileConfig),
 			MachineTypes: []gardencorev1beta1.MachineType{
 				{Name: "m1.small", CPU: resource.MustParse("2"), GPU: resource.MustParse("0"), Memory: resource.MustParse("8Gi"), Architecture: ptr.To("amd64")},
 				{Name: "m1.large", CPU: resource.MustParse("8"), GPU: resource.MustParse("0"), Memory: resource.MustParse("64Gi"), Architecture: ptr.To("amd64")},

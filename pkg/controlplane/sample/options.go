@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 )
@@ -45,6 +46,9 @@ type Options struct {
 	Provider, SeedProvider, BackupProvider string
 	// Annotations are set on the Shoot.
 	Annotations map[string]string
+	// InfrastructureConfig and ControlPlaneConfig are the Shoot's provider configurations, WorkerConfig is that of its first
+	// worker pool, CloudProfileConfig that of the CloudProfile and SeedConfig that of the Seed, each as JSON; nil: there is none.
+	InfrastructureConfig, ControlPlaneConfig, WorkerConfig, CloudProfileConfig, SeedConfig []byte
 	// Edit, when not nil, changes the Shoot after it was defaulted and before anything is computed from it. It must give
 	// the same result each time.
 	Edit func(*gardencorev1beta1.Shoot)
@@ -78,6 +82,14 @@ func (o Options) withDefaults() (Options, error) {
 // project and name are the two parts of the technical ID.
 func (o Options) project() string { return strings.Split(o.Namespace, "--")[1] }
 func (o Options) name() string    { return strings.Split(o.Namespace, "--")[2] }
+
+// raw is a provider configuration as resources hold it; nil when there is none.
+func raw(config []byte) *runtime.RawExtension {
+	if len(config) == 0 {
+		return nil
+	}
+	return &runtime.RawExtension{Raw: config}
+}
 
 func setDefault(s *string, value string) {
 	if *s == "" {

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package golden is what tests share that take objects through profiles and hold the result against files: load and compile
+// profiles, apply patches, compare. Programs must not import it. Enter at Compile and Compare.
+package golden
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+var update = flag.Bool("update", false, "write what the tests got as what they want")
+
+// Updating says that the tests are to write what they got, which Compare does by itself.
+func Updating() bool { return *update }
+
+// Compare holds that got is what the file says; with -update it writes the file.
+func Compare(t *testing.T, path, got string) {
+	t.Helper()
+	if Updating() {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s; -update writes it (-want +got):\n%s", path, diff)
+	}
+}
+
+// Read reads a profile with the files that it names beside it. Messages call it by its base name.
+func Read(t *testing.T, path string) source.File {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return profile.Attach(source.File{Name: filepath.Base(path), Data: data}, func(attached string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(filepath.Dir(path), attached))
+	})
+}
+
+// Load reads profiles; what is wrong with them is fatal.
+func Load(t *testing.T, paths ...string) []*profile.Document {
+	t.Helper()
+	var files []source.File
+	for _, path := range paths {
+		files = append(files, Read(t, path))
+	}
+	documents, findings := profile.Load(files...)
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return documents
+}
+
+// Compile makes profiles ready to run; what is wrong with them is fatal.
+func Compile(t *testing.T, options mutation.Options, paths ...string) *mutation.Program {
+	t.Helper()
+	program, err := mutation.Compile(Load(t, paths...), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// Apply is the object with an RFC 6902 patch applied to it, as an API server does; no patch leaves it as it is.
+func Apply(t *testing.T, object, patch []byte) []byte {
+	t.Helper()
+	if len(patch) == 0 {
+		return object
+	}
+	decoded, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := decoded.Apply(object)
+	if err != nil {
+		t.Fatalf("the patch cannot be applied: %v\n%s", err, patch)
+	}
+	return patched
+}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profiles_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+)
+
+// supported are the newest patch versions of the minor versions of Kubernetes that Gardener supports.
+var supported = []string{"1.31.14", "1.32.10", "1.33.6", "1.34.2"}
+
+// suite is a cases.yaml: the kinds of shoots for which a profile's patches are held.
+type suite struct {
+	// Kubernetes are the versions for which each case is run; those that are supported when empty.
+	Kubernetes []string `json:"kubernetes,omitempty"`
+	// Whole writes each patch in every golden file, even where it stands in that of the first case already.
+	Whole bool       `json:"whole,omitempty"`
+	Cases []testCase `json:"cases"`
+}
+
+// testCase is one kind of shoot, and what is special about its objects. README.md has the fields.
+type testCase struct {
+	Name       string         `json:"name"`
+	Kubernetes []string       `json:"kubernetes,omitempty"`
+	Parameters map[string]any `json:"parameters,omitempty"`
+
+	HighAvailability bool              `json:"highAvailability,omitempty"`
+	IPv6             bool              `json:"ipv6,omitempty"`
+	Hibernated       bool              `json:"hibernated,omitempty"`
+	Workerless       bool              `json:"workerless,omitempty"`
+	Annotations      map[string]string `json:"annotations,omitempty"`
+
+	InfrastructureConfig json.RawMessage `json:"infrastructureConfig,omitempty"`
+	ControlPlaneConfig   json.RawMessage `json:"controlPlaneConfig,omitempty"`
+	WorkerConfig         json.RawMessage `json:"workerConfig,omitempty"`
+	CloudProfileConfig   json.RawMessage `json:"cloudProfileConfig,omitempty"`
+	SeedConfig           json.RawMessage `json:"seedConfig,omitempty"`
+	// Shoot is merged into the Shoot that the profile sees (RFC 7386).
+	Shoot json.RawMessage `json:"shoot,omitempty"`
+
+	// Legacy takes the objects of the older generation instead of today's.
+	Legacy *legacy `json:"legacy,omitempty"`
+	// Present are the objects that lookups find.
+	Present []map[string]any `json:"present,omitempty"`
+	// Objects are further objects that pass the webhooks.
+	Objects []json.RawMessage `json:"objects,omitempty"`
+	// Edits change objects before they are admitted.
+	Edits []edit `json:"edits,omitempty"`
+	// Old changes objects into what they were before; those are updated then, and not created.
+	Old []edit `json:"old,omitempty"`
+	// Denied says that some object is denied.
+	Denied bool `json:"denied,omitempty"`
+}
+
+// legacy are the options of the older generation.
+type legacy struct {
+	Kubernetes string `json:"kubernetes,omitempty"`
+	SNI        bool   `json:"sni,omitempty"`
+}
+
+// providers are the folders of profiles.
+func providers(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, "*", "profile.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no profiles: %v", err)
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = filepath.Base(filepath.Dir(path))
+	}
+	return names
+}
+
+// readSuite reads the cases of a provider; those of the first minor version come first.
+func readSuite(t *testing.T, provider string) suite {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", provider, "cases.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := suite{Kubernetes: supported}
+	if err := yaml.UnmarshalStrict(data, &s); err != nil {
+		t.Fatalf("reading the cases of %s: %v", provider, err)
+	}
+	seen := map[string]bool{}
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		if c.Name == "" || seen[c.Name] {
+			t.Fatalf("%s: a case has no name, or that of another: %q", provider, c.Name)
+		}
+		seen[c.Name] = true
+		switch {
+		case c.Legacy != nil && c.Legacy.Kubernetes == "":
+			c.Legacy.Kubernetes = "1.20.15"
+			fallthrough
+		case c.Legacy != nil:
+			c.Kubernetes = []string{c.Legacy.Kubernetes}
+		case len(c.Kubernetes) == 0:
+			c.Kubernetes = s.Kubernetes
+		}
+	}
+	return s
+}
+
+// golden is the file of the case for a version.
+func (c *testCase) golden(version string) string {
+	if c.Legacy != nil {
+		return c.Name
+	}
+	return fmt.Sprintf("%s-%s", c.Name, version)
+}
+
+func (c *testCase) generation() contract.Generation {
+	if c.Legacy != nil {
+		return contract.Labelled
+	}
+	return contract.Today
+}
+
+// options are those of the sample for a version and a provider.
+func (c *testCase) options(provider, version string) sample.Options {
+	o := sample.Options{
+		Kubernetes: version, Provider: provider, Annotations: c.Annotations,
+		HighAvailability: c.HighAvailability, IPv6: c.IPv6, Hibernated: c.Hibernated, Workerless: c.Workerless,
+		InfrastructureConfig: c.InfrastructureConfig, ControlPlaneConfig: c.ControlPlaneConfig, WorkerConfig: c.WorkerConfig,
+		CloudProfileConfig: c.CloudProfileConfig, SeedConfig: c.SeedConfig,
+	}
+	if c.Legacy != nil {
+		// The Cluster of a version of which there are samples; facts says later that it is older.
+		o.Kubernetes = supported[0]
+	}
+	return o
+}

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profiles_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// floor is the share of the providers' mutations that profiles say at least, in percent.
+const floor = 97
+
+// row is one atomic mutation that a provider's own program makes, in example/profiles/<provider>/mutations.yaml: with the rule
+// that says it and a golden file that shows it, or with the reason why no rule does.
+type row struct {
+	// ID is unique for the provider.
+	ID string `json:"id"`
+	// Of is where the inventory lists it.
+	Of string `json:"of"`
+	// Set is controlplane when empty.
+	Set    target.Set `json:"set,omitempty"`
+	Target string     `json:"target"`
+	// What is done, under which condition, with which data beside the object.
+	What string `json:"what"`
+	When string `json:"when,omitempty"`
+	Data string `json:"data,omitempty"`
+	// Rule is the name of the rule below the target, and Case the golden file in which it changes an object.
+	Rule string `json:"rule,omitempty"`
+	Case string `json:"case,omitempty"`
+	Why  string `json:"why,omitempty"`
+}
+
+func readRows(t *testing.T, provider string) []row {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, provider, "mutations.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table struct {
+		Mutations []row `json:"mutations"`
+	}
+	if err := yaml.UnmarshalStrict(data, &table); err != nil {
+		t.Fatalf("reading the mutations of %s: %v", provider, err)
+	}
+	return table.Mutations
+}
+
+// checkMutations holds that each row has a rule that changes something in its case, or a reason, and that few have a reason.
+func checkMutations(t *testing.T, all shown) {
+	t.Helper()
+	said, total := 0, 0
+	for _, provider := range providers(t) {
+		document := golden.Load(t, filepath.Join(root, provider, "profile.yaml"))[0]
+		seen := map[string]bool{}
+		ours := 0
+		rows := readRows(t, provider)
+		for _, r := range rows {
+			if seen[r.ID] || r.ID == "" || r.Of == "" || r.What == "" {
+				t.Errorf("%s: the row %q is listed twice or lacks a field", provider, r.ID)
+			}
+			seen[r.ID] = true
+			if r.Why == "" {
+				ours++
+				r.check(t, provider, document, all[provider])
+			} else if r.Rule != "" || r.Case != "" {
+				t.Errorf("%s: %s has a rule, and a reason why it has none", provider, r.ID)
+			}
+		}
+		t.Logf("%-10s %3d of %3d mutations", provider, ours, len(rows))
+		said, total = said+ours, total+len(rows)
+	}
+	t.Logf("%d of %d mutations are said by rules: %.1f %%", said, total, 100*float64(said)/float64(total))
+	if 100*said < floor*total {
+		t.Errorf("less than %d %% of the mutations are said by rules", floor)
+	}
+}
+
+// check holds that the rule exists and changes an object in the case.
+func (r row) check(t *testing.T, provider string, d *profile.Document, cases map[string]map[string]mutation.Outcome) {
+	t.Helper()
+	rule, ok := r.find(d)
+	if !ok {
+		t.Errorf("%s: %s: there is no rule %q of %s", provider, r.ID, r.Rule, r.Target)
+		return
+	}
+	outcomes, ok := cases[r.Case]
+	if !ok {
+		t.Errorf("%s: %s: there is no case %q", provider, r.ID, r.Case)
+		return
+	}
+	if got := outcomes[rule.At.Position().String()]; got != mutation.Changed {
+		t.Errorf("%s: %s: the rule %q of %s is %q in %s", provider, r.ID, r.Rule, r.Target, got, r.Case)
+	}
+}
+
+// find finds the rule by its name.
+func (r row) find(d *profile.Document) (v1alpha1.Rule, bool) {
+	set := r.Set
+	if set == "" {
+		set = target.ControlPlane
+	}
+	for _, entry := range rulesOf(d)[set] {
+		if entry.Target != r.Target {
+			continue
+		}
+		if i := slices.IndexFunc(entry.Rules, func(rule v1alpha1.Rule) bool { return rule.Name != "" && rule.Name == r.Rule }); i >= 0 {
+			return entry.Rules[i], true
+		}
+	}
+	return v1alpha1.Rule{}, false
+}
+
+// rulesOf are the rules of a profile by set.
+func rulesOf(d *profile.Document) map[target.Set]v1alpha1.Set {
+	return map[target.Set]v1alpha1.Set{
+		target.ControlPlane: d.ControlPlane, target.Exposure: d.ControlPlaneExposure, target.Backup: d.ControlPlaneBackup,
+	}
+}
+
+// TestNames holds that each rule of an example has a name, and no other of the target the same one.
+func TestNames(t *testing.T) {
+	for _, provider := range providers(t) {
+		for set, entries := range rulesOf(golden.Load(t, filepath.Join(root, provider, "profile.yaml"))[0]) {
+			for _, entry := range entries {
+				seen := map[string]bool{}
+				for _, rule := range entry.Rules {
+					if rule.Name == "" || seen[rule.Name] {
+						t.Errorf("%s: %s: a rule of %s has no name, or that of another: %q", provider, set, entry.Target, rule.Name)
+					}
+					seen[rule.Name] = true
+				}
+			}
+		}
+	}
+}
