@@ -28,6 +28,7 @@ type Program struct {
 	generation contract.Generation
 	profiles   []ProfileVersion
 	scopes     map[scopeKey]map[formKey]*selection
+	warnings   source.Findings
 }
 
 // ProfileVersion names a profile that is part of a program.
@@ -126,6 +127,8 @@ type profileCompiler struct {
 	options  Options
 	scope    *scope
 	findings source.Findings
+	// views are what is seen of the versions of Kubernetes, by the variable that holds the version.
+	views map[string][]versionView
 }
 
 func (c *profileCompiler) compile() {

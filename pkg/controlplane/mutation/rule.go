@@ -103,6 +103,7 @@ func (c *profileCompiler) check(compiled *rule, from v1alpha1.Rule) source.Findi
 	if compiled.family != nil {
 		findings = append(findings, c.tellsSecrets(compiled)...)
 	}
+	findings = append(findings, c.kubernetes(compiled)...)
 	return append(findings, compiled.cannotKeep()...)
 }
 

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
+)
+
+// table is the result.
+type table struct{ kubeflags.Table }
+
+// merge makes one table of what the releases say.
+func merge(dumps []dump) (*table, error) {
+	t := &table{kubeflags.Table{Flags: map[string]map[string]kubeflags.FlagHistory{}}}
+	for i, d := range dumps {
+		if i > 0 && d.minor != dumps[i-1].minor+1 {
+			return nil, fmt.Errorf("%s does not follow %s: there must be one release for each minor version", d.release, dumps[i-1].release)
+		}
+		t.Releases = append(t.Releases, d.release)
+		t.Versions = append(t.Versions, kubeflags.Minor(d.minor))
+	}
+	for _, component := range components {
+		flags, err := mergeFlags(dumps, component)
+		if err != nil {
+			return nil, fmt.Errorf("merging the flags of %s: %w", component, err)
+		}
+		t.Flags[component] = flags
+	}
+	t.Gates = mergeGates(dumps)
+	var err error
+	if t.Fields, err = mergeFields(dumps); err != nil {
+		return nil, fmt.Errorf("merging the fields of the KubeletConfiguration: %w", err)
+	}
+	return t, nil
+}
+
+// span finds since when and until when something is there. What comes back after it went is an error, since a span cannot say it.
+func span(dumps []dump, in func(part) bool, component string) (kubeflags.Span, error) {
+	var s kubeflags.Span
+	was := false
+	for i, d := range dumps {
+		is := in(d.parts[component])
+		switch {
+		case is && s.Removed != 0:
+			return s, fmt.Errorf("it went in %s and is there again in 1.%d", s.Removed, d.minor)
+		case is && !was && i > 0:
+			s.Since = kubeflags.Minor(d.minor)
+		case !is && was:
+			s.Removed = kubeflags.Minor(d.minor)
+		}
+		was = is
+	}
+	return s, nil
+}
+
+func mergeFlags(dumps []dump, component string) (map[string]kubeflags.FlagHistory, error) {
+	flags := map[string]kubeflags.FlagHistory{}
+	for _, d := range dumps {
+		for name, f := range d.parts[component].Flags {
+			h := flags[name]
+			h.Type = f.Type
+			if f.Deprecated != "" && h.Deprecated == 0 {
+				h.Deprecated = kubeflags.Minor(d.minor)
+			}
+			if f.Deprecated == "" {
+				h.Deprecated = 0
+			}
+			h.Message = f.Deprecated
+			flags[name] = h
+		}
+	}
+	for name, h := range flags {
+		var err error
+		h.Span, err = span(dumps, func(p part) bool { _, ok := p.Flags[name]; return ok }, component)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", name, err)
+		}
+		flags[name] = h
+	}
+	return flags, nil
+}
+
+func mergeFields(dumps []dump) (map[string]kubeflags.FieldHistory, error) {
+	fields := map[string]kubeflags.FieldHistory{}
+	for _, d := range dumps {
+		for path, kind := range d.parts[configuration].Fields {
+			if known, ok := fields[path]; ok && known.Kind != kind {
+				return nil, fmt.Errorf("%s is a %s in %s and was a %s", path, kind, d.release, known.Kind)
+			}
+			s, err := span(dumps, func(p part) bool { _, ok := p.Fields[path]; return ok }, configuration)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			fields[path] = kubeflags.FieldHistory{Span: s, Kind: kind}
+		}
+	}
+	return fields, nil
+}
+
+// mergeGates makes a line of words for each gate, and moves lines that are the same for all components to "*".
+func mergeGates(dumps []dump) map[string]map[string]string {
+	gates := map[string]map[string]string{"*": {}}
+	for _, component := range components {
+		gates[component] = map[string]string{}
+		for _, d := range dumps {
+			for name := range d.parts[component].Gates {
+				gates[component][name] = gateLine(dumps, component, name)
+			}
+		}
+	}
+	for name, line := range gates[components[0]] {
+		if slices.ContainsFunc(components, func(c string) bool { return gates[c][name] != line }) {
+			continue
+		}
+		gates["*"][name] = line
+		for _, component := range components {
+			delete(gates[component], name)
+		}
+	}
+	return gates
+}
+
+func gateLine(dumps []dump, component, name string) string {
+	var words []string
+	for _, d := range dumps {
+		word := "."
+		if g, ok := d.parts[component].Gates[name]; ok {
+			word = kubeflags.GateState{Stage: kubeflags.Stage(g.Stage), Default: g.Default, Locked: g.Locked}.Word()
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// bytes writes the table as JSON, an entry on each line, so that a change shows in a diff as what it is.
+func (t *table) bytes() []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "{\n\"releases\": %s,\n\"versions\": %s,\n\"flags\": {", raw(t.Releases), raw(t.Versions))
+	writeGroups(&out, t.Flags)
+	fmt.Fprint(&out, "},\n\"gates\": {")
+	writeGroups(&out, t.Gates)
+	fmt.Fprint(&out, "},\n\"fields\": {")
+	writeEntries(&out, t.Fields)
+	fmt.Fprint(&out, "}\n}\n")
+	return out.Bytes()
+}
+
+func writeGroups[V any](out *bytes.Buffer, groups map[string]map[string]V) {
+	for i, group := range slices.Sorted(maps.Keys(groups)) {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(out, "\n%s: {", raw(group))
+		writeEntries(out, groups[group])
+		out.WriteByte('}')
+	}
+}
+
+func writeEntries[V any](out *bytes.Buffer, entries map[string]V) {
+	for i, name := range slices.Sorted(maps.Keys(entries)) {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(out, "\n%s: %s", raw(name), raw(entries[name]))
+	}
+}
+
+// raw is the JSON of a value, which is ours and can be written.
+func raw(value any) []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSpace(out.Bytes())
+}

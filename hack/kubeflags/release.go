@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+)
+
+// recipe is raised when a release is compiled in another way from the same sources.
+const recipe = "1"
+
+//go:embed program.go.tmpl
+var programSource string
+
+var program = template.Must(template.New("program").Parse(programSource))
+
+// configuration is the argument of the program for the fields of the KubeletConfiguration.
+const configuration = "KubeletConfiguration"
+
+// dump is what one release says of itself: by component, and under configuration.
+type dump struct {
+	release string
+	minor   int
+	parts   map[string]part
+}
+
+// part is what the program prints for one argument.
+type part struct {
+	Flags map[string]struct {
+		Type       string `json:"type"`
+		Hidden     bool   `json:"hidden"`
+		Deprecated string `json:"deprecated"`
+	} `json:"flags"`
+	Gates map[string]struct {
+		Default bool   `json:"default"`
+		Stage   string `json:"stage"`
+		Locked  bool   `json:"locked"`
+	} `json:"gates"`
+	Fields map[string]string `json:"fields"`
+}
+
+// ask compiles the program against a release, unless that was done before, and reads what it prints.
+func ask(cache, release string) (dump, error) {
+	d := dump{release: release, parts: map[string]part{}}
+	if _, err := fmt.Sscanf(release, "v1.%d.", &d.minor); err != nil {
+		return d, fmt.Errorf("%q is no release such as v1.34.4", release)
+	}
+	folder := filepath.Join(cache, release)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return d, err
+	}
+	stamp := stampOf(release)
+	if known, err := os.ReadFile(filepath.Join(folder, "stamp")); err != nil || string(known) != stamp {
+		if err := compile(folder, release); err != nil {
+			return d, err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "stamp"), []byte(stamp), 0o644); err != nil {
+			return d, err
+		}
+	}
+	for _, name := range append(slices.Clone(components), configuration) {
+		data, err := os.ReadFile(filepath.Join(folder, name+".json"))
+		if err != nil {
+			return d, err
+		}
+		var p part
+		if err := json.Unmarshal(data, &p); err != nil {
+			return d, fmt.Errorf("reading what %s printed: %w", name, err)
+		}
+		d.parts[name] = p
+	}
+	return d, nil
+}
+
+func stampOf(release string) string {
+	sum := sha256.Sum256([]byte(programSource))
+	return release + " recipe=" + recipe + " program=" + hex.EncodeToString(sum[:])
+}
+
+// compile builds the program in a module of its own and runs it once for each component: the components of one process would
+// share their feature gates.
+func compile(folder, release string) error {
+	started := time.Now()
+	log.Printf("==> compiling against Kubernetes %s, once (several minutes on two cores)", release)
+	kubernetes, err := download(release)
+	if err != nil {
+		return err
+	}
+	if err := checkGates(kubernetes); err != nil {
+		return err
+	}
+	if err := writeModule(folder, kubernetes, release); err != nil {
+		return err
+	}
+	// Without optimization of Kubernetes' own packages, which is faster; the program runs for milliseconds.
+	err = run(folder, nil, "go", "build", "-mod=mod", "-trimpath", "-p", "1", "-gcflags=k8s.io/...=-N -l", "-ldflags="+linkerFlags(release), "-o", "dump", ".")
+	if err != nil {
+		return err
+	}
+	for _, name := range append(slices.Clone(components), configuration) {
+		var out bytes.Buffer
+		if err := run(folder, &out, "./dump", name); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".json"), out.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	log.Printf("    done in %s", time.Since(started).Round(time.Second))
+	return nil
+}
+
+// linkerFlags tell the components which version they are, as their own build does; without, they take themselves for 1.0.
+func linkerFlags(release string) string {
+	_, minor, _ := strings.Cut(release, ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	flags := "-s -w"
+	for _, path := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags += fmt.Sprintf(" -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=%[3]s", path, release, minor)
+	}
+	return flags
+}
+
+// download fetches Kubernetes' module and returns its folder.
+func download(release string) (string, error) {
+	var out bytes.Buffer
+	if err := run("", &out, "go", "mod", "download", "-json", "k8s.io/kubernetes@"+release); err != nil {
+		return "", err
+	}
+	var module struct{ Dir string }
+	err := json.Unmarshal(out.Bytes(), &module)
+	return module.Dir, err
+}
+
+var addGates = regexp.MustCompile(`\b(\w+)\.AddFeatureGates\(`)
+
+// expectedGates are the packages, by component, that add gates when the component starts; program.go.tmpl does what they do.
+// The others are added by packages that the options import.
+var expectedGates = map[string][]string{
+	"kube-apiserver":          {"logsapi"},
+	"kube-controller-manager": {"logsapi", "metricsfeatures"},
+	"kube-scheduler":          {"features", "logsapi"},
+	"kubelet":                 {"logsapi"},
+}
+
+// checkGates fails when a component adds other gates than the program does.
+func checkGates(kubernetes string) error {
+	for _, component := range components {
+		files, err := filepath.Glob(filepath.Join(kubernetes, "cmd", component, "app", "*.go"))
+		if err != nil {
+			return err
+		}
+		var found []string
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			for _, match := range addGates.FindAllSubmatch(data, -1) {
+				found = append(found, string(match[1]))
+			}
+		}
+		slices.Sort(found)
+		if !slices.Equal(found, expectedGates[component]) {
+			return fmt.Errorf("%s adds the feature gates of %v, program.go.tmpl those of %v", component, found, expectedGates[component])
+		}
+	}
+	return nil
+}
+
+// writeModule writes go.mod and main.go. Kubernetes requires its own parts in version v0.0.0; they are replaced by those of the
+// release, v0.<minor>.<patch>.
+func writeModule(folder, kubernetes, release string) error {
+	var out bytes.Buffer
+	if err := run("", &out, "go", "mod", "edit", "-json", filepath.Join(kubernetes, "go.mod")); err != nil {
+		return err
+	}
+	var module struct {
+		Go      string
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal(out.Bytes(), &module); err != nil {
+		return err
+	}
+	var mod bytes.Buffer
+	fmt.Fprintf(&mod, "module dump\n\ngo %s\n\nrequire k8s.io/kubernetes %s\n", module.Go, release)
+	for _, required := range module.Require {
+		fmt.Fprintf(&mod, "require %s %s\n", required.Path, required.Version)
+		if required.Version == "v0.0.0" {
+			fmt.Fprintf(&mod, "replace %s => %s v0%s\n", required.Path, required.Path, strings.TrimPrefix(release, "v1"))
+		}
+	}
+	var source bytes.Buffer
+	_, err := os.Stat(filepath.Join(kubernetes, "cmd/kube-apiserver/app/options/globalflags.go"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := program.Execute(&source, struct{ CustomGlobalFlags bool }{err == nil}); err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(folder, "go.mod"), mod.Bytes(), 0o644),
+		os.WriteFile(filepath.Join(folder, "main.go"), source.Bytes(), 0o644),
+	)
+}
+
+// run runs a command in a folder. What it prints goes to out, or to our own standard error when out is nil.
+func run(folder string, out *bytes.Buffer, name string, arguments ...string) error {
+	command := exec.Command(name, arguments...)
+	command.Dir, command.Stderr, command.Stdout = folder, os.Stderr, os.Stderr
+	if out != nil {
+		command.Stdout = out
+	}
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("running %s: %w", name, err)
+	}
+	return nil
+}

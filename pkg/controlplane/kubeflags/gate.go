@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeflags
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Stage is how far a feature has come.
+type Stage string
+
+// The stages (kubernetes: staging/src/k8s.io/component-base/featuregate).
+const (
+	Alpha      Stage = "alpha"
+	Beta       Stage = "beta"
+	GA         Stage = "ga"
+	Deprecated Stage = "deprecated"
+)
+
+// GateState is what a feature gate is in one version.
+type GateState struct {
+	Stage Stage
+	// Default is the value where nothing is said.
+	Default bool
+	// Locked says that the gate takes no other value than the default.
+	Locked bool
+}
+
+// GateHistory is what became of a feature gate of one component, by version; a version without the gate is missing.
+type GateHistory map[Minor]GateState
+
+// In says whether the component knows the gate in a version. It does not start with a gate that it does not know.
+func (h GateHistory) In(m Minor) bool { _, ok := h[m]; return ok }
+
+// String says in which versions the gate is there and what it was in them, for messages.
+func (h GateHistory) String() string {
+	var words []string
+	last := ""
+	for _, m := range slices.Sorted(maps.Keys(h)) {
+		if word := h[m].String(); word != last {
+			words = append(words, fmt.Sprintf("%s since %s", word, m))
+			last = word
+		}
+	}
+	versions := load().Versions
+	if len(words) > 0 && h.In(versions[0]) {
+		words[0] = strings.Replace(words[0], " since ", " in ", 1)
+	}
+	for _, m := range versions {
+		if h.In(m-1) && !h.In(m) {
+			words = append(words, fmt.Sprintf("removed in %s", m))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// String says the stage, and the value of a gate that is locked.
+func (s GateState) String() string {
+	if s.Locked {
+		return fmt.Sprintf("%s and locked to %t", s.Stage, s.Default)
+	}
+	return string(s.Stage)
+}
+
+// Gate is the history of a feature gate of a component; false when no version in the table has it.
+func Gate(component, name string) (GateHistory, bool) {
+	line, ok := load().gate(component, name)
+	if !ok {
+		return nil, false
+	}
+	history := GateHistory{}
+	for i, word := range strings.Fields(line) {
+		if word != absent {
+			history[load().Versions[i]] = parseState(word)
+		}
+	}
+	return history, true
+}
+
+// Gates are the gates that a component knows in a version, sorted.
+func Gates(component string, m Minor) []string {
+	var names []string
+	t := load()
+	index := slices.Index(t.Versions, m)
+	for _, owner := range []string{every, component} {
+		for name, line := range t.Gates[owner] {
+			if words := strings.Fields(line); index >= 0 && words[index] != absent {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// absent is the word for a version without the gate.
+const absent = "."
+
+// Word writes the state for the table, such as beta- or ga+! (on by default, and locked).
+func (s GateState) Word() string {
+	word := string(s.Stage) + "-"
+	if s.Default {
+		word = string(s.Stage) + "+"
+	}
+	if s.Locked {
+		word += "!"
+	}
+	return word
+}
+
+func parseState(word string) GateState {
+	text, locked := strings.CutSuffix(word, "!")
+	stage, on := strings.CutSuffix(text, "+")
+	return GateState{Stage: Stage(strings.TrimSuffix(stage, "-")), Default: on, Locked: locked}
+}
