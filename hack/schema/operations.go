@@ -22,7 +22,7 @@ func (b *builder) argument(a operation.Argument) (object, error) {
 		return schema, nil
 	}
 	schema = maps.Clone(schema)
-	schema["description"] = sentence(a.Summary)
+	schema["description"] = a.Summary
 	return schema, nil
 }
 

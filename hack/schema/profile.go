@@ -53,6 +53,7 @@ func (b *builder) top(t reflect.Type, defaults reflect.Value, apiVersion, kind s
 	for name, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
 		field := schema["properties"].(object)[name].(object)
 		delete(field, "default")
+		delete(field, "description")
 		field["const"] = value
 	}
 	if used := b.used(schema); len(used) > 0 {
@@ -88,7 +89,7 @@ func (b *builder) defineRules() error {
 		if err != nil {
 			return err
 		}
-		targets[name] = object{"type": "array", "items": rule, "description": sentence(on.Summary)}
+		targets[name] = object{"type": "array", "items": rule, "description": on.Summary}
 	}
 	b.definitions["set"] = object{"type": "object", "properties": targets, "additionalProperties": false}
 	return nil
@@ -105,7 +106,7 @@ func (b *builder) rule(on *target.Target, operations []string) (object, error) {
 	for _, o := range operations {
 		one = append(one, object{"required": []string{o}})
 		d, _ := operation.Lookup(o)
-		fields[o] = object{"$ref": definitions + "operation." + o, "description": sentence(d.Summary)}
+		fields[o] = object{"$ref": definitions + "operation." + o, "description": d.Summary}
 	}
 	schema := object{"type": "object", "properties": fields, "additionalProperties": false, "oneOf": one}
 	for _, key := range sortedKeys(b.definitions) {
@@ -130,22 +131,18 @@ func (b *builder) ruleFields(on *target.Target) (object, error) {
 		if !ok {
 			return nil, fmt.Errorf("no schema is declared for the field %s of rules", name)
 		}
-		comment, err := b.comments.ofField(t, strings.ToUpper(name[:1])+name[1:])
+		inGo := strings.ToUpper(name[:1]) + name[1:]
+		comment, err := b.comments.ofField(t, inGo)
 		if err != nil {
 			return nil, err
 		}
 		if describe(comment) == "" {
 			return nil, fmt.Errorf("nothing is said about the field %s of rules", name)
 		}
-		fields[name] = described(field, comment)
+		fields[name] = described(field, withoutSubject(comment, inGo))
 	}
 	if !on.Purposed {
 		delete(fields, "purposes")
 	}
 	return fields, nil
-}
-
-// sentence begins with a capital and ends with a full stop.
-func sentence(text string) string {
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

@@ -147,7 +147,7 @@ func (b *builder) fields(t reflect.Type, fallback reflect.Value) (object, error)
 		if err != nil {
 			return nil, err
 		}
-		properties[name] = described(schema, comment)
+		properties[name] = described(schema, withoutSubject(comment, field.Name))
 		if !strings.Contains(options, "omitempty") {
 			required = append(required, name)
 		}
@@ -183,6 +183,18 @@ func described(schema object, comment string) object {
 	schema = maps.Clone(schema)
 	schema["description"] = text
 	return schema
+}
+
+// withoutSubject is a comment on a field without the name by which only Go knows it: "QPS are the requests" is "the requests".
+func withoutSubject(comment, field string) string {
+	rest, ok := strings.CutPrefix(comment, field+" ")
+	if !ok || strings.HasPrefix(rest, "and ") {
+		return comment
+	}
+	for _, verb := range []string{"is ", "are "} {
+		rest = strings.TrimPrefix(rest, verb)
+	}
+	return rest
 }
 
 // sortedKeys are the members in an order that does not change.

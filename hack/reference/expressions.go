@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+)
+
+// writeExpressions writes the page of what expressions see: each variable with its fields and their types.
+func writeExpressions(out *bytes.Buffer) error {
+	fmt.Fprintf(out, "# What expressions see\n\n[Writing a profile](../usage/profile.md#values-and-conditions) has the functions. `parameters`, "+
+		"`variables` and `lookups` have the fields that the profile declares. What is `dyn` has fields that are checked only when an expression is "+
+		"evaluated; one that may be missing is read with `?`.\n\n")
+	table(out, "variable", "type")
+	var objects []*expression.Object
+	for _, variable := range facts.Variables() {
+		row(out, code(variable.Name), code(variable.TypeName()))
+		if variable.Object != nil {
+			objects = appendObjects(objects, variable.Object)
+		}
+	}
+	for _, object := range objects {
+		fmt.Fprintf(out, "\n## %s\n\n", object.Name())
+		table(out, "field", "type")
+		for _, field := range object.Fields() {
+			row(out, code(field), code(object.FieldType(field)))
+		}
+	}
+	return nil
+}
+
+// appendObjects adds an object type and those in it, each once.
+func appendObjects(objects []*expression.Object, o *expression.Object) []*expression.Object {
+	for _, known := range objects {
+		if known == o {
+			return objects
+		}
+	}
+	objects = append(objects, o)
+	for _, nested := range o.Nested() {
+		objects = appendObjects(objects, nested)
+	}
+	return objects
+}

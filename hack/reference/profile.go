@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// writeProfile writes the page of the document: its fields, those of a rule, and the targets.
+func writeProfile(out *bytes.Buffer) error {
+	schema, err := readSchema("providerprofile.json")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# Reference of the ProviderProfile\n\n[Operations](operations.md) and [what expressions see](expressions.md) have "+
+		"pages of their own; [Writing a profile](../usage/profile.md) explains it all from top to bottom.\n\n## Fields\n\n")
+	writeFields(out, schema)
+	fmt.Fprintf(out, "\n## Rules\n\nA rule is one [operation](operations.md), named by its key. Beside it may stand:\n\n")
+	table(out, "field", "type", "meaning")
+	rule, err := schema.rule("kubelet")
+	if err != nil {
+		return err
+	}
+	for _, name := range v1alpha1.RuleFields {
+		row(out, code(name), rule.Properties[name].kind(), prose(rule.Properties[name].Description))
+	}
+	fmt.Fprintf(out, "\n`purposes` is for the targets kubelet and node.\n\n## Targets\n\nEach set has lists of rules by target.\n\n")
+	table(out, "target", "what it is", "objects", "own container")
+	for _, name := range target.Names() {
+		found, _ := target.Lookup(name)
+		var forms []string
+		for _, form := range found.Forms {
+			forms = append(forms, form.String())
+		}
+		row(out, code(name), found.Summary, code(forms...), found.Container)
+	}
+	return nil
+}
+
+func writeConfiguration(out *bytes.Buffer) error {
+	schema, err := readSchema("controllerconfiguration.json")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# Reference of the ControllerConfiguration\n\n%s\n\n", schema.Description)
+	writeFields(out, schema)
+	return nil
+}
