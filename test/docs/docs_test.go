@@ -83,6 +83,12 @@ func missing(t *testing.T, folder, test, sub string) string {
 		if info, err := os.Stat(filepath.Join(root, folder, "testdata", data, sub)); data == "" || err != nil || !info.IsDir() {
 			return "there is no such case in testdata"
 		}
+	case folder == "test/profiles" && strings.HasPrefix(test, "TestProfiles"):
+		provider, name, _ := strings.Cut(sub, "/")
+		cases, err := os.ReadFile(filepath.Join(root, folder, "testdata", provider, "cases.yaml"))
+		if err != nil || name != "" && !strings.Contains(string(cases), "\n- name: "+name+"\n") {
+			return "there is no such case in testdata"
+		}
 	// A case is named by one string, or by the component and the rest.
 	case strings.Contains(sources, strconv.Quote(sub)):
 	case nested && strings.Contains(sources, strconv.Quote(component)) && strings.Contains(sources, strconv.Quote("/"+last)):
