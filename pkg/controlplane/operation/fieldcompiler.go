@@ -21,7 +21,8 @@ type fieldCompiler struct {
 	// check judges a path that is set or removed; nil: every path will do.
 	check func(p fieldPath, removed bool) string
 	apply func(p fieldPath) func(*target.Object, Resolved) error
-	keep  func(p fieldPath) func(*target.Object) error
+	// keep is nil where places cannot be kept.
+	keep func(p fieldPath) func(*target.Object) error
 
 	writes   []Write
 	findings source.Findings
@@ -107,5 +108,9 @@ func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) 
 		f.findings = append(f.findings, n.Finding(at, "%s and %s, which the rule writes too, are one inside the other", place, f.writes[i].Place))
 		return
 	}
-	f.writes = append(f.writes, Write{Place: place, Value: value, At: n, Path: at, Apply: f.apply(p), Keep: f.keep(p)})
+	write := Write{Place: place, Value: value, At: n, Path: at, Apply: f.apply(p)}
+	if f.keep != nil {
+		write.Keep = f.keep(p)
+	}
+	f.writes = append(f.writes, write)
 }

@@ -139,7 +139,7 @@ func (p Place) String() string {
 	case UnitField, UnitOption, DropIn:
 		owner = "unit"
 	case DocumentField:
-		owner = "the document"
+		return fmt.Sprintf("field %s of the document %s", name, p.Container)
 	}
 	return fmt.Sprintf("%s %s of %s %s", p.Kind, name, owner, p.Container)
 }

@@ -32,5 +32,6 @@ func All() []Definition {
 		cri(),
 		providerConfig(),
 		fields(),
+		embeddedDocument(),
 	}
 }

@@ -138,8 +138,11 @@ func (o *Object) KubeletConfiguration() (*document.YAML, error) {
 	return yaml, nil
 }
 
-// Flush writes the units and files that were edited back into the object.
+// Flush writes the units, files and documents that were edited back into the object.
 func (o *Object) Flush() error {
+	if err := o.flushLenses(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.texts.units)) {
 		read := o.texts.units[name]
 		if text := read.unit.Text(); text != read.before {

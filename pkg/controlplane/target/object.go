@@ -29,6 +29,7 @@ type Object struct {
 
 	commandLines map[string]*document.CommandLine
 	texts        texts
+	lenses       map[string]Lens
 }
 
 // PodTemplate is spec.template, nil where there is none.

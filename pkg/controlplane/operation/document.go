@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"encoding/base64"
+	"fmt"
+	"path"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	doc "github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// embeddedDocument edits a document that stands inside the object.
+func embeddedDocument() Definition {
+	return Definition{
+		Name: "document",
+		Summary: "edits YAML or JSON that stands in a field of the object (at: a path as in fields) or in a file of the node (file: its path): sets and " +
+			"removes fields by path and appends to lists what they lack; all else stays as it is, comments too. A field that is an object " +
+			"itself, such as spec.providerConfig, is a document as well",
+		Example: "document: {at: 'data[\"config.yaml\"]', set: {leaderElection.leaderElect: true}, append: {targetClientConnection.namespaces: [monitoring]}}",
+		Examples: []string{
+			"document: {at: 'data[\"config.json\"]', format: json, encoding: b64, remove: ['rules[name=old]']}",
+			"document: {file: /etc/containerd/options.yaml, set: {log.level: \"${ pool.name }\"}}",
+		},
+		Arguments: []Argument{
+			{Name: "at", Type: fixedText, Summary: "the path of the field; one of at and file is needed"},
+			{Name: "file", Type: fixedText, Summary: "where the file stands on the node, absolute"},
+			{Name: "format", Type: oneOfTexts("yaml", "json"), Summary: "what a text is written in; yaml by default"},
+			{Name: "encoding", Type: oneOfTexts("plain", "b64"), Summary: "b64 where the field has the text in base64; a file says it itself"},
+			{Name: "set", Type: mappingOf(orNull(anyTree)), Summary: "fields to set, by path; mappings are merged, and null removes"},
+			{Name: "append", Type: mappingOf(computed(listOf(anyTree))), Summary: "what lists must have, by the path of the list; what they lack is appended"},
+			{Name: "remove", Type: names, Summary: "paths of fields and of items of lists to remove"},
+		},
+		Parts:   target.Metadata,
+		Compile: compileDocument,
+	}
+}
+
+// documentArguments are the arguments of document.
+type documentArguments struct {
+	At       source.Node   `json:"at"`
+	File     source.Node   `json:"file"`
+	Format   string        `json:"format"`
+	Encoding string        `json:"encoding"`
+	Set      source.Node   `json:"set"`
+	Append   source.Node   `json:"append"`
+	Remove   []source.Node `json:"remove"`
+}
+
+func compileDocument(c *Context, arguments source.Node, at string) ([]Write, source.Findings) {
+	var a documentArguments
+	findings := source.Decode(arguments, at, &a)
+	if a.Format != "" && !contains([]string{"yaml", "json"}, a.Format) {
+		findings = append(findings, arguments.Finding(at+".format", "must be yaml or json, is %q", a.Format))
+	}
+	if a.Encoding != "" && !contains([]string{"plain", "b64"}, a.Encoding) {
+		findings = append(findings, arguments.Finding(at+".encoding", "must be plain or b64, is %q", a.Encoding))
+	}
+	place, problems := c.documentPlace(a, arguments, at)
+	if findings = append(findings, problems...); len(findings) > 0 {
+		return nil, findings
+	}
+	f := fieldCompiler{
+		context: c, place: Place{Kind: DocumentField, Container: place.name},
+		apply: func(p fieldPath) func(*target.Object, Resolved) error {
+			return place.edit(p, func(e *embedded, v Resolved) error {
+				if v.Absent {
+					return e.remove(p)
+				}
+				return e.merge(p, v.JSON)
+			})
+		},
+	}
+	f.append(a.Append, at+".append", place)
+	return f.compile(arguments, at, edits{Set: a.Set, Remove: a.Remove})
+}
+
+// documentPlace is where a document stands.
+type documentPlace struct {
+	name             string
+	field            fieldPath
+	file             string
+	format, encoding string
+}
+
+func (c *Context) documentPlace(a documentArguments, arguments source.Node, at string) (documentPlace, source.Findings) {
+	place := documentPlace{format: a.Format, encoding: a.Encoding}
+	switch {
+	case a.At.Absent() == a.File.Absent():
+		return place, source.Findings{arguments.Finding(at, "exactly one of at and file is needed")}
+	case !a.File.Absent():
+		place.name, place.file = a.File.Value, a.File.Value
+		if problem := c.checkDocumentFile(a); problem != "" {
+			return place, source.Findings{a.File.Finding(at+".file", "%s", problem)}
+		}
+		return place, nil
+	}
+	problem := checkName(a.At.Value)
+	field, err := parsePath(a.At.Value)
+	switch {
+	case problem != "":
+	case a.At.Kind != yaml.ScalarNode || err != nil:
+		problem = fmt.Sprintf("is no path of a field: %v", err)
+	default:
+		place.name, place.field = field.String(), field
+		problem = checkDocumentField(c.Target, field)
+	}
+	if problem != "" {
+		return place, source.Findings{a.At.Finding(at+".at", "%s", problem)}
+	}
+	return place, nil
+}
+
+func (c *Context) checkDocumentFile(a documentArguments) string {
+	switch name := a.File.Value; {
+	case !c.Target.Has(target.Files):
+		return "only the target node has files"
+	case checkName(name) != "":
+		return checkName(name)
+	case !path.IsAbs(name) || path.Clean(name) != name:
+		return "must be an absolute path without . and .."
+	case name == target.KubeletConfigurationPath:
+		return "the kubelet's configuration is edited with configuration and featureGates on the target kubelet"
+	case a.Encoding != "":
+		return "a file says itself how it is encoded; leave encoding out"
+	}
+	return ""
+}
+
+// checkDocumentField says what else is to be used for a field; the provider's configuration is a document.
+func checkDocumentField(t *target.Target, field fieldPath) string {
+	problem := checkOwner(t, field, false)
+	switch {
+	case problem == "" || t.Has(target.NodeSpec) && field.String() == "spec.providerConfig":
+		return ""
+	case t.Has(target.Files) && field[0].key == "spec" && len(field) > 1 && field[1].key == "files":
+		return "a document in a file of the node is named by file"
+	}
+	return problem
+}
+
+// append adds a write for each item that a list must have.
+func (f *fieldCompiler) append(n source.Node, at string, place documentPlace) {
+	if n.Node != nil && !n.Absent() && n.Kind != yaml.MappingNode {
+		f.findings = append(f.findings, n.Finding(at, "must be a mapping of paths to lists"))
+		return
+	}
+	for _, field := range n.Fields() {
+		inner := at + "." + field.Key.Value
+		p, ok := f.path(field.Key, inner)
+		if !ok {
+			continue
+		}
+		switch value := field.Value; {
+		case value.Node != nil && value.Kind == yaml.SequenceNode && len(value.Content) > 0:
+			for _, item := range value.Items() {
+				f.appendItem(p, item, inner, place, false)
+			}
+		case value.Node != nil && value.Kind == yaml.ScalarNode && strings.Contains(value.Value, "${"):
+			f.appendItem(p, value, inner, place, true)
+		default:
+			f.findings = append(f.findings, value.Finding(inner, "must be a list of what the list must have"))
+		}
+	}
+}
+
+// appendItem adds a write for an item, or for an expression that gives a list of them.
+func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, place documentPlace, several bool) {
+	value, findings := f.context.Tree(item, at)
+	f.findings = append(f.findings, findings...)
+	name := item.Value
+	if constant, ok := value.Constant(); ok {
+		name = constant.String()
+	} else if item.Kind != yaml.ScalarNode {
+		name = item.Position().String()
+	}
+	where := f.place
+	where.Name = p.String() + "[+ " + name + "]"
+	f.writes = append(f.writes, Write{
+		Place: where, Value: value, At: item, Path: at,
+		Apply: place.edit(p, func(e *embedded, v Resolved) error { return e.add(p, v.JSON, several) }),
+	})
+}
+
+// edit opens the document, once in a rule, and edits it.
+func (d documentPlace) edit(p fieldPath, edit func(*embedded, Resolved) error) func(*target.Object, Resolved) error {
+	return func(o *target.Object, v Resolved) error {
+		lens, err := o.Lens(d.name, func() (target.Lens, error) { return d.open(o) })
+		if err != nil {
+			return err
+		}
+		return nested(edit(lens.(*embedded), v), "%s of the document %s", p, d.name)
+	}
+}
+
+func (d documentPlace) open(o *target.Object) (*embedded, error) {
+	if d.file != "" {
+		content, err := o.Content(d.file)
+		if err != nil {
+			return nil, err
+		}
+		e, err := readEmbedded(content.Text(), d.format, content.SetText)
+		return e, nested(err, "file %s", d.file)
+	}
+	node := d.field.find(o.Document.Root())
+	if node.Kind() == doc.Object {
+		return &embedded{tree: node}, nil
+	}
+	text, ok := node.Text()
+	if !ok {
+		return nil, nested(errNoDocument, "%s", d.name)
+	}
+	raw, write := []byte(text), func(text []byte) error { return node.Replace(doc.Quote(string(text))) }
+	if d.encoding == "b64" {
+		var err error
+		if raw, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return nil, nested(doc.ErrContent, "%s", d.name)
+		}
+		write = func(text []byte) error { return node.Replace(doc.Quote(base64.StdEncoding.EncodeToString(text))) }
+	}
+	e, err := readEmbedded(raw, d.format, write)
+	return e, nested(err, "%s", d.name)
+}

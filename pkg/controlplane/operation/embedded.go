@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// embedded is a document inside an object: part of it, or JSON or YAML in a text. Exactly one of tree and yaml is there.
+type embedded struct {
+	tree *document.Node
+	yaml *document.YAML
+	// text is what tree was read from; nil where tree is part of the object.
+	text *document.Document
+	// write puts the text back.
+	write func(text []byte) error
+	edits int
+}
+
+// errNoDocument says that there is nothing at the place of a document.
+var errNoDocument = errors.New("there is no document")
+
+// readEmbedded reads a document out of a text.
+func readEmbedded(text []byte, format string, write func([]byte) error) (*embedded, error) {
+	if format == "json" {
+		parsed, err := document.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if parsed.Root().Kind() != document.Object {
+			return nil, fmt.Errorf("is no object: %w", document.ErrKind)
+		}
+		return &embedded{tree: parsed.Root(), text: parsed, write: write}, nil
+	}
+	yaml, err := document.YAMLOf(text)
+	if err != nil {
+		return nil, err
+	}
+	return &embedded{yaml: yaml, write: write}, nil
+}
+
+// Flush puts the text back if it was edited.
+func (e *embedded) Flush() error {
+	switch {
+	case e.yaml != nil && e.yaml.Edits() != e.edits:
+		e.edits = e.yaml.Edits()
+		return e.write(e.yaml.Text())
+	case e.text != nil && e.text.Edits() != e.edits:
+		if err := e.text.Err(); err != nil {
+			return err
+		}
+		e.edits = e.text.Edits()
+		return e.write(e.text.Bytes())
+	}
+	return nil
+}
+
+// merge merges a value into a field.
+func (e *embedded) merge(p fieldPath, raw []byte) error {
+	switch {
+	case e.yaml == nil:
+		return p.merge(e.tree, raw)
+	case bytes.Equal(raw, []byte("null")):
+		return e.remove(p)
+	case p.depth() == len(p):
+		return e.yaml.Merge(raw, p.keys()...)
+	default:
+		return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error { return p.merge(root, raw) })
+	}
+}
+
+// remove takes a field away, or the items of a list.
+func (e *embedded) remove(p fieldPath) error {
+	switch {
+	case e.yaml == nil:
+		p.remove(e.tree)
+		return nil
+	case p.depth() == len(p):
+		return e.yaml.Remove(p.keys()...)
+	case e.yaml.Kind(p[:p.depth()].keys()...) != document.Array:
+		return nil
+	default:
+		return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error {
+			p.remove(root)
+			return nil
+		})
+	}
+}
+
+// add appends an item to a list that does not have it, or several from a list of them.
+func (e *embedded) add(p fieldPath, raw []byte, several bool) error {
+	wanted, err := document.Parse(raw)
+	if err != nil {
+		return err
+	}
+	defer wanted.Release()
+	items := []*document.Node{wanted.Root()}
+	if several {
+		if wanted.Root().Kind() != document.Array {
+			return fmt.Errorf("%w: what is appended is no list", ErrValue)
+		}
+		items = wanted.Root().Items()
+	}
+	if e.yaml == nil {
+		return p.add(e.tree, items)
+	}
+	return e.inList(p, min(p.depth(), len(p)), func(root *document.Node, p fieldPath) error { return p.add(root, items) })
+}
+
+// depth is how many steps of the path are keys before the first item of a list.
+func (p fieldPath) depth() int {
+	if i := slices.IndexFunc(p, func(s step) bool { return s.by != "" }); i >= 0 {
+		return i
+	}
+	return len(p)
+}
+
+// inList edits a list in YAML as JSON. Setting it then edits only what differs, so that comments and the order stay. The path of
+// the edit leads on from an object whose member "list" is the list.
+func (e *embedded) inList(p fieldPath, depth int, edit func(root *document.Node, p fieldPath) error) error {
+	keys := p[:depth].keys()
+	raw := []byte("null")
+	if value, ok := e.yaml.Get(keys...); ok {
+		var err error
+		if raw, err = appendValue(nil, value); err != nil {
+			return err
+		}
+	}
+	list, err := document.Parse(object("list", raw))
+	if err != nil {
+		return err
+	}
+	defer list.Release()
+	if err := edit(list.Root(), slices.Concat(fieldPath{{key: "list"}}, p[depth:])); err != nil {
+		return err
+	}
+	if !list.Changed() {
+		return nil
+	}
+	return e.yaml.Set(list.Root().Get("list").Raw(), keys...)
+}
+
+// appendValue writes a value of YAML as JSON in which 1.0 stays a number with a fraction.
+func appendValue(out []byte, value any) ([]byte, error) {
+	switch value := value.(type) {
+	case float64:
+		raw, err := json.Marshal(value)
+		if err == nil && !bytes.ContainsAny(raw, ".eE") {
+			raw = append(raw, ".0"...)
+		}
+		return append(out, raw...), err
+	case string:
+		return append(out, document.Quote(value)...), nil
+	case []any:
+		out = append(out, '[')
+		for i, item := range value {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			var err error
+			if out, err = appendValue(out, item); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, ']'), nil
+	case map[string]any:
+		return appendMembers(out, value)
+	default:
+		raw, err := json.Marshal(value)
+		return append(out, raw...), err
+	}
+}
+
+func appendMembers(out []byte, members map[string]any) ([]byte, error) {
+	out = append(out, '{')
+	for i, key := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, document.Quote(key)...), ':')
+		var err error
+		if out, err = appendValue(out, members[key]); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
+}
