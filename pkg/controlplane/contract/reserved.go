@@ -161,7 +161,7 @@ func inside(path, outer string) bool {
 // ServiceLocked finds the clause by which a Service must be left alone: always with today's Gardener; in the labelled
 // generation when it is labelled or not of type LoadBalancer.
 func ServiceLocked(o *target.Object, g Generation) (Clause, bool) {
-	if o.Form.Kind != "Service" {
+	if o.Form.Kind != "Service" || o.Target.Other {
 		return Clause{}, false
 	}
 	root := o.Document.Original()

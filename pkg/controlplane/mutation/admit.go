@@ -40,6 +40,15 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	if selected == nil || failure != nil {
 		return &Result{}, failure
 	}
+	result, failure := p.take(ctx, selected, r, source, observe)
+	if failure != nil {
+		failure.Target = selected.target.Subject()
+	}
+	return result, failure
+}
+
+// take takes an object along the way of a selection.
+func (p *Program) take(ctx context.Context, selected *selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
 	object, failure := selected.read(r)
 	if failure != nil {
 		return nil, failure
@@ -89,7 +98,10 @@ func (p *Program) selectRules(r Request) (*selection, *Failure) {
 	if named := forms[formKey{r.Group, r.Kind, r.Name}]; named != nil {
 		return named, nil
 	}
-	return forms[formKey{r.Group, r.Kind, ""}], nil
+	if unnamed := forms[formKey{r.Group, r.Kind, ""}]; unnamed != nil || len(p.others) == 0 {
+		return unnamed, nil
+	}
+	return longest(forms, r), nil
 }
 
 // read parses the object and checks that it is what the contract says.
@@ -105,7 +117,7 @@ func (s *selection) read(r Request) (*target.Object, *Failure) {
 	if object.Old, err = scan(r.OldDocument, r.OldObject); err != nil {
 		return nil, fail(ObjectUnreadable, err, "the old object of %s", s.form)
 	}
-	if s.form.Has(target.PodTemplate) && !object.BeingDeleted() {
+	if s.form.Has(target.PodTemplate) && !s.target.Other && !object.BeingDeleted() {
 		if _, err := object.OwnContainer(); err != nil {
 			return nil, applyFailure("the object breaks the contract", err)
 		}

@@ -6,6 +6,7 @@ package mutation
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -29,6 +30,8 @@ type Program struct {
 	profiles   []ProfileVersion
 	scopes     map[scopeKey]map[formKey]*selection
 	warnings   source.Findings
+	// others are the forms of objects that the contract does not name.
+	others []*target.Form
 }
 
 // ProfileVersion names a profile that is part of a program.
@@ -78,6 +81,7 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 		findings = append(findings, c.findings...)
 	}
 	if len(findings) == 0 {
+		p.inherit()
 		findings = p.conflicts()
 		p.settle()
 	}
@@ -136,22 +140,33 @@ func (c *profileCompiler) compile() {
 	if c.scope == nil {
 		return
 	}
-	for set, rules := range map[target.Set]v1alpha1.Set{
-		target.ControlPlane: c.document.ControlPlane,
-		target.Exposure:     c.document.ControlPlaneExposure,
-		target.Backup:       c.document.ControlPlaneBackup,
-	} {
-		for _, entry := range rules {
-			c.target(set, entry)
+	for _, set := range target.Sets() {
+		objects := 0
+		for _, entry := range c.rulesOf(set) {
+			at := string(set)
+			if entry.Objects != nil {
+				at = fmt.Sprintf("%s.%s[%d]", set, v1alpha1.ObjectsField, objects)
+				objects++
+			}
+			c.target(set, entry, at)
 		}
 	}
 }
 
-func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules) {
-	t, ok := target.Lookup(entry.Target)
-	if !ok {
-		c.findings = append(c.findings, entry.At.Finding(string(set), "unknown target %q%s", entry.Target,
-			source.Suggest(entry.Target, target.Names())))
+func (c *profileCompiler) rulesOf(set target.Set) v1alpha1.Set {
+	switch set {
+	case target.Exposure:
+		return c.document.ControlPlaneExposure
+	case target.Backup:
+		return c.document.ControlPlaneBackup
+	default:
+		return c.document.ControlPlane
+	}
+}
+
+func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules, at string) {
+	t, findings := targetOf(entry, at)
+	if c.findings = append(c.findings, findings...); len(findings) > 0 {
 		return
 	}
 	var rules []*rule
@@ -162,25 +177,45 @@ func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules) {
 			rules = append(rules, compiled)
 		}
 	}
-	if t.Garden {
+	switch {
+	case len(rules) == 0:
+	case t.Garden:
 		c.add(scopeKey{set: set, garden: true}, t, rules)
-		return
+	case t.Other:
+		for _, provider := range c.document.Providers {
+			c.addOther(scopeKey{set: set, provider: provider}, entry, t, rules, at)
+		}
+	default:
+		for _, provider := range c.document.Providers {
+			c.add(scopeKey{set: set, provider: provider}, t, rules)
+		}
 	}
-	for _, provider := range c.document.Providers {
-		c.add(scopeKey{set: set, provider: provider}, t, rules)
+}
+
+// targetOf is the target of an entry of a set.
+func targetOf(entry v1alpha1.TargetRules, at string) (*target.Target, source.Findings) {
+	if entry.Objects != nil {
+		return otherTarget(entry, at)
 	}
+	t, ok := target.Lookup(entry.Target)
+	if !ok {
+		return nil, source.Findings{entry.At.Finding(at, "unknown target %q%s", entry.Target,
+			source.Suggest(entry.Target, append(target.Names(), v1alpha1.ObjectsField)))}
+	}
+	return t, nil
+}
+
+// formsOf are the selections of a scope.
+func (p *Program) formsOf(key scopeKey) map[formKey]*selection {
+	if p.scopes[key] == nil {
+		p.scopes[key] = map[formKey]*selection{}
+	}
+	return p.scopes[key]
 }
 
 // add puts rules behind those that other profiles have for the target.
 func (c *profileCompiler) add(key scopeKey, t *target.Target, rules []*rule) {
-	if len(rules) == 0 {
-		return
-	}
-	forms := c.program.scopes[key]
-	if forms == nil {
-		forms = map[formKey]*selection{}
-		c.program.scopes[key] = forms
-	}
+	forms := c.program.formsOf(key)
 	for i := range t.Forms {
 		f := &t.Forms[i]
 		at := formKey{f.Group, f.Kind, f.Name}
@@ -198,7 +233,7 @@ func (p *Program) Registrations() []Registration {
 	for key, forms := range p.scopes {
 		r := Registration{Set: key.set, Provider: key.provider, Garden: key.garden}
 		for _, selected := range forms {
-			if selected.form.Kind != "Service" || p.generation != contract.Today {
+			if selected.form.Kind != "Service" || selected.target.Other || p.generation != contract.Today {
 				r.Forms = append(r.Forms, *selected.form)
 			}
 		}

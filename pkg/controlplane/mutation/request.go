@@ -115,6 +115,8 @@ type Failure struct {
 	Reason Reason
 	// Message says what is wrong, with the rule and its position where a rule is to blame.
 	Message string
+	// Target is the name of the target; empty when no rule is for the object.
+	Target string
 	// Err is the cause, for logs; nil where the message says all.
 	Err error
 }

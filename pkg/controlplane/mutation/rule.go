@@ -100,6 +100,7 @@ func (c *profileCompiler) check(compiled *rule, from v1alpha1.Rule) source.Findi
 	if compiled.override && len(findings) == 0 && needless(compiled.target, compiled) {
 		findings = append(findings, from.At.Finding(compiled.path+".override", "is not needed: the rule writes nothing that the contract reserves"))
 	}
+	findings = append(findings, unnamedContainers(compiled)...)
 	if compiled.family != nil {
 		findings = append(findings, c.tellsSecrets(compiled)...)
 	}

@@ -76,7 +76,7 @@ const (
 // Form is a kind of object as which a target is found; one target may have had several in the history of Gardener.
 type Form struct {
 	Group, Version, Kind, Resource string
-	// Name is the name of the object; empty: any.
+	// Name is the name of the object; empty: any. Where the target is Other it may be a beginning, with a * behind.
 	Name string
 	// Parts are the parts that objects of this form have.
 	Parts Part
@@ -105,6 +105,8 @@ type Target struct {
 	Component string
 	// Garden says that the object is the virtual garden's, in the garden namespace.
 	Garden bool
+	// Other says that the contract does not name the object, and requires no container in it.
+	Other bool
 	// Forms are the kinds of object as which the target is found.
 	Forms []Form
 	// Versioned says that the tag of the container's image is the version of Kubernetes.

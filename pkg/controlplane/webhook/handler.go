@@ -53,7 +53,9 @@ type exchange struct {
 	provider string
 	review   *review
 	started  time.Time
-	body     *[]byte
+	// target is that of an object that failed, where the engine knows it.
+	target string
+	body   *[]byte
 }
 
 // ServeHTTP answers one review.
@@ -154,6 +156,10 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 	}
 	result, err := h.Engine.Admit(ctx, x.review.request)
 	if err != nil {
+		var failure *mutation.Failure
+		if errors.As(err, &failure) {
+			x.target = failure.Target
+		}
 		return h.denied(out, x, denialOf(ctx, err))
 	}
 	h.Metrics.rules(x, result)
@@ -177,7 +183,7 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 // denied counts and logs a denial, and appends the answer.
 func (h *Handler) denied(out []byte, x *exchange, d *denial) []byte {
 	request := x.review.request
-	name := ""
+	name := x.target
 	if t, _ := target.Match(request.Garden, request.Group, request.Kind, request.Name); t != nil {
 		name = t.Subject()
 	}

@@ -188,13 +188,29 @@ func isTarget(forms []target.Form) string {
 		if slices.Contains(names[k], "") {
 			continue
 		}
-		slices.Sort(names[k])
-		quoted := make([]string, 0, len(names[k]))
-		for _, name := range slices.Compact(names[k]) {
-			quoted = append(quoted, fmt.Sprintf("%q", name))
-		}
-		// The request has no name when an object is created with generateName.
-		alternatives[i] += " && has(request.name) && request.name in [" + strings.Join(quoted, ", ") + "]"
+		alternatives[i] += " && " + isNamed(names[k])
 	}
 	return "(" + strings.Join(alternatives, ") || (") + ")"
+}
+
+// isNamed is a CEL expression over the name, of which the names are what it must be, or how it must begin where a * is behind.
+func isNamed(names []string) string {
+	slices.Sort(names)
+	var exact, alternatives []string
+	for _, name := range slices.Compact(names) {
+		if prefix, ok := strings.CutSuffix(name, "*"); ok {
+			alternatives = append(alternatives, fmt.Sprintf("request.name.startsWith(%q)", prefix))
+		} else {
+			exact = append(exact, fmt.Sprintf("%q", name))
+		}
+	}
+	if len(exact) > 0 {
+		alternatives = append([]string{"request.name in [" + strings.Join(exact, ", ") + "]"}, alternatives...)
+	}
+	condition := strings.Join(alternatives, " || ")
+	if len(alternatives) > 1 {
+		condition = "(" + condition + ")"
+	}
+	// The request has no name when an object is created with generateName.
+	return "has(request.name) && " + condition
 }

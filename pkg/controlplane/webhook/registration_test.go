@@ -122,7 +122,10 @@ func TestWebhookNames(t *testing.T) {
 // TestMatchConditions evaluates the conditions with the code of the kube-apiserver.
 func TestMatchConditions(t *testing.T) {
 	conditions := matchConditions(append(forms(t, "kube-apiserver", "etcd-main", "kube-apiserver-service"),
-		target.Form{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "OperatingSystemConfig", Resource: "operatingsystemconfigs"}))
+		target.Form{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "OperatingSystemConfig", Resource: "operatingsystemconfigs"},
+		target.Form{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-*"},
+		target.Form{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "exact"},
+		target.Form{Version: "v1", Kind: "ServiceAccount", Resource: "serviceaccounts", Name: "cloud-*"}))
 	accessors := make([]plugincel.ExpressionAccessor, len(conditions))
 	for i := range conditions {
 		condition := matchconditions.MatchCondition(conditions[i])
@@ -151,6 +154,11 @@ func TestMatchConditions(t *testing.T) {
 		"core group":             {version: "v1", kind: "Service", resource: "services", name: "kube-apiserver", want: true},
 		"another Service":        {version: "v1", kind: "Service", resource: "services", name: "vpn-seed-server"},
 		"every name of a kind":   {group: "extensions.gardener.cloud", version: "v1alpha1", kind: "OperatingSystemConfig", resource: "operatingsystemconfigs", name: "anything", want: true},
+		"beginning":              {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "cloud-config", want: true},
+		"exact beside beginning": {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "exact", want: true},
+		"another beginning":      {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "my-cloud-config"},
+		"only a beginning":       {version: "v1", kind: "ServiceAccount", resource: "serviceaccounts", name: "cloud-x", want: true},
+		"beginning, generated":   {version: "v1", kind: "ConfigMap", resource: "configmaps", generateName: "cloud-"},
 		"same kind, other group": {group: "example.org", version: "v1", kind: "Deployment", resource: "deployments", name: "kube-apiserver"},
 	} {
 		t.Run(name, func(t *testing.T) {

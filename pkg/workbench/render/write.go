@@ -257,7 +257,7 @@ func (s Style) position(p source.Position) string {
 }
 
 // unnamed is the name that the engine gives a rule without one: target[index].operation, and its item.
-var unnamed = regexp.MustCompile(`^[a-z0-9-]+\[\d+\]\.([A-Za-z]+(?:\[.*\])?)$`)
+var unnamed = regexp.MustCompile(`^[A-Za-z0-9./*-]+\[\d+\]\.([A-Za-z]+(?:\[.*\])?)$`)
 
 // ruleName leaves the target's name away, which stands above.
 func ruleName(rule string) string {

@@ -9,14 +9,30 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // Set holds the rules of one set of webhooks by target, in the order in which they are written.
 type Set []TargetRules
 
-// TargetRules are the rules for one target of the contract.
+// TargetRules are the rules for one target of the contract, or for other objects.
 type TargetRules struct {
-	// Target is the name of the target, such as kube-apiserver or etcd-main.
+	// Target is the name of the target, such as kube-apiserver or etcd-main; empty for other objects.
 	Target string
-	// At is the place of the name.
+	// Objects are the other objects that the rules are for; nil for a target.
+	Objects *Objects
+	// At is the place of the name, or of the entry of objects.
 	At source.Node
 	// Rules are applied in their order.
 	Rules []Rule
+}
+
+// ObjectsField is the field of a set beside the targets that holds the rules for other objects.
+const ObjectsField = "objects"
+
+// Objects are objects in the namespaces of a set that are no targets of the contract.
+type Objects struct {
+	// APIVersion and Kind are those of the objects.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Name is the name of the object, or its beginning and a * behind; empty: any.
+	Name string `json:"name,omitempty"`
+	// Resource is the plural by which the API server calls the kind; the kind in small letters and an s when empty.
+	Resource string `json:"resource,omitempty"`
 }
 
 // Rule is one operation and the condition under which it is applied.
@@ -54,15 +70,36 @@ const (
 	OnUpdateSet = "set"
 )
 
-// DecodeNode reads the targets in their order.
+// DecodeNode reads the targets and other objects in their order.
 func (s *Set) DecodeNode(n source.Node, path string) source.Findings {
 	if n.Absent() {
 		return nil
 	}
-	var rules map[string][]Rule
-	findings := source.Decode(n, path, &rules)
+	var fields map[string]source.Node
+	findings := source.Decode(n, path, &fields)
 	for _, field := range n.Fields() {
-		*s = append(*s, TargetRules{Target: field.Key.Value, At: field.Key, Rules: rules[field.Key.Value]})
+		inner := path + "." + field.Key.Value
+		if field.Key.Value == ObjectsField {
+			findings = append(findings, s.decodeObjects(field.Value, inner)...)
+			continue
+		}
+		var rules []Rule
+		findings = append(findings, source.Decode(field.Value, inner, &rules)...)
+		*s = append(*s, TargetRules{Target: field.Key.Value, At: field.Key, Rules: rules})
+	}
+	return findings
+}
+
+// decodeObjects reads the rules for other objects.
+func (s *Set) decodeObjects(n source.Node, path string) source.Findings {
+	var entries []struct {
+		Objects
+
+		Rules []Rule `json:"rules"`
+	}
+	findings := source.Decode(n, path, &entries)
+	for i, item := range n.Items() {
+		*s = append(*s, TargetRules{Objects: &entries[i].Objects, At: item, Rules: entries[i].Rules})
 	}
 	return findings
 }
