@@ -28,10 +28,42 @@ func (b *builder) argument(a operation.Argument) (object, error) {
 
 func (b *builder) argumentType(t operation.Type) (object, error) {
 	schema, err := b.form(t)
-	if err != nil || !t.Null {
+	if err != nil || !t.Null || t.Form == operation.Tree {
 		return schema, err
 	}
-	return object{"anyOf": []object{{"type": "null"}, schema}}, nil
+	return anyOf(object{"type": []string{"null"}}, schema), nil
+}
+
+// anyOf is one of several schemas: as one with several types where they have nothing else in common, since editors explain
+// that better.
+func anyOf(possible ...object) object {
+	merged, types := object{}, []string{}
+	for _, schema := range possible {
+		for key, value := range schema {
+			if _, twice := merged[key]; twice && key != "type" {
+				return object{"anyOf": possible}
+			}
+			merged[key] = value
+		}
+		of := typesOf(schema)
+		if of == nil || slices.ContainsFunc(of, func(one string) bool { return slices.Contains(types, one) }) {
+			return object{"anyOf": possible}
+		}
+		types = append(types, of...)
+	}
+	merged["type"] = types
+	return merged
+}
+
+func typesOf(schema object) []string {
+	switch of := schema["type"].(type) {
+	case string:
+		return []string{of}
+	case []string:
+		return of
+	default:
+		return nil
+	}
 }
 
 func (b *builder) form(t operation.Type) (object, error) {
@@ -47,11 +79,9 @@ func (b *builder) form(t operation.Type) (object, error) {
 	case operation.Tree:
 		return object{}, nil
 	case operation.List:
-		items, err := b.argumentType(*t.Items)
-		return object{"type": "array", "items": items}, err
+		return b.entries(t, "array", "items")
 	case operation.Mapping:
-		items, err := b.argumentType(*t.Items)
-		return object{"type": "object", "additionalProperties": items}, err
+		return b.entries(t, "object", "additionalProperties")
 	case operation.Fields:
 		return b.members(t.Fields)
 	case operation.Shape:
@@ -65,10 +95,21 @@ func (b *builder) form(t operation.Type) (object, error) {
 			}
 			possible = append(possible, schema)
 		}
-		return object{"anyOf": possible}, nil
+		return anyOf(possible...), nil
 	default:
 		return nil, fmt.Errorf("an argument of the form %q has no schema", t.Form)
 	}
+}
+
+// entries is a list or mapping; an expression may stand for the whole where it is computed.
+func (b *builder) entries(t operation.Type, kind, member string) (object, error) {
+	items, err := b.argumentType(*t.Items)
+	schema := object{"type": kind}
+	if t.Computed {
+		schema = orExpression(kind)
+	}
+	schema[member] = items
+	return schema, err
 }
 
 // expression is in every string that holds one. A rule with forEach may compute what is fixed in others, so that it is allowed

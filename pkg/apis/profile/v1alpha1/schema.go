@@ -13,7 +13,11 @@ func (ProviderProfile) JSONSchema() string {
 func (Rule) JSONSchema() string {
 	return `{"properties": {
 		"name": {"type": "string"},
-		"when": {"type": "string", "pattern": "^\\$\\{[\\s\\S]*\\}\\s*$"},
+		"when": {
+			"type": "string",
+			"pattern": "^\\$\\{[\\s\\S]*\\}\\s*$",
+			"patternErrorMessage": "A condition is one expression in braces, such as ${ shoot.hibernated }."
+		},
 		"forEach": {"type": ["string", "array", "object"]},
 		"onUpdate": {"enum": ["keep", "set"]},
 		"mode": {"enum": ["enforce", "observe"]},
