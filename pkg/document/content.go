@@ -75,20 +75,30 @@ func (c *Content) SetText(text []byte) error {
 	if bytes.Equal(text, c.text) {
 		return nil
 	}
-	var raw []byte
-	switch {
-	case c.base64:
-		raw = make([]byte, base64.StdEncoding.EncodedLen(len(text))+2)
-		raw[0], raw[len(raw)-1] = '"', '"'
-		base64.StdEncoding.Encode(raw[1:], text)
-	case utf8.Valid(text):
-		raw = Quote(string(text))
-	default:
+	if !c.base64 && !utf8.Valid(text) {
 		return fmt.Errorf("setting a file's content that is not UTF-8: %w", ErrContent)
 	}
-	if _, err := c.inline.Set("data", raw); err != nil {
+	if err := c.write(text); err != nil {
 		return fmt.Errorf("setting a file's content: %w", err)
 	}
 	c.text = text
 	return nil
+}
+
+// write puts a text into the data, which may have been absent.
+func (c *Content) write(text []byte) error {
+	var raw []byte
+	if c.base64 {
+		raw = make([]byte, base64.StdEncoding.EncodedLen(len(text))+2)
+		raw[0], raw[len(raw)-1] = '"', '"'
+		base64.StdEncoding.Encode(raw[1:], text)
+	} else {
+		raw = appendQuoted(make([]byte, 0, len(text)+len(text)/16+2), text)
+	}
+	if data := c.inline.Get("data"); data != nil && c.inline.editable(Object) == nil {
+		data.putText(raw, c.base64)
+		return nil
+	}
+	_, err := c.inline.Set("data", raw)
+	return err
 }

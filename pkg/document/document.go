@@ -33,13 +33,32 @@ func Parse(raw []byte) (*Document, error) {
 	room := takeRoom(len(raw))
 	t := &text{raw: raw, entries: room.entries}
 	err := t.scan(0)
-	d := newDocument(t, 0, room)
+	d := new(Document)
+	d.init(t, 0, room)
 	d.whole = true
 	if err != nil {
 		d.Release()
 		return nil, err
 	}
 	return d, nil
+}
+
+// Parse is the function Parse for a value on its way into the document of the node. It is indexed in the room of that
+// document, whose Release ends it.
+func (n *Node) Parse(raw []byte) (*Document, error) {
+	return n.doc.room.parse(raw)
+}
+
+func (r *room) parse(raw []byte) (*Document, error) {
+	if len(raw) > math.MaxUint32 {
+		return nil, ErrTooLarge
+	}
+	t := &r.texts.take(1)[0]
+	t.raw, t.entries = raw, r.index.take(entriesIn(len(raw)))[:0]
+	if err := t.scan(0); err != nil {
+		return nil, err
+	}
+	return newDocument(t, 0, r), nil
 }
 
 // Document returns the value that stands at the node now as a document of its own, whose pointers begin at the node;
@@ -61,10 +80,16 @@ func (n *Node) Document() *Document {
 	return d
 }
 
+// newDocument returns a document in the room of another one.
 func newDocument(t *text, base uint32, room *room) *Document {
-	d := &Document{text: t, base: base, room: room}
-	d.root = Node{doc: d, text: t, at: base}
+	d := &room.documents.take(1)[0]
+	d.init(t, base, room)
 	return d
+}
+
+func (d *Document) init(t *text, base uint32, room *room) {
+	d.text, d.base, d.room = t, base, room
+	d.root.doc, d.root.text, d.root.at = d, t, base
 }
 
 // Root returns the tree as it is now, with the edits.
@@ -81,7 +106,8 @@ func (d *Document) Original() *Node {
 		return nil
 	}
 	if d.came == nil {
-		d.came = &Node{doc: d, text: d.text, at: d.base, fixed: true}
+		d.came = &d.room.nodes.take(1)[0]
+		d.came.doc, d.came.text, d.came.at, d.came.fixed = d, d.text, d.base, true
 	}
 	return d.came
 }
@@ -142,7 +168,8 @@ func (d *Document) Release() {
 	if d == nil || !d.whole {
 		return
 	}
-	entries := d.text.entries
-	d.whole, d.text.entries, d.added = false, nil, text{}
-	d.room.leave(entries)
+	room, entries := d.room, d.text.entries
+	*d.text = text{}
+	*d = Document{}
+	room.leave(entries)
 }

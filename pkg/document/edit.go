@@ -22,7 +22,7 @@ func (n *Node) Set(key string, raw []byte) (*Node, error) {
 	if !utf8.ValidString(key) {
 		return nil, fmt.Errorf("setting a member whose key is not UTF-8: %w", ErrSyntax)
 	}
-	at, err := n.doc.added.add(raw)
+	at, err := n.doc.add(raw)
 	if err != nil {
 		return nil, fmt.Errorf("setting a member: %w", err)
 	}
@@ -85,6 +85,37 @@ func (n *Node) Replace(raw []byte) error {
 	return n.put(raw)
 }
 
+// ReplaceText is Replace with a string. One that is not UTF-8 becomes what Quote makes of it.
+func (n *Node) ReplaceText(s string) error {
+	if n == nil {
+		return fmt.Errorf("replacing a value: %w", ErrKind)
+	}
+	if err := n.editable(n.Kind()); err != nil {
+		return fmt.Errorf("replacing a value: %w", err)
+	}
+	n.putText(Quote(s), isPlain(s))
+	return nil
+}
+
+// isPlain reports whether a string is ASCII without anything that JSON escapes.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// putText is put for a JSON string that was written here and is kept as it is, neither checked nor copied.
+func (n *Node) putText(raw []byte, plain bool) {
+	room := n.doc.room
+	t := &room.texts.take(1)[0]
+	t.raw, t.entries = raw, room.index.take(1)
+	t.entries[0] = entry{end: uint32(len(raw)), next: 1, kind: String, plain: plain}
+	n.become(t, 0)
+}
+
 // put replaces the value of a place, or brings a member back that was removed.
 func (n *Node) put(raw []byte) error {
 	if !n.gone && !n.edited && bytes.Equal(raw, n.text.bytesAt(n.at)) {
@@ -92,13 +123,29 @@ func (n *Node) put(raw []byte) error {
 	}
 	added := &n.doc.added
 	length, entries := len(added.raw), len(added.entries)
-	at, err := added.add(raw)
+	at, err := n.doc.add(raw)
 	if err != nil {
 		return fmt.Errorf("replacing a value: %w", err)
 	}
-	if t, old := snapshot(n); !n.gone && equal(t, old, added, at) {
+	if !n.become(added, at) {
 		added.cut(length, entries)
-		return nil
+	}
+	return nil
+}
+
+// add appends a value to those that edits brought in.
+func (d *Document) add(raw []byte) (uint32, error) {
+	const first = 64 // entries of the usual edits
+	if d.added.entries == nil {
+		d.added.entries = d.room.index.take(first)[:0]
+	}
+	return d.added.add(raw)
+}
+
+// become gives the place a value; false if that stands there already, or stood there at first, so that t is not used.
+func (n *Node) become(t *text, at uint32) bool {
+	if now, old := snapshot(n); !n.gone && equal(now, old, t, at) {
+		return false
 	}
 	asItCame := !n.replaced && !n.edited && !n.gone
 	if n.gone {
@@ -107,15 +154,16 @@ func (n *Node) put(raw []byte) error {
 		n.doc.lose()
 	}
 	n.gone = false
-	if t, old := n.origin(); !asItCame && t != nil && equal(t, old, added, at) {
-		added.cut(length, entries)
-		n.reset()
-	} else {
+	came, first := n.origin()
+	used := asItCame || came == nil || !equal(came, first, t, at)
+	if used {
 		n.shed()
-		n.text, n.at, n.replaced = added, at, t != nil
+		n.text, n.at, n.replaced = t, at, came != nil
+	} else {
+		n.reset()
 	}
 	n.parent.mark()
-	return nil
+	return used
 }
 
 // editable checks that the node stands in a tree that can be edited and is of the kind.

@@ -18,7 +18,7 @@ func (n *Node) Insert(i int, raw []byte) (*Node, error) {
 	if i < 0 || i > len(n.kids) {
 		return nil, fmt.Errorf("inserting an item: %w", ErrIndex)
 	}
-	at, err := n.doc.added.add(raw)
+	at, err := n.doc.add(raw)
 	if err != nil {
 		return nil, fmt.Errorf("inserting an item: %w", err)
 	}

@@ -7,13 +7,20 @@ package document
 import "sync"
 
 // room is the memory that a document and its sub-documents take while they are used: the index, nodes and lists of
-// children, and the parts of command lines. A document that is released leaves it to the next one.
+// children, the values that edits bring in, and the parts of command lines, units and YAML in it. A document that is
+// released leaves it to the next one.
 type room struct {
-	entries []entry
-	nodes   slab[Node]
-	lists   slab[*Node]
-	tokens  slab[token]
-	flags   slab[flag]
+	entries   []entry
+	index     slab[entry] // of short values
+	documents slab[Document]
+	texts     slab[text]
+	nodes     slab[Node]
+	lists     slab[*Node]
+	tokens    slab[token]
+	flags     slab[flag]
+	words     slab[word]
+	lines     slab[unitLine]
+	yaml      slab[yamlEntry]
 }
 
 // slab hands its items out in pieces. When it is full it is replaced by a bigger one.
@@ -48,7 +55,7 @@ func (s *slab[T]) reset() {
 }
 
 // What is kept for the next document: neither the room of a short text, which would be taken for a long one and grow
-// anew, nor more entries (16 bytes each) and nodes (some 100 bytes each) than these.
+// anew, nor more entries (16 bytes each), nodes and parts of texts (some 100 bytes each) than these.
 const (
 	minPooled      = 1 << 8
 	maxPooled      = 1 << 18
@@ -57,9 +64,12 @@ const (
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
+// entriesIn estimates how many entries a text of the given length has.
+func entriesIn(length int) int { return length/12 + 16 }
+
 // takeRoom returns an empty room, whose index can hold that of a text of the given length.
 func takeRoom(length int) *room {
-	want := length/12 + 16
+	want := entriesIn(length)
 	if want < minPooled {
 		return &room{entries: make([]entry, 0, want)}
 	}
@@ -72,13 +82,21 @@ func takeRoom(length int) *room {
 
 // leave gives the room to the next document, with the index as long as it has become.
 func (r *room) leave(entries []entry) {
-	if cap(entries) < minPooled || cap(entries) > maxPooled || len(r.nodes.items) > maxPooledNodes {
+	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items), len(r.tokens.items), len(r.flags.items),
+		len(r.words.items), len(r.lines.items), len(r.yaml.items))
+	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes {
 		return
 	}
 	r.entries = entries[:0]
+	r.index.reset()
+	r.documents.reset()
+	r.texts.reset()
 	r.nodes.reset()
 	r.lists.reset()
 	r.tokens.reset()
 	r.flags.reset()
+	r.words.reset()
+	r.lines.reset()
+	r.yaml.reset()
 	rooms.Put(r)
 }

@@ -25,17 +25,37 @@ var (
 type Unit struct {
 	text    string
 	lines   []unitLine
-	version int // grows with every edit
+	spare   []unitLine // for those behind the next edit
+	version int        // grows with every edit
+	room    *room
 }
 
 // UnitOf reads a unit. An empty text is an empty unit. The error is ErrUnit with the line: a NUL, a section header
 // that is not closed, a line without "=", an assignment outside of a section, a name that is continued on another line.
-func UnitOf(text string) (*Unit, error) {
-	lines, err := scanUnit(text)
-	if err != nil {
+func UnitOf(text string) (*Unit, error) { return unitIn(new(room), text) }
+
+// UnitAt is UnitOf for the string at a node, in the room of its document, whose Release ends the unit. The error is
+// ErrKind for anything but a string.
+func UnitAt(n *Node) (*Unit, error) {
+	text, ok := n.Text()
+	if !ok {
+		return nil, fmt.Errorf("reading a unit: %w", ErrKind)
+	}
+	return unitIn(n.doc.room, text)
+}
+
+func unitIn(room *room, text string) (*Unit, error) {
+	u := &Unit{text: text, room: room}
+	var err error
+	if u.lines, err = scanUnit(text, u.fresh(text)); err != nil {
 		return nil, fmt.Errorf("reading a unit: %w", err)
 	}
-	return &Unit{text: text, lines: lines}, nil
+	return u, nil
+}
+
+// fresh returns a list for the lines of a text.
+func (u *Unit) fresh(text string) []unitLine {
+	return u.room.lines.list(u.spare, 8+len(text)/64)
 }
 
 // Text returns the unit with its edits.

@@ -31,11 +31,18 @@ type UnitCommand struct {
 	unit            *Unit
 	section, option string
 	line            int // index of the assignment
-	words           []word
-	tokens          []token // the words as flags are read from them
-	flags           []flag
-	end             int // index of the "--" that ends the flags, or the number of words
-	version         int // of the unit when it was read
+	commandWords
+	spare   commandWords // room for those behind the next edit
+	came    []flag       // the flags as they were read first
+	version int          // of the unit when it was read
+}
+
+// commandWords are the words of a command with the flags in them.
+type commandWords struct {
+	words  []word
+	tokens []token // the words as flags are read from them
+	flags  []flag
+	end    int // index of the "--" that ends the flags, or the number of words
 }
 
 // Command returns the command that an option holds, as ExecStart of Service. Assignments before an empty one do not
@@ -45,6 +52,7 @@ func (u *Unit) Command(section, option string) (*UnitCommand, error) {
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("reading the command of option %q of section %q: %w", option, section, err)
 	}
+	c.came = append(u.room.flags.take(len(c.flags))[:0], c.flags...)
 	return c, nil
 }
 
@@ -78,6 +86,15 @@ func (c *UnitCommand) Differences(other *UnitCommand) []string {
 		return nil
 	}
 	return differences(c.flags, other.flags)
+}
+
+// Changed returns the names of the flags whose values are not those that Command read, as Differences does. The error is one of
+// Command.
+func (c *UnitCommand) Changed() ([]string, error) {
+	if err := c.refresh(); err != nil {
+		return nil, err
+	}
+	return differences(c.came, c.flags), nil
 }
 
 // Has reports whether a flag stands in the command.
@@ -125,7 +142,7 @@ func (c *UnitCommand) Remove(name string) error {
 
 // refresh reads the command again if the unit was edited since.
 func (c *UnitCommand) refresh() error {
-	if c.version == c.unit.version && c.words != nil {
+	if c.version == c.unit.version && len(c.words) > 0 {
 		return nil
 	}
 	return c.read()
@@ -133,7 +150,7 @@ func (c *UnitCommand) refresh() error {
 
 // read finds the command and its flags.
 func (c *UnitCommand) read() error {
-	c.words = nil
+	c.words = c.words[:0]
 	found := c.unit.find(c.section, c.option)
 	for i, at := range slices.Backward(found) {
 		if c.unit.lines[at].first == c.unit.lines[at].last {
@@ -148,21 +165,31 @@ func (c *UnitCommand) read() error {
 		return ErrSeveralCommands
 	}
 	c.line = found[0]
-	l := &c.unit.lines[c.line]
-	words, err := scanWords(c.unit.text, l.first, l.last)
+	next, err := c.scan(c.unit.text, &c.unit.lines[c.line])
 	if err != nil {
 		return err
 	}
-	if len(words) == 0 {
+	if len(next.words) == 0 {
 		return ErrNoCommand
 	}
-	c.tokens = flagTokens(words, make([]token, 0, len(words)))
-	if runsShell(c.tokens) {
+	if runsShell(next.tokens) {
 		return ErrShell
 	}
-	c.words, c.version = words, c.unit.version
-	c.flags, c.end = parseFlags(make([]flag, 0, len(words)), c.tokens)
+	c.commandWords, c.spare, c.version = next, c.commandWords, c.unit.version
 	return nil
+}
+
+// scan reads the words and flags of an assignment into the spare room.
+func (c *UnitCommand) scan(text string, l *unitLine) (commandWords, error) {
+	room, next := c.unit.room, c.spare
+	words, err := scanWords(text, l.first, l.last, room.words.list(next.words, 4+(l.last-l.first)/16))
+	if err != nil || len(words) == 0 {
+		return commandWords{}, err
+	}
+	next.words = words
+	next.tokens = flagTokens(words, room.tokens.list(next.tokens, len(words)))
+	next.flags, next.end = parseFlags(room.flags.list(next.flags, len(words)), next.tokens)
+	return next, nil
 }
 
 // prefixes are the characters before a program that change how systemd runs it (man systemd.service, table 2).

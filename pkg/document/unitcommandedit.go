@@ -29,7 +29,7 @@ func (c *UnitCommand) edit(what, name string, wanted []want) error {
 	if slices.EqualFunc(wanted, p.found, want.holds) {
 		return nil
 	}
-	p.tokens = append(make([]token, 0, len(c.tokens)+len(wanted)), c.tokens...)
+	p.tokens = append(c.unit.room.tokens.take(len(c.tokens) + len(wanted))[:0], c.tokens...)
 	p.make(name, wanted)
 	if err := c.write(&p, wanted); err != nil {
 		return fail(err)
@@ -57,19 +57,14 @@ func (c *UnitCommand) behindFlags() int {
 // write splices the words into the unit, unless they would not be read as planned.
 func (c *UnitCommand) write(p *plan, wanted []want) error {
 	u, old := c.unit, c.unit.lines[c.line]
-	text := u.text[:c.words[0].start] + c.compose(p.tokens) + u.text[old.end:]
+	text := c.compose(p.tokens)
 	delta := len(text) - len(u.text)
 	now, kind := scanUnitLine(text, old.start)
 	if kind != goodLine || !isBlankText(text, now.end, old.end+delta) {
 		return ErrAmbiguous
 	}
-	words, err := scanWords(text, now.first, now.last)
-	if err != nil || len(words) == 0 {
-		return ErrAmbiguous
-	}
-	tokens := flagTokens(words, make([]token, 0, len(words)))
-	flags, end := parseFlags(make([]flag, 0, len(words)), tokens)
-	if !c.planned(p.tokens, words) || !p.keeps(c.flags, flags, wanted) {
+	next, err := c.scan(text, &now)
+	if err != nil || !c.planned(p.tokens, next.words) || !p.keeps(c.flags, next.flags, wanted) {
 		return ErrAmbiguous
 	}
 	now.section = old.section
@@ -78,7 +73,7 @@ func (c *UnitCommand) write(p *plan, wanted []want) error {
 		u.lines[i].move(delta)
 	}
 	u.version++
-	c.words, c.tokens, c.flags, c.end, c.version = words, tokens, flags, end, u.version
+	c.commandWords, c.spare, c.version = next, c.commandWords, u.version
 	return nil
 }
 
@@ -116,9 +111,12 @@ func (l *unitLine) move(delta int) {
 	l.start, l.end, l.first, l.last = l.start+delta, l.end+delta, l.first+delta, l.last+delta
 }
 
-// compose writes the words with what stands between them, up to the end of the assignment.
+// compose writes the unit with these words and what stands between them.
 func (c *UnitCommand) compose(planned []token) string {
 	var out strings.Builder
+	const added = 256 // by the usual edit
+	out.Grow(len(c.unit.text) + added)
+	out.WriteString(c.unit.text[:c.words[0].start])
 	style, gap := c.style(), ""
 	for _, t := range planned {
 		if t.state == fresh {
@@ -142,6 +140,7 @@ func (c *UnitCommand) compose(planned []token) string {
 		gap = next
 	}
 	out.WriteString(gap)
+	out.WriteString(c.unit.text[c.unit.lines[c.line].end:])
 	return out.String()
 }
 

@@ -82,25 +82,29 @@ func (u *Unit) removeAll(found []int) {
 	for i, at := range found {
 		edits[i] = u.removal(at)
 	}
-	text := spliced(u.text, edits)
-	lines, err := scanUnit(text)
-	if err != nil {
-		return // Whole lines were taken out; there is nothing that could become wrong.
-	}
-	u.text, u.lines = text, lines
-	u.version++
+	_ = u.splice(edits, func() bool { return true }) // Whole lines were taken out; there is nothing that could become wrong.
 }
 
 // apply splices the text, unless the option would then not have these values.
 func (u *Unit) apply(edits []splice, section, option string, wanted []string) error {
-	next, err := UnitOf(spliced(u.text, edits))
+	return u.splice(edits, func() bool { return slices.Equal(u.Values(section, option), wanted) })
+}
+
+// splice edits the text, and takes that back if it is no unit then or not right.
+func (u *Unit) splice(edits []splice, right func() bool) error {
+	before := *u
+	u.text = spliced(before.text, edits)
+	lines, err := scanUnit(u.text, u.fresh(u.text))
 	if err != nil {
-		return err
+		*u = before
+		return fmt.Errorf("reading a unit: %w", err)
 	}
-	if !slices.Equal(next.Values(section, option), wanted) {
+	u.lines, u.spare = lines, before.lines
+	if !right() {
+		*u = before
+		u.spare = lines
 		return ErrOption
 	}
-	u.text, u.lines = next.text, next.lines
 	u.version++
 	return nil
 }

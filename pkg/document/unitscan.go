@@ -20,12 +20,11 @@ type unitLine struct {
 	open        bool // the text ends where another line is expected
 }
 
-// scanUnit makes one pass over the text. Blank lines and comments have no entry.
-func scanUnit(text string) ([]unitLine, error) {
+// scanUnit makes one pass over the text and appends its lines. Blank lines and comments have no entry.
+func scanUnit(text string, lines []unitLine) ([]unitLine, error) {
 	if at := strings.IndexByte(text, 0); at >= 0 {
 		return nil, fmt.Errorf("line %d has a NUL: %w", lineNumber(text, at), ErrUnit)
 	}
-	lines := make([]unitLine, 0, 8+len(text)/64)
 	section := -1
 	for at := len(text) - len(strings.TrimPrefix(text, "\uFEFF")); at < len(text); {
 		l, kind := scanUnitLine(text, at)

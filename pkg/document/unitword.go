@@ -22,10 +22,9 @@ type wordScanner struct {
 	at, end int
 }
 
-// scanWords reads the words of a value. The error is ErrQuote or ErrSeveralCommands.
-func scanWords(text string, first, last int) ([]word, error) {
+// scanWords reads the words of a value and appends them. The error is ErrQuote or ErrSeveralCommands.
+func scanWords(text string, first, last int, words []word) ([]word, error) {
 	s := wordScanner{text, first, last}
-	words := make([]word, 0, 4+(last-first)/40)
 	for s.skip(); s.at < s.end; s.skip() {
 		w, err := s.word()
 		if err != nil {

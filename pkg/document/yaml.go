@@ -32,18 +32,25 @@ const (
 type YAML struct {
 	text    string // what entries index
 	entries []yamlEntry
-	came    []byte // what Text returns before the first edit
-	fixed   error  // why there can be no edit
+	spare   []yamlEntry // for those behind the next edit
+	came    []byte      // what Text returns before the first edit
+	fixed   error       // why there can be no edit
 	edits   int
+	room    *room
 }
 
 // YAMLOf reads a document. The error is ErrYAML with the line. The text must not change as long as the YAML is used.
-func YAMLOf(text []byte) (*YAML, error) {
+func YAMLOf(text []byte) (*YAML, error) { return yamlIn(new(room), text) }
+
+// YAML is YAMLOf for the text of the content, in the room of its document, whose Release ends the YAML.
+func (c *Content) YAML() (*YAML, error) { return yamlIn(c.inline.doc.room, c.text) }
+
+func yamlIn(room *room, text []byte) (*YAML, error) {
 	if len(text) > maxYAML {
 		return nil, fmt.Errorf("reading YAML: more than %d bytes: %w", maxYAML, ErrYAML)
 	}
-	y := &YAML{text: string(text), came: text}
-	entries, doubt, at := scanYAML(y.text)
+	y := &YAML{text: string(text), came: text, room: room}
+	entries, doubt, at := scanYAML(y.text, y.fresh(y.text))
 	y.entries = entries
 	fail := func(what string) (*YAML, error) {
 		return nil, fmt.Errorf("reading YAML: line %d %s: %w", lineNumber(y.text, at), what, ErrYAML)
@@ -63,6 +70,9 @@ func YAMLOf(text []byte) (*YAML, error) {
 	}
 	return y, nil
 }
+
+// fresh returns a list for the entries of a text.
+func (y *YAML) fresh(text string) []yamlEntry { return y.room.yaml.list(y.spare, 8+len(text)/20) }
 
 // Text returns the document with its edits; what came, if there are none, which must not be modified.
 func (y *YAML) Text() []byte {

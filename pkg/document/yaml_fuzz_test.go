@@ -48,7 +48,7 @@ func FuzzYAMLScan(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		entries, doubt, _ := scanYAML(text)
+		entries, doubt, _ := scanYAML(text, nil)
 		if doubt == yamlUnsure {
 			return
 		}

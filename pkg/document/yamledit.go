@@ -75,7 +75,7 @@ func (y *YAML) wanted(raw []byte, path []string) (*Node, int, error) {
 			return nil, 0, ErrSyntax
 		}
 	}
-	d, err := Parse(raw)
+	d, err := y.room.parse(raw)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -91,7 +91,7 @@ func (y *YAML) wanted(raw []byte, path []string) (*Node, int, error) {
 		raw = slices.Concat([]byte("{"), Quote(key), []byte(":"), raw, []byte("}"))
 	}
 	if len(rest) > 0 {
-		if d, err = Parse(raw); err != nil {
+		if d, err = y.room.parse(raw); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -127,8 +127,8 @@ func (y *YAML) apply(plan func(*yamlEdit)) error {
 			return fmt.Errorf("%w: %w", ErrYAMLForm, errChange)
 		}
 	}
-	next := &YAML{text: spliced(y.text, e.splices)}
-	entries, doubt, _ := scanYAML(next.text)
+	next := &YAML{text: spliced(y.text, e.splices), room: y.room}
+	entries, doubt, _ := scanYAML(next.text, y.fresh(next.text))
 	if next.entries = entries; doubt != yamlFine {
 		return fmt.Errorf("%w: %w", ErrYAMLForm, errChange)
 	}
@@ -136,7 +136,7 @@ func (y *YAML) apply(plan func(*yamlEdit)) error {
 	if plan(again); len(again.splices) > 0 {
 		return fmt.Errorf("%w: %w", ErrYAMLForm, errChange)
 	}
-	y.text, y.entries = next.text, next.entries
+	y.text, y.entries, y.spare = next.text, next.entries, y.entries
 	y.edits++
 	return nil
 }

@@ -34,8 +34,8 @@ func (y *YAML) layOut() error {
 	if err := errors.Join(encoder.Encode(root), encoder.Close()); err != nil {
 		return fmt.Errorf("laying out YAML: %w", ErrYAMLForm)
 	}
-	laid := &YAML{text: out.String()}
-	entries, doubt, _ := scanYAML(laid.text)
+	laid := &YAML{text: out.String(), room: y.room}
+	entries, doubt, _ := scanYAML(laid.text, laid.fresh(laid.text))
 	if laid.entries = entries; doubt != yamlFine {
 		return fmt.Errorf("laying out YAML: %w", ErrYAMLForm)
 	}

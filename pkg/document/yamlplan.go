@@ -143,7 +143,7 @@ func (e *yamlEdit) refill(at int, changed []yamlMember) {
 		}
 		raw = slices.Concat(raw, Quote(m.key), []byte{':'}, m.value.Raw())
 	}
-	d, err := Parse(append(raw, '}'))
+	d, err := e.room.parse(append(raw, '}'))
 	if err != nil {
 		return
 	}

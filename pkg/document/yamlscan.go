@@ -62,18 +62,18 @@ const (
 	yamlDeep
 )
 
-// scanYAML indexes a text. If it is not sure, it returns the reason and an offset.
-func scanYAML(text string) (entries []yamlEntry, doubt yamlDoubt, at int) {
+// scanYAML indexes a text into an empty list. If it is not sure, it returns the reason and an offset.
+func scanYAML(text string, into []yamlEntry) (entries []yamlEntry, doubt yamlDoubt, at int) {
 	if !yamlCharacters(text) {
-		return nil, yamlUnsure, 0
+		return into, yamlUnsure, 0
 	}
-	s := yamlScanner{text: text, entries: make([]yamlEntry, 0, 8+len(text)/20)}
+	s := yamlScanner{text: text, entries: into}
 	s.found.end = -1
 	s.nextLine(0)
 	if s.column == 0 && strings.HasPrefix(text[s.at:], "---") {
 		end, next := s.endOf(s.at)
 		if !s.onlyComment(s.at+3, end) {
-			return nil, yamlUnsure, s.at
+			return into, yamlUnsure, s.at
 		}
 		s.nextLine(next)
 	}

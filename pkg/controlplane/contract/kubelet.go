@@ -11,7 +11,8 @@ import (
 
 // protectKubelet compares what an OperatingSystemConfig says about the kubelet: that the unit and the configuration file are
 // there, that the command line is one, and the flags that are Gardener's.
-func protectKubelet(before, after *document.Node, exempt Exemption) error {
+func protectKubelet(o *target.Object, exempt Exemption) error {
+	before, after := o.Document.Original(), o.Document.Root()
 	was, is := kubeletUnitOf(before), kubeletUnitOf(after)
 	if was != nil && is == nil {
 		return broken(kubeletUnit, "the unit is gone")
@@ -21,6 +22,10 @@ func protectKubelet(before, after *document.Node, exempt Exemption) error {
 	}
 	if same(was, is) {
 		return nil
+	}
+	kubelet, _ := target.Lookup("kubelet")
+	if changed, ok := o.ChangedKubeletFlags(was.Raw(), is.Raw()); ok {
+		return checkFlags(kubelet, changed, false, exempt)
 	}
 	old, err := kubeletCommand(was)
 	if err != nil || old == nil {
@@ -34,7 +39,6 @@ func protectKubelet(before, after *document.Node, exempt Exemption) error {
 	if now == nil {
 		return broken(kubeletUnit, "its content is no text")
 	}
-	kubelet, _ := target.Lookup("kubelet")
 	return checkFlags(kubelet, old.Differences(now), false, exempt)
 }
 

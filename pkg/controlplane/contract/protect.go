@@ -36,7 +36,7 @@ func Protect(o *target.Object, g Generation, exempt Exemption) error {
 		return err
 	}
 	if o.Form.Kind == "OperatingSystemConfig" {
-		return protectKubelet(before, after, exempt)
+		return protectKubelet(o, exempt)
 	}
 	if !o.Form.Has(target.PodTemplate) {
 		return nil

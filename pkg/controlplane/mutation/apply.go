@@ -6,6 +6,7 @@ package mutation
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
@@ -39,6 +40,9 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 		references = append(references, more...)
 		lost = lost || len(more) > 0 && o.Document.Losses() > losses
 	}
+	if err := o.Flush(); err != nil {
+		return nil, applyFailure("the units and files", err)
+	}
 	if len(references) > 0 && o.Form.Has(target.PodTemplate) {
 		if err := operation.WriteReferences(o, references, lost); err != nil {
 			return nil, applyFailure("the reference annotations", err)
@@ -51,7 +55,13 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 }
 
 func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer) error {
-	before, overridden := o.Document.Edits(), 0
+	inTexts := p.inTexts()
+	if !inTexts {
+		if err := o.Flush(); err != nil {
+			return applyFailure("rule "+p.rule.String(), err)
+		}
+	}
+	before, overridden := o.Edits(), 0
 	if p.rule.target.Component == "kubelet" {
 		// The contract requires a single command line, whatever the rule edits.
 		if _, err := o.CommandLine(p.rule.target.Container); err != nil {
@@ -75,18 +85,25 @@ func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer)
 		}
 		observe(*applied, step, o)
 	}
-	if err := o.Flush(); err != nil {
-		return applyFailure("rule "+p.rule.String(), err)
+	if !inTexts {
+		if err := o.Flush(); err != nil {
+			return applyFailure("rule "+p.rule.String(), err)
+		}
 	}
 	switch {
 	case overridden == len(p.Steps):
 		applied.Outcome = Overridden
-	case o.Document.Edits() != before:
+	case o.Edits() != before:
 		applied.Outcome = Changed
 	default:
 		applied.Outcome = Unchanged
 	}
 	return nil
+}
+
+// inTexts says whether the rule edits nothing but texts that the object reads once and can write back when all rules are done.
+func (p PlannedRule) inTexts() bool {
+	return !slices.ContainsFunc(p.Steps, func(s Step) bool { return !operation.InText(s.Place.Kind) })
 }
 
 // references are the steps of the rule that may have added or dropped the use of a Secret or ConfigMap.

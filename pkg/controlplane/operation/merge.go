@@ -153,21 +153,19 @@ func mergeByIndex(node, wanted *document.Node) error {
 
 // mergeMember merges raw JSON into a member of an object, which it makes where there is none.
 func mergeMember(parent *document.Node, member string, raw []byte) error {
-	wanted, err := document.Parse(raw)
+	wanted, err := parent.Parse(raw)
 	if err != nil {
 		return err
 	}
-	defer wanted.Release()
 	return mergeInto(parent, member, wanted.Root(), false)
 }
 
 // mergeNamed merges an object into the item of a list that has the same key, or appends it.
 func mergeNamed(parent *document.Node, member, key, name string, raw []byte) error {
-	wanted, err := document.Parse(raw)
+	wanted, err := parent.Parse(raw)
 	if err != nil {
 		return err
 	}
-	defer wanted.Release()
 	list, err := parent.Ensure(member, document.Array)
 	if err != nil {
 		return nested(err, "%s", member)

@@ -13,6 +13,7 @@ package operation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/interpreter"
@@ -115,6 +116,12 @@ const (
 	// DocumentField is a field of a document inside a field or file, which is the container.
 	DocumentField Kind = "document field"
 )
+
+// InText says whether places of the kind stand in units and files of an OperatingSystemConfig that are edited through
+// target.Object alone, or in command lines.
+func InText(kind Kind) bool {
+	return slices.Contains([]Kind{Flag, FeatureGate, ListFlagItem, MapFlagEntry, KubeletField, UnitOption}, kind)
+}
 
 // Place is what a write writes: comparable, and printable.
 type Place struct {

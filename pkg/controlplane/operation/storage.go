@@ -100,7 +100,7 @@ func keepStorage(o *target.Object, field string) error {
 // writeStorage writes a field as JSON; a quantity that is written otherwise and means the same stays.
 func writeStorage(o *target.Object, field string, wanted []byte) error {
 	if present := storageNode(o, o.Document.Root(), field); field == storageCapacity && present != nil {
-		if parsed, err := document.Parse(wanted); err == nil && equalQuantities(text(present), text(parsed.Root())) {
+		if parsed, err := present.Parse(wanted); err == nil && equalQuantities(text(present), text(parsed.Root())) {
 			return nil
 		}
 	}

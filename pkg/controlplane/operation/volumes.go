@@ -156,7 +156,7 @@ func setVolume(o *target.Object, name string, raw []byte) error {
 	if spec == nil {
 		return nested(errNoPodTemplate, "spec.template.spec")
 	}
-	wanted, err := document.Parse(raw)
+	wanted, err := spec.Parse(raw)
 	if err != nil {
 		return err
 	}

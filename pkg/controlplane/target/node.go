@@ -5,9 +5,9 @@
 package target
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -40,21 +40,48 @@ type Flags interface {
 
 // texts are the documents inside an OperatingSystemConfig that were read, and go back into it when they are flushed.
 type texts struct {
-	units   map[string]*unitText
-	kubelet Flags
-	yaml    *yamlText
+	units []*unitText
+	yaml  *yamlText
+	past  int // edits of texts that were read again since
 }
 
+// unitText is a unit that was read.
 type unitText struct {
-	node   *document.Node
-	unit   *document.Unit
-	before string
+	place
+	name    string
+	came    []byte // the JSON of its content then
+	unit    *document.Unit
+	command *document.UnitCommand
 }
 
 type yamlText struct {
+	place
 	content *document.Content
 	yaml    *document.YAML
-	edits   int
+}
+
+// place is where a text stands, with its JSON, the edits of the text and those of the object when it was read or flushed.
+type place struct {
+	node          *document.Node
+	now           []byte
+	edits, object int
+}
+
+// stands says whether nobody has written the place in another way since.
+func (p *place) stands(o *Object, find func() *document.Node) bool {
+	if p.object == o.Document.Edits() {
+		return true
+	}
+	if find() != p.node || !bytes.Equal(p.node.Raw(), p.now) {
+		return false
+	}
+	p.object = o.Document.Edits()
+	return true
+}
+
+// flushed notes that the place holds the text with so many edits.
+func (p *place) flushed(o *Object, edits int) {
+	p.now, p.edits, p.object = p.node.Raw(), edits, o.Document.Edits()
 }
 
 // HasKubelet says whether an OperatingSystemConfig has the unit of the kubelet. One that provisions a machine need not.
@@ -64,40 +91,67 @@ func (o *Object) HasKubelet() bool {
 
 // Unit is the content of a systemd unit, read once; edits of it are in the object after Flush.
 func (o *Object) Unit(name string) (*document.Unit, error) {
-	if read, ok := o.texts.units[name]; ok {
-		return read.unit, nil
+	read, err := o.readUnit(name)
+	if err != nil {
+		return nil, err
 	}
-	node := o.Document.Root().Find("spec", "units").ItemWith("name", name).Get("content")
-	text, ok := node.Text()
-	if !ok {
+	return read.unit, nil
+}
+
+func (o *Object) readUnit(name string) (*unitText, error) {
+	find := func() *document.Node {
+		return o.Document.Root().Find("spec", "units").ItemWith("name", name).Get("content")
+	}
+	i := slices.IndexFunc(o.texts.units, func(u *unitText) bool { return u.name == name })
+	if i >= 0 && o.texts.units[i].stands(o, find) {
+		return o.texts.units[i], nil
+	}
+	node := find()
+	if node.Kind() != document.String {
 		return nil, fmt.Errorf("%w: there is no unit %s with a content", ErrNodePartMissing, name)
 	}
-	unit, err := document.UnitOf(text)
+	unit, err := document.UnitAt(node)
 	if err != nil {
 		return nil, fmt.Errorf("%w: unit %s: %w", ErrNested, name, err)
 	}
-	if o.texts.units == nil {
-		o.texts.units = map[string]*unitText{}
+	read := &unitText{place: place{node: node}, name: name, came: node.Raw(), unit: unit}
+	read.flushed(o, 0)
+	if i >= 0 {
+		o.texts.past += o.texts.units[i].unit.Edits()
+		o.texts.units[i] = read
+	} else {
+		o.texts.units = append(o.texts.units, read)
 	}
-	o.texts.units[name] = &unitText{node, unit, text}
-	return unit, nil
+	return read, nil
 }
 
 // kubeletFlags is the command line of the kubelet: the only ExecStart in the section Service of its unit.
 func (o *Object) kubeletFlags() (Flags, error) {
-	if o.texts.kubelet != nil {
-		return o.texts.kubelet, nil
-	}
-	unit, err := o.Unit(KubeletUnit)
+	read, err := o.readUnit(KubeletUnit)
 	if err != nil {
 		return nil, err
 	}
-	command, err := unit.Command("Service", "ExecStart")
-	if err != nil {
-		return nil, fmt.Errorf("%w: unit %s: %w", ErrNested, KubeletUnit, err)
+	if read.command == nil {
+		if read.command, err = read.unit.Command("Service", "ExecStart"); err != nil {
+			return nil, fmt.Errorf("%w: unit %s: %w", ErrNested, KubeletUnit, err)
+		}
 	}
-	o.texts.kubelet = command
-	return command, nil
+	return read.command, nil
+}
+
+// ChangedKubeletFlags are the names of the kubelet's flags that differ between two contents of its unit, as JSON; false unless
+// edits through CommandLine and Unit have made the one of the other.
+func (o *Object) ChangedKubeletFlags(before, after []byte) ([]string, bool) {
+	i := slices.IndexFunc(o.texts.units, func(u *unitText) bool { return u.name == KubeletUnit })
+	if i < 0 || o.texts.units[i].command == nil {
+		return nil, false
+	}
+	u := o.texts.units[i]
+	if u.unit.Edits() != u.edits || !bytes.Equal(u.came, before) || !bytes.Equal(u.now, after) {
+		return nil, false
+	}
+	names, err := u.command.Changed()
+	return names, err == nil
 }
 
 // File is a file of an OperatingSystemConfig; nil when there is none at the path.
@@ -120,43 +174,61 @@ func (o *Object) Content(path string) (*document.Content, error) {
 
 // KubeletConfiguration is the kubelet's configuration file, read once; edits of it are in the object after Flush.
 func (o *Object) KubeletConfiguration() (*document.YAML, error) {
-	if o.texts.yaml != nil {
-		return o.texts.yaml.yaml, nil
+	find := func() *document.Node { return o.File(KubeletConfigurationPath).Find("content", "inline", "data") }
+	if y := o.texts.yaml; y != nil && y.stands(o, find) {
+		return y.yaml, nil
 	}
 	content, err := o.Content(KubeletConfigurationPath)
 	if err != nil {
 		return nil, err
 	}
-	yaml, err := document.YAMLOf(content.Text())
+	yaml, err := content.YAML()
 	if err != nil {
 		return nil, fmt.Errorf("%w: file %s: %w", ErrNested, KubeletConfigurationPath, err)
 	}
 	if kind, _ := yaml.Get("kind"); kind != "KubeletConfiguration" {
 		return nil, fmt.Errorf("%w: file %s is no KubeletConfiguration", ErrNested, KubeletConfigurationPath)
 	}
-	o.texts.yaml = &yamlText{content: content, yaml: yaml}
+	if o.texts.yaml != nil {
+		o.texts.past += o.texts.yaml.yaml.Edits()
+	}
+	o.texts.yaml = &yamlText{place: place{node: find()}, content: content, yaml: yaml}
+	o.texts.yaml.flushed(o, 0)
 	return yaml, nil
 }
 
-// Flush writes the units, files and documents that were edited back into the object.
+// Edits counts the edits of the object made so far, those that are not flushed included.
+func (o *Object) Edits() int {
+	edits := o.Document.Edits() + o.texts.past
+	for _, u := range o.texts.units {
+		edits += u.unit.Edits()
+	}
+	if y := o.texts.yaml; y != nil {
+		edits += y.yaml.Edits()
+	}
+	return edits
+}
+
+// Flush writes the units, files and documents that were edited back into the object. It must be called before they are read
+// or written there in another way than through Unit, CommandLine and KubeletConfiguration.
 func (o *Object) Flush() error {
 	if err := o.flushLenses(); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.texts.units)) {
-		read := o.texts.units[name]
-		if text := read.unit.Text(); text != read.before {
-			if err := read.node.Replace(document.Quote(text)); err != nil {
-				return fmt.Errorf("writing unit %s: %w", name, err)
-			}
-			read.before = text
+	for _, u := range o.texts.units {
+		if u.unit.Edits() == u.edits {
+			continue
 		}
+		if err := u.node.ReplaceText(u.unit.Text()); err != nil {
+			return fmt.Errorf("writing unit %s: %w", u.name, err)
+		}
+		u.flushed(o, u.unit.Edits())
 	}
 	if y := o.texts.yaml; y != nil && y.yaml.Edits() != y.edits {
 		if err := y.content.SetText(y.yaml.Text()); err != nil {
 			return fmt.Errorf("writing file %s: %w", KubeletConfigurationPath, err)
 		}
-		y.edits = y.yaml.Edits()
+		y.flushed(o, y.yaml.Edits())
 	}
 	return nil
 }
