@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
@@ -40,7 +41,25 @@ func writeProfile(out *bytes.Buffer) error {
 		}
 		row(out, code(name), found.Summary, code(forms...), found.Container)
 	}
+	writeOthers(out, schema)
 	return nil
+}
+
+// writeOthers writes what a set has beside the targets.
+func writeOthers(out *bytes.Buffer, s *schema) {
+	fmt.Fprintf(out, "\n## Other objects\n\n%s of a set are a list of:\n\n", code(v1alpha1.ObjectsField))
+	writeFields(out, s.Definitions["set"].Properties[v1alpha1.ObjectsField].Items)
+	fmt.Fprintf(out, "\nWhich operations there are depends on the kind:\n\n")
+	table(out, "kind", "operations")
+	for _, other := range append(target.Others(), target.Other(target.Form{Kind: "all others"})) {
+		var names []string
+		for _, d := range operation.All() {
+			if d.On(other) {
+				names = append(names, d.Name)
+			}
+		}
+		row(out, other.Name, code(names...))
+	}
 }
 
 func writeConfiguration(out *bytes.Buffer) error {

@@ -7,6 +7,8 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
@@ -79,34 +81,64 @@ func (b *builder) defineRules() error {
 	targets := object{}
 	for _, name := range target.Names() {
 		on, _ := target.Lookup(name)
-		var known []string
-		for _, d := range operation.All() {
-			if d.On(on) {
-				known = append(known, d.Name)
-			}
-		}
-		rule, err := b.rule(on, known)
+		rule, err := b.rule(on)
 		if err != nil {
 			return err
 		}
 		targets[name] = object{"type": "array", "items": rule, "description": on.Summary}
 	}
+	objects, err := b.objects()
+	if err != nil {
+		return err
+	}
+	targets[v1alpha1.ObjectsField] = object{"type": "array", "items": objects, "description": "rules for other objects than those of the contract"}
 	b.definitions["set"] = object{"type": "object", "properties": targets, "additionalProperties": false}
 	return nil
 }
 
-// rule is a reference to the definition of a rule with one of the operations. Targets with the same operations share it.
-func (b *builder) rule(on *target.Target, operations []string) (object, error) {
+// objects is an entry for other objects: its fields, and the rules that its kind has.
+func (b *builder) objects() (object, error) {
+	schema, err := b.document(reflect.TypeFor[v1alpha1.Objects](), reflect.Value{})
+	if err != nil {
+		return nil, err
+	}
+	schema["properties"].(object)["rules"] = object{"type": "array", "minItems": 1, "description": "the rules, as below a target"}
+	schema["required"] = append(schema["required"].([]string), "rules")
+	of := func(on *target.Target) (object, error) {
+		rule, err := b.rule(on)
+		return object{"properties": object{"rules": object{"items": rule}}}, err
+	}
+	rules, err := of(target.Other(target.Form{Kind: "object"}))
+	for _, on := range slices.Backward(target.Others()) {
+		if err != nil {
+			return nil, err
+		}
+		version := "^[^/]+$"
+		if group := on.Forms[0].Group; group != "" {
+			version = "^" + regexp.QuoteMeta(group) + "/"
+		}
+		is := object{"properties": object{"apiVersion": object{"pattern": version}, "kind": object{"const": on.Forms[0].Kind}}}
+		otherwise := rules
+		rules, err = of(on)
+		rules = object{"if": is, "then": rules, "else": otherwise}
+	}
+	schema["allOf"] = []object{rules}
+	return schema, err
+}
+
+// rule is a reference to the definition of a rule with an operation of the target. Targets with the same operations share it.
+func (b *builder) rule(on *target.Target) (object, error) {
 	name := "rule." + on.Name
 	fields, err := b.ruleFields(on)
 	if err != nil {
 		return nil, err
 	}
 	var one []object
-	for _, o := range operations {
-		one = append(one, object{"required": []string{o}})
-		d, _ := operation.Lookup(o)
-		fields[o] = object{"$ref": definitions + "operation." + o, "description": d.Summary}
+	for _, d := range operation.All() {
+		if d.On(on) {
+			one = append(one, object{"required": []string{d.Name}})
+			fields[d.Name] = object{"$ref": definitions + "operation." + d.Name, "description": d.Summary}
+		}
 	}
 	schema := object{"type": "object", "properties": fields, "additionalProperties": false, "oneOf": one}
 	for _, key := range sortedKeys(b.definitions) {
