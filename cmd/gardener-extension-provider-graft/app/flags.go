@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/pflag"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
@@ -28,6 +29,7 @@ const runtimeNamespacePrefix = "runtime-extension-"
 type Flags struct {
 	config, kubeconfig, master string
 	gardenerVersion            string
+	kubernetesVersions         string
 	profiles                   []string
 
 	webhookMode, webhookURL, webhookNamespace, webhookOwner string
@@ -52,6 +54,8 @@ type Options struct {
 	GardenerVersion string
 	// Generation follows from GardenerVersion.
 	Generation contract.Generation
+	// Kubernetes are the versions of Kubernetes that are served; nil for all.
+	Kubernetes *semver.Constraints
 	// Certificates and Endpoint say how the API server reaches and trusts the program.
 	Certificates webhook.Certificates
 	Endpoint     webhook.Endpoint
@@ -82,6 +86,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.config, "config", "", "file with the ControllerConfiguration; defaults without one")
 	set.StringArrayVar(&f.profiles, "profile", nil, "file or folder with profiles, beside those of the configuration (repeatable)")
 	set.StringVar(&f.gardenerVersion, "gardener-version", "", "version of Gardener that is served; today's without one")
+	set.StringVar(&f.kubernetesVersions, "kubernetes-versions", "", `versions of Kubernetes that are served, such as ">= 1.31, < 1.36"; all without`)
 	set.StringVar(&f.kubeconfig, "kubeconfig", f.kubeconfig, "kubeconfig of the seed; the Pod's account without one")
 	set.StringVar(&f.master, "master", "", "URL of the kube-apiserver, in place of the kubeconfig's")
 
@@ -120,6 +125,12 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading --gardener-version: %w", err)
 	}
+	var kubernetes *semver.Constraints
+	if f.kubernetesVersions != "" {
+		if kubernetes, err = semver.NewConstraint(f.kubernetesVersions); err != nil {
+			return nil, fmt.Errorf("reading --kubernetes-versions: %w", err)
+		}
+	}
 	component := strings.TrimPrefix(Name, "gardener-extension-")
 	if strings.HasPrefix(f.webhookNamespace, runtimeNamespacePrefix) {
 		component += "-runtime"
@@ -127,7 +138,7 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	certificates := webhook.Certificates{Component: component, Namespace: f.webhookNamespace, Mode: f.webhookMode, URL: f.webhookURL}
 	return &Options{
 		Config: config, Kubeconfig: f.kubeconfig, Master: f.master,
-		GardenerVersion: f.gardenerVersion, Generation: generation,
+		GardenerVersion: f.gardenerVersion, Generation: generation, Kubernetes: kubernetes,
 		Certificates: certificates, Endpoint: f.endpoint(certificates, config),
 		OwnerNamespace: firstOf(f.webhookOwner, f.webhookNamespace),
 		WebhookHost:    f.webhookHost, CertDir: f.webhookCertDir,

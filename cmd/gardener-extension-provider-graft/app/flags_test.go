@@ -113,6 +113,7 @@ func TestCompleteWrong(t *testing.T) {
 		"log level":      {"--profile=a --webhook-config-namespace=n --log-level=loud", `--log-level must be debug, info or error, is "loud"`},
 		"log format":     {"--profile=a --webhook-config-namespace=n --log-format=xml", `--log-format must be json or text, is "xml"`},
 		"version":        {"--profile=a --webhook-config-namespace=n --gardener-version=new", `reading --gardener-version: reading the Gardener version "new": invalid semantic version`},
+		"versions":       {"--profile=a --webhook-config-namespace=n --kubernetes-versions=new", "reading --kubernetes-versions: improper constraint: new"},
 		"missing config": {"--config=/does/not/exist", "reading the configuration: open /does/not/exist: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,11 +37,14 @@ func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Resul
 // compiler binds programs to the cluster. All programs share one source, and with it what is decoded.
 func (o *Options) compiler(mgr manager.Manager) webhook.Compiler {
 	source := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{})
-	options := mutation.Options{Generation: o.Generation}
+	options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes}
 	return func(documents []*profile.Document) (webhook.Program, error) {
 		compiled, err := mutation.Compile(documents, options)
 		if err != nil {
 			return nil, err
+		}
+		for _, warning := range compiled.Warnings() {
+			mgr.GetLogger().Info("A profile says what is deprecated", "warning", warning.Error())
 		}
 		return program{compiled, source}, nil
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
@@ -22,6 +24,8 @@ import (
 type Options struct {
 	// Generation is the generation of Gardener that is served.
 	Generation contract.Generation
+	// Kubernetes are the versions that are served; nil: all. Rules are not held against the flags of others.
+	Kubernetes *semver.Constraints
 }
 
 // Program is every loaded profile compiled. It is immutable and safe for concurrent use.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
@@ -64,12 +65,13 @@ func (c *profileCompiler) versionViews(t *target.Target) []versionView {
 	for _, minor := range kubeflags.Versions() {
 		for _, patch := range patches {
 			own := knowVersion(partial, variable, minor, patch)
-			if variable != "pool" {
+			if variable != "pool" && c.serves(minor, patch) {
 				views = append(views, versionView{minor, c.scope.knowVariables(own)})
-				continue
 			}
 			for skew := range kubeflags.Minor(poolSkew + 1) {
-				views = append(views, versionView{minor, c.scope.knowVariables(knowVersion(own, "shoot", minor+skew, patch))})
+				if variable == "pool" && c.serves(minor+skew, patch) {
+					views = append(views, versionView{minor, c.scope.knowVariables(knowVersion(own, "shoot", minor+skew, patch))})
+				}
 			}
 		}
 	}
@@ -78,6 +80,11 @@ func (c *profileCompiler) versionViews(t *target.Target) []versionView {
 	}
 	c.views[variable] = views
 	return views
+}
+
+// serves says whether the installation has control planes of a version.
+func (c *profileCompiler) serves(minor kubeflags.Minor, patch int) bool {
+	return c.options.Kubernetes == nil || c.options.Kubernetes.Check(semver.New(1, uint64(minor), uint64(patch), "", ""))
 }
 
 func knowVersion(p *expression.Partial, variable string, minor kubeflags.Minor, patch int) *expression.Partial {
