@@ -84,11 +84,11 @@ func lookups(profiles []*profile.Document) map[string][]string {
 	names := map[string][]string{"secrets": {}, "configMaps": {}}
 	for _, document := range profiles {
 		for _, lookup := range document.Lookups {
-			if lookup.Secret != "" {
-				names["secrets"] = append(names["secrets"], lookup.Secret)
+			if lookup.Secret.Value != "" {
+				names["secrets"] = append(names["secrets"], lookup.Secret.Value)
 			}
-			if lookup.ConfigMap != "" {
-				names["configMaps"] = append(names["configMaps"], lookup.ConfigMap)
+			if lookup.ConfigMap.Value != "" {
+				names["configMaps"] = append(names["configMaps"], lookup.ConfigMap.Value)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -41,20 +43,20 @@ func newStage(ctx context.Context, c client.Client, o sample.Options, program *m
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := sample.Cluster(o)
+	shoot, err := sample.Cluster(o)
 	if err != nil {
 		return nil, err
 	}
-	known, err := factsOf(cluster, namespace)
+	known, err := factsOf(shoot, namespace)
 	if err != nil {
 		return nil, err
 	}
-	for _, object := range []client.Object{namespace, cluster, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelled}}} {
+	for _, object := range []client.Object{namespace, shoot, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelled}}} {
 		if err := c.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
 			return nil, fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
-	g := &stage{client: c, program: program, namespace: namespace, source: factSource{known, c}}
+	g := &stage{client: c, program: program, namespace: namespace, source: factSource{cluster.New(c, c, cluster.Options{}), known}}
 	return g, g.provide(ctx, profiles)
 }
 
@@ -115,9 +117,12 @@ func lookedUp(namespace string, profiles []*profile.Document) []client.Object {
 	secrets, configMaps := map[string]map[string]string{}, map[string]map[string]string{}
 	for _, document := range profiles {
 		for _, lookup := range document.Lookups {
-			kind, name := secrets, lookup.Secret
+			kind, name := secrets, lookup.Secret.Value
 			if name == "" {
-				kind, name = configMaps, lookup.ConfigMap
+				kind, name = configMaps, lookup.ConfigMap.Value
+			}
+			if name == "" || strings.Contains(name, "${") {
+				continue
 			}
 			if kind[name] == nil {
 				kind[name] = map[string]string{}
@@ -139,36 +144,9 @@ func lookedUp(namespace string, profiles []*profile.Document) []client.Object {
 
 // factSource has facts that were decoded from the sample, without a cluster between, and looks up in the cluster.
 type factSource struct {
-	known  *facts.Facts
-	reader client.Reader
+	facts.Source
+	known *facts.Facts
 }
 
+// Read gives the known facts.
 func (s factSource) Read(context.Context, string) (*facts.Facts, error) { return s.known, nil }
-
-func (s factSource) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (map[string]string, error) {
-	key := client.ObjectKey{Namespace: namespace, Name: l.ObjectName}
-	var (
-		secret    corev1.Secret
-		configMap corev1.ConfigMap
-		object    client.Object = &secret
-	)
-	if l.Kind == facts.KindConfigMap {
-		object = &configMap
-	}
-	err := s.reader.Get(ctx, key, object)
-	switch {
-	case apierrors.IsNotFound(err) && l.Optional:
-		return nil, nil
-	case apierrors.IsNotFound(err):
-		return nil, errors.Join(facts.ErrNotFound, err)
-	case err != nil:
-		return nil, errors.Join(facts.ErrUnavailable, err)
-	}
-	return l.Select(func(key string) (string, bool) {
-		if data, ok := secret.Data[key]; ok {
-			return string(data), true
-		}
-		data, ok := configMap.Data[key]
-		return data, ok
-	})
-}

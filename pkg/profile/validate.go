@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -28,10 +27,12 @@ func validate(d *Document) source.Findings {
 	}
 	v.providers()
 	v.names("parameters", slices.Collect(maps.Keys(d.Parameters)))
+	v.kubernetes()
+	v.imageVector()
 	v.names("lookups", slices.Collect(maps.Keys(d.Lookups)))
 	v.names("variables", slices.Collect(maps.Keys(d.Variables)))
-	for name, lookup := range d.Lookups {
-		v.lookup(name, lookup)
+	for _, name := range slices.Sorted(maps.Keys(d.Lookups)) {
+		v.lookup(name, d.Lookups[name])
 	}
 	if len(d.ControlPlane)+len(d.ControlPlaneExposure)+len(d.ControlPlaneBackup) == 0 {
 		v.add("", "no rules: at least one of controlplane, controlplaneexposure and controlplanebackup is needed")
@@ -69,16 +70,6 @@ func (v *validator) names(field string, names []string) {
 		if !identifier.MatchString(name) {
 			v.add(field+"."+name, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
 		}
-	}
-}
-
-func (v *validator) lookup(name string, lookup v1alpha1.Lookup) {
-	path := "lookups." + name
-	if (lookup.Secret == "") == (lookup.ConfigMap == "") {
-		v.add(path, "exactly one of secret and configMap is needed")
-	}
-	if len(lookup.Keys) == 0 {
-		v.add(path, "keys: at least one key is needed; only the named keys are read and kept")
 	}
 }
 

@@ -38,7 +38,7 @@ type inside struct {
 type sourceFunc func(context.Context) (*facts.Facts, error)
 
 func (f sourceFunc) Read(ctx context.Context, _ string) (*facts.Facts, error) { return f(ctx) }
-func (f sourceFunc) Lookup(ctx context.Context, _ string, _ facts.LookupRequest) (map[string]string, error) {
+func (f sourceFunc) Lookup(ctx context.Context, _ string, _ facts.LookupRequest) (*facts.Found, error) {
 	_, err := f(ctx)
 	return nil, err
 }

@@ -5,6 +5,7 @@
 package profiles_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -127,18 +128,20 @@ func (c *testCase) facts(t *testing.T, provider, version string) facts.Source {
 	}))
 }
 
-// source gives the facts of every namespace, and finds the objects that are present.
+// source gives the facts of every namespace, and finds the objects that are present. The data of Secrets stands there as text.
 func (c *testCase) source(found *facts.Facts) facts.Source {
-	source := &facts.Static{Facts: found, Secrets: map[string]map[string]string{}, ConfigMaps: map[string]map[string]string{}}
+	source := &facts.Static{Facts: found}
 	for _, manifest := range c.Present {
 		object := unstructured.Unstructured{Object: manifest}
-		data, _, _ := unstructured.NestedStringMap(manifest, "data")
-		switch object.GetKind() {
-		case facts.KindSecret:
-			source.Secrets[object.GetName()] = data
-		case facts.KindConfigMap:
-			source.ConfigMaps[object.GetName()] = data
+		if object.GroupVersionKind() == facts.Secret {
+			data, _, _ := unstructured.NestedMap(manifest, "data")
+			for key, value := range data {
+				data[key] = base64.StdEncoding.EncodeToString(fmt.Append(nil, value))
+			}
+			object = *object.DeepCopy()
+			object.Object["data"] = data
 		}
+		source.Objects = append(source.Objects, object.Object)
 	}
 	return source
 }

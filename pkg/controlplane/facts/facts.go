@@ -23,9 +23,9 @@ var (
 type Source interface {
 	// Read returns the facts of a control-plane namespace, or those of the garden for the namespace "garden".
 	Read(ctx context.Context, namespace string) (*Facts, error)
-	// Lookup reads an object in the namespace and returns the named keys. An optional lookup of an object that does not
-	// exist returns nil, and of one that lacks keys those that it has.
-	Lookup(ctx context.Context, namespace string, l LookupRequest) (map[string]string, error)
+	// Lookup reads an object for a control plane in the namespace and returns what the request names. An optional lookup of
+	// an object that does not exist returns nil, and of one that lacks keys or paths those that it has.
+	Lookup(ctx context.Context, namespace string, l LookupRequest) (*Found, error)
 }
 
 // Refresher is a Source whose Read may lag behind what is stored, such as one that reads from a cache.

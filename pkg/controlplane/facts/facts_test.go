@@ -163,6 +163,10 @@ func TestExpressions(t *testing.T) {
 		{`${ object.spec.replicas + object.metadata.generation }`, "5"},
 		{`${ has(object.data) }`, "false"},
 		{`${ operation }`, `"CREATE"`},
+		{`${ shoot.infrastructureConfig.floatingPoolName + shoot.controlPlaneConfig.loadBalancerProvider }`, `"publicoctavia"`},
+		{`${ cloudProfile.providerConfig.useOctavia && seed.providerConfig.zones == 3 }`, "true"},
+		{`${ shoot.workers[0].providerConfig.serverGroup.policy + string(has(shoot.workers[1].providerConfig)) }`, `"soft-anti-affinityfalse"`},
+		{`${ shoot.workers[1].?providerConfig.?serverGroup.?policy.orValue("none") }`, `"none"`},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			got, err := evaluate(env, c.text, cluster)

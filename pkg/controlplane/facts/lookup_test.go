@@ -16,8 +16,8 @@ import (
 
 func TestLookups(t *testing.T) {
 	requests := []LookupRequest{
-		{Name: "cloudprovider", Kind: KindSecret, ObjectName: "cloudprovider", Keys: []string{"region", "ca.crt"}},
-		{Name: "extra", Kind: KindConfigMap, ObjectName: "extra", Keys: []string{"a"}, Optional: true},
+		{Name: "cloudprovider", GroupVersionKind: Secret, ObjectName: "cloudprovider", Keys: []string{"region", "ca.crt"}},
+		{Name: "extra", GroupVersionKind: ConfigMap, ObjectName: "extra", Keys: []string{"a"}, Optional: true},
 	}
 	lookups, err := NewLookups(requests)
 	if err != nil {
@@ -43,12 +43,12 @@ func TestLookups(t *testing.T) {
 		{"optional, absent, named", Static{Secrets: secrets}, `${ lookups.extra.a }`, "", ":1:12: there is no extra"},
 		{"optional, without the key", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {}}}, `${ has(lookups.extra) && !has(lookups.extra.a) }`, `true`, ""},
 		{"optional, present", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {"a": "b"}}}, `${ lookups.?extra.?a.orValue("none") }`, `"b"`, ""},
-		{"absent", Static{}, `${ 1 }`, "", "looking up cloudprovider: reading the Secret cloudprovider: not found"},
-		{"without the key", Static{Secrets: map[string]map[string]string{"cloudprovider": {"region": "hunter2"}}}, `${ 1 }`, "", "looking up cloudprovider: the Secret cloudprovider has no key ca.crt: not found"},
+		{"absent", Static{}, `${ 1 }`, "", "reading the Secret cloudprovider: not found"},
+		{"without the key", Static{Secrets: map[string]map[string]string{"cloudprovider": {"region": "hunter2"}}}, `${ 1 }`, "", "the Secret cloudprovider has no key ca.crt: not found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := func() (string, error) {
-				results := map[string]map[string]string{}
+				results := map[string]*Found{}
 				for _, r := range requests {
 					result, err := c.source.Lookup(context.Background(), "ns", r)
 					if err != nil {
@@ -77,15 +77,14 @@ func TestLookups(t *testing.T) {
 }
 
 func TestNewLookupsErrors(t *testing.T) {
-	good := LookupRequest{Name: "a", Kind: KindSecret, ObjectName: "a"}
+	good := LookupRequest{Name: "a", GroupVersionKind: Secret, ObjectName: "a"}
 	for _, c := range []struct {
 		name     string
 		requests []LookupRequest
 		want     string
 	}{
 		{"twice", []LookupRequest{good, good}, `declaring lookup "a"`},
-		{"name", []LookupRequest{{Name: "a-b", Kind: KindSecret}}, `declaring lookup "a-b"`},
-		{"kind", []LookupRequest{{Name: "a", Kind: "Pod"}}, `declaring lookup "a": the kind must be Secret or ConfigMap`},
+		{"name", []LookupRequest{{Name: "a-b", GroupVersionKind: Secret}}, `declaring lookup "a-b"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := NewLookups(c.requests)

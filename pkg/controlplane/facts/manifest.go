@@ -57,3 +57,16 @@ func (m *Manifest) Status() any {
 	}
 	return m.tree.Status
 }
+
+// In is what stands at a path of members below spec, nil when there is none, or an error.
+func (m *Manifest) In(path ...string) any {
+	value := m.Spec()
+	if _, failed := value.(error); failed {
+		return value
+	}
+	for _, key := range path {
+		members, _ := value.(map[string]any)
+		value = members[key]
+	}
+	return value
+}

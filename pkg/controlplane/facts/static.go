@@ -6,6 +6,7 @@ package facts
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 )
 
@@ -15,6 +16,8 @@ type Static struct {
 	Facts *Facts
 	// Secrets and ConfigMaps are the decoded data by object name.
 	Secrets, ConfigMaps map[string]map[string]string
+	// Objects are whole objects, of any kind, as JSON decodes them. Those that have a namespace must be in the one that is asked for.
+	Objects []map[string]any
 }
 
 var _ Source = (*Static)(nil)
@@ -28,17 +31,46 @@ func (s *Static) Read(_ context.Context, namespace string) (*Facts, error) {
 }
 
 // Lookup implements Source.
-func (s *Static) Lookup(_ context.Context, _ string, l LookupRequest) (map[string]string, error) {
-	objects := s.Secrets
-	if l.Kind == KindConfigMap {
-		objects = s.ConfigMaps
+func (s *Static) Lookup(_ context.Context, namespace string, l LookupRequest) (*Found, error) {
+	for _, object := range s.Objects {
+		if l.names(object, namespace) {
+			return l.Read(object)
+		}
 	}
-	data, ok := objects[l.ObjectName]
-	switch {
-	case !ok && l.Optional:
-		return nil, nil
-	case !ok:
-		return nil, fmt.Errorf("looking up %s: reading the %s %s: %w", l.Name, l.Kind, l.ObjectName, ErrNotFound)
+	var data map[string]string
+	ok := false
+	switch l.GroupVersionKind {
+	case Secret:
+		data, ok = s.Secrets[l.ObjectName]
+	case ConfigMap:
+		data, ok = s.ConfigMaps[l.ObjectName]
 	}
-	return l.Select(func(key string) (string, bool) { value, ok := data[key]; return value, ok })
+	if !ok {
+		return nil, l.Missing()
+	}
+	found := &Found{Keys: data}
+	if l.Checksum {
+		found.Checksum = l.checksum(data)
+	}
+	return l.Pick(found)
+}
+
+// names says whether the request for a control plane in the namespace is for this object.
+func (l LookupRequest) names(object map[string]any, namespace string) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	in, _ := metadata["namespace"].(string)
+	return object["apiVersion"] == l.GroupVersion().String() && object["kind"] == l.Kind && metadata["name"] == l.ObjectName &&
+		(in == "" || in == l.In(namespace))
+}
+
+// checksum is that of decoded data.
+func (l LookupRequest) checksum(data map[string]string) string {
+	if l.GroupVersionKind == ConfigMap {
+		return checksum(data)
+	}
+	encoded := make(map[string]string, len(data))
+	for key, value := range data {
+		encoded[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	return checksum(encoded)
 }

@@ -29,12 +29,14 @@ func (f *Facts) cel() *celValues {
 			fields := metadata(s.Name, s.Labels, s.Annotations)
 			fields["region"], fields["provider"] = text(s.Region), text(s.Provider)
 			fields["spec"] = expression.Lazy(s.Manifest.Spec)
+			fields["providerConfig"] = within(s.Manifest, "provider", "providerConfig")
 			f.values.seed = seedType.Value(fields)
 		}
 		if c := f.CloudProfile; c != nil {
 			fields := metadata(c.Name, c.Labels, c.Annotations)
 			fields["type"] = text(c.Type)
 			fields["spec"] = expression.Lazy(c.Manifest.Spec)
+			fields["providerConfig"] = within(c.Manifest, "providerConfig")
 			f.values.cloudProfile = cloudProfileType.Value(fields)
 		}
 		if g := f.Garden; g != nil {
@@ -50,7 +52,7 @@ func (f *Facts) cel() *celValues {
 func (s *Shoot) value() (ref.Val, map[string]ref.Val) {
 	workers, named := make([]ref.Val, len(s.Workers)), make(map[string]ref.Val, len(s.Workers))
 	for i := range s.Workers {
-		workers[i] = s.Workers[i].value()
+		workers[i] = s.Workers[i].value(expression.Lazy(func() any { return s.workerConfig(i) }))
 		named[s.Workers[i].Name] = workers[i]
 	}
 	fields := metadata(s.Name, s.Labels, s.Annotations)
@@ -75,10 +77,31 @@ func (s *Shoot) value() (ref.Val, map[string]ref.Val) {
 	fields["workers"] = types.NewRefValList(types.DefaultTypeAdapter, workers)
 	fields["spec"] = expression.Lazy(s.Manifest.Spec)
 	fields["status"] = expression.Lazy(s.Manifest.Status)
+	fields["infrastructureConfig"] = within(s.Manifest, "provider", "infrastructureConfig")
+	fields["controlPlaneConfig"] = within(s.Manifest, "provider", "controlPlaneConfig")
 	return shootType.Value(fields), named
 }
 
-func (w *Worker) value() ref.Val {
+// within is what stands at a path below the spec of a resource.
+func within(m *Manifest, path ...string) expression.Lazy {
+	return func() any { return m.In(path...) }
+}
+
+// workerConfig is the providerConfig of a worker by its index, nil when there is none, or an error.
+func (s *Shoot) workerConfig(i int) any {
+	switch workers := s.Manifest.In("provider", "workers").(type) {
+	case error:
+		return workers
+	case []any:
+		if i < len(workers) {
+			worker, _ := workers[i].(map[string]any)
+			return worker["providerConfig"]
+		}
+	}
+	return nil
+}
+
+func (w *Worker) value(providerConfig expression.Lazy) ref.Val {
 	fields := metadata(w.Name, w.Labels, w.Annotations)
 	fields["kubernetes"] = version(w.Kubernetes)
 	fields["machineType"] = text(w.MachineType)
@@ -88,6 +111,7 @@ func (w *Worker) value() ref.Val {
 	fields["cri"] = text(w.CRI)
 	fields["minimum"] = types.Int(w.Minimum)
 	fields["maximum"] = types.Int(w.Maximum)
+	fields["providerConfig"] = providerConfig
 	fields["zones"] = list(w.Zones)
 	return workerType.Value(fields)
 }

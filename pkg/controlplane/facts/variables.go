@@ -35,6 +35,7 @@ var (
 		"zones":               stringList,
 		"labels":              stringMap,
 		"annotations":         stringMap,
+		"providerConfig":      cel.DynType,
 	})
 	shootType = expression.NewObject("graft.Shoot", map[string]*cel.Type{
 		"name":             cel.StringType,
@@ -55,6 +56,9 @@ var (
 		"workers":          cel.ListType(workerType.Type()),
 		"spec":             cel.DynType,
 		"status":           cel.DynType,
+		// What the cloud's own API says of the shoot, from spec.provider.
+		"infrastructureConfig": cel.DynType,
+		"controlPlaneConfig":   cel.DynType,
 	}, networkingType, workerType)
 	seedType = expression.NewObject("graft.Seed", map[string]*cel.Type{
 		"name":        cel.StringType,
@@ -63,6 +67,8 @@ var (
 		"region":      cel.StringType,
 		"provider":    cel.StringType,
 		"spec":        cel.DynType,
+		// From spec.provider.
+		"providerConfig": cel.DynType,
 	})
 	cloudProfileType = expression.NewObject("graft.CloudProfile", map[string]*cel.Type{
 		"name":        cel.StringType,
@@ -70,6 +76,8 @@ var (
 		"annotations": stringMap,
 		"type":        cel.StringType,
 		"spec":        cel.DynType,
+		// From spec.
+		"providerConfig": cel.DynType,
 	})
 	namespaceType = expression.NewObject("graft.Namespace", map[string]*cel.Type{
 		"name":        cel.StringType,

@@ -59,6 +59,7 @@ type request struct {
 	OldObject       map[string]any               `yaml:"oldObject"`
 	Cluster         map[string]any               `yaml:"cluster"`
 	Lookups         map[string]map[string]string `yaml:"lookups"`
+	Objects         []map[string]any             `yaml:"objects"`
 	LookupError     string                       `yaml:"lookupError"`
 }
 
@@ -184,18 +185,12 @@ func (s static) Read(_ context.Context, namespace string) (*facts.Facts, error) 
 	return f.WithNamespace(facts.Namespace{Name: namespace}), nil
 }
 
-func (s static) Lookup(_ context.Context, _ string, l facts.LookupRequest) (map[string]string, error) {
+func (s static) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
 	if s.r.LookupError != "" {
 		return nil, fmt.Errorf("%s: %w", s.r.LookupError, facts.ErrUnavailable)
 	}
-	found, ok := s.r.Lookups[l.ObjectName]
-	if !ok && !l.Optional {
-		return nil, fmt.Errorf("%s %s: %w", l.Kind, l.ObjectName, facts.ErrNotFound)
-	}
-	if !ok {
-		return nil, nil
-	}
-	return l.Select(func(key string) (string, bool) { value, ok := found[key]; return value, ok })
+	known := facts.Static{Secrets: s.r.Lookups, ConfigMaps: s.r.Lookups, Objects: s.r.Objects}
+	return known.Lookup(ctx, namespace, l)
 }
 
 func asJSON(t *testing.T, value map[string]any) []byte {

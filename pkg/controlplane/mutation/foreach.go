@@ -14,7 +14,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -143,17 +142,4 @@ func usesItem(references []string) bool {
 		}
 	}
 	return false
-}
-
-// secretsIn are the lookups of Secrets that references reach, through variables too.
-func (s *scope) secretsIn(references []string) []string {
-	reached := needs{lookups: map[*scope]map[string]bool{s: {}}}
-	reached.add(s, references, map[string]bool{})
-	var names []string
-	for _, request := range s.requests {
-		if reached.lookups[s][request.Name] && request.Kind == facts.KindSecret {
-			names = append(names, request.Name)
-		}
-	}
-	return names
 }

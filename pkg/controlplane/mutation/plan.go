@@ -90,6 +90,9 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 		if locked {
 			skipped = clause.String()
 		}
+		if skipped == "" {
+			skipped = views.missing(r)
+		}
 		if skipped != "" {
 			plan.Rules = append(plan.Rules, PlannedRule{rule: r, Skipped: skipped})
 			continue

@@ -117,7 +117,7 @@ func (c *profileCompiler) tellsSecrets(r *rule) source.Findings {
 			references = append(references, r.family.items.references()...)
 		}
 		for _, lookup := range c.scope.secretsIn(references) {
-			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the lookup %s", lookup))
+			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the lookup %s", lookup.request.Name))
 		}
 	}
 	return findings

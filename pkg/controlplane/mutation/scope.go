@@ -29,8 +29,8 @@ type scope struct {
 	profile     string
 	environment *expression.Environment
 	parameters  ref.Val
-	requests    []facts.LookupRequest
-	lookups     *facts.Lookups
+	lookups     []*lookup // sorted by name
+	lookupsType *facts.Lookups
 	variables   []*variable
 	variableOf  map[string]*variable
 	varType     *expression.Object
@@ -47,14 +47,17 @@ func newScope(d *profile.Document) (*scope, source.Findings) {
 	if len(findings) > 0 {
 		return nil, findings
 	}
-	if err := s.declareLookups(d); err != nil {
-		return nil, source.FindingsOf(d.Node, "lookups", err)
+	if findings := s.declareLookups(d); len(findings) > 0 {
+		return nil, findings
 	}
-	s.environment, err = base.Extend(declared, s.lookups.Variable())
+	s.environment, err = base.Extend(declared, s.lookupsType.Variable())
 	if err != nil {
 		return nil, source.FindingsOf(d.Node, "", err)
 	}
 	if findings := s.declareVariables(d); len(findings) > 0 {
+		return nil, findings
+	}
+	if findings := s.nameLookups(d); len(findings) > 0 {
 		return nil, findings
 	}
 	return s, nil
@@ -115,21 +118,4 @@ func normal(value any) any {
 		}
 	}
 	return value
-}
-
-// declareLookups declares each lookup as an object of the keys that it keeps.
-func (s *scope) declareLookups(d *profile.Document) error {
-	for _, name := range slices.Sorted(maps.Keys(d.Lookups)) {
-		lookup := d.Lookups[name]
-		request := facts.LookupRequest{
-			Name: name, Kind: facts.KindSecret, ObjectName: lookup.Secret, Keys: lookup.Keys, Optional: lookup.Optional,
-		}
-		if lookup.ConfigMap != "" {
-			request.Kind, request.ObjectName = facts.KindConfigMap, lookup.ConfigMap
-		}
-		s.requests = append(s.requests, request)
-	}
-	var err error
-	s.lookups, err = facts.NewLookups(s.requests)
-	return err
 }

@@ -32,7 +32,24 @@ type view struct {
 	context context.Context
 	scope   *scope
 	lookups ref.Val
+	// missing are the lookups that found nothing and say that their rules are to be left out.
+	missing map[string]bool
 	known   map[string]any
+}
+
+// missing says which lookup leaves out the rule because it found nothing; empty when none does.
+func (v views) missing(r *rule) string {
+	of := v.of(r.scope).(*view)
+	if len(of.missing) == 0 {
+		return ""
+	}
+	read := r.scope.reach(r.references()).lookups[r.scope]
+	for _, l := range r.scope.lookups {
+		if name := l.request.Name; of.missing[name] && read[name] {
+			return "lookup " + name + " is missing"
+		}
+	}
+	return ""
 }
 
 // ResolveName implements the CEL activation.
@@ -142,12 +159,8 @@ func (n *needs) add(s *scope, references []string, seen map[string]bool) {
 		root, rest, _ := strings.Cut(reference, ".")
 		name, _, _ := strings.Cut(rest, ".")
 		switch {
-		case root == lookupsName && name == "":
-			for _, request := range s.requests {
-				n.lookups[s][request.Name] = true
-			}
 		case root == lookupsName:
-			n.lookups[s][name] = true
+			n.addLookups(s, name, seen)
 		case root == variablesName:
 			n.addVariables(s, name, seen)
 		default:
@@ -166,30 +179,54 @@ func (n *needs) addVariables(s *scope, name string, seen map[string]bool) {
 	}
 }
 
+// addLookups adds the named lookup, or all, and what the names of their objects need.
+func (n *needs) addLookups(s *scope, name string, seen map[string]bool) {
+	for _, l := range s.lookups {
+		if (name == "" || l.request.Name == name) && !n.lookups[s][l.request.Name] {
+			n.lookups[s][l.request.Name] = true
+			n.add(s, l.references(), seen)
+		}
+	}
+}
+
 // look makes the named lookups; one that is not named is not made.
 func (v *view) look(ctx context.Context, namespace string, named map[string]bool, source facts.Source) *Failure {
 	if len(named) == 0 {
 		return nil
 	}
-	found := make(map[string]map[string]string, len(named))
-	for _, request := range v.scope.requests {
-		if !named[request.Name] {
+	found := make(map[string]*facts.Found, len(named))
+	for _, l := range v.scope.lookups {
+		if !named[l.request.Name] {
 			continue
+		}
+		request, err := l.resolve(ctx, v)
+		if err != nil {
+			return lookupFailure(v.scope, l, ExpressionFailed, err)
 		}
 		values, err := source.Lookup(ctx, namespace, request)
 		switch {
 		case err == nil:
 			found[request.Name] = values
+		case errors.Is(err, facts.ErrNotFound) && l.skip:
+			if v.missing == nil {
+				v.missing = map[string]bool{}
+			}
+			v.missing[request.Name] = true
 		case errors.Is(err, facts.ErrNotFound):
-			return fail(LookupMissing, err, "profile %s: lookup %s", v.scope.profile, request.Name)
-		case errors.Is(err, context.DeadlineExceeded):
-			return fail(DeadlineExceeded, err, "profile %s: lookup %s", v.scope.profile, request.Name)
+			return lookupFailure(v.scope, l, LookupMissing, err)
 		default:
-			return fail(LookupFailed, err, "profile %s: lookup %s", v.scope.profile, request.Name)
+			return lookupFailure(v.scope, l, LookupFailed, err)
 		}
 	}
-	v.lookups = v.scope.lookups.Value(found)
+	v.lookups = v.scope.lookupsType.Value(found)
 	return nil
+}
+
+func lookupFailure(s *scope, l *lookup, reason Reason, err error) *Failure {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		reason = DeadlineExceeded
+	}
+	return fail(reason, err, "profile %s: lookup %s", s.profile, l.request.Name)
 }
 
 func factsFailure(namespace string, err error) *Failure {

@@ -19,7 +19,12 @@ type ProviderProfile struct {
 	// Parameters are values that expressions read as parameters.<name>. What stands here is the default; the
 	// installation may override it with a value of the same type.
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
-	// Lookups are named reads in the namespace of the shoot, seen by expressions as lookups.<name>.<key>.
+	// Kubernetes is the constraint, such as ">= 1.31", on the versions of shoots that the profile supports; all when empty.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	// ImageVector is the path of a file beside the profile, in the format of Gardener's image vectors; expressions see the
+	// images as images["<name>"].
+	ImageVector source.Text `json:"imageVector,omitempty"`
+	// Lookups are named reads of objects, seen by expressions as lookups.<name>.
 	Lookups map[string]Lookup `json:"lookups,omitempty"`
 	// Variables are named values, seen by expressions as variables.<name>. They may use each other, without a cycle.
 	Variables map[string]source.Node `json:"variables,omitempty"`
@@ -39,16 +44,4 @@ type Metadata struct {
 	// Labels and Annotations are for the people and tools that keep the document; Graft does not read them.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-// Lookup reads one object in the namespace of the shoot and keeps the named keys of its data, nothing else.
-type Lookup struct {
-	// Secret is the name of a Secret to read. Either this or ConfigMap is set.
-	Secret string `json:"secret,omitempty"`
-	// ConfigMap is the name of a ConfigMap to read.
-	ConfigMap string `json:"configMap,omitempty"`
-	// Keys are the keys of the object's data that expressions may see; at least one.
-	Keys []string `json:"keys"`
-	// Optional says that the object or a key may be missing; otherwise the admission is denied when it is.
-	Optional bool `json:"optional,omitempty"`
 }

@@ -28,5 +28,6 @@ func (Rule) JSONSchema() string {
 
 // JSONSchema is what an editor is told about a lookup beside its fields.
 func (Lookup) JSONSchema() string {
-	return `{"oneOf": [{"required": ["secret"]}, {"required": ["configMap"]}]}`
+	return `{"oneOf": [{"required": ["secret"]}, {"required": ["configMap"]}, {"required": ["infrastructure"]}, ` +
+		`{"required": ["backupBucket"]}, {"required": ["object"]}]}`
 }

@@ -60,7 +60,7 @@ type versioned struct {
 }
 
 // New makes a Source. Clusters, Namespaces and Gardens are read with the cached reader, which may lag behind, and what it does not
-// find is asked once of the direct reader, which asks the API server; Secrets and ConfigMaps are read with the direct reader only. The
+// find is asked once of the direct reader, which asks the API server; lookups are read with the direct reader. The
 // schemes of both know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
 func New(cached, direct client.Reader, options Options) *Source {
 	size := options.Clusters
@@ -179,27 +179,19 @@ func findGarden(ctx context.Context, readers []client.Reader) (*unstructured.Uns
 }
 
 // Lookup implements facts.Source.
-func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (map[string]string, error) {
-	key := client.ObjectKey{Namespace: namespace, Name: l.ObjectName}
-	get, err := s.readKeys(ctx, key, l.Kind)
-	if apierrors.IsNotFound(err) && l.Optional {
-		return nil, nil
+func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
+	key := client.ObjectKey{Namespace: l.In(namespace), Name: l.ObjectName}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(l.GroupVersionKind)
+	err := s.direct.Get(ctx, key, object)
+	switch {
+	// Where the kind is not there, its objects are not.
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, l.Missing()
+	case err != nil:
+		return nil, fmt.Errorf("reading the %s %s: %w", l.Kind, key, readError(err))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("looking up %s: reading the %s %s: %w", l.Name, l.Kind, key, readError(err))
-	}
-	return l.Select(get)
-}
-
-func (s *Source) readKeys(ctx context.Context, key client.ObjectKey, kind string) (func(string) (string, bool), error) {
-	if kind == facts.KindConfigMap {
-		var config corev1.ConfigMap
-		err := s.direct.Get(ctx, key, &config)
-		return func(key string) (string, bool) { value, ok := config.Data[key]; return value, ok }, err
-	}
-	var secret corev1.Secret
-	err := s.direct.Get(ctx, key, &secret)
-	return func(key string) (string, bool) { value, ok := secret.Data[key]; return string(value), ok }, err
+	return l.Read(object.Object)
 }
 
 // get reads an object from the first reader that has it, and from a cache without a copy. Right after the creation of an object,

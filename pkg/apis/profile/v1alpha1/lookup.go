@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+
+// Lookup reads one object and keeps what it names of it, nothing else. Exactly one of the first five fields says which
+// object. The names may hold ${ CEL } over everything but lookups; an object with a constant name is read from a cache.
+type Lookup struct {
+	// Secret is the name of a Secret in the namespace of the control plane. What is read of it is never shown.
+	Secret source.Text `json:"secret,omitempty"`
+	// ConfigMap is the name of a ConfigMap in the namespace of the control plane.
+	ConfigMap source.Text `json:"configMap,omitempty"`
+	// Infrastructure is the name of an Infrastructure (extensions.gardener.cloud/v1alpha1) in the namespace of the control plane.
+	Infrastructure source.Text `json:"infrastructure,omitempty"`
+	// BackupBucket is the name of a BackupBucket (extensions.gardener.cloud/v1alpha1).
+	BackupBucket source.Text `json:"backupBucket,omitempty"`
+	// Object is any other object.
+	Object *LookupObject `json:"object,omitempty"`
+
+	// Keys are keys of the data of a Secret or ConfigMap, seen as lookups.<name>.<key>: strings.
+	Keys []string `json:"keys,omitempty"`
+	// Paths are dotted paths to fields, by the name under which they are seen: lookups.<name>.<path's name>, of any type.
+	Paths map[string]string `json:"paths,omitempty"`
+	// Labels are keys of labels, seen in the map lookups.<name>.labels; one that the object does not have is not in it.
+	Labels []string `json:"labels,omitempty"`
+	// Annotations are keys of annotations, seen in the map lookups.<name>.annotations.
+	Annotations []string `json:"annotations,omitempty"`
+	// Checksum gives lookups.<name>.checksum, the SHA-256 of the data of a Secret or ConfigMap as Gardener computes it, in
+	// hexadecimal.
+	Checksum bool `json:"checksum,omitempty"`
+
+	// Optional says that the object and each of its keys and paths may be missing: they are absent then.
+	Optional bool `json:"optional,omitempty"`
+	// Missing says what happens where the object, a key or a path is missing and not optional: deny (the default) denies the
+	// admission, skip leaves out the rules that name the lookup.
+	Missing string `json:"missing,omitempty"`
+}
+
+// LookupObject names an object of any kind.
+type LookupObject struct {
+	// APIVersion and Kind are those of the object.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Name is the name of the object.
+	Name source.Text `json:"name"`
+	// Namespace is its namespace; that of the control plane when empty. It means nothing for a kind without namespaces.
+	Namespace source.Text `json:"namespace,omitempty"`
+	// Resource is the plural by which the API knows the kind; derived from the kind when empty.
+	Resource string `json:"resource,omitempty"`
+}
+
+// The values of Lookup.Missing.
+const (
+	MissingDeny = "deny"
+	MissingSkip = "skip"
+)

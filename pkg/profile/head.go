@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"io/fs"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// kubernetes checks the versions that the profile supports.
+func (v *validator) kubernetes() {
+	text := v.document.Kubernetes
+	if text == "" {
+		return
+	}
+	if _, err := semver.NewConstraint(text); err != nil {
+		v.add("kubernetes", "%q is no constraint on versions, such as \">= 1.31\" or \">= 1.31, < 1.35\"", text)
+	}
+}
+
+// Supports says whether the profile is for shoots of this version of Kubernetes, such as 1.34.2 or 1.34. What follows a - or a +
+// does not count, as in satisfies; what is no version is supported by a profile without a constraint only.
+func (d *Document) Supports(version string) bool {
+	if d.Kubernetes == "" {
+		return true
+	}
+	constraint, err := semver.NewConstraint(d.Kubernetes)
+	if err != nil {
+		return false
+	}
+	parsed, err := semver.NewVersion(version)
+	if err != nil {
+		return false
+	}
+	return constraint.Check(semver.New(parsed.Major(), parsed.Minor(), parsed.Patch(), "", ""))
+}
+
+// imageVector checks the path of the image vector; whether the file is there and what it says is found when the profile is compiled.
+func (v *validator) imageVector() {
+	path := v.document.ImageVector
+	if path.At.Absent() || path.At.Node == nil {
+		return
+	}
+	if !fs.ValidPath(path.Value) || path.Value == "." {
+		v.add("imageVector", "%q is no path of a file beside the profile, such as images.yaml", path.Value)
+	}
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// lookup checks what can be checked of a lookup without knowing what a path or an expression is.
+func (v *validator) lookup(name string, l v1alpha1.Lookup) {
+	path := "lookups." + name
+	named := whats(l)
+	if len(named) == 0 {
+		v.add(path, "names no object: one of secret, configMap, infrastructure, backupBucket and object is needed")
+		return
+	}
+	if len(named) > 1 {
+		v.add(path, "a lookup reads one object, this one names %s and %s", named[0], named[1])
+		return
+	}
+	if l.Object != nil {
+		v.object(path+".object", *l.Object)
+	}
+	if len(l.Keys)+len(l.Paths)+len(l.Labels)+len(l.Annotations) == 0 && !l.Checksum {
+		v.add(path, "names nothing to read: keys, paths, labels, annotations or checksum; only what is named is read and kept")
+	}
+	if hasData := named[0] == "secret" || named[0] == "configMap"; !hasData {
+		if len(l.Keys) > 0 {
+			v.add(path+".keys", "only a Secret or ConfigMap has keys; of other objects fields are read, such as paths: {nodes: status.nodesCIDR}")
+		}
+		if l.Checksum {
+			v.add(path+".checksum", "only a Secret or ConfigMap has a checksum")
+		}
+	}
+	v.seen(name, l)
+	v.missing(path, l)
+}
+
+// whats are the fields of the lookup that say which object it reads.
+func whats(l v1alpha1.Lookup) []string {
+	var named []string
+	add := func(name string, given bool) {
+		if given {
+			named = append(named, name)
+		}
+	}
+	add("secret", l.Secret.Value != "")
+	add("configMap", l.ConfigMap.Value != "")
+	add("infrastructure", l.Infrastructure.Value != "")
+	add("backupBucket", l.BackupBucket.Value != "")
+	add("object", l.Object != nil)
+	return named
+}
+
+func (v *validator) object(path string, o v1alpha1.LookupObject) {
+	for _, field := range [][2]string{{"apiVersion", o.APIVersion}, {"kind", o.Kind}, {"name", o.Name.Value}} {
+		if field[1] == "" {
+			v.add(path, "%s is missing", field[0])
+		}
+	}
+	group, err := schema.ParseGroupVersion(o.APIVersion)
+	switch {
+	case err != nil:
+		v.add(path+".apiVersion", "%q is no apiVersion, such as v1 or apps/v1", o.APIVersion)
+	case group.Group == "" && o.Kind == "Secret":
+		v.add(path, "a Secret is looked up by secret: <name>")
+	case group.Group == "" && o.Kind == "ConfigMap":
+		v.add(path, "a ConfigMap is looked up by configMap: <name>")
+	}
+}
+
+// seen finds names by which expressions would see two things, and what is named twice.
+func (v *validator) seen(name string, l v1alpha1.Lookup) {
+	path, taken := "lookups."+name, map[string]string{}
+	take := func(field, member, what string) {
+		if earlier, ok := taken[member]; ok {
+			v.add(path+"."+field, "lookups.%s.%s is already %s", name, member, earlier)
+		}
+		taken[member] = what
+	}
+	if len(l.Labels) > 0 {
+		take("labels", "labels", "the map of labels")
+	}
+	if len(l.Annotations) > 0 {
+		take("annotations", "annotations", "the map of annotations")
+	}
+	if l.Checksum {
+		take("checksum", "checksum", "the checksum")
+	}
+	for _, key := range l.Keys {
+		take("keys", key, "a key")
+	}
+	for _, member := range slices.Sorted(maps.Keys(l.Paths)) {
+		take("paths", member, "a key")
+		if !identifier.MatchString(member) {
+			v.add(path+".paths."+member, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
+		}
+	}
+	for field, list := range map[string][]string{"keys": l.Keys, "labels": l.Labels, "annotations": l.Annotations} {
+		if slices.Contains(list, "") {
+			v.add(path+"."+field, "a key must not be empty")
+		}
+	}
+}
+
+func (v *validator) missing(path string, l v1alpha1.Lookup) {
+	known := []string{v1alpha1.MissingDeny, v1alpha1.MissingSkip}
+	switch {
+	case l.Missing != "" && !slices.Contains(known, l.Missing):
+		v.add(path+".missing", "must be deny or skip, is %q%s", l.Missing, source.Suggest(l.Missing, known))
+	case l.Missing != "" && l.Optional:
+		v.add(path+".missing", "says nothing beside optional: what is missing is absent then, and rules apply")
+	}
+}
