@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package static holds a few control planes of pkg/controlplane/sample as bytes, for checks of profiles when they are loaded.
+// It must not import Gardener's code, which is why the bytes are generated. Enter at Planes.
+package static
+
+import (
+	"bytes"
+	"embed"
+	"path"
+	"strings"
+	"sync"
+)
+
+//go:generate sh -c "cd ../../../.. && go run ./hack/samples"
+
+//go:embed *.jsonl
+var files embed.FS
+
+// Plane is the control plane of a shoot or of a virtual garden.
+type Plane struct {
+	// Name says what it is a sample of, such as today-1.34.
+	Name string
+	// Garden says that it is that of a virtual garden, and Legacy that it is of the older generation.
+	Garden, Legacy bool
+	// Source is what facts are read from: a Cluster, or a Garden; JSON.
+	Source []byte
+	// Objects are those objects that are targets of the contract, as JSON. They are shared and must not be written to.
+	Objects [][]byte
+}
+
+// Planes are all samples, sorted by name.
+var Planes = sync.OnceValue(func() []Plane {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil
+	}
+	var planes []Plane
+	for _, entry := range entries {
+		name := strings.TrimSuffix(entry.Name(), path.Ext(entry.Name()))
+		data, err := files.ReadFile(entry.Name())
+		if err != nil {
+			return nil
+		}
+		lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+		planes = append(planes, Plane{Name: name, Garden: name == "garden", Legacy: name == "legacy", Source: lines[0], Objects: lines[1:]})
+	}
+	return planes
+})
