@@ -40,14 +40,16 @@ func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source
 	return compiler{
 		place: Place{Kind: Env, Container: container},
 		value: c.envValue,
-		check: func(name string) string {
-			if !envName.MatchString(name) {
-				return fmt.Sprintf("%q is no name of an environment variable", name)
-			}
-			return ""
-		},
+		check: checkEnvName,
 		apply: func(name string) func(*target.Object, Resolved) error { return applyEnv(container, name) },
 	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+func checkEnvName(name string) string {
+	if !envName.MatchString(name) {
+		return fmt.Sprintf("%q is no name of an environment variable", name)
+	}
+	return ""
 }
 
 var valueSources = []string{"secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"}

@@ -33,5 +33,6 @@ func All() []Definition {
 		providerConfig(),
 		fields(),
 		embeddedDocument(),
+		machineControllerManagerProvider(),
 	}
 }

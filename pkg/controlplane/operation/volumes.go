@@ -114,41 +114,49 @@ func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write
 	if mount.Node == nil {
 		return nil, nil
 	}
-	var a struct {
-		MountPath  source.Node `json:"mountPath"`
-		Containers []string    `json:"containers"`
-	}
-	findings := checkFields(mount, path, mountFields)
-	rest := &yaml.Node{Kind: yaml.MappingNode, Line: mount.Line, Column: mount.Column}
+	var (
+		containers []string
+		findings   source.Findings
+		writes     []Write
+	)
 	for _, field := range mount.Fields() {
-		switch field.Key.Value {
-		case "containers":
-			findings = append(findings, source.Decode(field.Value, path+".containers", &a.Containers)...)
-			continue
-		case "mountPath":
-			a.MountPath = field.Value
+		if field.Key.Value == "containers" {
+			findings = source.Decode(field.Value, path+".containers", &containers)
 		}
-		rest.Content = append(rest.Content, field.Key.Node, field.Value.Node)
 	}
-	if contains(a.Containers, "") {
+	if contains(containers, "") {
 		findings = append(findings, mount.Finding(path+".containers", "must be a list of names"))
 	}
-	if a.MountPath.Absent() {
-		findings = append(findings, mount.Finding(path+".mountPath", "is missing"))
+	if len(containers) == 0 {
+		containers = []string{c.Target.Container}
 	}
-	if len(a.Containers) == 0 {
-		a.Containers = []string{c.Target.Container}
+	value, problems := c.mountValue(mount, path, mountFields)
+	for _, container := range containers {
+		writes = append(writes, Write{Place: Place{VolumeMount, container, volume}, Value: value, At: mount, Path: path,
+			Apply: func(o *target.Object, v Resolved) error { return setMount(o, container, volume, v.JSON) }})
+	}
+	return writes, append(findings, problems...)
+}
+
+// mountValue is a mount without its volume; known are the fields that may be written, of which containers is not part of it.
+func (c *Context) mountValue(mount source.Node, path string, known []string) (Value, source.Findings) {
+	findings := checkFields(mount, path, known)
+	mounted := false
+	rest := &yaml.Node{Kind: yaml.MappingNode, Line: mount.Line, Column: mount.Column}
+	for _, field := range mount.Fields() {
+		if field.Key.Value != "containers" {
+			rest.Content = append(rest.Content, field.Key.Node, field.Value.Node)
+		}
+		mounted = mounted || field.Key.Value == "mountPath" && !field.Value.Absent()
+	}
+	if !mounted {
+		findings = append(findings, mount.Finding(path+".mountPath", "is missing"))
 	}
 	value, problems := c.Tree(source.Node{Node: rest, File: mount.File}, path)
 	if len(problems)+len(findings) == 0 {
 		value, problems = value.shaped(shapeOf[corev1.VolumeMount], mount, path)
 	}
-	var writes []Write
-	for _, container := range a.Containers {
-		writes = append(writes, Write{Place: Place{VolumeMount, container, volume}, Value: value, At: mount, Path: path,
-			Apply: func(o *target.Object, v Resolved) error { return setMount(o, container, volume, v.JSON) }})
-	}
-	return writes, append(findings, problems...)
+	return value, append(findings, problems...)
 }
 
 func setVolume(o *target.Object, name string, raw []byte) error {

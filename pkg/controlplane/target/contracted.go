@@ -32,14 +32,14 @@ var targets = []Target{
 	{
 		Name: "machine-controller-manager", Component: "machine-controller-manager", Container: "machine-controller-manager",
 		Summary: "the machine-controller-manager, to which a provider adds its sidecar",
-		Forms:   []Form{deployment("machine-controller-manager")},
+		Forms:   []Form{deploymentWith("machine-controller-manager", ProviderSidecar)},
 	},
 	{
 		Name:    "machine-controller-manager-vpa",
 		Summary: "the VerticalPodAutoscaler of the machine-controller-manager",
 		Forms: []Form{{
 			Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler", Resource: "verticalpodautoscalers",
-			Name: "machine-controller-manager-vpa", Parts: Metadata | ContainerPolicies,
+			Name: "machine-controller-manager-vpa", Parts: Metadata | ContainerPolicies | ProviderSidecar,
 		}},
 	},
 	{
@@ -95,8 +95,10 @@ var targets = []Target{
 	},
 }
 
-func deployment(name string) Form {
-	return Form{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Name: name, Parts: Metadata | PodTemplate | CommandLine}
+func deployment(name string) Form { return deploymentWith(name, 0) }
+
+func deploymentWith(name string, more Part) Form {
+	return Form{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Name: name, Parts: Metadata | PodTemplate | CommandLine | more}
 }
 
 func statefulSet(name string, more Part) Form {

@@ -71,6 +71,8 @@ const (
 	Files
 	// NodeSpec is the rest of an OperatingSystemConfig's spec: the container runtime and the provider's configuration.
 	NodeSpec
+	// ProviderSidecar is what the provider adds to the machine-controller-manager: its container, or the policy for it.
+	ProviderSidecar
 )
 
 // Form is a kind of object as which a target is found; one target may have had several in the history of Gardener.

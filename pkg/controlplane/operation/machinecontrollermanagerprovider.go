@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"regexp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// machineControllerManagerProvider adds the provider's sidecar to the machine-controller-manager as Gardener's own function for
+// providers makes it (gardener: pkg/component/nodemanagement/machinecontrollermanager/provider.go), or the policy for it to
+// the VerticalPodAutoscaler.
+func machineControllerManagerProvider() Definition {
+	return Definition{
+		Name: "machineControllerManagerProvider",
+		Summary: "adds the provider's sidecar to the machine-controller-manager, with what Gardener gives every provider's; on the VerticalPodAutoscaler, " +
+			"which takes provider only, the sidecar's policy",
+		Example: "machineControllerManagerProvider: {provider: acme, image: registry.example.com/machine-controller-manager-provider-acme:v1}",
+		Examples: []string{
+			"machineControllerManagerProvider: {provider: acme}",
+			"machineControllerManagerProvider: {provider: acme, image: \"registry.example.com/provider-acme:${ shoot.kubernetes }\", args: {machine-creation-timeout: 45m, v: null}, " +
+				"env: {REGION: \"${ shoot.region }\"}, volumeMounts: {cloudprovider: {mountPath: /etc/cloud, readOnly: true}}}",
+		},
+		Arguments: []Argument{
+			{Name: "provider", Type: fixedText, Required: true, Summary: "the name behind machine-controller-manager-provider- in that of the container"},
+			{Name: "image", Type: anyText, Summary: "the container's image; needed on the Deployment"},
+			{Name: "args", Type: mappingOf(orNull(anyText)), Summary: "flags by name, beside or instead of those that all sidecars have; null leaves one out"},
+			{Name: "env", Type: mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]().only(valueSources))), Summary: "environment variables by name"},
+			{Name: "volumeMounts", Type: mappingOf(shapeLike[corev1.VolumeMount]().only(sidecarMountFields)), Summary: "mounts by the name of the volume"},
+		},
+		Parts:   target.ProviderSidecar,
+		Compile: compileMachineProvider,
+	}
+}
+
+type machineProviderArguments struct {
+	Provider     source.Node `json:"provider"`
+	Image        source.Node `json:"image"`
+	Args         source.Node `json:"args"`
+	Env          source.Node `json:"env"`
+	VolumeMounts source.Node `json:"volumeMounts"`
+}
+
+var (
+	providerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	// sidecarMountFields are those of a mount but for the containers, of which there is one.
+	sidecarMountFields = slices.DeleteFunc(slices.Clone(mountFields), func(field string) bool { return field == "containers" })
+)
+
+func compileMachineProvider(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a machineProviderArguments
+	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	switch {
+	case a.Provider.Absent():
+		return nil, source.Findings{arguments.Finding(path+".provider", "is missing")}
+	case a.Provider.Kind != yaml.ScalarNode || !providerName.MatchString(a.Provider.Value):
+		return nil, source.Findings{a.Provider.Finding(path+".provider", "must be a name in lower case, such as openstack")}
+	}
+	name := "machine-controller-manager-provider-" + a.Provider.Value
+	if c.Target.Has(target.ContainerPolicies) {
+		write, findings := c.sidecarPolicy(a, name, arguments, path)
+		return []Write{write}, findings
+	}
+	write, findings := c.sidecarContainer(a, name, arguments, path)
+	inputs, problems := c.sidecarInputs(a, name, arguments, path)
+	return append([]Write{write}, inputs...), append(findings, problems...)
+}
+
+// sidecarPolicy is the policy that leaves the limits of the sidecar alone.
+func (c *Context) sidecarPolicy(a machineProviderArguments, name string, arguments source.Node, path string) (Write, source.Findings) {
+	var findings source.Findings
+	for _, other := range []struct {
+		name  string
+		value source.Node
+	}{{"image", a.Image}, {"args", a.Args}, {"env", a.Env}, {"volumeMounts", a.VolumeMounts}} {
+		if !other.value.Absent() {
+			findings = append(findings, other.value.Finding(path+"."+other.name, "is for the Deployment; a VerticalPodAutoscaler takes provider only"))
+		}
+	}
+	value := Value{constant: &Resolved{JSON: object("controlledValues", []byte(`"`+vpaautoscalingv1.ContainerControlledValuesRequestsOnly+`"`))}}
+	return Write{
+		Place: Place{Kind: ContainerPolicy, Name: name}, Value: value, At: arguments, Path: path,
+		Apply: func(o *target.Object, v Resolved) error { return setContainerPolicy(o, name, v) },
+	}, findings
+}
+
+// sidecarInputs are the environment and the mounts of the sidecar: the kubeconfig, and what the profile gives.
+func (c *Context) sidecarInputs(a machineProviderArguments, name string, arguments source.Node, path string) ([]Write, source.Findings) {
+	var (
+		writes   []Write
+		findings source.Findings
+	)
+	if !a.Env.Absent() && a.Env.Kind != yaml.MappingNode {
+		findings = append(findings, a.Env.Finding(path+".env", "must be a mapping of variables to values"))
+	}
+	for _, field := range a.Env.Fields() {
+		inner := path + ".env." + field.Key.Value
+		if problem := checkEnvName(field.Key.Value); problem != "" {
+			findings = append(findings, field.Key.Finding(inner, "%s", problem))
+		}
+		value, problems := c.envValue(field.Value, inner)
+		findings = append(findings, problems...)
+		writes = append(writes, Write{
+			Place: Place{Env, name, field.Key.Value}, Value: value, At: field.Value, Path: inner, Apply: applyEnv(name, field.Key.Value),
+		})
+	}
+	kubeconfig := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: kubeconfigMount, Line: arguments.Line, Column: arguments.Column}
+	value, problems := c.Tree(source.Node{Node: kubeconfig, File: arguments.File}, path)
+	findings = append(findings, problems...)
+	writes = append(writes, sidecarMount(name, kubeconfigVolume, value, arguments, path))
+	if !a.VolumeMounts.Absent() && a.VolumeMounts.Kind != yaml.MappingNode {
+		return writes, append(findings, a.VolumeMounts.Finding(path+".volumeMounts", "must be a mapping of volumes to mounts"))
+	}
+	for _, field := range a.VolumeMounts.Fields() {
+		inner := path + ".volumeMounts." + field.Key.Value
+		if problem := checkName(field.Key.Value); problem != "" {
+			findings = append(findings, field.Key.Finding(inner, "%s", problem))
+		}
+		value, problems := c.mountValue(field.Value, inner, sidecarMountFields)
+		findings = append(findings, problems...)
+		writes = append(writes, sidecarMount(name, field.Key.Value, value, field.Value, inner))
+	}
+	return writes, findings
+}
+
+func sidecarMount(container, volume string, value Value, at source.Node, path string) Write {
+	return Write{
+		Place: Place{VolumeMount, container, volume}, Value: value, At: at, Path: path,
+		Apply: func(o *target.Object, v Resolved) error {
+			if string(v.JSON) == "null" {
+				return nil
+			}
+			return setMount(o, container, volume, v.JSON)
+		},
+	}
+}
