@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
@@ -42,7 +43,7 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 			switch {
 			case name == "featureGates":
 				return "feature gates are set with the operation featureGates, which keeps the others"
-			case !contains(known, name):
+			case !slices.Contains(known, name):
 				return fmt.Sprintf("%q is no field of a KubeletConfiguration%s", name, source.Suggest(name, known))
 			}
 			return ""

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -57,10 +58,10 @@ type documentArguments struct {
 func compileDocument(c *Context, arguments source.Node, at string) ([]Write, source.Findings) {
 	var a documentArguments
 	findings := source.Decode(arguments, at, &a)
-	if a.Format != "" && !contains([]string{"yaml", "json"}, a.Format) {
+	if a.Format != "" && !slices.Contains([]string{"yaml", "json"}, a.Format) {
 		findings = append(findings, arguments.Finding(at+".format", "must be yaml or json, is %q", a.Format))
 	}
-	if a.Encoding != "" && !contains([]string{"plain", "b64"}, a.Encoding) {
+	if a.Encoding != "" && !slices.Contains([]string{"plain", "b64"}, a.Encoding) {
 		findings = append(findings, arguments.Finding(at+".encoding", "must be plain or b64, is %q", a.Encoding))
 	}
 	place, problems := c.documentPlace(a, arguments, at)

@@ -7,6 +7,7 @@ package operation
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +73,7 @@ func (c *Context) envValue(n source.Node, path string) (Value, source.Findings) 
 func checkFields(n source.Node, path string, known []string) source.Findings {
 	var findings source.Findings
 	for _, field := range n.Fields() {
-		if !contains(known, field.Key.Value) {
+		if !slices.Contains(known, field.Key.Value) {
 			findings = append(findings, field.Key.Finding(path, "unknown field %q%s", field.Key.Value, source.Suggest(field.Key.Value, known)))
 		}
 	}

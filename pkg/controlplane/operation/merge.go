@@ -222,5 +222,3 @@ func object(pairs ...any) []byte {
 	}
 	return append(out, '}')
 }
-
-func contains(known []string, word string) bool { return slices.Contains(known, word) }

@@ -47,7 +47,7 @@ type Definition struct {
 
 // On says whether the operation can be used on the target.
 func (d Definition) On(t *target.Target) bool {
-	return t.Has(d.Parts) && (d.Components == nil || contains(d.Components, t.Component))
+	return t.Has(d.Parts) && (d.Components == nil || slices.Contains(d.Components, t.Component))
 }
 
 // Context is what an operation may use when it reads its arguments.

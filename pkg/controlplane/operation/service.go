@@ -6,6 +6,7 @@ package operation
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -42,7 +43,7 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 		place: Place{Kind: ServiceField},
 		value: c.Tree,
 		check: func(name string) string {
-			if !contains(serviceFields, name) {
+			if !slices.Contains(serviceFields, name) {
 				return fmt.Sprintf("%q is no field of a Service that a cloud may set%s", name, source.Suggest(name, serviceFields))
 			}
 			return ""

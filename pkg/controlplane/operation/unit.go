@@ -6,6 +6,7 @@ package operation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -116,7 +117,7 @@ func (c *Context) unitFields(a unitArguments, _ source.Node, path string) ([]Wri
 		writes   []Write
 		findings source.Findings
 	)
-	if !a.Command.Absent() && !contains(unitCommands, a.Command.Value) && !strings.Contains(a.Command.Value, "${") {
+	if !a.Command.Absent() && !slices.Contains(unitCommands, a.Command.Value) && !strings.Contains(a.Command.Value, "${") {
 		findings = append(findings, a.Command.Finding(path+".command", "must be start, stop or restart, is %q", a.Command.Value))
 	}
 	findings = append(findings, checkBoolean(a.Enable, path+".enable")...)

@@ -6,6 +6,7 @@ package operation
 
 import (
 	"errors"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -87,7 +88,7 @@ func (c *Context) volume(field source.Field, path string) ([]Write, source.Findi
 			mount = member.Value
 			continue
 		}
-		if !contains(volumeSources, member.Key.Value) {
+		if !slices.Contains(volumeSources, member.Key.Value) {
 			return nil, source.Findings{member.Key.Finding(path, "unknown source of a volume %q%s", member.Key.Value,
 				source.Suggest(member.Key.Value, append(volumeSources, "mount")))}
 		}
@@ -124,7 +125,7 @@ func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write
 			findings = source.Decode(field.Value, path+".containers", &containers)
 		}
 	}
-	if contains(containers, "") {
+	if slices.Contains(containers, "") {
 		findings = append(findings, mount.Finding(path+".containers", "must be a list of names"))
 	}
 	if len(containers) == 0 {
