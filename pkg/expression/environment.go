@@ -7,7 +7,6 @@ package expression
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // Variable is a name that expressions may use.
@@ -56,8 +57,6 @@ func (e *Environment) Variables() []string {
 	return slices.Sorted(maps.Keys(e.variables))
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // reserved are the words that CEL's grammar keeps for itself; as names of fields they are allowed.
 var reserved = []string{
 	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
@@ -74,7 +73,7 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 		variables = map[string]Variable{}
 	}
 	for _, v := range added {
-		if !identifier.MatchString(v.Name) || slices.Contains(reserved, v.Name) || v.celType() == nil {
+		if !source.IsIdentifier(v.Name) || slices.Contains(reserved, v.Name) || v.celType() == nil {
 			return nil, fmt.Errorf("declaring variable %q: a variable needs an identifier that CEL does not reserve, and a type", v.Name)
 		}
 		variables[v.Name] = v

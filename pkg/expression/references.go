@@ -11,6 +11,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // inspect collects the variables and fields that an expression names, and says whether it has a comprehension.
@@ -91,7 +93,7 @@ func (i *inspector) path(e ast.Expr) []string {
 		call := e.AsCall()
 		switch call.FunctionName() {
 		case operators.OptSelect, operators.Index, operators.OptIndex:
-			if key, ok := literalString(call.Args()[1]); ok && identifier.MatchString(key) {
+			if key, ok := literalString(call.Args()[1]); ok && source.IsIdentifier(key) {
 				if path := i.path(call.Args()[0]); path != nil {
 					return append(path, key)
 				}

@@ -100,7 +100,7 @@ func (v *validator) seen(name string, l v1alpha1.Lookup) {
 	}
 	for _, member := range slices.Sorted(maps.Keys(l.Paths)) {
 		take("paths", member, "a key")
-		if !identifier.MatchString(member) {
+		if !source.IsIdentifier(member) {
 			v.add(path+".paths."+member, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
 		}
 	}

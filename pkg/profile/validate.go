@@ -6,7 +6,6 @@ package profile
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,9 +13,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
-
-// identifier is a name that an expression can write after a dot.
-var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 func validate(d *Document) source.Findings {
 	v := validator{document: d}
@@ -67,7 +63,7 @@ func (v *validator) providers() {
 
 func (v *validator) names(field string, names []string) {
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		if !identifier.MatchString(name) {
+		if !source.IsIdentifier(name) {
 			v.add(field+"."+name, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
 		}
 	}

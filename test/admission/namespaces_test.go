@@ -20,6 +20,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
@@ -148,7 +149,7 @@ func testNoTargets(t *testing.T, p *program) {
 
 // testGarden serves the virtual garden: nothing is registered until a profile asks for it, and its facts are those of the Garden.
 func testGarden(t *testing.T, p *program) {
-	const garden = landscape.GardenNamespace
+	const garden = target.GardenNamespace
 	p.expectCount(t, 0, "graft_admissions_total", nil, func() { create(t, deployment(garden, "virtual-garden-kube-controller-manager")) })
 
 	p.reload("garden.yaml", head("garden", "acme")+`controlplane:

@@ -20,10 +20,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-)
 
-// GardenNamespace is the namespace that every seed has; it carries no provider label.
-const GardenNamespace = "garden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
 
 // Options say what a landscape is made of. The zero value is a whole one.
 type Options struct {
@@ -96,9 +95,9 @@ func (l *Landscape) start(ctx context.Context, options Options) error {
 	if err := l.InstallCRDs(ctx, without(options.Without)...); err != nil {
 		return err
 	}
-	garden := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: GardenNamespace}}
+	garden := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: target.GardenNamespace}}
 	if err := l.client.Create(ctx, garden); err != nil {
-		return fmt.Errorf("creating namespace %s: %w", GardenNamespace, err)
+		return fmt.Errorf("creating namespace %s: %w", target.GardenNamespace, err)
 	}
 	return ctx.Err()
 }

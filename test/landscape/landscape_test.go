@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
@@ -212,7 +213,7 @@ func checkServiceAccount(t *testing.T, l *landscape.Landscape) {
 	if err := restricted.Create(t.Context(), newSecret("extension")); err != nil {
 		t.Errorf("creating a secret in its own namespace is granted: %v", err)
 	}
-	if err := restricted.Create(t.Context(), newSecret(landscape.GardenNamespace)); !apierrors.IsForbidden(err) {
+	if err := restricted.Create(t.Context(), newSecret(target.GardenNamespace)); !apierrors.IsForbidden(err) {
 		t.Errorf("got error %v for a secret elsewhere, want forbidden", err)
 	}
 }

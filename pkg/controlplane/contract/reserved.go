@@ -120,8 +120,6 @@ const (
 	ExposureManaged = "gardener-managed"
 	// LabelMutated marks the objects that controlplane webhooks may select.
 	LabelMutated = "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook"
-	// referencePrefix begins the annotations that Gardener's garbage collector reads.
-	referencePrefix = "reference.resources.gardener.cloud/"
 )
 
 // keptLabels are the labels by which Gardener and its network policies find objects and pods.
@@ -134,7 +132,7 @@ func ReservedLabel(key string) (Clause, bool) {
 
 // ReservedAnnotation finds the clause by which an annotation is Gardener's.
 func ReservedAnnotation(key string) (Clause, bool) {
-	return annotations, strings.HasPrefix(key, referencePrefix)
+	return annotations, strings.HasPrefix(key, target.ReferencePrefix)
 }
 
 // reservedFields are the fields that no rule writes, nor anything in them. Of metadata, only labels and annotations are for rules.

@@ -11,6 +11,7 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
@@ -84,11 +85,8 @@ func FromGarden(raw []byte) (*Facts, error) {
 	if err := checkVersion(g.Kubernetes); err != nil {
 		return nil, fmt.Errorf("decoding the Garden: spec.virtualCluster.kubernetes.version: %w", err)
 	}
-	return &Facts{Namespace: Namespace{Name: GardenNamespace}, Garden: g}, nil
+	return &Facts{Namespace: Namespace{Name: target.GardenNamespace}, Garden: g}, nil
 }
-
-// GardenNamespace is the namespace of a virtual garden's control plane.
-const GardenNamespace = "garden"
 
 // DecodeSeed decodes a Seed; nil for empty bytes or null.
 func DecodeSeed(raw []byte) (*Seed, error) {

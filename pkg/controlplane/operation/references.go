@@ -14,10 +14,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// ReferencePrefix begins the annotations that keep Gardener's garbage collector from deleting a Secret or ConfigMap that a
-// workload still uses (gardener: pkg/resourcemanager/controller/garbagecollector/references).
-const ReferencePrefix = "reference.resources.gardener.cloud/"
-
 // WriteReferences writes the reference annotations of object and pod template after steps that wrote volumes, environment
 // variables or containers: one for each Secret and ConfigMap that a step brought in, and none for what the pod no longer
 // uses. Annotations without a name, which Gardener sets for other uses, stay, and so does the absence of annotations for
@@ -92,7 +88,7 @@ func Standing(o *target.Object, p Place) Resolved {
 // removeStale removes the reference annotations for what the pod used and no longer uses; others are somebody else's.
 func removeStale(annotations *document.Node, was, using used) {
 	for key, value := range annotations.Members() {
-		kind, ok := strings.CutPrefix(key, ReferencePrefix)
+		kind, ok := strings.CutPrefix(key, target.ReferencePrefix)
 		if !ok {
 			continue
 		}
@@ -113,7 +109,7 @@ type use struct{ kind, name string }
 // annotation is the annotation that Gardener's garbage collector looks for.
 func (u use) annotation() string {
 	sum := sha256.Sum256([]byte(u.name))
-	return ReferencePrefix + u.kind + "-" + hex.EncodeToString(sum[:4])
+	return target.ReferencePrefix + u.kind + "-" + hex.EncodeToString(sum[:4])
 }
 
 func (u *used) add(kind string, name *document.Node) {

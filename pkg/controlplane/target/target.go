@@ -46,6 +46,10 @@ func (s Set) NamespaceLabel() string {
 // Cluster resource and no provider label.
 const GardenNamespace = "garden"
 
+// ReferencePrefix begins the annotations that keep Gardener's garbage collector from deleting a Secret or ConfigMap that a
+// workload still uses (gardener: pkg/resourcemanager/controller/garbagecollector/references).
+const ReferencePrefix = "reference.resources.gardener.cloud/"
+
 // Part is a part of an object that operations write; a Form has one or several of them.
 type Part uint16
 

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
 // Options tune a Source; the zero value is good.
@@ -88,7 +89,7 @@ func (s *Source) Refresh(ctx context.Context, namespace string) (*facts.Facts, e
 
 // read asks one reader after the other.
 func (s *Source) read(ctx context.Context, namespace string, readers ...client.Reader) (*facts.Facts, error) {
-	if namespace == facts.GardenNamespace {
+	if namespace == target.GardenNamespace {
 		return s.readGarden(ctx, readers)
 	}
 	var cluster extensionsv1alpha1.Cluster
@@ -143,7 +144,7 @@ func (s *Source) readGarden(ctx context.Context, readers []client.Reader) (*fact
 	if err != nil {
 		return nil, fmt.Errorf("reading the Garden: %w", err)
 	}
-	namespace, err := s.readNamespace(ctx, facts.GardenNamespace)
+	namespace, err := s.readNamespace(ctx, target.GardenNamespace)
 	if err != nil {
 		return nil, err
 	}
