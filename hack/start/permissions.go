@@ -18,6 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
@@ -83,7 +84,7 @@ func renderRoles(text string, profiles []*profile.Document) ([]byte, error) {
 func lookups(profiles []*profile.Document) map[string][]string {
 	names := map[string][]string{"secrets": {}, "configMaps": {}}
 	for _, document := range profiles {
-		for _, lookup := range document.Lookups {
+		for _, lookup := range mutation.WithLookups(document).Lookups {
 			if lookup.Secret.Value != "" {
 				names["secrets"] = append(names["secrets"], lookup.Secret.Value)
 			}

@@ -116,7 +116,7 @@ func factsOf(cluster any, namespace *corev1.Namespace) (*facts.Facts, error) {
 func lookedUp(namespace string, profiles []*profile.Document) []client.Object {
 	secrets, configMaps := map[string]map[string]string{}, map[string]map[string]string{}
 	for _, document := range profiles {
-		for _, lookup := range document.Lookups {
+		for _, lookup := range mutation.WithLookups(document).Lookups {
 			kind, name := secrets, lookup.Secret.Value
 			if name == "" {
 				kind, name = configMaps, lookup.ConfigMap.Value

@@ -80,7 +80,7 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 	var findings source.Findings
 	for _, document := range profiles {
 		p.profiles = append(p.profiles, ProfileVersion{document.Metadata.Name, document.Hash, document.Providers})
-		c := profileCompiler{program: p, document: document, options: o}
+		c := profileCompiler{program: p, document: WithLookups(document), options: o}
 		c.compile()
 		findings = append(findings, c.findings...)
 	}

@@ -33,7 +33,7 @@ func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, mem
 			}
 			return value, findings
 		},
-		check: func(key string) string { return strings.Join(validation.IsQualifiedName(strings.ToLower(key)), "; ") },
+		check: checkKey,
 		apply: func(key string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error {
 				parent, err := where(o)
@@ -44,6 +44,11 @@ func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, mem
 			}
 		},
 	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+// checkKey judges the key of a label or an annotation.
+func checkKey(key string) string {
+	return strings.Join(validation.IsQualifiedName(strings.ToLower(key)), "; ")
 }
 
 // setKey sets or removes an entry of a map of strings; a map that is left empty stays, as the API server drops it anyway.

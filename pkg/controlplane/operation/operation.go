@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/cel-go/interpreter"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -41,6 +42,8 @@ type Definition struct {
 	Components []string
 	// KeepsByDefault says that a rule without onUpdate keeps, on UPDATE, what the old object has.
 	KeepsByDefault bool
+	// Lookups are lookups that the operation needs for its arguments and that the profile need not declare, by name; nil: none.
+	Lookups func(arguments source.Node) map[string]v1alpha1.Lookup
 	// Compile reads the arguments. The findings are all that is wrong with them.
 	Compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
 }

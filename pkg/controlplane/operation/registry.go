@@ -22,6 +22,7 @@ func All() []Definition {
 		annotations(),
 		podLabels(),
 		podAnnotations(),
+		checksumAnnotations(),
 		storage(),
 		service(),
 		containerPolicies(),

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// checksumAnnotations sets annotations of the pod template to the checksums of Secrets and ConfigMaps, so that the pods are
+// replaced when those change. The checksum is the one that Gardener and its extensions write into checksum/secret-x.
+func checksumAnnotations() Definition {
+	return Definition{
+		Name: "checksumAnnotations",
+		Summary: "sets annotations of the pod template to the checksum of a Secret or ConfigMap in the shoot's namespace, so that the pods are replaced " +
+			"when it changes; no lookup need be declared",
+		Example:  "checksumAnnotations: {set: {checksum/secret-cloudprovider: {secret: cloudprovider}}, remove: [checksum/secret-old]}",
+		Examples: []string{"checksumAnnotations: {set: {checksum/configmap-extra: {configMap: acme-extra, optional: true}}}"},
+		Arguments: setAndRemove("annotations", mappingOf(members(
+			Argument{Name: "secret", Type: longText, Summary: "the Secret; one of secret and configMap is needed"},
+			Argument{Name: "configMap", Type: longText, Summary: "the ConfigMap"},
+			Argument{Name: "optional", Type: boolean, Summary: "whether it may be missing, where the annotation is removed; without, the admission is denied"},
+		))),
+		Parts:   target.PodTemplate,
+		Lookups: checksumLookups,
+		Compile: compileChecksums,
+	}
+}
+
+// checksumSource is whose checksum an annotation has.
+type checksumSource struct {
+	Secret    source.Text `json:"secret"`
+	ConfigMap source.Text `json:"configMap"`
+	Optional  bool        `json:"optional"`
+}
+
+var noIdentifier = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// lookup is the name of the lookup that reads the checksum, and the lookup. The text tells lookups apart, as it may hold ${ }.
+func (s checksumSource) lookup() (string, v1alpha1.Lookup) {
+	kind, object := "secret_", s.Secret.Value
+	if object == "" {
+		kind, object = "configmap_", s.ConfigMap.Value
+	}
+	if s.Optional {
+		kind += "optional_"
+	}
+	name := noIdentifier.ReplaceAllString(object, "_")
+	if name != object {
+		sum := sha256.Sum256([]byte(object))
+		name += "_" + hex.EncodeToString(sum[:4])
+	}
+	return "checksum_" + kind + name, v1alpha1.Lookup{Secret: s.Secret, ConfigMap: s.ConfigMap, Checksum: true, Optional: s.Optional}
+}
+
+// checksumLookups are the lookups that the arguments need.
+func checksumLookups(arguments source.Node) map[string]v1alpha1.Lookup {
+	var a struct {
+		Set    map[string]checksumSource `json:"set"`
+		Remove []source.Node             `json:"remove"`
+	}
+	if len(source.Decode(arguments, "", &a)) > 0 {
+		return nil
+	}
+	lookups := map[string]v1alpha1.Lookup{}
+	for _, s := range a.Set {
+		if (s.Secret.Value == "") != (s.ConfigMap.Value == "") {
+			name, lookup := s.lookup()
+			lookups[name] = lookup
+		}
+	}
+	return lookups
+}
+
+func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a edits
+	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	return compiler{
+		place: Place{Kind: PodAnnotation},
+		value: c.checksum,
+		check: checkKey,
+		apply: func(key string) func(*target.Object, Resolved) error {
+			return func(o *target.Object, v Resolved) error {
+				metadata, err := podMetadata(o)
+				if err != nil {
+					return err
+				}
+				return setKey(metadata, "annotations", key, Resolved{Texts: v.Texts, Absent: v.Text() == ""})
+			}
+		},
+	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+// checksum is the value of a lookup, and empty where an optional object is missing.
+func (c *Context) checksum(n source.Node, path string) (Value, source.Findings) {
+	var s checksumSource
+	if n.Node == nil || n.Kind != yaml.MappingNode {
+		return Value{}, source.Findings{n.Finding(path, "must be a mapping with secret or configMap")}
+	}
+	findings := source.Decode(n, path, &s)
+	if (s.Secret.Value == "") == (s.ConfigMap.Value == "") && len(findings) == 0 {
+		findings = append(findings, n.Finding(path, "exactly one of secret and configMap is needed"))
+	}
+	for _, name := range []source.Text{s.Secret, s.ConfigMap} {
+		if name.Value == "" || len(findings) > 0 {
+			continue
+		}
+		_, problems := c.Text(name.At, path)
+		findings = append(findings, problems...)
+	}
+	if len(findings) > 0 {
+		return Value{}, findings
+	}
+	lookup, _ := s.lookup()
+	text := "${ lookups." + lookup + ".checksum }"
+	if s.Optional {
+		text = "${ lookups.?" + lookup + `.?checksum.orValue("") }`
+	}
+	return c.Text(source.Node{Node: &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: n.Line, Column: n.Column}, File: n.File}, path)
+}
