@@ -112,11 +112,7 @@ func (v *validator) seen(name string, l v1alpha1.Lookup) {
 }
 
 func (v *validator) missing(path string, l v1alpha1.Lookup) {
-	known := []string{v1alpha1.MissingDeny, v1alpha1.MissingSkip}
-	switch {
-	case l.Missing != "" && !slices.Contains(known, l.Missing):
-		v.add(path+".missing", "must be deny or skip, is %q%s", l.Missing, source.Suggest(l.Missing, known))
-	case l.Missing != "" && l.Optional:
+	if l.Missing != "" && l.Optional {
 		v.add(path+".missing", "says nothing beside optional: what is missing is absent then, and rules apply")
 	}
 }

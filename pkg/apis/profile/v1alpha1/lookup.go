@@ -36,14 +36,15 @@ type Lookup struct {
 	Optional bool `json:"optional,omitempty"`
 	// Missing says what happens where the object, a key or a path is missing and not optional: deny (the default) denies the
 	// admission, skip leaves out the rules that name the lookup.
-	Missing string `json:"missing,omitempty"`
+	Missing string `json:"missing,omitempty" oneOf:"deny,skip"`
 }
 
 // LookupObject names an object of any kind.
 type LookupObject struct {
-	// APIVersion and Kind are those of the object.
+	// APIVersion is that of the object, such as v1 or apps/v1.
 	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	// Kind is that of the object.
+	Kind string `json:"kind"`
 	// Name is the name of the object.
 	Name source.Text `json:"name"`
 	// Namespace is its namespace; that of the control plane when empty. It means nothing for a kind without namespaces.

@@ -26,9 +26,10 @@ const ObjectsField = "objects"
 
 // Objects are objects in the namespaces of a set that are no targets of the contract.
 type Objects struct {
-	// APIVersion and Kind are those of the objects.
+	// APIVersion is that of the objects, such as v1 or apps/v1.
 	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	// Kind is that of the objects.
+	Kind string `json:"kind"`
 	// Name is the name of the object, or its beginning and a * behind; empty: any.
 	Name string `json:"name,omitempty"`
 	// Resource is the plural by which the API server calls the kind; the kind in small letters and an s when empty.
@@ -48,8 +49,8 @@ type Rule struct {
 	// Purposes are the purposes of OperatingSystemConfigs to which a rule of the node side applies: reconcile, provision, or
 	// both; reconcile when absent.
 	Purposes source.Node
-	// OnUpdate says what becomes of a place when the object is updated: OnUpdateKeep or OnUpdateSet; empty: as the operation
-	// does without.
+	// OnUpdate says what becomes of a place when the object is updated: keep or set; empty: as the operation does
+	// without.
 	OnUpdate string
 	// Operations are the entries that are none of the above; a valid rule has exactly one, named by its operation.
 	Operations []source.Field

@@ -26,8 +26,19 @@ func (Rule) JSONSchema() string {
 	}}`
 }
 
-// JSONSchema is what an editor is told about a lookup beside its fields.
+// JSONSchema is what an editor is told about a lookup beside its fields: it names one object and something of it, and only
+// Secrets and ConfigMaps have data.
 func (Lookup) JSONSchema() string {
-	return `{"oneOf": [{"required": ["secret"]}, {"required": ["configMap"]}, {"required": ["infrastructure"]}, ` +
-		`{"required": ["backupBucket"]}, {"required": ["object"]}]}`
+	return `{
+		"oneOf": [
+			{"required": ["secret"]},
+			{"required": ["configMap"]},
+			{"required": ["infrastructure"], "properties": {"keys": false, "checksum": false}},
+			{"required": ["backupBucket"], "properties": {"keys": false, "checksum": false}},
+			{"required": ["object"], "properties": {"keys": false, "checksum": false}}
+		],
+		"anyOf": [
+			{"required": ["keys"]}, {"required": ["paths"]}, {"required": ["labels"]}, {"required": ["annotations"]}, {"required": ["checksum"]}
+		]
+	}`
 }
