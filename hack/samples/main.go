@@ -41,7 +41,9 @@ func main() {
 }
 
 // onePool leaves a shoot one pool of workers: the OperatingSystemConfigs of the others differ in little.
-func onePool(shoot *gardencorev1beta1.Shoot) { shoot.Spec.Provider.Workers = shoot.Spec.Provider.Workers[:1] }
+func onePool(shoot *gardencorev1beta1.Shoot) {
+	shoot.Spec.Provider.Workers = shoot.Spec.Provider.Workers[:1]
+}
 
 func today(o sample.Options) ([]byte, error) {
 	objects, err := sample.ControlPlane(context.Background(), o)

@@ -17,7 +17,8 @@ import (
 // Observer is told of each step after it was applied, with the object as it then is.
 type Observer func(rule Applied, step Step, object *target.Object)
 
-// apply makes the edits of the plan and reports what became of each rule.
+// apply makes the edits of the plan and reports what became of each rule. With an error, the last one reported is to blame, or
+// none where all are reported.
 func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
@@ -34,7 +35,7 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 		}
 		losses := o.Document.Losses()
 		if err := planned.apply(o, &applied[i], observe); err != nil {
-			return nil, err
+			return applied[:i+1], err
 		}
 		more := planned.references(o)
 		references = append(references, more...)

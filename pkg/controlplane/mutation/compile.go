@@ -63,6 +63,8 @@ type selection struct {
 	// writes is how many there are in all rules but families.
 	writes   int
 	contests contests
+	// how is for rehearsals; in an admission it is empty.
+	how how
 }
 
 // contests are the places that several rules write; any: some rule computes the names of its places, so that it may be any.
@@ -88,6 +90,9 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 		p.inherit()
 		findings = p.conflicts()
 		p.settle()
+	}
+	if len(findings) == 0 {
+		findings = p.rehearse()
 	}
 	if err := findings.Err(); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (v itemView) ResolveName(name string) (any, bool) {
 func (v itemView) Parent() operation.Variables { return nil }
 
 // planFamily plans the rule for each of its items.
-func planFamily(ctx context.Context, r *rule, variables operation.Variables, exists bool) ([]PlannedRule, error) {
+func planFamily(ctx context.Context, r *rule, variables operation.Variables, how how) ([]PlannedRule, error) {
 	found, err := r.family.itemsFor(ctx, variables)
 	if err != nil {
 		return nil, evaluationFailure(r, err)
@@ -59,7 +59,7 @@ func planFamily(ctx context.Context, r *rule, variables operation.Variables, exi
 	}
 	planned := make([]PlannedRule, len(found))
 	for i, it := range found {
-		if planned[i], err = r.planItem(ctx, it, itemView{variables, it.value}, exists); err != nil {
+		if planned[i], err = r.planItem(ctx, it, itemView{variables, it.value}, how); err != nil {
 			return nil, err
 		}
 	}
@@ -67,11 +67,11 @@ func planFamily(ctx context.Context, r *rule, variables operation.Variables, exi
 }
 
 // planItem plans the rule for one item.
-func (r *rule) planItem(ctx context.Context, it item, variables operation.Variables, exists bool) (PlannedRule, error) {
+func (r *rule) planItem(ctx context.Context, it item, variables operation.Variables, how how) (PlannedRule, error) {
 	named := *r
-	named.item, named.family = it.label, nil
+	named.item, named.family, named.whole = it.label, nil, r
 	planned := PlannedRule{rule: &named}
-	holds, err := planned.holds(ctx, variables)
+	holds, err := planned.holds(ctx, variables, how)
 	if err != nil || !holds {
 		return planned, err
 	}
@@ -80,7 +80,7 @@ func (r *rule) planItem(ctx context.Context, it item, variables operation.Variab
 		return planned, failure
 	}
 	named.writes = writes
-	return planned, planned.compute(ctx, variables, exists, make([]Step, len(writes)))
+	return planned, planned.compute(ctx, variables, how, make([]Step, len(writes)))
 }
 
 // member finds the writes of the family for the names that variables give.

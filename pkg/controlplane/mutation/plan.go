@@ -80,11 +80,20 @@ func (p Plan) String() string {
 	return out.String()
 }
 
+// how says in which way a plan is made.
+type how struct {
+	// exists says that the object is being updated.
+	exists bool
+	// rehearsed leaves out a rule that cannot be computed, and forced takes every condition for true: for samples only.
+	rehearsed, forced bool
+}
+
 // plan decides the conditions, computes the values and finds what overrides what.
 func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
 	plan, steps := Plan{Rules: make([]PlannedRule, 0, len(s.rules))}, make([]Step, s.writes)
 	clause, locked := contract.ServiceLocked(o, g)
-	exists := o.Old != nil
+	how := s.how
+	how.exists = o.Old != nil
 	for _, r := range s.rules {
 		skipped := r.misses(o)
 		if locked {
@@ -99,16 +108,19 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 		}
 		variables := views.of(r.scope)
 		if r.family != nil {
-			members, err := planFamily(ctx, r, variables, exists)
-			if err != nil {
+			members, err := planFamily(ctx, r, variables, how)
+			if err != nil && !how.rehearsed {
 				return Plan{}, err
 			}
 			plan.Rules = append(plan.Rules, members...)
 			continue
 		}
 		planned := PlannedRule{rule: r}
-		if err := planned.decide(ctx, variables, exists, steps[:len(r.writes):len(r.writes)]); err != nil {
-			return Plan{}, err
+		if err := planned.decide(ctx, variables, how, steps[:len(r.writes):len(r.writes)]); err != nil {
+			if !how.rehearsed {
+				return Plan{}, err
+			}
+			planned = PlannedRule{rule: r, Skipped: "it cannot be computed"}
 		}
 		steps = steps[len(r.writes):]
 		plan.Rules = append(plan.Rules, planned)
@@ -118,16 +130,16 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 }
 
 // decide evaluates the condition of the rule and, when it holds, its values.
-func (p *PlannedRule) decide(ctx context.Context, variables operation.Variables, exists bool, steps []Step) error {
-	if holds, err := p.holds(ctx, variables); err != nil || !holds {
+func (p *PlannedRule) decide(ctx context.Context, variables operation.Variables, how how, steps []Step) error {
+	if holds, err := p.holds(ctx, variables, how); err != nil || !holds {
 		return err
 	}
-	return p.compute(ctx, variables, exists, steps)
+	return p.compute(ctx, variables, how, steps)
 }
 
 // holds evaluates the condition.
-func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables) (bool, error) {
-	if p.rule.when == nil {
+func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables, how how) (bool, error) {
+	if p.rule.when == nil || how.forced {
 		return true, nil
 	}
 	holds, err := p.rule.when.Bool(ctx, variables)
@@ -140,12 +152,12 @@ func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables) 
 	return holds, nil
 }
 
-// compute makes a step for each write of the rule; exists says that the object is being updated.
-func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables, exists bool, steps []Step) error {
+// compute makes a step for each write of the rule.
+func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables, how how, steps []Step) error {
 	p.Steps = steps
 	for i := range p.rule.writes {
 		write := &p.rule.writes[i]
-		if exists && p.rule.keep {
+		if how.exists && p.rule.keep {
 			p.Steps[i] = Step{Place: write.Place, Kept: true, write: write}
 			continue
 		}

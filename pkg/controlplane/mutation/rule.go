@@ -36,6 +36,8 @@ type rule struct {
 	// family is set for a rule with forEach, of which the writes are samples; item is set for one of its members.
 	family *family
 	item   string
+	// whole is the rule of which this is a member.
+	whole *rule
 }
 
 // String names the rule for messages: profile, rule with its item, and position.
