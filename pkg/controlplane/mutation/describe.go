@@ -32,7 +32,7 @@ type RuleInfo struct {
 	Places    []operation.Place
 	// Purposes are those of OperatingSystemConfigs to which it applies; nil for other targets.
 	Purposes []string
-	// References are the dotted paths of what its expressions name, with those of the variables that they use.
+	// References are the dotted paths of what its expressions name, with those of the variables and names of lookups that they use.
 	References []string
 }
 
@@ -90,7 +90,7 @@ func (r *rule) describe(key scopeKey) RuleInfo {
 	return info
 }
 
-// expand adds references, and those of the variables among them.
+// expand adds references, and those of the variables and the names of lookups among them.
 func (s *scope) expand(references []string, into map[string]bool) {
 	for _, reference := range references {
 		if into[reference] {
@@ -102,6 +102,11 @@ func (s *scope) expand(references []string, into map[string]bool) {
 		for _, declared := range s.variables {
 			if root == variablesName && (name == "" || declared.name == name) {
 				s.expand(declared.references(), into)
+			}
+		}
+		for _, l := range s.lookups {
+			if root == lookupsName && (name == "" || l.request.Name == name) {
+				s.expand(l.references(), into)
 			}
 		}
 	}

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Command embed is as much of a Gardener extension as shows how one that exists uses profiles inside its own manager: for the shoot's
+// provider behind Gardener's generic mutator, beside what it still does in Go, and for the seed's provider as a mutator of whole
+// objects. It is an example and not installed anywhere. Enter at newControlPlane and newSeedProvider.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	webhookcmd "github.com/gardener/gardener/extensions/pkg/webhook/cmd"
+	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+)
+
+// extensionName names the webhooks' registration.
+const extensionName = "provider-" + provider
+
+func main() {
+	ctrl.SetLogger(zap.New())
+	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run serves until the context ends, with the flags that Gardener's extensions have for their webhooks.
+func run(ctx context.Context, arguments []string) error {
+	options := webhookcmd.NewAddToManagerOptions(extensionName, "", nil, nil, &webhookcmd.ServerOptions{}, webhookcmd.NewSwitchOptions(
+		webhookcmd.Switch(controlplane.WebhookName, newControlPlane),
+		webhookcmd.Switch(controlplane.SeedProviderWebhookName, newSeedProvider),
+	))
+	flags := pflag.NewFlagSet(extensionName, pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if err := flags.Parse(arguments); err != nil {
+		return fmt.Errorf("reading the flags: %w", err)
+	}
+	if err := options.Complete(); err != nil {
+		return fmt.Errorf("reading the flags: %w", err)
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the seed: %w", err)
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: kubernetes.SeedScheme})
+	if err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	if _, err := options.Completed().AddToManager(ctx, mgr, nil); err != nil {
+		return fmt.Errorf("adding the webhooks: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package embed_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
+	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane/genericmutator"
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/embed"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+var (
+	_ genericmutator.Ensurer    = (*embed.Ensurer)(nil)
+	_ extensionswebhook.Mutator = (*embed.Mutator)(nil)
+)
+
+const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]\n"
+
+// profiles loads a profile of the provider acme with these rules.
+func profiles(t *testing.T, rules string) []*profile.Document {
+	t.Helper()
+	documents, findings := profile.Load(source.File{Name: "p", Data: []byte(head + rules)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	return documents
+}
+
+// TestRefused holds which rules an ensurer cannot carry, and that the profile says where.
+func TestRefused(t *testing.T) {
+	data, err := os.ReadFile("testdata/refused.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name, Rules string
+		Facts       bool
+		Want        []string
+	}
+	if err := yaml.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range cases {
+		t.Run(test.Name, func(t *testing.T) {
+			options := embed.Options{Provider: "acme"}
+			if test.Facts {
+				options.Facts = &facts.Static{}
+			}
+			_, err := embed.NewEnsurer(profiles(t, test.Rules), options)
+			if (err != nil) != (len(test.Want) > 0) {
+				t.Fatalf("got %v, want %q", err, test.Want)
+			}
+			for _, want := range test.Want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not among\n%v", want, err)
+				}
+			}
+			var findings source.Findings
+			if errors.As(err, &findings) && len(findings) != len(test.Want) {
+				t.Errorf("got %d findings:\n%v", len(findings), err)
+			}
+		})
+	}
+}
+
+// TestMutatorWithoutFacts holds that a mutator is not made for rules that need what it cannot get.
+func TestMutatorWithoutFacts(t *testing.T) {
+	_, err := embed.NewMutator(nil, profiles(t, "controlplane:\n  node:\n  - file: {path: /a, content: \"${ shoot.region }\"}\n"), embed.Options{Provider: "acme"})
+	if err == nil || !strings.Contains(err.Error(), "p:7:5: controlplane.node[0]: names shoot, and there is no source of facts") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := embed.NewMutator(nil, profiles(t, "controlplane:\n  node:\n  - file: {path: /a, content: a}\n"), embed.Options{Provider: "acme"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLoad holds what is read of a folder.
+func TestLoad(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	good := head + "controlplane:\n  node:\n  - file: {path: /a, contentFrom: files/a.sh}\n"
+	folder := fstest.MapFS{"a.yaml": file(good), "files/a.sh": file("a"), "more/b.yaml": file("not: read"), "README.md": file("# x")}
+	documents, err := embed.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(documents) != 1 {
+		t.Fatalf("got %d profiles", len(documents))
+	}
+	if diff := cmp.Diff(map[string][]byte{"files/a.sh": []byte("a")}, documents[0].Attachments); diff != "" {
+		t.Errorf("attachments (-want +got):\n%s", diff)
+	}
+	if _, err := embed.NewEnsurer(documents, embed.Options{Provider: "acme"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := embed.Load(fstest.MapFS{"files/a.sh": file("a")}); !errors.Is(err, embed.ErrNoProfiles) {
+		t.Errorf("without profiles: got %v", err)
+	}
+	var findings source.Findings
+	if _, err := embed.Load(fstest.MapFS{"a.yaml": file(head + "contrlplane: {}\n")}); !errors.As(err, &findings) {
+		t.Errorf("with a typo: got %v", err)
+	}
+}
+
+// lagging is a source of facts that is behind until it is asked to refresh.
+type lagging struct {
+	facts.Static
+
+	fresh      *facts.Facts
+	refreshes  int
+	namespaces []string
+}
+
+func (l *lagging) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
+	l.namespaces = append(l.namespaces, namespace)
+	return l.Static.Read(ctx, namespace)
+}
+
+func (l *lagging) Refresh(_ context.Context, namespace string) (*facts.Facts, error) {
+	l.refreshes++
+	l.namespaces = append(l.namespaces, namespace)
+	return l.fresh, nil
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package embed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+)
+
+// Mutator applies profiles to whole objects. It can say all that profiles can.
+type Mutator struct {
+	compiled
+
+	scheme *runtime.Scheme
+}
+
+var _ extensionswebhook.Mutator = (*Mutator)(nil)
+
+// NewMutator makes a mutator of profiles; the scheme is that of the manager. The error is source.Findings where profiles are wrong, with
+// positions: also when a rule needs facts and the options have no source of them.
+func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options) (*Mutator, error) {
+	c, err := compile(profiles, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Facts == nil {
+		if err := c.refuse(needsFacts); err != nil {
+			return nil, fmt.Errorf("making a mutator without facts: %w", err)
+		}
+		c.options.Facts = &facts.Static{}
+	}
+	return &Mutator{compiled: *c, scheme: scheme}, nil
+}
+
+// needsFacts says which part of the facts a rule names; empty for none.
+func needsFacts(info mutation.RuleInfo) string {
+	for _, name := range []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", "lookups"} {
+		if names(info.References, name) {
+			return fmt.Sprintf("names %s, and there is no source of facts", name)
+		}
+	}
+	return ""
+}
+
+// Types are the kinds of objects for which there are rules, as unstructured objects. A webhook that is registered with them loses
+// nothing; one with typed objects writes only fields that the types have, and lets fields that they lack move between items of a list when
+// items before them come or go, as Gardener's library does.
+func (m *Mutator) Types() []extensionswebhook.Type {
+	var kinds []schema.GroupVersionKind
+	for _, registration := range m.program.Registrations() {
+		for _, form := range registration.Forms {
+			gvk := schema.GroupVersionKind{Group: form.Group, Version: form.Version, Kind: form.Kind}
+			if !slices.Contains(kinds, gvk) {
+				kinds = append(kinds, gvk)
+			}
+		}
+	}
+	types := make([]extensionswebhook.Type, len(kinds))
+	for i, gvk := range kinds {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(gvk)
+		types[i].Obj = object
+	}
+	return types
+}
+
+// Mutate implements extensionswebhook.Mutator. An object without a rule is left as it is. The error begins with its reason, as in
+// docs/failures.md, and wraps a *mutation.Failure or ErrFieldUnknown.
+func (m *Mutator) Mutate(ctx context.Context, new, old client.Object) error {
+	gvk, err := apiutil.GVKForObject(new, m.scheme)
+	if err != nil {
+		return fmt.Errorf("finding the kind of %s: %w", new.GetName(), err)
+	}
+	return m.object(ctx, gvk, new, old, m.options.Facts)
+}
+
+// object mutates a whole object.
+func (c *compiled) object(ctx context.Context, gvk schema.GroupVersionKind, new, old client.Object, source facts.Source) error {
+	if new.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	raw, err := encode(new, gvk)
+	if err != nil {
+		return err
+	}
+	oldRaw, err := encode(old, gvk)
+	if err != nil {
+		return err
+	}
+	parsed, err := document.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("reading %s %s: %w", gvk.Kind, new.GetName(), err)
+	}
+	result, err := c.admit(ctx, c.program, mutation.Request{
+		Operation: operationOf(oldRaw), Namespace: new.GetNamespace(), Name: new.GetName(),
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Object: raw, OldObject: oldRaw, Document: parsed,
+	}, source)
+	if err != nil || result.Patch == nil {
+		return err
+	}
+	if err := decode(parsed.Bytes(), new); err != nil {
+		return fmt.Errorf("%s %s: %w", gvk.Kind, new.GetName(), err)
+	}
+	return nil
+}
+
+// operationOf is what an object that was there before says of the request.
+func operationOf(old []byte) string {
+	if old == nil {
+		return "CREATE"
+	}
+	return "UPDATE"
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package embed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Options say for whom profiles are used.
+type Options struct {
+	// Provider is the type of the extension, such as openstack. Profiles for other providers have no rules here.
+	Provider string
+	// Set is the set of webhooks for which the mutator is registered; the default is target.ControlPlane. An extension that has
+	// webhooks for several sets makes one for each.
+	Set target.Set
+	// Facts are where expressions see the Cluster and lookups: facts/cluster.New over the clients of the manager. An Ensurer without
+	// it takes the Cluster from its GardenContext, and refuses profiles that need more.
+	Facts facts.Source
+}
+
+// ErrNoRules means that no profile has a rule for the set and the provider.
+var ErrNoRules = errors.New("no rules")
+
+// compiled are the rules for the set and the provider of the options.
+type compiled struct {
+	options Options
+	program *mutation.Program
+	rules   []mutation.RuleInfo
+}
+
+// compile takes the rules of the set and the provider, and those of the set for a virtual garden.
+func compile(profiles []*profile.Document, o Options) (*compiled, error) {
+	o.Set = cmp.Or(o.Set, target.ControlPlane)
+	program, err := mutation.Compile(profiles, mutation.Options{Generation: contract.Today})
+	if err != nil {
+		return nil, fmt.Errorf("compiling the profiles: %w", err)
+	}
+	ours := func(info mutation.RuleInfo) bool {
+		return info.Set == o.Set && (info.Garden || info.Provider == o.Provider)
+	}
+	c := &compiled{options: o, program: program.Only(ours)}
+	for _, info := range c.program.Rules() {
+		if ours(info) {
+			c.rules = append(c.rules, info)
+		}
+	}
+	if len(c.rules) == 0 {
+		return nil, fmt.Errorf("compiling the profiles for %s of provider %q: %w", o.Set, o.Provider, ErrNoRules)
+	}
+	return c, nil
+}
+
+// refuse is the error of those rules for which a reason is given; nil when there is none.
+func (c *compiled) refuse(reason func(mutation.RuleInfo) string) error {
+	var findings source.Findings
+	for _, info := range c.rules {
+		if message := reason(info); message != "" {
+			findings = append(findings, source.Finding{Position: info.Position, Path: info.Path, Message: message})
+		}
+	}
+	return findings.Err()
+}
+
+// admit takes an object through a program, which is that of the options or a part of it.
+func (c *compiled) admit(ctx context.Context, program *mutation.Program, r mutation.Request, source facts.Source) (*mutation.Result, error) {
+	r.Set, r.Provider, r.Garden = c.options.Set, c.options.Provider, r.Namespace == target.GardenNamespace
+	if r.Garden {
+		r.Provider = ""
+	}
+	if !slices.ContainsFunc(c.rules, func(info mutation.RuleInfo) bool { return info.Garden == r.Garden }) {
+		return &mutation.Result{}, nil
+	}
+	result, err := program.Admit(ctx, r, source)
+	var failure *mutation.Failure
+	if errors.As(err, &failure) {
+		return nil, fmt.Errorf("%s: %w", failure.Reason, failure)
+	}
+	return result, err
+}
+
+// names says whether one of the references is a name or something below it.
+func names(references []string, name string) bool {
+	return slices.ContainsFunc(references, func(reference string) bool {
+		return reference == name || strings.HasPrefix(reference, name+".")
+	})
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package embed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+)
+
+// ErrFieldUnknown means that a rule writes a field that the Go type of the object does not have, so that it would be lost.
+var ErrFieldUnknown = errors.New("field unknown to this program")
+
+// encode is the object as JSON, with apiVersion and kind, which typed objects often lack. Nil is nil.
+func encode(o client.Object, gvk schema.GroupVersionKind) ([]byte, error) {
+	if absent(o) {
+		return nil, nil
+	}
+	kind := o.GetObjectKind()
+	before := kind.GroupVersionKind()
+	kind.SetGroupVersionKind(gvk)
+	raw, err := json.Marshal(o)
+	kind.SetGroupVersionKind(before)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %s: %w", gvk.Kind, o.GetName(), err)
+	}
+	return raw, nil
+}
+
+// absent says whether there is no object, which callers also say by a nil pointer of some type.
+func absent(o client.Object) bool {
+	return o == nil || reflect.ValueOf(o).Kind() == reflect.Pointer && reflect.ValueOf(o).IsNil()
+}
+
+// decode makes the object what the JSON says, but for apiVersion and kind. Nothing changes in case of an error.
+func decode(raw []byte, into client.Object) error {
+	before := into.GetObjectKind().GroupVersionKind()
+	if u, ok := into.(*unstructured.Unstructured); ok {
+		fresh := &unstructured.Unstructured{}
+		if err := fresh.UnmarshalJSON(raw); err != nil {
+			return fmt.Errorf("decoding the result: %w", err)
+		}
+		u.Object = fresh.Object
+		return nil
+	}
+	fresh := reflect.New(reflect.TypeOf(into).Elem())
+	if err := decodeStrictly(raw, fresh.Interface()); err != nil {
+		return err
+	}
+	reflect.ValueOf(into).Elem().Set(fresh.Elem())
+	into.GetObjectKind().SetGroupVersionKind(before)
+	return nil
+}
+
+// decodeStrictly reads JSON as Kubernetes does. What it was made of had no unknown fields, so that rules have written those
+// that are found.
+func decodeStrictly(raw []byte, into any) error {
+	unknown, err := kjson.UnmarshalStrict(raw, into)
+	if err != nil {
+		return fmt.Errorf("decoding the result: %w", err)
+	}
+	if len(unknown) > 0 {
+		return fmt.Errorf("%w: %w", ErrFieldUnknown, errors.Join(unknown...))
+	}
+	return nil
+}
