@@ -26,6 +26,8 @@ type Variable struct {
 	Type *cel.Type
 	// Object declares the object type of which Type is made, for variables with fields.
 	Object *Object
+	// Keys are all keys that a map may have, where they are known: another one that is written out is then an error.
+	Keys []string
 }
 
 func (v Variable) celType() *cel.Type {
@@ -86,6 +88,9 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 			return nil, fmt.Errorf("declaring variable %q: %w", name, err)
 		}
 		options = append(options, cel.Variable(name, v.celType()))
+		if v.Keys != nil {
+			options = append(options, cel.ASTValidators(keyLiterals{name, v.Keys}))
+		}
 	}
 	env, err := base.Extend(options...)
 	if err != nil {

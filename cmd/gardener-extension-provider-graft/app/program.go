@@ -7,6 +7,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,9 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/imagevector"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -39,6 +42,10 @@ func (o *Options) compiler(mgr manager.Manager) webhook.Compiler {
 	source := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{})
 	options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes}
 	return func(documents []*profile.Document) (webhook.Program, error) {
+		var err error
+		if options.ImageOverwrite, err = readOverwrite(os.Getenv(imagevector.OverrideEnv)); err != nil {
+			return nil, err
+		}
 		compiled, err := mutation.Compile(documents, options)
 		if err != nil {
 			return nil, err
@@ -48,6 +55,22 @@ func (o *Options) compiler(mgr manager.Manager) webhook.Compiler {
 		}
 		return program{compiled, source}, nil
 	}
+}
+
+// readOverwrite reads the image vector with which the operators of a landscape overwrite images; nil without a path.
+func readOverwrite(path string) (*image.Vector, error) {
+	if path == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", imagevector.OverrideEnv, err)
+	}
+	overwrite, err := image.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", imagevector.OverrideEnv, err)
+	}
+	return overwrite, nil
 }
 
 // warm fills the caches before the first admission needs them. A kind whose CustomResourceDefinition is not there yet is left to

@@ -102,6 +102,9 @@ func DecodeSeed(raw []byte) (*Seed, error) {
 				Region string `json:"region"`
 			} `json:"provider"`
 		} `json:"spec"`
+		Status struct {
+			KubernetesVersion string `json:"kubernetesVersion"`
+		} `json:"status"`
 	}
 	if err := decodeAs(raw, &m, &m.typeMeta, coreVersion, "Seed"); err != nil {
 		return nil, err
@@ -112,6 +115,7 @@ func DecodeSeed(raw []byte) (*Seed, error) {
 		Annotations: m.Metadata.Annotations,
 		Region:      m.Spec.Provider.Region,
 		Provider:    m.Spec.Provider.Type,
+		Kubernetes:  m.Status.KubernetesVersion,
 		Manifest:    NewManifest(raw),
 	}, nil
 }

@@ -64,6 +64,19 @@ func (f *Facts) Kubernetes() string {
 	}
 }
 
+// Pool is the shoot's worker pool with this name; nil when there is none.
+func (f *Facts) Pool(name string) *Worker {
+	if f.Shoot == nil || name == "" {
+		return nil
+	}
+	for i := range f.Shoot.Workers {
+		if f.Shoot.Workers[i].Name == name {
+			return &f.Shoot.Workers[i]
+		}
+	}
+	return nil
+}
+
 // Namespace is the control plane's namespace in the seed.
 type Namespace struct {
 	Name        string
@@ -133,7 +146,9 @@ type Seed struct {
 	Name                string
 	Labels, Annotations map[string]string
 	Region, Provider    string
-	Manifest            *Manifest
+	// Kubernetes is the version of the seed, from the status; empty when it is not known.
+	Kubernetes string
+	Manifest   *Manifest
 }
 
 // CloudProfile is the part of a CloudProfile that expressions ask for often. For a NamespacedCloudProfile, Gardener writes the merged

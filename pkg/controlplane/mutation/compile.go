@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -26,6 +27,8 @@ type Options struct {
 	Generation contract.Generation
 	// Kubernetes are the versions that are served; nil: all. Rules are not held against the flags of others.
 	Kubernetes *semver.Constraints
+	// ImageOverwrite has images that take the place of those in the image vectors of profiles; nil for none.
+	ImageOverwrite *image.Vector
 }
 
 // Program is every loaded profile compiled. It is immutable and safe for concurrent use.
@@ -145,7 +148,7 @@ type profileCompiler struct {
 }
 
 func (c *profileCompiler) compile() {
-	c.scope, c.findings = newScope(c.document)
+	c.scope, c.findings = newScope(c.document, c.options)
 	if c.scope == nil {
 		return
 	}

@@ -34,10 +34,11 @@ type scope struct {
 	variables   []*variable
 	variableOf  map[string]*variable
 	varType     *expression.Object
+	images      *images // nil for a profile without
 }
 
 // newScope declares the parameters, lookups and variables of a profile; the scope is nil when that is not possible.
-func newScope(d *profile.Document) (*scope, source.Findings) {
+func newScope(d *profile.Document, o Options) (*scope, source.Findings) {
 	s := &scope{profile: d.Metadata.Name}
 	base, err := expression.NewEnvironment(facts.Variables()...)
 	if err != nil {
@@ -50,7 +51,14 @@ func newScope(d *profile.Document) (*scope, source.Findings) {
 	if findings := s.declareLookups(d); len(findings) > 0 {
 		return nil, findings
 	}
-	s.environment, err = base.Extend(declared, s.lookupsType.Variable())
+	more := []expression.Variable{declared, s.lookupsType.Variable()}
+	if s.images, findings = readImages(d, o.ImageOverwrite); len(findings) > 0 {
+		return nil, findings
+	}
+	if s.images != nil {
+		more = append(more, s.images.variable())
+	}
+	s.environment, err = base.Extend(more...)
 	if err != nil {
 		return nil, source.FindingsOf(d.Node, "", err)
 	}

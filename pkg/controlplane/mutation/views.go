@@ -31,6 +31,8 @@ type view struct {
 	parent  operation.Variables
 	context context.Context
 	scope   *scope
+	facts   *facts.Facts
+	pool    string
 	lookups ref.Val
 	// missing are the lookups that found nothing and say that their rules are to be left out.
 	missing map[string]bool
@@ -61,6 +63,11 @@ func (v *view) ResolveName(name string) (any, bool) {
 		return v.lookups, v.lookups != nil
 	case variablesName:
 		return v.scope.varType.Value(v), true
+	case imagesName:
+		if v.scope.images == nil {
+			return nil, false
+		}
+		return v.scope.images.value(v.facts, v.pool), true
 	default:
 		return v.parent.ResolveName(name)
 	}
@@ -106,7 +113,7 @@ func (s *selection) facts(ctx context.Context, g contract.Generation, r Request,
 	base := found.Activation(object, r.Operation)
 	result := make(views, len(needs.scopes))
 	for i, scope := range needs.scopes {
-		result[i] = &view{parent: base, context: ctx, scope: scope}
+		result[i] = &view{parent: base, context: ctx, scope: scope, facts: found, pool: object.Labels[facts.LabelWorkerPool]}
 		if failure := result[i].look(ctx, r.Namespace, needs.lookups[scope], source); failure != nil {
 			return nil, failure
 		}
@@ -140,7 +147,7 @@ type needs struct {
 }
 
 // namesOfCluster are the variables for which the Cluster, the namespace or the Garden has to be read.
-var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool"}
+var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", imagesName}
 
 func needsOf(rules []*rule) needs {
 	result := needs{lookups: map[*scope]map[string]bool{}}
@@ -165,7 +172,7 @@ func (n *needs) add(s *scope, references []string, seen map[string]bool) {
 			n.addVariables(s, name, seen)
 		default:
 			n.cluster = n.cluster || slices.Contains(namesOfCluster, root)
-			n.object = n.object || root == "object" || root == "pool"
+			n.object = n.object || root == "object" || root == "pool" || root == imagesName
 		}
 	}
 }

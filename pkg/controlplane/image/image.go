@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package image chooses images from image vectors: the files in which Gardener's components list the images that they deploy,
+// each for versions of Kubernetes and architectures (gardener: docs/deployment/image_vector.md). A profile brings one, and the
+// operator of a landscape overwrites parts of all of them with another.
+//
+// The choice is Gardener's own. The package reads no file: whoever loads profiles gives it bytes. Enter at Parse.
+package image
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gardener/gardener/pkg/utils/imagevector"
+)
+
+// Vector is a list of images. It is immutable.
+type Vector struct {
+	sources imagevector.ImageVector
+	names   []string
+}
+
+// Parse reads an image vector.
+func Parse(raw []byte) (*Vector, error) {
+	sources, err := imagevector.Read(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading the image vector: %w", err)
+	}
+	v := &Vector{sources: sources}
+	for _, source := range sources {
+		v.names = append(v.names, source.Name)
+	}
+	slices.Sort(v.names)
+	v.names = slices.Compact(v.names)
+	return v, nil
+}
+
+// Names are the names of the images, sorted.
+func (v *Vector) Names() []string { return v.names }
+
+// Overwrite is the vector with the images of the same names as the other has them, and no more images; nil overwrites nothing.
+func (v *Vector) Overwrite(other *Vector) *Vector {
+	if other == nil {
+		return v
+	}
+	merged := imagevector.Merge(v.sources, other.sources)
+	return &Vector{names: v.names, sources: slices.DeleteFunc(merged, func(source *imagevector.ImageSource) bool {
+		return !slices.Contains(v.names, source.Name)
+	})}
+}
+
+// Wanted says for what images are chosen. What is empty decides nothing; an empty architecture is amd64.
+type Wanted struct {
+	// Target is the version of Kubernetes with which the image works, Runtime that of the cluster in which it runs.
+	Target, Runtime string
+	Architecture    string
+}
+
+// Choose gives the references of the images by their names; those that are for nothing of the kind are left out.
+func (v *Vector) Choose(w Wanted) map[string]string {
+	var options []imagevector.FindOptionFunc
+	if w.Target != "" {
+		options = append(options, imagevector.TargetVersion(w.Target))
+	}
+	if w.Runtime != "" {
+		options = append(options, imagevector.RuntimeVersion(w.Runtime))
+	}
+	if w.Architecture != "" {
+		options = append(options, imagevector.Architecture(w.Architecture))
+	}
+	chosen := make(map[string]string, len(v.names))
+	for _, name := range v.names {
+		if found, err := v.sources.FindImage(name, options...); err == nil {
+			chosen[name] = found.String()
+		}
+	}
+	return chosen
+}
