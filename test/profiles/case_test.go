@@ -5,6 +5,7 @@
 package profiles_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,13 +26,17 @@ type suite struct {
 	// Kubernetes are the versions for which each case is run; those that are supported when empty.
 	Kubernetes []string `json:"kubernetes,omitempty"`
 	// Whole writes each patch in every golden file, even where it stands in that of the first case already.
-	Whole bool       `json:"whole,omitempty"`
-	Cases []testCase `json:"cases"`
+	Whole bool `json:"whole,omitempty"`
+	// Defaults are the fields of all cases that do not have them themselves.
+	Defaults json.RawMessage `json:"defaults,omitempty"`
+	Cases    []testCase      `json:"-"`
 }
 
 // testCase is one kind of shoot, and what is special about its objects. README.md has the fields.
 type testCase struct {
-	Name       string         `json:"name"`
+	Name string `json:"name"`
+	// Profile is the file of the profile; profile.yaml when empty.
+	Profile    string         `json:"profile,omitempty"`
 	Kubernetes []string       `json:"kubernetes,omitempty"`
 	Parameters map[string]any `json:"parameters,omitempty"`
 
@@ -90,17 +95,28 @@ func readSuite(t *testing.T, provider string) suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := suite{Kubernetes: supported}
-	if err := yaml.UnmarshalStrict(data, &s); err != nil {
+	written := struct {
+		suite
+		Cases []json.RawMessage `json:"cases"`
+	}{suite: suite{Kubernetes: supported}}
+	if err := yaml.UnmarshalStrict(data, &written); err != nil {
 		t.Fatalf("reading the cases of %s: %v", provider, err)
 	}
+	s := written.suite
+	s.Cases = make([]testCase, len(written.Cases))
 	seen := map[string]bool{}
-	for i := range s.Cases {
+	for i, raw := range written.Cases {
 		c := &s.Cases[i]
+		for _, fields := range []json.RawMessage{s.Defaults, raw} {
+			if err := yaml.UnmarshalStrict(fields, c); err != nil {
+				t.Fatalf("reading case %d of %s: %v", i, provider, err)
+			}
+		}
 		if c.Name == "" || seen[c.Name] {
 			t.Fatalf("%s: a case has no name, or that of another: %q", provider, c.Name)
 		}
 		seen[c.Name] = true
+		c.Profile = cmp.Or(c.Profile, "profile.yaml")
 		switch {
 		case c.Legacy != nil && c.Legacy.Kubernetes == "":
 			c.Legacy.Kubernetes = "1.20.15"
@@ -134,12 +150,20 @@ func (c *testCase) options(provider, version string) sample.Options {
 	o := sample.Options{
 		Kubernetes: version, Provider: provider, Annotations: c.Annotations,
 		HighAvailability: c.HighAvailability, IPv6: c.IPv6, Hibernated: c.Hibernated, Workerless: c.Workerless,
-		InfrastructureConfig: c.InfrastructureConfig, ControlPlaneConfig: c.ControlPlaneConfig, WorkerConfig: c.WorkerConfig,
-		CloudProfileConfig: c.CloudProfileConfig, SeedConfig: c.SeedConfig,
+		InfrastructureConfig: config(c.InfrastructureConfig), ControlPlaneConfig: config(c.ControlPlaneConfig),
+		WorkerConfig: config(c.WorkerConfig), CloudProfileConfig: config(c.CloudProfileConfig), SeedConfig: config(c.SeedConfig),
 	}
 	if c.Legacy != nil {
 		// The Cluster of a version of which there are samples; facts says later that it is older.
 		o.Kubernetes = supported[0]
 	}
 	return o
+}
+
+// config is a configuration, or nothing where a case says null.
+func config(raw json.RawMessage) []byte {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
 }

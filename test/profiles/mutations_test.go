@@ -131,13 +131,20 @@ func rulesOf(d *profile.Document) map[target.Set]v1alpha1.Set {
 
 // TestNames holds that each rule of an example has a name, and no other of the target the same one.
 func TestNames(t *testing.T) {
-	for _, provider := range providers(t) {
-		for set, entries := range rulesOf(golden.Load(t, filepath.Join(root, provider, "profile.yaml"))[0]) {
+	profiles, err := filepath.Glob(filepath.Join(root, "*", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range profiles {
+		if name := filepath.Base(path); name != "profile.yaml" && name != "legacy.yaml" {
+			continue
+		}
+		for set, entries := range rulesOf(golden.Load(t, path)[0]) {
 			for _, entry := range entries {
 				seen := map[string]bool{}
 				for _, rule := range entry.Rules {
 					if rule.Name == "" || seen[rule.Name] {
-						t.Errorf("%s: %s: a rule of %s has no name, or that of another: %q", provider, set, entry.Target, rule.Name)
+						t.Errorf("%s: %s: a rule of %s has no name, or that of another: %q", path, set, entry.Target, rule.Name)
 					}
 					seen[rule.Name] = true
 				}

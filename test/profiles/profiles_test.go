@@ -68,7 +68,7 @@ func runSuite(t *testing.T, provider string) map[string]map[string]mutation.Outc
 // newRun compiles the profile with the parameters of the case.
 func newRun(t *testing.T, c *testCase, provider, version string) *run {
 	t.Helper()
-	documents := golden.Load(t, filepath.Join(root, provider, "profile.yaml"))
+	documents := golden.Load(t, filepath.Join(root, provider, c.Profile))
 	overrides := profile.Parameters{documents[0].Metadata.Name: c.overrides(t)}
 	if err := overrides.Override(documents).Err(); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -128,20 +129,20 @@ func (c *testCase) facts(t *testing.T, provider, version string) facts.Source {
 	}))
 }
 
-// source gives the facts of every namespace, and finds the objects that are present. The data of Secrets stands there as text.
+// source gives the facts of every namespace, and finds the objects that are present. What a Secret has as stringData, it gets
+// as data.
 func (c *testCase) source(found *facts.Facts) facts.Source {
 	source := &facts.Static{Facts: found}
-	for _, manifest := range c.Present {
-		object := unstructured.Unstructured{Object: manifest}
-		if object.GroupVersionKind() == facts.Secret {
-			data, _, _ := unstructured.NestedMap(manifest, "data")
-			for key, value := range data {
-				data[key] = base64.StdEncoding.EncodeToString(fmt.Append(nil, value))
+	for _, object := range c.Present {
+		if texts, ok := object["stringData"].(map[string]any); ok {
+			data := map[string]any{}
+			for key, value := range texts {
+				data[key] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(value)))
 			}
-			object = *object.DeepCopy()
-			object.Object["data"] = data
+			object = maps.Clone(object)
+			object["data"] = data
 		}
-		source.Objects = append(source.Objects, object.Object)
+		source.Objects = append(source.Objects, object)
 	}
 	return source
 }
