@@ -14,22 +14,23 @@ import (
 
 // writeExpressions writes the page of what expressions see: each variable with its fields and their types.
 func writeExpressions(out *bytes.Buffer) error {
-	fmt.Fprintf(out, "# What expressions see\n\n[Writing a profile](../usage/profile.md#values-and-conditions) has the functions. `parameters`, "+
-		"`variables` and `lookups` have the fields that the profile declares. What is `dyn` has fields that are checked only when an expression is "+
-		"evaluated; one that may be missing is read with `?`.\n\n")
-	table(out, "variable", "type")
+	fmt.Fprintf(out, "# What expressions see\n\n[Writing a profile](../usage/profile.md#values-and-conditions) has the functions. What is `dyn` has "+
+		"fields that are checked only when an expression is evaluated; one that may be missing is read with `?`.\n\n")
+	table(out, "variable", "type", "meaning")
 	var objects []*expression.Object
 	for _, variable := range facts.Variables() {
-		row(out, code(variable.Name), code(variable.TypeName()))
+		row(out, code(variable.Name), code(variable.TypeName()), facts.Summary(variable.Name))
 		if variable.Object != nil {
 			objects = appendObjects(objects, variable.Object)
 		}
 	}
+	fmt.Fprintf(out, "\nBeside these, there is what the profile declares: `parameters`, `variables`, `lookups`, and in rules with `forEach` the `item`. "+
+		"An item of a mapping has a `key` and a `value`.\n")
 	for _, object := range objects {
 		fmt.Fprintf(out, "\n## %s\n\n", object.Name())
-		table(out, "field", "type")
+		table(out, "field", "type", "meaning")
 		for _, field := range object.Fields() {
-			row(out, code(field), code(object.FieldType(field)))
+			row(out, code(field), code(object.FieldType(field)), facts.Summary(object.Name()+"."+field))
 		}
 	}
 	return nil
