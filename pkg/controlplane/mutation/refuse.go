@@ -56,7 +56,7 @@ func forbidden(t *target.Target, write operation.Write, g contract.Generation) (
 		return contract.ReservedAnnotation(write.Place.Name)
 	case operation.Container:
 		return contract.OwnContainer(t, write.Place.Name, write.Value.Keys())
-	case operation.Field:
+	case operation.Field, operation.TestedField:
 		return contract.ReservedField(write.Place.Name)
 	case operation.DocumentField:
 		return contract.ReservedField(write.Place.Container)

@@ -116,6 +116,8 @@ const (
 	ProviderConfigField Kind = "provider configuration field"
 	// Field is a field of the object by its path.
 	Field Kind = "field"
+	// TestedField is a field that a patch writes only if a test holds; where it stands in the profile is the container.
+	TestedField Kind = "field behind a test"
 	// DocumentField is a field of a document inside a field or file, which is the container.
 	DocumentField Kind = "document field"
 )
@@ -148,6 +150,8 @@ func (p Place) String() string {
 	switch p.Kind {
 	case UnitField, UnitOption, DropIn:
 		owner = "unit"
+	case TestedField:
+		return fmt.Sprintf("field %s, behind a test", name)
 	case DocumentField:
 		return fmt.Sprintf("field %s of the document %s", name, p.Container)
 	}

@@ -35,5 +35,6 @@ func All() []Definition {
 		fields(),
 		embeddedDocument(),
 		machineControllerManagerProvider(),
+		patch(),
 	}
 }

@@ -39,3 +39,14 @@ func (o *Object) flushLenses() error {
 	clear(o.lenses)
 	return nil
 }
+
+// Note is what SetNote noted for a key, and 0 before.
+func (o *Object) Note(key any) int { return o.notes[key] }
+
+// SetNote remembers something from one write of a rule to the next.
+func (o *Object) SetNote(key any, value int) {
+	if o.notes == nil {
+		o.notes = map[any]int{}
+	}
+	o.notes[key] = value
+}

@@ -30,6 +30,7 @@ type Object struct {
 	commandLines map[string]*document.CommandLine
 	texts        texts
 	lenses       map[string]Lens
+	notes        map[any]int
 }
 
 // PodTemplate is spec.template, nil where there is none.

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// patch applies a JSON patch (RFC 6902) to the object as the rule finds it: the last resort. Removing what is not there is no
+// error, so that a patch can meet its own result; for the same reason what depends on positions in lists needs a test.
+func patch() Definition {
+	return Definition{
+		Name: "patch",
+		Summary: "applies add, remove, replace and test of a JSON patch to the object as the rule finds it; where a test fails, the rest of the rule's patch is " +
+			"left out. It is the last resort: other operations merge, and find items by name",
+		Example: "patch: [{op: replace, path: /spec/replicas, value: 2}]",
+		Examples: []string{
+			"patch: [{op: test, path: /spec/x/0, value: a}, {op: add, path: /spec/x/-, value: \"${ shoot.region }\"}, {op: remove, path: /spec/old}]",
+		},
+		Arguments: []Argument{{Type: listOf(members(
+			Argument{Name: "op", Type: oneOfTexts("add", "remove", "replace", "test"), Required: true, Summary: "what is done"},
+			Argument{Name: "path", Type: fixedText, Required: true, Summary: "the JSON pointer of the place"},
+			Argument{Name: "value", Type: orNull(anyTree), Summary: "what stands there then, or for test what must stand there, which is constant"},
+		)), Summary: "the operations in their order"}},
+		Parts:   target.Metadata,
+		Compile: compilePatch,
+	}
+}
+
+// patchOperation is an operation of a patch as it is written.
+type patchOperation struct {
+	Op    string      `json:"op"`
+	Path  string      `json:"path"`
+	Value source.Node `json:"value"`
+}
+
+func compilePatch(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	if arguments.Node == nil || arguments.Kind != yaml.SequenceNode {
+		return nil, source.Findings{arguments.Finding(path, "must be a list of operations with op, path and value")}
+	}
+	var (
+		writes   []Write
+		findings source.Findings
+		run      = &patchRun{}
+	)
+	for i, item := range arguments.Items() {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		write, problems := c.patchOperation(item, at, run)
+		findings = append(findings, problems...)
+		if len(problems) == 0 && write.Apply != nil {
+			writes = append(writes, write)
+		}
+	}
+	if len(writes)+len(findings) == 0 {
+		findings = append(findings, arguments.Finding(path, "changes nothing"))
+	}
+	return writes, findings
+}
+
+// patchOperation compiles one operation. A test goes into the run and is no write.
+func (c *Context) patchOperation(item source.Node, at string, run *patchRun) (Write, source.Findings) {
+	var a patchOperation
+	if findings := source.Decode(item, at, &a); len(findings) > 0 {
+		return Write{}, findings
+	}
+	p, problem := checkPatch(a, len(run.tests) > 0)
+	if problem == "" && a.Op != "test" {
+		problem = checkPatchOwner(c.Target, p)
+	}
+	if problem != "" {
+		return Write{}, source.Findings{item.Finding(at, "%s", problem)}
+	}
+	value, findings := Remove(), source.Findings(nil)
+	if a.Op != "remove" {
+		value, findings = c.Tree(a.Value, at+".value")
+	}
+	if len(findings) > 0 {
+		return Write{}, findings
+	}
+	if a.Op == "test" {
+		constant, ok := value.Constant()
+		if !ok {
+			return Write{}, source.Findings{a.Value.Finding(at+".value", "a test compares with a constant; an expression belongs into the condition of the rule")}
+		}
+		run.tests = append(run.tests, patchTest{pointer: a.Path, want: constant.JSON})
+		return Write{}, nil
+	}
+	place := Place{Kind: Field, Name: p.String()}
+	if len(run.tests) > 0 {
+		// It may be left out, and so neither overrides another rule's write nor contradicts it.
+		place.Kind, place.Container = TestedField, item.Position().String()
+	}
+	step := patchStep{run: run, tests: len(run.tests), op: a.Op, pointer: a.Path, path: p}
+	return Write{Place: place, Value: value, At: item, Path: at, Apply: step.apply}, nil
+}
+
+// checkPatch judges an operation, and gives its path; tested says that a test stands before it.
+func checkPatch(a patchOperation, tested bool) (fieldPath, string) {
+	switch op := a.Op; {
+	case op == "":
+		return nil, "op is missing"
+	case op == "move" || op == "copy":
+		return nil, op + " is not possible: what it leaves depends on whether the object has been patched before"
+	case !slices.Contains([]string{"add", "remove", "replace", "test"}, op):
+		return nil, fmt.Sprintf("op must be add, remove, replace or test, is %q", op)
+	case op == "remove" && a.Value.Node != nil:
+		return nil, "remove has no value"
+	case op != "remove" && a.Value.Node == nil:
+		return nil, "value is missing"
+	case a.Path == "":
+		return nil, "path is missing"
+	}
+	if problem := checkName(a.Path); problem != "" {
+		return nil, problem
+	}
+	p, err := parsePointer(a.Path)
+	if err != nil {
+		return nil, fmt.Sprintf("path must be a JSON pointer such as /spec/replicas: %v", err)
+	}
+	if i := slices.IndexFunc(p, func(s step) bool { return s.position && s.key == "-" }); i >= 0 && (i < len(p)-1 || a.Op != "add") {
+		return nil, "- is where an item can be added, and nothing else"
+	}
+	if p[len(p)-1].position && !tested && (a.Op == "add" || a.Op == "remove") {
+		return nil, a.Op + " at a position in a list does the same again each time the object is admitted; " +
+			"a test must stand before it that fails when it has been done"
+	}
+	return p, ""
+}
+
+// checkPatchOwner says which operation is to be used for labels and annotations, since the contract's clauses know their places.
+func checkPatchOwner(t *target.Target, p fieldPath) string {
+	for _, o := range owners {
+		keys := p.String()
+		if o.parts&^(target.Metadata|target.PodTemplate) == 0 && slices.Contains([]string{"labels", "annotations", "podLabels", "podAnnotations"}, o.operation) &&
+			t.Has(o.parts) && (keys == o.path || inside(keys, o.path)) {
+			return o.message()
+		}
+	}
+	return ""
+}
