@@ -20,7 +20,7 @@ type table struct{ kubeflags.Table }
 
 // merge makes one table of what the releases say.
 func merge(dumps []dump) (*table, error) {
-	t := &table{kubeflags.Table{Flags: map[string]map[string]kubeflags.FlagHistory{}}}
+	t := &table{kubeflags.Table{Flags: map[string]map[string]kubeflags.FlagRow{}}}
 	for i, d := range dumps {
 		if i > 0 && d.minor != dumps[i-1].minor+1 {
 			return nil, fmt.Errorf("%s does not follow %s: there must be one release for each minor version", d.release, dumps[i-1].release)
@@ -29,7 +29,7 @@ func merge(dumps []dump) (*table, error) {
 		t.Versions = append(t.Versions, kubeflags.Minor(d.minor))
 	}
 	for _, component := range components {
-		flags, err := mergeFlags(dumps, component)
+		flags, err := t.mergeFlags(dumps, component)
 		if err != nil {
 			return nil, fmt.Errorf("merging the flags of %s: %w", component, err)
 		}
@@ -62,31 +62,42 @@ func span(dumps []dump, in func(part) bool, component string) (kubeflags.Span, e
 	return s, nil
 }
 
-func mergeFlags(dumps []dump, component string) (map[string]kubeflags.FlagHistory, error) {
-	flags := map[string]kubeflags.FlagHistory{}
+// mergeFlags makes a row for each flag. Its type and message are those of the newest version that has it, and it is deprecated since
+// the first of the versions up to that one in which it always was.
+func (t *table) mergeFlags(dumps []dump, component string) (map[string]kubeflags.FlagRow, error) {
+	rows := map[string]kubeflags.FlagRow{}
 	for _, d := range dumps {
-		for name, f := range d.parts[component].Flags {
-			h := flags[name]
-			h.Type = f.Type
-			if f.Deprecated != "" && h.Deprecated == 0 {
-				h.Deprecated = kubeflags.Minor(d.minor)
+		for _, name := range slices.Sorted(maps.Keys(d.parts[component].Flags)) {
+			f := d.parts[component].Flags[name]
+			row := kubeflags.FlagRow{Type: f.Type}
+			if f.Deprecated != "" {
+				row.Deprecated, row.Message = kubeflags.Minor(d.minor), t.message(f.Deprecated)
+				if before := rows[name].Deprecated; before != 0 {
+					row.Deprecated = before
+				}
 			}
-			if f.Deprecated == "" {
-				h.Deprecated = 0
-			}
-			h.Message = f.Deprecated
-			flags[name] = h
+			rows[name] = row
 		}
 	}
-	for name, h := range flags {
+	for name, row := range rows {
 		var err error
-		h.Span, err = span(dumps, func(p part) bool { _, ok := p.Flags[name]; return ok }, component)
+		row.Span, err = span(dumps, func(p part) bool { _, ok := p.Flags[name]; return ok }, component)
 		if err != nil {
 			return nil, fmt.Errorf("--%s: %w", name, err)
 		}
-		flags[name] = h
+		rows[name] = row
 	}
-	return flags, nil
+	return rows, nil
+}
+
+// message is the place of a message in the table, to which it is added at the end if it is not there. What refers to it must be
+// asked for in a fixed order.
+func (t *table) message(text string) int {
+	if i := slices.Index(t.Messages, text); i >= 0 {
+		return i
+	}
+	t.Messages = append(t.Messages, text)
+	return len(t.Messages) - 1
 }
 
 func mergeFields(dumps []dump) (map[string]kubeflags.FieldHistory, error) {
@@ -144,7 +155,14 @@ func gateLine(dumps []dump, component, name string) string {
 // bytes writes the table as JSON, an entry on each line, so that a change shows in a diff as what it is.
 func (t *table) bytes() []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "{\n\"releases\": %s,\n\"versions\": %s,\n\"flags\": {", raw(t.Releases), raw(t.Versions))
+	fmt.Fprintf(&out, "{\n\"releases\": %s,\n\"versions\": %s,\n\"messages\": [", raw(t.Releases), raw(t.Versions))
+	for i, message := range t.Messages {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, "\n%s", raw(message))
+	}
+	fmt.Fprint(&out, "],\n\"flags\": {")
 	writeGroups(&out, t.Flags)
 	fmt.Fprint(&out, "},\n\"gates\": {")
 	writeGroups(&out, t.Gates)

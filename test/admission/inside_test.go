@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,6 +62,9 @@ func (f engineFunc) Admit(ctx context.Context, r mutation.Request) (*mutation.Re
 	return f(ctx, r)
 }
 
+// elsewhere are versions of which the flags are not known, so that profiles may write flags that no component has.
+var elsewhere, _ = semver.NewConstraint("< 1.31")
+
 // withFacts is the real engine with a profile that needs the facts.
 func withFacts(t *testing.T, from sourceFunc) webhook.Engine {
 	t.Helper()
@@ -68,7 +72,7 @@ func withFacts(t *testing.T, from sourceFunc) webhook.Engine {
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{})
+	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}

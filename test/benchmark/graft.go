@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -24,9 +25,13 @@ import (
 // addGraft serves the profiles in testdata as the extension serves those of an installation.
 func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *seedCache) error {
 	source := cluster.New(reader, reader, cluster.Options{})
+	served, err := semver.NewConstraint("~1.33") // in which the feature gates of the profiles are not locked
+	if err != nil {
+		return err
+	}
 	measures := webhook.NewMetrics(prometheus.NewRegistry())
 	store := webhook.NewStore(func(documents []*profile.Document) (webhook.Program, error) {
-		program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+		program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: served})
 		return bound{program, source}, err
 	}, nil, measures, logr.Discard())
 	if err := store.Load(ctx, webhook.Paths{filepath.Join(folder, "profiles")}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
 	"github.com/go-logr/logr"
@@ -127,7 +128,12 @@ func newProgram(t *testing.T) *mutation.Program {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+	// Of these versions no feature gates are known, so that the profile may set one that is locked in some.
+	served, err := semver.NewConstraint("< 1.31")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: served})
 	if err != nil {
 		t.Fatal(err)
 	}

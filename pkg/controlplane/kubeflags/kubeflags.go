@@ -56,11 +56,11 @@ func (s Span) String() string {
 type FlagHistory struct {
 	Span
 	// Type is the type of the value as pflag names it, such as bool, int32, duration or stringSlice.
-	Type string `json:"type"`
+	Type string
 	// Deprecated is the first version in which the component warns of it; zero when none does.
-	Deprecated Minor `json:"deprecated,omitempty"`
+	Deprecated Minor
 	// Message is what the component says of a deprecated flag.
-	Message string `json:"message,omitempty"`
+	Message string
 }
 
 // DeprecatedIn says whether the component warns of the flag in a version.
@@ -70,15 +70,20 @@ func (h FlagHistory) DeprecatedIn(m Minor) bool {
 
 // Flag is the history of a flag, without the dashes in front; false when no version in the table has it.
 func Flag(component, name string) (FlagHistory, bool) {
-	history, ok := load().Flags[component][strings.ReplaceAll(name, "_", "-")]
+	t := load()
+	row, ok := t.Flags[component][strings.ReplaceAll(name, "_", "-")]
+	history := FlagHistory{Span: row.Span, Type: row.Type, Deprecated: row.Deprecated}
+	if row.Deprecated != 0 {
+		history.Message = t.Messages[row.Message]
+	}
 	return history, ok
 }
 
 // Flags are the flags that a component has in a version, sorted.
 func Flags(component string, m Minor) []string {
 	var names []string
-	for name, history := range load().Flags[component] {
-		if history.In(m) {
+	for name, row := range load().Flags[component] {
+		if row.In(m) {
 			names = append(names, name)
 		}
 	}

@@ -16,13 +16,24 @@ type Table struct {
 	// Releases are the releases that were asked, one for each of Versions.
 	Releases []string `json:"releases"`
 	Versions []Minor  `json:"versions"`
+	// Messages are those of deprecated flags, which many share.
+	Messages []string `json:"messages"`
 	// Flags are by component and name.
-	Flags map[string]map[string]FlagHistory `json:"flags"`
+	Flags map[string]map[string]FlagRow `json:"flags"`
 	// Gates are by component and name: a word for each version, see GateState.Word. Those that all components have alike stand
 	// under "*".
 	Gates map[string]map[string]string `json:"gates"`
 	// Fields are those of the KubeletConfiguration, by path.
 	Fields map[string]FieldHistory `json:"fields"`
+}
+
+// FlagRow is a flag in the table.
+type FlagRow struct {
+	Span
+	Type       string `json:"type"`
+	Deprecated Minor  `json:"deprecated,omitempty"`
+	// Message is the place of the message among Messages.
+	Message int `json:"message,omitempty"`
 }
 
 // every is the name under which gates of all components stand.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
@@ -39,8 +40,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// elsewhere are versions of which the flags are not known, so that cases may write flags that no component has.
+var elsewhere, _ = semver.NewConstraint("< 1.31")
+
 // compile loads and compiles profiles, which errors call by their base names.
 func compile(t *testing.T, g contract.Generation, paths ...string) (*mutation.Program, error) {
+	t.Helper()
+	return compileWith(t, mutation.Options{Generation: g, Kubernetes: elsewhere}, paths...)
+}
+
+func compileWith(t *testing.T, o mutation.Options, paths ...string) (*mutation.Program, error) {
 	t.Helper()
 	var files []source.File
 	for _, path := range paths {
@@ -56,7 +65,7 @@ func compile(t *testing.T, g contract.Generation, paths ...string) (*mutation.Pr
 	if len(findings) > 0 {
 		return nil, findings.Err()
 	}
-	return mutation.Compile(documents, mutation.Options{Generation: g})
+	return mutation.Compile(documents, o)
 }
 
 // compare holds that got is what the file says; with -update it writes the file.
