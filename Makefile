@@ -38,7 +38,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 
 .DEFAULT_GOAL := help
 .PHONY: help start test test-unit test-integration test-system bench bench-units check check-format check-charts check-generated \
-	format generate build tools vendor images clean
+	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
 	@echo 'Graft $(VERSION). Targets:'
@@ -105,6 +105,11 @@ format: ## Format the code.
 
 generate: ## Generate what is generated.
 	go generate ./...
+
+# Not part of generate, and not checked by check-generated: the table changes when a release of Kubernetes is added in
+# hack/kubeflags/main.go, and each release is compiled once.
+kubeflags: ## Write the table of Kubernetes' flags and feature gates (compiles each new release, several minutes each).
+	go run ./hack/kubeflags
 
 # Without -trimpath, so that dependencies are compiled once for programs and tests together.
 build: ## Build the programs into bin/.

@@ -65,11 +65,11 @@ func (c *profileCompiler) versionViews(t *target.Target) []versionView {
 	for _, minor := range kubeflags.Versions() {
 		for _, patch := range patches {
 			own := knowVersion(partial, variable, minor, patch)
-			if variable != "pool" && c.serves(minor, patch) {
+			if variable != "pool" && c.serves(variable, minor, patch) {
 				views = append(views, versionView{minor, c.scope.knowVariables(own)})
 			}
 			for skew := range kubeflags.Minor(poolSkew + 1) {
-				if variable == "pool" && c.serves(minor+skew, patch) {
+				if variable == "pool" && c.serves("shoot", minor+skew, patch) {
 					views = append(views, versionView{minor, c.scope.knowVariables(knowVersion(own, "shoot", minor+skew, patch))})
 				}
 			}
@@ -82,9 +82,12 @@ func (c *profileCompiler) versionViews(t *target.Target) []versionView {
 	return views
 }
 
-// serves says whether the installation has control planes of a version.
-func (c *profileCompiler) serves(minor kubeflags.Minor, patch int) bool {
-	return c.options.Kubernetes == nil || c.options.Kubernetes.Check(semver.New(1, uint64(minor), uint64(patch), "", ""))
+// serves says whether there are control planes of a version: whether the installation has it and, for shoots, the profile supports it.
+func (c *profileCompiler) serves(variable string, minor kubeflags.Minor, patch int) bool {
+	if o := c.options.Kubernetes; o != nil && !o.Check(semver.New(1, uint64(minor), uint64(patch), "", "")) {
+		return false
+	}
+	return variable == "garden" || c.document.Supports(fmt.Sprintf("%s.%d", minor, patch))
 }
 
 func knowVersion(p *expression.Partial, variable string, minor kubeflags.Minor, patch int) *expression.Partial {

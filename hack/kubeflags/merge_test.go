@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/format"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
+)
+
+// dumpOf is a release of which all components say the same.
+func dumpOf(t *testing.T, release string, minor int, text string) dump {
+	t.Helper()
+	d := dump{release: release, minor: minor, parts: map[string]part{}}
+	for _, component := range append([]string{configuration}, components...) {
+		var p part
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatal(err)
+		}
+		d.parts[component] = p
+	}
+	return d
+}
+
+func TestMerge(t *testing.T) {
+	dumps := []dump{
+		dumpOf(t, "v1.31.2", 31, `{"flags":{"old":{"type":"bool"},"late":{"type":"int","deprecated":"x"},"both":{"type":"string"}},"gates":{"A":{"stage":"alpha"}},"fields":{"a":"bool"}}`),
+		dumpOf(t, "v1.32.0", 32, `{"flags":{"late":{"type":"int64","deprecated":"y"},"both":{"type":"string"}},"gates":{"A":{"stage":"beta","default":true}},"fields":{"a":"bool","b":"list","b[]":"string"}}`),
+		dumpOf(t, "v1.33.9", 33, `{"flags":{"late":{"type":"int64","deprecated":"y"},"new":{"type":"duration"},"both":{"type":"string"}},"gates":{"B":{"stage":"ga","default":true,"locked":true}},"fields":{"a":"bool"}}`),
+	}
+	delete(dumps[2].parts["kubelet"].Gates, "B")
+	merged, err := merge(dumps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got kubeflags.Table
+	if err := json.Unmarshal(merged.bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]kubeflags.FlagRow{
+		"old":  {Span: kubeflags.Span{Removed: 32}, Type: "bool"},
+		"late": {Type: "int64", Deprecated: 31, Message: 1},
+		"new":  {Span: kubeflags.Span{Since: 33}, Type: "duration"},
+		"both": {Type: "string"},
+	}
+	want := kubeflags.Table{
+		Releases: []string{"v1.31.2", "v1.32.0", "v1.33.9"}, Versions: []kubeflags.Minor{31, 32, 33}, Messages: []string{"x", "y"},
+		Flags: map[string]map[string]kubeflags.FlagRow{},
+		Gates: map[string]map[string]string{"*": {}},
+		Fields: map[string]kubeflags.FieldHistory{
+			"a": {Kind: "bool"}, "b": {Span: kubeflags.Span{Since: 32, Removed: 33}, Kind: "list"}, "b[]": {Span: kubeflags.Span{Since: 32, Removed: 33}, Kind: "string"},
+		},
+	}
+	for _, component := range components {
+		want.Flags[component] = flags
+		want.Gates[component] = map[string]string{"B": ". . ga+!"}
+	}
+	want.Gates["*"]["A"] = "alpha- beta+ ."
+	delete(want.Gates["kubelet"], "B")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestMergeWrong(t *testing.T) {
+	none := `{}`
+	for name, test := range map[string]struct {
+		want  string
+		dumps []dump
+	}{
+		"gap":    {"v1.33.0 does not follow v1.31.0", []dump{dumpOf(t, "v1.31.0", 31, none), dumpOf(t, "v1.33.0", 33, none)}},
+		"back":   {"it went in 1.32 and is there again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"flags":{"a":{"type":"bool"}}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"flags":{"a":{"type":"bool"}}}`)}},
+		"kind":   {"a is a list in v1.32.0 and was a bool", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, `{"fields":{"a":"list"}}`)}},
+		"fields": {"it went in 1.32 and is there again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"fields":{"a":"bool"}}`)}},
+	} {
+		if _, err := merge(test.dumps); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+// TestProgram holds that the program is Go, formatted, with and without what only older releases have.
+func TestProgram(t *testing.T) {
+	for _, custom := range []bool{true, false} {
+		var out bytes.Buffer
+		if err := program.Execute(&out, struct{ CustomGlobalFlags bool }{custom}); err != nil {
+			t.Fatal(err)
+		}
+		formatted, err := format.Source(out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(formatted), out.String()); diff != "" {
+			t.Errorf("the program is not formatted (-formatted +program):\n%s", diff)
+		}
+		if got := strings.Contains(out.String(), "AddCustomGlobalFlags"); got != custom {
+			t.Errorf("custom flags: %t, want %t", got, custom)
+		}
+	}
+}
+
+func TestAskWrong(t *testing.T) {
+	if _, err := ask(t.TempDir(), "1.34"); err == nil {
+		t.Error("1.34 is taken for a release")
+	}
+}
