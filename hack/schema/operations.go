@@ -73,9 +73,15 @@ func (b *builder) form(t operation.Type) (object, error) {
 	case operation.String:
 		return stringSchema(t), nil
 	case operation.Boolean:
-		return object{"type": []string{"boolean", "string"}, "pattern": "^(true|false)$|" + expression}, nil
+		return object{
+			"type": []string{"boolean", "string"}, "pattern": "^(true|false)$|" + expression,
+			"patternErrorMessage": "It must be true or false, or be computed by ${ CEL }.",
+		}, nil
 	case operation.Octal:
-		return object{"type": []string{"integer", "string"}, "pattern": "^0?[0-7]{1,4}$|" + expression}, nil
+		return object{
+			"type": []string{"integer", "string"}, "pattern": "^0?[0-7]{1,4}$|" + expression,
+			"patternErrorMessage": "It must be octal digits, such as 0755.",
+		}, nil
 	case operation.Tree:
 		return object{}, nil
 	case operation.List:

@@ -90,7 +90,8 @@ func glob(t *testing.T, pattern string) []string {
 // TestValid holds that what the engine accepts is valid: all examples, and the profiles of its own cases.
 func TestValid(t *testing.T) {
 	validator := compiled(t, profiles)
-	for _, pattern := range []string{"example/profiles/*/profile.yaml", "pkg/controlplane/mutation/testdata/admit/*/profile.yaml"} {
+	for _, pattern := range []string{"example/profiles/*/profile.yaml", "pkg/controlplane/mutation/testdata/admit/*/profile.yaml",
+		"test/*/testdata/profile.yaml"} {
 		for _, path := range glob(t, pattern) {
 			for _, document := range documents(t, path) {
 				if err := validator.Validate(document); err != nil {
