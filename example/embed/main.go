@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -16,9 +17,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	extensionscmd "github.com/gardener/gardener/extensions/pkg/controller/cmd"
 	webhookcmd "github.com/gardener/gardener/extensions/pkg/webhook/cmd"
 	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/logger"
 )
 
 // extensionName names the webhooks' registration.
@@ -32,29 +35,34 @@ func main() {
 	}
 }
 
-// run serves until the context ends, with the flags that Gardener's extensions have for their webhooks.
+// run serves until the context ends, with the flags that Gardener's extensions have for a manager and its webhooks.
 func run(ctx context.Context, arguments []string) error {
-	options := webhookcmd.NewAddToManagerOptions(extensionName, "", nil, nil, &webhookcmd.ServerOptions{}, webhookcmd.NewSwitchOptions(
-		webhookcmd.Switch(controlplane.WebhookName, newControlPlane),
-		webhookcmd.Switch(controlplane.SeedProviderWebhookName, newSeedProvider),
-	))
-	flags := pflag.NewFlagSet(extensionName, pflag.ContinueOnError)
+	var (
+		connection = &extensionscmd.RESTOptions{}
+		managing   = &extensionscmd.ManagerOptions{LogLevel: logger.InfoLevel, LogFormat: logger.FormatJSON}
+		hooks      = webhookcmd.NewAddToManagerOptions(extensionName, "", nil, nil, &webhookcmd.ServerOptions{}, webhookcmd.NewSwitchOptions(
+			webhookcmd.Switch(controlplane.WebhookName, newControlPlane),
+			webhookcmd.Switch(controlplane.SeedProviderWebhookName, newSeedProvider),
+		))
+		options = extensionscmd.NewOptionAggregator(connection, managing, hooks)
+		flags   = pflag.NewFlagSet(extensionName, pflag.ContinueOnError)
+	)
 	options.AddFlags(flags)
-	if err := flags.Parse(arguments); err != nil {
+	if err := flags.Parse(arguments); errors.Is(err, pflag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
 	if err := options.Complete(); err != nil {
 		return fmt.Errorf("reading the flags: %w", err)
 	}
-	config, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("finding the seed: %w", err)
-	}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: kubernetes.SeedScheme})
+	of := managing.Completed().Options()
+	of.Scheme = kubernetes.SeedScheme
+	mgr, err := ctrl.NewManager(connection.Completed().Config, of)
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	if _, err := options.Completed().AddToManager(ctx, mgr, nil); err != nil {
+	if _, err := hooks.Completed().AddToManager(ctx, mgr, nil); err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {

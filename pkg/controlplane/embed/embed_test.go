@@ -91,8 +91,8 @@ func TestMutatorWithoutFacts(t *testing.T) {
 // TestLoad holds what is read of a folder.
 func TestLoad(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	good := head + "controlplane:\n  node:\n  - file: {path: /a, contentFrom: files/a.sh}\n"
-	folder := fstest.MapFS{"a.yaml": file(good), "files/a.sh": file("a"), "more/b.yaml": file("not: read"), "README.md": file("# x")}
+	good := head + "controlplane:\n  node:\n  - file: {path: /a, contentFrom: files/a.sh}\n  - file: {path: /b, contentFrom: b.yaml}\n"
+	folder := fstest.MapFS{"a.yaml": file(good), "b.yaml": file("b"), "files/a.sh": file("a"), "more/b.yaml": file("not: read"), "README.md": file("# x")}
 	documents, err := embed.Load(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestLoad(t *testing.T) {
 	if len(documents) != 1 {
 		t.Fatalf("got %d profiles", len(documents))
 	}
-	if diff := cmp.Diff(map[string][]byte{"files/a.sh": []byte("a")}, documents[0].Attachments); diff != "" {
+	if diff := cmp.Diff(map[string][]byte{"b.yaml": []byte("b"), "files/a.sh": []byte("a")}, documents[0].Attachments); diff != "" {
 		t.Errorf("attachments (-want +got):\n%s", diff)
 	}
 	if _, err := embed.NewEnsurer(documents, embed.Options{Provider: "acme"}); err != nil {

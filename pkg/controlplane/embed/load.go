@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -17,29 +18,48 @@ import (
 // ErrNoProfiles means that there is no profile to be loaded.
 var ErrNoProfiles = errors.New("no profiles")
 
-// Load reads the profiles in the top folder of a file system, such as an embed.FS: all files that end in .yaml, with the files that
-// they name in contentFrom. An error of a profile is source.Findings, with positions.
+// Load reads the profiles in the top folder of a file system, such as an embed.FS: all files that end in .yaml or .yml, but for those
+// that a profile names as a file beside it. An error of a profile is source.Findings, with positions.
 func Load(folder fs.FS) ([]*profile.Document, error) {
-	names, err := fs.Glob(folder, "*.yaml")
+	files, err := readProfiles(folder)
 	if err != nil {
 		return nil, fmt.Errorf("loading profiles: %w", err)
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("loading profiles: %w", ErrNoProfiles)
-	}
-	files := make([]source.File, 0, len(names))
-	for _, name := range names {
-		data, err := fs.ReadFile(folder, name)
-		if err != nil {
-			return nil, fmt.Errorf("loading profiles: %w", err)
+	beside := map[string]bool{}
+	for _, file := range files {
+		for name := range file.Attachments {
+			beside[name] = true
 		}
-		files = append(files, profile.Attach(source.File{Name: name, Data: data}, func(attached string) ([]byte, error) {
-			return fs.ReadFile(folder, path.Clean(attached))
-		}))
+	}
+	files = slices.DeleteFunc(files, func(file source.File) bool { return beside[file.Name] })
+	if len(files) == 0 {
+		return nil, fmt.Errorf("loading profiles: %w", ErrNoProfiles)
 	}
 	documents, findings := profile.Load(files...)
 	if err := findings.Err(); err != nil {
 		return nil, fmt.Errorf("loading profiles: %w", err)
 	}
 	return documents, nil
+}
+
+func readProfiles(folder fs.FS) ([]source.File, error) {
+	entries, err := fs.ReadDir(folder, ".")
+	if err != nil {
+		return nil, err
+	}
+	var files []source.File
+	for _, entry := range entries {
+		name := entry.Name()
+		if entry.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {
+			continue
+		}
+		data, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, profile.Attach(source.File{Name: name, Data: data}, func(beside string) ([]byte, error) {
+			return fs.ReadFile(folder, beside)
+		}))
+	}
+	return files, nil
 }

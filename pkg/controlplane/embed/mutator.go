@@ -49,7 +49,7 @@ func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options)
 
 // needsFacts says which part of the facts a rule names; empty for none.
 func needsFacts(info mutation.RuleInfo) string {
-	for _, name := range []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", "lookups"} {
+	for _, name := range []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", "images", "lookups"} {
 		if names(info.References, name) {
 			return fmt.Sprintf("names %s, and there is no source of facts", name)
 		}

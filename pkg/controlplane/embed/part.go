@@ -91,6 +91,8 @@ func cannotCarry(info mutation.RuleInfo, facts bool) string {
 		return fmt.Sprintf("%s writes what no method of an ensurer is handed of an OperatingSystemConfig; a Mutator is", info.Operation)
 	case names(info.References, "object"):
 		return "names object, and an ensurer is not handed the OperatingSystemConfig; a Mutator is"
+	case names(info.References, "images"):
+		return "names images, which are chosen for a pool, and an ensurer is not told which it is; a Mutator is"
 	case slices.Contains(info.Purposes, "provision") && !slices.Contains(parts, files) && !slices.Contains(parts, units):
 		return fmt.Sprintf("%s has nothing to write to in an OperatingSystemConfig of purpose provision: an ensurer is handed its files and units; "+
 			"a Mutator is handed all", info.Operation)
