@@ -24,8 +24,8 @@ func writeExpressions(out *bytes.Buffer) error {
 			objects = appendObjects(objects, variable.Object)
 		}
 	}
-	fmt.Fprintf(out, "\nBeside these, there is what the profile declares: `parameters`, `variables`, `lookups`, and in rules with `forEach` the `item`. "+
-		"An item of a mapping has a `key` and a `value`.\n")
+	fmt.Fprintf(out, "\nBeside these, there is what the profile declares: `parameters`, `variables`, `lookups`, the references of `images` by "+
+		"the names in its image vector, and in rules with `forEach` the `item`, which has a `key` and a `value` where the items are those of a mapping.\n")
 	for _, object := range objects {
 		fmt.Fprintf(out, "\n## %s\n\n", object.Name())
 		table(out, "field", "type", "meaning")
