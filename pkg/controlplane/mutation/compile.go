@@ -91,7 +91,7 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 	}
 	if len(findings) == 0 {
 		p.inherit()
-		findings = p.conflicts()
+		findings = append(p.conflicts(), p.order()...)
 		p.settle()
 	}
 	if len(findings) == 0 {
@@ -100,6 +100,7 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 	if err := findings.Err(); err != nil {
 		return nil, err
 	}
+	p.warnings.Sort()
 	return p, nil
 }
 
@@ -145,6 +146,7 @@ type profileCompiler struct {
 	findings source.Findings
 	// views are what is seen of the versions of Kubernetes, by the variable that holds the version.
 	views map[string][]versionView
+	rules []*rule
 }
 
 func (c *profileCompiler) compile() {
@@ -161,7 +163,12 @@ func (c *profileCompiler) compile() {
 				objects++
 			}
 			c.target(set, entry, at)
+			c.names(entry)
+			c.idle(entry, at)
 		}
+	}
+	if len(c.findings) == 0 {
+		c.tidy()
 	}
 }
 
@@ -189,6 +196,7 @@ func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules, at 
 			rules = append(rules, compiled)
 		}
 	}
+	c.rules = append(c.rules, rules...)
 	switch {
 	case len(rules) == 0:
 	case t.Garden:

@@ -40,6 +40,23 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestWarned holds that each profile in testdata/warned is accepted with exactly the warnings in its want.txt.
+func TestWarned(t *testing.T) {
+	folders, err := filepath.Glob("testdata/warned/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			program, err := compile(t, contract.Today, filepath.Join(folder, "profile.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, filepath.Join(folder, "want.txt"), program.Warnings().Error()+"\n")
+		})
+	}
+}
+
 // elsewhere are versions of which the flags are not known, so that cases may write flags that no component has.
 var elsewhere, _ = semver.NewConstraint("< 1.31")
 

@@ -30,6 +30,8 @@ type rule struct {
 	writes    []operation.Write
 	// keep says that on UPDATE the places stay what the old object has.
 	keep bool
+	// observed says that the rule is computed and not applied.
+	observed bool
 	// override says that the rule gave a reason for writing what the contract reserves.
 	override bool
 	scope    *scope
@@ -106,6 +108,7 @@ func (c *profileCompiler) check(compiled *rule, from v1alpha1.Rule) source.Findi
 	if compiled.family != nil {
 		findings = append(findings, c.tellsSecrets(compiled)...)
 	}
+	findings = append(findings, c.dead(compiled, from)...)
 	findings = append(findings, c.kubernetes(compiled)...)
 	return append(findings, compiled.cannotKeep()...)
 }
