@@ -19,7 +19,7 @@ func annotations() Definition {
 		Arguments: setAndRemove("annotations", mappingOf(anyText)),
 		Parts:     target.Metadata,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileKeyed(c, arguments, path, Annotation, "annotations", objectMetadata)
+			return compileKeyed(c, arguments, path, Annotation, annotationsPath, objectMetadata)
 		},
 	}
 }

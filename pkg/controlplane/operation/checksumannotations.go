@@ -83,7 +83,7 @@ func checksumLookups(arguments source.Node) map[string]v1alpha1.Lookup {
 
 func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a edits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	return compiler{
@@ -99,6 +99,7 @@ func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, 
 				return setKey(metadata, "annotations", key, Resolved{Texts: v.Texts, Absent: v.Text() == ""})
 			}
 		},
+		keep: func(key string) func(*target.Object) error { return podAnnotationsPath.with(key).keep },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 

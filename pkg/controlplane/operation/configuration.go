@@ -32,7 +32,7 @@ func configuration() Definition {
 
 func compileConfiguration(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a edits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	known := fieldsOf(reflect.TypeFor[kubeletconfigv1beta1.KubeletConfiguration]())

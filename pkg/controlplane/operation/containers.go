@@ -34,7 +34,7 @@ func compileNamedObjects(c *Context, arguments source.Node, path string, kind Ki
 	apply func(*target.Object, string, Resolved) error,
 ) ([]Write, source.Findings) {
 	var a edits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	return compiler{

@@ -5,6 +5,7 @@
 package operation
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -26,6 +27,24 @@ type containerEdits struct {
 	Container string        `json:"container"`
 }
 
+// decodeEdits decodes edits; where names stand beside each other as if they were arguments, the finding says where they belong.
+func decodeEdits(arguments source.Node, path string, into any) source.Findings {
+	findings := source.Decode(arguments, path, into)
+	fields := arguments.Fields()
+	if len(findings) == 0 || slices.ContainsFunc(fields, func(f source.Field) bool {
+		return slices.Contains([]string{"set", "remove", "container"}, f.Key.Value)
+	}) {
+		return findings
+	}
+	for i := range findings {
+		message := &findings[i].Message
+		if strings.HasPrefix(*message, "unknown field") && !strings.Contains(*message, "did you mean") {
+			*message += ": names stand below set, as in set: {name: value}, or in remove"
+		}
+	}
+	return findings
+}
+
 // container is the container that the arguments mean.
 func (c *Context) container(name string) string {
 	if name == "" {
@@ -42,6 +61,8 @@ type compiler struct {
 	// check judges a name; nil: every name that is not empty will do.
 	check func(name string) string
 	apply func(name string) func(*target.Object, Resolved) error
+	// keep is nil where places cannot be kept.
+	keep func(name string) func(*target.Object) error
 }
 
 func (k compiler) compile(arguments source.Node, path string, set source.Node, remove []source.Node) ([]Write, source.Findings) {
@@ -59,7 +80,11 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 		}
 		place := k.place
 		place.Name = key.Value
-		writes = append(writes, Write{Place: place, Value: value, At: at, Path: path, Apply: k.apply(key.Value)})
+		write := Write{Place: place, Value: value, At: at, Path: path, Apply: k.apply(key.Value)}
+		if k.keep != nil {
+			write.Keep = k.keep(key.Value)
+		}
+		writes = append(writes, write)
 	}
 	for _, field := range set.Fields() {
 		inner := path + ".set." + field.Key.Value

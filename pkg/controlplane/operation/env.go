@@ -34,7 +34,7 @@ var envName = regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)
 
 func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a containerEdits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	container := c.container(a.Container)
@@ -43,6 +43,7 @@ func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source
 		value: c.envValue,
 		check: checkEnvName,
 		apply: func(name string) func(*target.Object, Resolved) error { return applyEnv(container, name) },
+		keep:  func(name string) func(*target.Object) error { return keepEnv(container, name) },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 

@@ -26,7 +26,7 @@ func fields() Definition {
 		Parts: target.Metadata,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			var a edits
-			if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+			if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 				return nil, findings
 			}
 			return fieldCompiler{

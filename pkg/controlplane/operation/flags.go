@@ -29,7 +29,7 @@ func flags() Definition {
 
 func compileFlags(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a containerEdits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	container := c.container(a.Container)
@@ -38,6 +38,7 @@ func compileFlags(c *Context, arguments source.Node, path string) ([]Write, sour
 		value: c.flagValue,
 		check: checkFlagName,
 		apply: func(name string) func(*target.Object, Resolved) error { return applyFlag(container, name) },
+		keep:  func(name string) func(*target.Object) error { return keepFlag(container, name) },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 

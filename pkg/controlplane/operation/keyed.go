@@ -14,12 +14,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// compileKeyed compiles edits of a map of strings, such as labels; where finds the object that has the map as a member.
-func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, member string,
+// compileKeyed compiles edits of a map of strings, such as labels, which stands at a path; where finds the object that has it
+// as a member.
+func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, at fieldPath,
 	where func(*target.Object) (*document.Node, error),
 ) ([]Write, source.Findings) {
+	member := at[len(at)-1].key
 	var a edits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	return compiler{
@@ -43,8 +45,17 @@ func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, mem
 				return setKey(parent, member, key, v)
 			}
 		},
+		keep: func(key string) func(*target.Object) error { return at.with(key).keep },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
+
+// The maps of strings that rules edit.
+var (
+	labelsPath         = fieldPath{{key: "metadata"}, {key: "labels"}}
+	annotationsPath    = fieldPath{{key: "metadata"}, {key: "annotations"}}
+	podLabelsPath      = fieldPath{{key: "spec"}, {key: "template"}, {key: "metadata"}, {key: "labels"}}
+	podAnnotationsPath = fieldPath{{key: "spec"}, {key: "template"}, {key: "metadata"}, {key: "annotations"}}
+)
 
 // checkKey judges the key of a label or an annotation.
 func checkKey(key string) string {

@@ -18,7 +18,7 @@ func labels() Definition {
 		Arguments: setAndRemove("labels", mappingOf(anyText)),
 		Parts:     target.Metadata,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileKeyed(c, arguments, path, Label, "labels", objectMetadata)
+			return compileKeyed(c, arguments, path, Label, labelsPath, objectMetadata)
 		},
 	}
 }

@@ -26,7 +26,7 @@ func mapFlags() Definition {
 func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	return compileFlagEntries(arguments, path, func(flag string, entry source.Node, path string) ([]Write, source.Findings) {
 		var a edits
-		if findings := source.Decode(entry, path, &a); len(findings) > 0 {
+		if findings := decodeEdits(entry, path, &a); len(findings) > 0 {
 			return nil, findings
 		}
 		container := c.container("")

@@ -144,22 +144,28 @@ func (p fieldPath) add(root *document.Node, items []*document.Node) error {
 
 // keep makes the place what it is in the old object.
 func (p fieldPath) keep(o *target.Object) error {
-	old := p.find(o.Old.Original())
+	return p.keepBelow(o.Document.Root(), o.Old.Original())
+}
+
+// keepBelow is keep for a path below other nodes than the roots.
+func (p fieldPath) keepBelow(now, then *document.Node) error {
+	old := p.find(then)
 	if old == nil {
-		p.remove(o.Document.Root())
+		p.remove(now)
 		return nil
 	}
-	parent, last, err := p.ensureParent(o.Document.Root())
+	parent, last, err := p.ensureParent(now)
 	if err != nil {
 		return nested(err, "%s", p)
 	}
-	if last.by == "" {
+	present := last.find(parent)
+	switch {
+	case present != nil:
+		err = present.Replace(old.Raw())
+	case last.by != "":
+		_, err = parent.Append(old.Raw())
+	default:
 		_, err = parent.Set(last.key, old.Raw())
-		return nested(err, "%s", p)
 	}
-	if item := last.find(parent); item != nil {
-		return nested(item.Replace(old.Raw()), "%s", p)
-	}
-	_, err = parent.Append(old.Raw())
 	return nested(err, "%s", p)
 }

@@ -19,7 +19,7 @@ func podAnnotations() Definition {
 		Arguments: setAndRemove("annotations", mappingOf(anyText)),
 		Parts:     target.PodTemplate,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileKeyed(c, arguments, path, PodAnnotation, "annotations", podMetadata)
+			return compileKeyed(c, arguments, path, PodAnnotation, podAnnotationsPath, podMetadata)
 		},
 	}
 }

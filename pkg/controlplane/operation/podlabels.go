@@ -19,7 +19,7 @@ func podLabels() Definition {
 		Arguments: setAndRemove("labels", mappingOf(anyText)),
 		Parts:     target.PodTemplate,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileKeyed(c, arguments, path, PodLabel, "labels", podMetadata)
+			return compileKeyed(c, arguments, path, PodLabel, podLabelsPath, podMetadata)
 		},
 	}
 }

@@ -74,7 +74,7 @@ func Standing(o *target.Object, p Place) Resolved {
 		found = o.PodSpec().Get("volumes").ItemWith("name", p.Name)
 	case Env:
 		if container, err := o.Container(p.Container); err == nil {
-			found = container.Get("env").ItemWith("name", p.Name)
+			found = container.Get("env").ItemWith("name", p.Name).Get("valueFrom")
 		}
 	case Container:
 		found = o.PodSpec().Get("containers").ItemWith("name", p.Name)

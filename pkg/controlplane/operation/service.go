@@ -36,7 +36,7 @@ var serviceFields = []string{
 
 func compileService(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a edits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	return compiler{
@@ -51,6 +51,7 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return setServiceField(o, name, v) }
 		},
+		keep: func(name string) func(*target.Object) error { return fieldPath{{key: "spec"}, {key: name}}.keep },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 

@@ -13,7 +13,7 @@ import (
 // compileSpecField compiles edits of the members of an object below spec.
 func compileSpecField(c *Context, arguments source.Node, path string, kind Kind, member string) ([]Write, source.Findings) {
 	var a edits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	return compiler{

@@ -32,7 +32,7 @@ var settingName = regexp.MustCompile(`^[a-zA-Z0-9_-]+([./][a-zA-Z0-9_*-]+)+$`)
 
 func compileSysctl(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a edits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	return compiler{

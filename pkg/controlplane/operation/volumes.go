@@ -48,7 +48,7 @@ func volumeMount() Type {
 
 func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a edits
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	removals, findings := compiler{
