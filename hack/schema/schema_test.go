@@ -125,9 +125,9 @@ func TestExamples(t *testing.T) {
 }
 
 // profileWith is a profile with the given text below its head.
-func profileWith(t *testing.T, text string) any {
+func profileWith(t *testing.T, text string) map[string]any {
 	t.Helper()
-	var document any
+	var document map[string]any
 	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: acme}\nproviders: [acme]\n"
 	if err := yaml.Unmarshal([]byte(head+text), &document); err != nil {
 		t.Fatalf("%s: %s", text, err)
@@ -142,7 +142,14 @@ func TestMistakes(t *testing.T) {
 		for _, c := range document.([]any) {
 			mistake := c.(map[string]any)
 			t.Run(mistake["mistake"].(string), func(t *testing.T) {
-				held(t, validator.Validate(profileWith(t, mistake["profile"].(string))), mistake["at"].(string))
+				profile := profileWith(t, mistake["profile"].(string))
+				head, _ := mistake["head"].(map[string]any)
+				for field, value := range head {
+					if profile[field] = value; value == nil {
+						delete(profile, field)
+					}
+				}
+				held(t, validator.Validate(profile), mistake["at"].(string))
 			})
 		}
 	}

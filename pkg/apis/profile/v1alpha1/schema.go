@@ -6,7 +6,19 @@ package v1alpha1
 
 // JSONSchema is what an editor is told about a profile beside its fields.
 func (ProviderProfile) JSONSchema() string {
-	return `{"anyOf": [{"required": ["controlplane"]}, {"required": ["controlplaneexposure"]}, {"required": ["controlplanebackup"]}]}`
+	return `{
+		"anyOf": [{"required": ["controlplane"]}, {"required": ["controlplaneexposure"]}, {"required": ["controlplanebackup"]}],
+		"allOf": [{"properties": {"providers": {"minItems": 1, "uniqueItems": true}}}]
+	}`
+}
+
+// JSONSchema is what an editor is told about names beside that they are strings.
+func (Metadata) JSONSchema() string {
+	return `{"allOf": [{"properties": {"name": {
+		"maxLength": 253,
+		"pattern": "^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$",
+		"patternErrorMessage": "A name has small letters, digits, - and . and begins and ends with a letter or digit."
+	}}}]}`
 }
 
 // JSONSchema is what an editor is told about the fields that every rule may have; hack/schema adds the operations.
