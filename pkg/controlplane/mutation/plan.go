@@ -191,7 +191,7 @@ func (p Plan) override(c contests) {
 		planned := &p.Rules[i]
 		for j := range planned.Steps {
 			step := &planned.Steps[j]
-			if !c.any && !c.places[step.Place] {
+			if !c.any && !c.places[step.Place] || step.write.Adds {
 				continue
 			}
 			if later, ok := latest[step.Place]; !ok {

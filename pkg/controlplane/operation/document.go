@@ -185,7 +185,7 @@ func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, pla
 	where := f.place
 	where.Name = p.String() + "[+ " + name + "]"
 	f.writes = append(f.writes, Write{
-		Place: where, Value: value, At: item, Path: at,
+		Place: where, Value: value, At: item, Path: at, Adds: true,
 		Apply: place.edit(p, func(e *embedded, v Resolved) error { return e.add(p, v.JSON, several) }),
 	})
 }

@@ -76,6 +76,8 @@ type Write struct {
 	// At is where the value stands in the profile, and Path its field.
 	At   source.Node
 	Path string
+	// Adds says that it goes beside what other writes put there, even one for the same place: it overrides none, and none it.
+	Adds bool
 	// Apply writes the resolved value. It makes no edit where the object is so already.
 	Apply func(o *target.Object, v Resolved) error
 	// Keep makes the place what it is in o.Old, which is there. Nil: the operation cannot, and a rule that keeps is refused.

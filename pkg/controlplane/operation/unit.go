@@ -201,6 +201,7 @@ func (c *Context) unitOptions(a unitArguments, arguments source.Node, path strin
 		for i := range added {
 			// What is added goes beside what others add, so that each addition is a place of its own.
 			added[i].Place.Name += " added at " + added[i].At.Position().String()
+			added[i].Adds = true
 		}
 		writes, findings = append(writes, added...), append(findings, problems...)
 	}
