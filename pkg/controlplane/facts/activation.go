@@ -48,9 +48,9 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case "shoot":
 		value = a.values.shoot
 	case "seed":
-		value = a.values.seed
+		value = a.values.seed()
 	case "cloudProfile":
-		value = a.values.cloudProfile
+		value = a.values.cloudProfile()
 	case "namespaceObject":
 		value = a.values.namespace
 	case "garden":

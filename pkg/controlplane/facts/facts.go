@@ -39,8 +39,8 @@ type Refresher interface {
 type Facts struct {
 	Namespace    Namespace
 	Shoot        *Shoot
-	Seed         *Seed
-	CloudProfile *CloudProfile
+	Seed         *Part[Seed]
+	CloudProfile *Part[CloudProfile]
 	Garden       *Garden
 
 	once   sync.Once

@@ -69,11 +69,49 @@ func TestFromCluster(t *testing.T) {
 				{Name: "b", Kubernetes: "1.32.1", MachineType: "m2", Architecture: "amd64", Maximum: 1},
 			},
 		},
-		Seed:         &Seed{Name: "seed-eu", Annotations: map[string]string{"a": "b"}, Region: "eu-west-1", Provider: "aws"},
-		CloudProfile: &CloudProfile{Name: "metal", Labels: map[string]string{"tier": "one"}, Type: "openstack"},
+		Seed:         Known(&Seed{Name: "seed-eu", Annotations: map[string]string{"a": "b"}, Region: "eu-west-1", Provider: "aws"}),
+		CloudProfile: Known(&CloudProfile{Name: "metal", Labels: map[string]string{"tier": "one"}, Type: "openstack"}),
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Facts{}), cmpopts.IgnoreTypes(&Manifest{})); diff != "" {
+	options := cmp.Options{
+		cmpopts.IgnoreUnexported(Facts{}), cmpopts.IgnoreTypes(&Manifest{}), cmp.Transformer("Seed", get[Seed]), cmp.Transformer("CloudProfile", get[CloudProfile]),
+	}
+	if diff := cmp.Diff(want, got, options); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func get[T any](p *Part[T]) *T {
+	value, _ := p.Get()
+	return value
+}
+
+// TestParts holds that a resource is decoded when it is asked for, once, and that one that nobody asks for may be anything.
+func TestParts(t *testing.T) {
+	decoded := 0
+	part := Lazy(func() (*Seed, error) {
+		decoded++
+		return &Seed{Name: "s"}, nil
+	})
+	for range 2 {
+		if seed, err := part.Get(); err != nil || seed.Name != "s" || decoded != 1 {
+			t.Errorf("got %+v, %v after %d times", seed, err, decoded)
+		}
+	}
+	if seed, err := (*Part[Seed])(nil).Get(); seed != nil || err != nil || Known[Seed](nil) != nil {
+		t.Errorf("got %+v, %v of nothing", seed, err)
+	}
+	broken := []byte(`{"apiVersion":"v1","kind":"Pod"}`)
+	f, err := FromClusterObjects("ns", broken, broken, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, seed := f.Seed.Get()
+	_, cloudProfile := f.CloudProfile.Get()
+	if !errors.Is(seed, ErrUndecodable) || !errors.Is(cloudProfile, ErrUndecodable) {
+		t.Errorf("got %v and %v", seed, cloudProfile)
+	}
+	if _, err := evaluate(environment(t), "${ seed.name }", f.Activation(Object{}, "CREATE")); err == nil || strings.Contains(err.Error(), "Pod") {
+		t.Errorf("the expression gave %v", err)
 	}
 }
 

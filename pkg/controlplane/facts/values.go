@@ -5,6 +5,8 @@
 package facts
 
 import (
+	"sync"
+
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
@@ -13,7 +15,9 @@ import (
 
 // celValues are what CEL sees of Facts; nil for what is not known.
 type celValues struct {
-	namespace, shoot, seed, cloudProfile, garden ref.Val
+	namespace, shoot, garden ref.Val
+	// seed and cloudProfile are decoded when they are first called for.
+	seed, cloudProfile func() ref.Val
 	// workers are those of the shoot, by name.
 	workers map[string]ref.Val
 }
@@ -25,20 +29,8 @@ func (f *Facts) cel() *celValues {
 		if f.Shoot != nil {
 			f.values.shoot, f.values.workers = f.Shoot.value()
 		}
-		if s := f.Seed; s != nil {
-			fields := metadata(s.Name, s.Labels, s.Annotations)
-			fields["region"], fields["provider"] = text(s.Region), text(s.Provider)
-			fields["spec"] = expression.Lazy(s.Manifest.Spec)
-			fields["providerConfig"] = within(s.Manifest, "provider", "providerConfig")
-			f.values.seed = seedType.Value(fields)
-		}
-		if c := f.CloudProfile; c != nil {
-			fields := metadata(c.Name, c.Labels, c.Annotations)
-			fields["type"] = text(c.Type)
-			fields["spec"] = expression.Lazy(c.Manifest.Spec)
-			fields["providerConfig"] = within(c.Manifest, "providerConfig")
-			f.values.cloudProfile = cloudProfileType.Value(fields)
-		}
+		f.values.seed = sync.OnceValue(func() ref.Val { return partValue(f.Seed, (*Seed).value) })
+		f.values.cloudProfile = sync.OnceValue(func() ref.Val { return partValue(f.CloudProfile, (*CloudProfile).value) })
 		if g := f.Garden; g != nil {
 			fields := metadata(g.Name, g.Labels, g.Annotations)
 			fields["kubernetes"] = version(g.Kubernetes)
@@ -47,6 +39,35 @@ func (f *Facts) cel() *celValues {
 		}
 	})
 	return &f.values
+}
+
+// partValue is the value of a part, nil when it is not known. The engine asks for parts before it evaluates, so that one that cannot
+// be decoded is no matter of an expression.
+func partValue[T any](p *Part[T], value func(*T) ref.Val) ref.Val {
+	switch resource, err := p.Get(); {
+	case err != nil:
+		return types.WrapErr(expression.Failure("the resource cannot be decoded"))
+	case resource == nil:
+		return nil
+	default:
+		return value(resource)
+	}
+}
+
+func (s *Seed) value() ref.Val {
+	fields := metadata(s.Name, s.Labels, s.Annotations)
+	fields["region"], fields["provider"] = text(s.Region), text(s.Provider)
+	fields["spec"] = expression.Lazy(s.Manifest.Spec)
+	fields["providerConfig"] = within(s.Manifest, "provider", "providerConfig")
+	return seedType.Value(fields)
+}
+
+func (c *CloudProfile) value() ref.Val {
+	fields := metadata(c.Name, c.Labels, c.Annotations)
+	fields["type"] = text(c.Type)
+	fields["spec"] = expression.Lazy(c.Manifest.Spec)
+	fields["providerConfig"] = within(c.Manifest, "providerConfig")
+	return cloudProfileType.Value(fields)
 }
 
 func (s *Shoot) value() (ref.Val, map[string]ref.Val) {

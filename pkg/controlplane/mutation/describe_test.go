@@ -60,7 +60,7 @@ func TestRules(t *testing.T) {
 func TestOnly(t *testing.T) {
 	whole := programOf(t, described)
 	part := whole.Only(func(info mutation.RuleInfo) bool { return info.Operation == "env" })
-	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "far"}, Seed: &facts.Seed{Name: "s"}}}
+	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "far"}, Seed: facts.Known(&facts.Seed{Name: "s"})}}
 	for name, test := range map[string]struct {
 		program *mutation.Program
 		rules   int

@@ -55,8 +55,8 @@ func (i *images) variable() expression.Variable {
 // value are the images for a control plane, or for a worker pool of it.
 func (i *images) value(f *facts.Facts, pool string) ref.Val {
 	wanted := image.Wanted{Target: f.Kubernetes()}
-	if f.Seed != nil {
-		wanted.Runtime = f.Seed.Kubernetes
+	if seed, err := f.Seed.Get(); err == nil && seed != nil {
+		wanted.Runtime = seed.Kubernetes
 	}
 	if worker := f.Pool(pool); worker != nil {
 		wanted.Target, wanted.Architecture = worker.Kubernetes, worker.Architecture

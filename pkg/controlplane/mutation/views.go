@@ -106,6 +106,9 @@ func (s *selection) facts(ctx context.Context, g contract.Generation, r Request,
 			return nil, factsFailure(r.Namespace, err)
 		}
 	}
+	if err := needs.decode(found); err != nil {
+		return nil, factsFailure(r.Namespace, err)
+	}
 	var object facts.Object
 	if needs.object {
 		object = describe(o, r)
@@ -142,8 +145,25 @@ func (s *selection) needsFor(g contract.Generation, o *target.Object) needs {
 // needs are the facts that a selection's rules name.
 type needs struct {
 	cluster, object bool
-	scopes          []*scope // those that have a rule, in the order of the rules
-	lookups         map[*scope]map[string]bool
+	// seed and cloudProfile are parts of the Cluster.
+	seed, cloudProfile bool
+	scopes             []*scope // those that have a rule, in the order of the rules
+	lookups            map[*scope]map[string]bool
+}
+
+// decode decodes the parts of the Cluster that are named, so that one that cannot be is found before anything is evaluated.
+func (n *needs) decode(f *facts.Facts) error {
+	if n.seed {
+		if _, err := f.Seed.Get(); err != nil {
+			return err
+		}
+	}
+	if n.cloudProfile {
+		if _, err := f.CloudProfile.Get(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // namesOfCluster are the variables for which the Cluster, the namespace or the Garden has to be read.
@@ -172,6 +192,8 @@ func (n *needs) add(s *scope, references []string, seen map[string]bool) {
 			n.addVariables(s, name, seen)
 		default:
 			n.cluster = n.cluster || slices.Contains(namesOfCluster, root)
+			n.seed = n.seed || root == "seed" || root == imagesName
+			n.cloudProfile = n.cloudProfile || root == "cloudProfile"
 			n.object = n.object || root == "object" || root == "pool" || root == imagesName
 		}
 	}

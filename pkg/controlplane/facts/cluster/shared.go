@@ -38,15 +38,19 @@ func newSharedResources() sharedResources {
 	}
 }
 
+// decode decodes the Shoot, and the others when they are asked for: most rules name neither, and finding a content among those that
+// are known already reads all of it.
 func (s *sharedResources) decode(cluster *extensionsv1alpha1.Cluster) (*facts.Facts, error) {
 	f := &facts.Facts{Namespace: facts.Namespace{Name: cluster.Name}}
+	if raw := cluster.Spec.CloudProfile.Raw; raw != nil {
+		f.CloudProfile = facts.Lazy(func() (*facts.CloudProfile, error) {
+			return decodeShared(s.seed, s.cloudProfiles, raw, facts.DecodeCloudProfile)
+		})
+	}
+	if raw := cluster.Spec.Seed.Raw; raw != nil {
+		f.Seed = facts.Lazy(func() (*facts.Seed, error) { return decodeShared(s.seed, s.seeds, raw, facts.DecodeSeed) })
+	}
 	var err error
-	if f.CloudProfile, err = decodeShared(s.seed, s.cloudProfiles, cluster.Spec.CloudProfile.Raw, facts.DecodeCloudProfile); err != nil {
-		return nil, err
-	}
-	if f.Seed, err = decodeShared(s.seed, s.seeds, cluster.Spec.Seed.Raw, facts.DecodeSeed); err != nil {
-		return nil, err
-	}
 	f.Shoot, err = facts.DecodeShoot(cluster.Spec.Shoot.Raw)
 	return f, err
 }

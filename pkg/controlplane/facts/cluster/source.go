@@ -5,7 +5,8 @@
 // Package cluster is the Source of facts in a seed: the Cluster resource that has the name of the control plane's namespace, the namespace
 // itself, and the Garden resource for the namespace "garden".
 //
-// A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share, once for each content. Objects
+// A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share, only when a rule
+// names them, and once for each content. Objects
 // that a cached reader returns are read without a copy and never changed. Lookups go to the API server, so that no cache ever holds
 // Secrets. Enter at New.
 package cluster
