@@ -377,8 +377,15 @@ func example(t *testing.T, name string) string {
 // copyFiles puts the files beside an example where its profile is put.
 func copyFiles(t *testing.T, name, folder string) {
 	t.Helper()
-	beside := filepath.Join(root, "example", "profiles", name, "files")
-	if err := os.CopyFS(filepath.Join(folder, "files"), os.DirFS(beside)); err != nil {
+	beside := filepath.Join(root, "example", "profiles", name)
+	if err := os.CopyFS(filepath.Join(folder, "files"), os.DirFS(filepath.Join(beside, "files"))); err != nil {
+		t.Fatal(err)
+	}
+	images, err := os.ReadFile(filepath.Join(beside, "images.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "images.yaml"), images, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,9 +5,11 @@
 package profiles_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -29,7 +31,7 @@ type row struct {
 	ID string `json:"id"`
 	// Of is where the inventory lists it.
 	Of string `json:"of"`
-	// Set is controlplane when empty.
+	// Set is controlplane when empty, and Target a target of the contract, or kind and name of other objects.
 	Set    target.Set `json:"set,omitempty"`
 	Target string     `json:"target"`
 	// What is done, under which condition, with which data beside the object.
@@ -61,6 +63,7 @@ func readRows(t *testing.T, provider string) []row {
 func checkMutations(t *testing.T, all shown) {
 	t.Helper()
 	said, total := 0, 0
+	var lines strings.Builder
 	for _, provider := range providers(t) {
 		document := golden.Load(t, filepath.Join(root, provider, "profile.yaml"))[0]
 		seen := map[string]bool{}
@@ -78,13 +81,42 @@ func checkMutations(t *testing.T, all shown) {
 				t.Errorf("%s: %s has a rule, and a reason why it has none", provider, r.ID)
 			}
 		}
-		t.Logf("%-10s %3d of %3d mutations", provider, ours, len(rows))
+		fmt.Fprintf(&lines, "| [%s](%s/README.md) | %d | %d | %d |\n", provider, provider, len(rows), ours, len(all[provider]))
 		said, total = said+ours, total+len(rows)
 	}
+	fmt.Fprintf(&lines, "| all | %d | %d | %d |\n", total, said, all.cases())
+	compareTable(t, lines.String())
 	t.Logf("%d of %d mutations are said by rules: %.1f %%", said, total, 100*float64(said)/float64(total))
 	if 100*said < floor*total {
 		t.Errorf("less than %d %% of the mutations are said by rules", floor)
 	}
+}
+
+// tableHead begins the table at the end of the README of the profiles.
+const tableHead = "| provider | mutations of its own program | said by rules | golden cases |\n|---|---|---|---|\n"
+
+// compareTable holds that the README of the profiles ends in the table; with -update it writes it.
+func compareTable(t *testing.T, lines string) {
+	t.Helper()
+	path := filepath.Join(root, "README.md")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(content), tableHead)
+	if !found {
+		t.Fatalf("%s has no table", path)
+	}
+	golden.Compare(t, path, before+tableHead+lines)
+}
+
+// cases are all golden files.
+func (s shown) cases() int {
+	count := 0
+	for _, cases := range s {
+		count += len(cases)
+	}
+	return count
 }
 
 // check holds that the rule exists and changes an object in the case.
@@ -112,7 +144,11 @@ func (r row) find(d *profile.Document) (v1alpha1.Rule, bool) {
 		set = target.ControlPlane
 	}
 	for _, entry := range rulesOf(d)[set] {
-		if entry.Target != r.Target {
+		name := entry.Target
+		if entry.Objects != nil {
+			name = strings.TrimSpace(entry.Objects.Kind + " " + entry.Objects.Name)
+		}
+		if name != r.Target {
 			continue
 		}
 		if i := slices.IndexFunc(entry.Rules, func(rule v1alpha1.Rule) bool { return rule.Name != "" && rule.Name == r.Rule }); i >= 0 {

@@ -28,7 +28,8 @@ type ProfileReader interface {
 	Read(context.Context) ([]source.File, error)
 }
 
-// Paths reads files, and the *.yaml and *.yml files of folders (not of folders in them).
+// Paths reads files, and the *.yaml and *.yml files of folders (not of folders in them). What a profile names as a file beside
+// it, such as its image vector, is no profile.
 type Paths []string
 
 // Read reads all files now. A path that does not exist is an error; an empty folder is not.
@@ -50,7 +51,22 @@ func (p Paths) Read(context.Context) ([]source.File, error) {
 			}))
 		}
 	}
-	return files, nil
+	return withoutAttachments(files, func(f source.File, path string) string {
+		return filepath.Join(filepath.Dir(f.Name), filepath.FromSlash(path))
+	}), nil
+}
+
+// withoutAttachments leaves out the files that are named by another one; named is the name of a file beside the given one.
+func withoutAttachments(files []source.File, named func(f source.File, path string) string) []source.File {
+	attached := map[string]bool{}
+	for _, f := range files {
+		for path := range f.Attachments {
+			if name := named(f, path); name != f.Name {
+				attached[name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(files, func(f source.File) bool { return attached[f.Name] })
 }
 
 // profileFiles are the files at a path. Entries that begin with a dot are left out: the kubelet keeps the versions of a
@@ -100,13 +116,16 @@ func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
 		}
 	}
 	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
-	return files, nil
+	return withoutAttachments(files, func(f source.File, name string) string { return f.Name[:strings.LastIndex(f.Name, "/")+1] + keyOf(name) }), nil
 }
+
+// keyOf is the key of a ConfigMap that holds a file beside a profile.
+func keyOf(path string) string { return strings.ReplaceAll(path, "/", "_") }
 
 // fromKeys reads the files beside a profile from the ConfigMap that holds it.
 func fromKeys(data map[string]string) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
-		text, ok := data[strings.ReplaceAll(path, "/", "_")]
+		text, ok := data[keyOf(path)]
 		if !ok {
 			return nil, fs.ErrNotExist
 		}

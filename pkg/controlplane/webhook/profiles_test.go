@@ -84,6 +84,36 @@ func TestConfigMaps(t *testing.T) {
 	}
 }
 
+// TestAttachments holds that what a profile names beside it is read with it, and not as a profile.
+func TestAttachments(t *testing.T) {
+	t.Run("ConfigMap", func(t *testing.T) {
+		const text = "imageVector: vectors/images.yaml\n"
+		c := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "a", Labels: map[string]string{ProfileLabel: "true"}},
+			Data:       map[string]string{"z.yaml": text, "vectors_images.yaml": "images: []\n"},
+		}).Build()
+		files, err := ConfigMaps{Reader: c, Namespace: "own"}.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []source.File{{
+			Name: "configmap/own/a/z.yaml", Data: []byte(text), Attachments: map[string][]byte{"vectors/images.yaml": []byte("images: []\n")},
+		}}
+		if diff := cmp.Diff(want, files); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("folder", func(t *testing.T) {
+		folder := t.TempDir()
+		write(t, filepath.Join(folder, "z.yaml"), "imageVector: images.yaml\n")
+		write(t, filepath.Join(folder, "images.yaml"), "images: []\n")
+		files, err := Paths{folder}.Read(t.Context())
+		if err != nil || len(files) != 1 || filepath.Base(files[0].Name) != "z.yaml" || len(files[0].Attachments) != 1 {
+			t.Errorf("got %v, %v", files, err)
+		}
+	})
+}
+
 func TestDigest(t *testing.T) {
 	seen := map[digest]bool{{}: true}
 	for _, files := range [][]source.File{
