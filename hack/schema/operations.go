@@ -115,6 +115,13 @@ func (b *builder) entries(t operation.Type, kind, member string) (object, error)
 		schema = orExpression(kind)
 	}
 	schema[member] = items
+	if t.Names != nil {
+		names := object{"pattern": t.Names.String() + "|" + expression, "patternErrorMessage": "This is no name that can stand here."}
+		if t.Without != nil {
+			names["not"], names["errorMessage"] = object{"enum": t.Without}, "There is an operation of its own for this."
+		}
+		schema["propertyNames"] = names
+	}
 	return schema, err
 }
 

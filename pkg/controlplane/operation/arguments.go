@@ -4,7 +4,12 @@
 
 package operation
 
-import "reflect"
+import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+)
 
 // Argument is one argument of an operation, as the reference and the JSON Schema know it. Compile judges what is given; a
 // test holds the two together.
@@ -54,8 +59,10 @@ type Type struct {
 	Computed bool
 	// Values are all that a String may be, and the members that a Shape may have; nil: any.
 	Values []string
-	// Without are members of the shape that cannot be given.
+	// Without are members of a Shape, or names in a Mapping, that cannot be given.
 	Without []string
+	// Names is what the names in a Mapping are like; nil: any.
+	Names *regexp.Regexp
 	// Items is what each entry of a List or Mapping is.
 	Items *Type
 	// Fields are the members of Fields, and those of a Shape that Kubernetes does not know.
@@ -101,6 +108,17 @@ func listOf(items Type) Type { return Type{Form: List, Items: &items} }
 
 // mappingOf is a mapping of names that the profile chooses.
 func mappingOf(items Type) Type { return Type{Form: Mapping, Items: &items} }
+
+// named bounds the names that the profile chooses.
+func (t Type) named(names *regexp.Regexp, without ...string) Type {
+	t.Names, t.Without = names, without
+	return t
+}
+
+// flagsTo is a mapping of flags; those with operations of their own are not among them.
+func flagsTo(items Type) Type {
+	return mappingOf(items).named(flagName, slices.Sorted(maps.Keys(keyedFlags))...)
+}
 
 // members is a mapping with the given members.
 func members(fields ...Argument) Type { return Type{Form: Fields, Fields: fields} }

@@ -153,6 +153,9 @@ func tags(t *testing.T) []string {
 func (b *bench) holdNames(t *testing.T, d operation.Definition, p place, candidates []string) {
 	t.Helper()
 	kind := chosen(p.argument.Type, p.value)
+	if p.value.Kind == yaml.MappingNode && kind.Names != nil {
+		b.holdWithout(t, d, p, slices.Concat(kind.Without, []string{"this is no name"}))
+	}
 	if p.value.Kind != yaml.MappingNode || (kind.Form != operation.Fields && (kind.Form != operation.Shape || kind.Values == nil)) {
 		return
 	}
@@ -174,7 +177,13 @@ func (b *bench) holdNames(t *testing.T, d operation.Definition, p place, candida
 			t.Errorf("%s.%s is documented: %t; compiling says %v", p.path, name, want, findings)
 		}
 	}
-	for _, name := range kind.Without {
+	b.holdWithout(t, d, p, kind.Without)
+}
+
+// holdWithout holds that no member has one of the names.
+func (b *bench) holdWithout(t *testing.T, d operation.Definition, p place, names []string) {
+	t.Helper()
+	for _, name := range names {
 		changed := *p.value
 		changed.Content = append(slices.Clone(changed.Content), scalar("!!str", name), scalar("!!str", "x"))
 		if len(b.with(d, p.example, p.value, &changed)) == 0 {

@@ -24,7 +24,7 @@ func env() Definition {
 		Summary:   "sets and removes environment variables of a container; a mapping as value is a valueFrom",
 		Example:   "env: {set: {REGION: \"${ shoot.region }\", TOKEN: {secretKeyRef: {name: cloudprovider, key: token}}}}",
 		Examples:  []string{"env: {container: side, remove: [HTTP_PROXY]}"},
-		Arguments: append(setAndRemove("variables", mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]()))), inContainer()),
+		Arguments: append(setAndRemove("variables", mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]())).named(envName)), inContainer()),
 		Parts:     target.PodTemplate,
 		Compile:   compileEnv,
 	}

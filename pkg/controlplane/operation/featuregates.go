@@ -22,7 +22,7 @@ func featureGates() Definition {
 		Name:      "featureGates",
 		Summary:   "sets feature gates to true or false, or removes them with null; the other gates stay",
 		Example:   "featureGates: {VolumeAttributesClass: true, CSIMigration: null}",
-		Arguments: []Argument{{Type: mappingOf(orNull(computed(boolean))), Summary: "gates, by name"}},
+		Arguments: []Argument{{Type: mappingOf(orNull(computed(boolean))).named(gateName), Summary: "gates, by name"}},
 		Parts:     target.CommandLine,
 		Compile:   compileFeatureGates,
 	}

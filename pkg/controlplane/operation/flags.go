@@ -21,7 +21,7 @@ func flags() Definition {
 		Summary:   "sets and removes flags of a command line, in place, whether they stand in command or in args",
 		Example:   "flags: {set: {cloud-provider: external}, remove: [cloud-config]}",
 		Examples:  []string{"flags: {container: side, set: {v: 2, audit: null, node-labels: [a=b, \"zone=${ shoot.region }\"]}}"},
-		Arguments: append(setAndRemove("flags", mappingOf(orNull(oneOrMore))), inContainer()),
+		Arguments: append(setAndRemove("flags", flagsTo(orNull(oneOrMore))), inContainer()),
 		Parts:     target.CommandLine,
 		Compile:   compileFlags,
 	}

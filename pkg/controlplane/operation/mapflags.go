@@ -17,7 +17,7 @@ func mapFlags() Definition {
 		Name:      "mapFlags",
 		Summary:   "sets and removes entries of flags whose value is a map, such as --runtime-config; the other entries stay",
 		Example:   "mapFlags: {runtime-config: {set: {storage.k8s.io/v1beta1: true}, remove: [batch/v2alpha1]}}",
-		Arguments: []Argument{{Summary: "flags, by name", Type: mappingOf(members(setAndRemove("entries", mappingOf(anyText))...))}},
+		Arguments: []Argument{{Summary: "flags, by name", Type: flagsTo(members(setAndRemove("entries", mappingOf(anyText))...))}},
 		Parts:     target.CommandLine,
 		Compile:   compileMapFlags,
 	}

@@ -22,7 +22,7 @@ func sysctl() Definition {
 		Summary:   "sets and removes kernel settings in " + target.KernelSettingsPath + ": a line is replaced where it stands, or added at the end",
 		Example:   "sysctl: {set: {net.ipv4.ip_forward: 1}}",
 		Examples:  []string{"sysctl: {remove: [net.ipv4.tcp_tw_reuse]}"},
-		Arguments: setAndRemove("settings", mappingOf(anyText)),
+		Arguments: setAndRemove("settings", mappingOf(anyText).named(settingName)),
 		Parts:     target.Files,
 		Compile:   compileSysctl,
 	}
