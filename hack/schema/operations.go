@@ -118,7 +118,7 @@ func (b *builder) entries(t operation.Type, kind, member string) (object, error)
 	if t.Names != nil {
 		names := object{"pattern": t.Names.String() + "|" + expression, "patternErrorMessage": "This is no name that can stand here."}
 		if t.Without != nil {
-			names["not"], names["errorMessage"] = object{"enum": t.Without}, "There is an operation of its own for this."
+			names["not"] = object{"enum": t.Without}
 		}
 		schema["propertyNames"] = names
 	}
