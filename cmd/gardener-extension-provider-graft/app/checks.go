@@ -25,7 +25,7 @@ const checkTimeout = 900 * time.Millisecond
 
 // addChecks makes /healthz say that the process lives, and /readyz that an admission would be answered: profiles are loaded, the
 // caches are filled, the server shows a certificate that the API server trusts, and the registration leads there.
-func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar, draining *atomic.Bool) error {
+func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, optOuts *webhook.OptOuts, registrar *webhook.Registrar, draining *atomic.Bool) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
@@ -37,7 +37,7 @@ func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, registrar
 		"shutdown": func(context.Context) error { return unless(!draining.Load(), "the program is shutting down") },
 		"profiles": func(context.Context) error { return unless(store.Loaded(), "no profiles are loaded") },
 		"caches": func(ctx context.Context) error {
-			return unless(mgr.GetCache().WaitForCacheSync(ctx), "the caches are not filled")
+			return unless(mgr.GetCache().WaitForCacheSync(ctx) && optOuts.Synced(), "the caches are not filled")
 		},
 		"webhook-server": serving.Check,
 		"registration":   func(ctx context.Context) error { return registrar.Check(ctx, leads(mgr)) },

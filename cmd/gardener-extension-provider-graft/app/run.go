@@ -95,8 +95,12 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 	if err := warm(ctx, mgr); err != nil {
 		return err
 	}
+	optOuts := webhook.NewOptOuts(measures, mgr.GetLogger().WithName("opt-outs"))
+	if err := webhook.AddOptOuts(ctx, mgr, optOuts); err != nil {
+		return err
+	}
 	mgr.GetWebhookServer().Register(webhook.PathPrefix, &webhook.Handler{
-		Engine: store, Metrics: measures, Log: mgr.GetLogger().WithName("admission"),
+		Engine: store, OptOuts: optOuts, Metrics: measures, Log: mgr.GetLogger().WithName("admission"),
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
 	})
@@ -114,7 +118,7 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 	if err := o.addHeartbeat(mgr); err != nil {
 		return err
 	}
-	return o.addChecks(mgr, store, registrar, draining)
+	return o.addChecks(mgr, store, optOuts, registrar, draining)
 }
 
 // addProfiles loads the profiles once, without which the program does not start, and again when they change. The first time the

@@ -36,6 +36,8 @@ type Engine interface {
 type Handler struct {
 	// Engine decides.
 	Engine Engine
+	// OptOuts are the namespaces that are left alone; nil: none.
+	OptOuts *OptOuts
 	// Metrics counts.
 	Metrics *Metrics
 	// Log gets one line for each failure.
@@ -150,6 +152,10 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 		h.Metrics.admission(x, "", "ignored")
 		return appendAllowed(out, x.review.uid, nil)
 	}
+	if h.OptOuts.Contains(x.review.request.Namespace) {
+		h.Metrics.admission(x, subjectOf(x.review.request), "opted-out")
+		return appendAllowed(out, x.review.uid, nil)
+	}
 	if !h.Engine.Serves(x.route) {
 		return h.denied(out, x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
@@ -184,8 +190,8 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 func (h *Handler) denied(out []byte, x *exchange, d *denial) []byte {
 	request := x.review.request
 	name := x.target
-	if t, _ := target.Match(request.Garden, request.Group, request.Kind, request.Name); t != nil {
-		name = t.Subject()
+	if subject := subjectOf(request); subject != "" {
+		name = subject
 	}
 	h.Metrics.admission(x, name, "denied")
 	h.Metrics.failure(x, d.reason)
@@ -193,6 +199,14 @@ func (h *Handler) denied(out []byte, x *exchange, d *denial) []byte {
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
 		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
 	return appendDenied(out, x.review.uid, d)
+}
+
+// subjectOf is what metrics call the object of a request where the contract names it; empty for other objects.
+func subjectOf(r mutation.Request) string {
+	if t, _ := target.Match(r.Garden, r.Group, r.Kind, r.Name); t != nil {
+		return t.Subject()
+	}
+	return ""
 }
 
 func (h *Handler) refused(w http.ResponseWriter, x *exchange, err error) {

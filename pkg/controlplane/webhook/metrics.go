@@ -23,6 +23,7 @@ type Metrics struct {
 	info       *prometheus.GaugeVec
 	reloads    *prometheus.CounterVec
 	failed     prometheus.Gauge
+	optedOut   prometheus.Gauge
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -30,7 +31,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		admissions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admissions_total",
-			Help: "Admissions by what became of them: patched, unchanged, ignored (no target, no operation of ours) or denied.",
+			Help: "Admissions by what became of them: patched, unchanged, ignored (no target, no operation of ours), opted-out or denied.",
 		}, []string{"set", "provider", "target", "result"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admission_failures_total",
@@ -58,8 +59,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_profile_reload_failed",
 			Help: "1 while the newest documents are wrong and older ones are in force.",
 		}),
+		optedOut: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_opted_out_namespaces",
+			Help: "Control planes that are left alone because their namespace says so.",
+		}),
 	}
-	registry.MustRegister(m.admissions, m.failures, m.duration, m.applied, m.info, m.reloads, m.failed)
+	registry.MustRegister(m.admissions, m.failures, m.duration, m.applied, m.info, m.reloads, m.failed, m.optedOut)
 	m.reloads.WithLabelValues("success")
 	m.reloads.WithLabelValues("failure")
 	return m
