@@ -177,6 +177,23 @@ func (s *scope) secretsIn(references []string) []*lookup {
 	return secrets
 }
 
+// taint marks the writes whose values come from Secrets; items are the references of the forEach around them.
+func (s *scope) taint(writes []operation.Write, items []string) {
+	for i := range writes {
+		references := writes[i].Value.References()
+		if usesItem(references) {
+			references = slices.Concat(references, items)
+		}
+		var names []string
+		for _, l := range s.secretsIn(references) {
+			names = append(names, l.shown)
+		}
+		if names != nil {
+			writes[i] = writes[i].FromSecrets(names...)
+		}
+	}
+}
+
 // references are the dotted paths that the name of the object needs.
 func (l *lookup) references() []string {
 	var references []string

@@ -94,7 +94,16 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	if len(findings) > 0 {
 		return nil, findings
 	}
+	c.scope.taint(compiled.writes, compiled.itemReferences())
 	return compiled, c.check(compiled, r)
+}
+
+// itemReferences are the dotted paths of what the items of the rule come from; nil without forEach.
+func (r *rule) itemReferences() []string {
+	if r.family == nil {
+		return nil
+	}
+	return r.family.items.references()
 }
 
 // check finds what is wrong with a rule as a whole.

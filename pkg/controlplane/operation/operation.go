@@ -194,6 +194,9 @@ type Variables = interpreter.Activation
 // Resolve computes the value of the write.
 func (w Write) Resolve(ctx context.Context, variables Variables) (Resolved, error) {
 	resolved, err := w.Value.resolve(ctx, variables)
+	if secrets := w.Value.secrets; secrets != nil {
+		resolved.From, err = secrets, hide(err, fromSecrets(secrets))
+	}
 	if err != nil {
 		return Resolved{}, fmt.Errorf("computing %s: %w", w.Place, err)
 	}

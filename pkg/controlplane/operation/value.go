@@ -27,6 +27,8 @@ type Resolved struct {
 	Texts []string
 	// JSON is a structured value.
 	JSON []byte
+	// From are the Secrets of which the value is made; nil: none. Such a value is written to the object and shown nowhere.
+	From []string
 }
 
 // Text is the only or the first text.
@@ -45,6 +47,8 @@ func (r Resolved) Equal(s Resolved) bool {
 // String writes the value for a plan; texts in quotes.
 func (r Resolved) String() string {
 	switch {
+	case r.From != nil:
+		return fromSecrets(r.From)
 	case r.Absent:
 		return "absent"
 	case r.JSON != nil:
@@ -63,6 +67,7 @@ type Value struct {
 	texts    []*expression.Template
 	tree     *tree
 	shape    func([]byte) ([]byte, error)
+	secrets  []string // of which it is made
 }
 
 // Remove is the value that takes a place away.
