@@ -16,6 +16,10 @@ type slot struct {
 
 // items emits the change of an array whose items were inserted and removed.
 func (p *patcher) items(n *Node) {
+	if n.onlyGrown() {
+		p.grown(n)
+		return
+	}
 	was := n.text.itemsOf(n.at)
 	slots := make([]slot, len(n.kids))
 	from := 0
@@ -31,6 +35,32 @@ func (p *patcher) items(n *Node) {
 		slots[i].from, slots[i].node = from, k
 	}
 	p.list(n.text, was, slots)
+}
+
+// onlyGrown reports whether all items are there that were there at first.
+func (n *Node) onlyGrown() bool {
+	left := n.text.count(n.at)
+	for _, k := range n.kids {
+		if k.was != 0 {
+			left--
+		}
+	}
+	return left == 0
+}
+
+// grown is items for an array that has lost none.
+func (p *patcher) grown(n *Node) {
+	for i, k := range n.kids {
+		if k.was == 0 {
+			t, at := snapshot(k)
+			p.index(i, p.add(t.bytesAt(at)))
+		}
+	}
+	for i, k := range n.kids {
+		if k.was != 0 && (k.edited || k.replaced) {
+			p.index(i, func() { p.place(k) })
+		}
+	}
 }
 
 // valueItems emits the change of an array that was replaced as a whole.

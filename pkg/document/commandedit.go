@@ -44,20 +44,22 @@ func (c *CommandLine) edit(what, name string, wanted []want) error {
 		return nil
 	}
 	room, count := c.container.doc.room, len(c.tokens)+len(wanted)
-	p.tokens = append(room.tokens.list(c.spare, count), c.tokens...)
+	p.tokens = append(room.tokens.list(c.spare.tokens, count), c.tokens...)
 	p.make(name, wanted)
 	left := p.tokens
 	if p.shorter {
 		left = slices.DeleteFunc(slices.Clone(p.tokens), func(t token) bool { return t.state == dropped })
 	}
-	c.parsed, p.end = parseFlags(room.flags.list(c.parsed, count), left)
-	if !p.keeps(c.flags, c.parsed, wanted) {
+	next := flagWords{tokens: left}
+	next.flags, next.end = parseFlags(room.flags.list(c.spare.flags, count), left)
+	if !p.keeps(c.flags, next.flags, wanted) {
 		return fail(ErrAmbiguous)
 	}
 	if err := c.apply(p.tokens); err != nil {
 		return fail(err)
 	}
-	c.tokens, c.spare, c.flags, c.parsed, c.end = renumber(left), c.tokens, c.parsed, c.flags, p.end
+	next.tokens = renumber(left)
+	c.flagWords, c.spare = next, c.flagWords
 	c.version = c.container.doc.version
 	return nil
 }

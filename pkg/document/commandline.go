@@ -30,13 +30,12 @@ var (
 // -name are the same flag. The forms are --name=value, --name value and the bare --name. An element after a name is
 // its value if it is not empty and does not begin with "-", because these components take no other arguments.
 type CommandLine struct {
+	FlagList
+
 	container *Node
-	tokens    []token
-	flags     []flag
-	spare     []token // room for the next plan
-	parsed    []flag  // room for its flags
-	end       int     // index of the "--" that ends the flags, or the number of tokens
-	version   int     // of the document when it was read
+	spare     flagWords // room for the next plan
+	version   int       // of the document when it was read
+	first     bool      // nothing had edited it before it was read
 }
 
 // Flag is one occurrence of a flag.
@@ -52,13 +51,27 @@ type Flag struct {
 // is ErrShell or ErrNotString.
 func CommandLineOf(container *Node) (*CommandLine, error) {
 	c := &CommandLine{container: container}
+	c.home = c
 	if container.Kind() != Object {
 		return nil, fmt.Errorf("reading a command line: %w", ErrKind)
 	}
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("reading a command line: %w", err)
 	}
+	c.first = !slices.ContainsFunc(lists[:], func(list string) bool { return container.member(list).touched() })
+	c.came = append(container.doc.room.flags.take(len(c.flags))[:0], c.flags...)
 	return c, nil
+}
+
+// Changed is Differences between a container in the original of the document, as was, and the same in its root, as is. It is false
+// if it cannot tell: the command line was read from another container, or after an edit of it.
+func (c *CommandLine) Changed(was, is *Node) ([]string, bool) {
+	k := c.container
+	if !c.first || is != k || k.gone || k.replaced || k.parent == nil || k.parent.text != was.text || k.was != was.at {
+		return nil, false
+	}
+	names, err := c.changed()
+	return names, err == nil
 }
 
 // Flags ranges over all flags in their order, as they are when it begins; the command line may be edited meanwhile.
@@ -90,66 +103,6 @@ func (c *CommandLine) Program() []string {
 		out = append(out, t.text)
 	}
 	return out
-}
-
-// Values returns the value of every occurrence of a flag, in order, "" for a bare one; nil if there is none.
-func (c *CommandLine) Values(name string) []string {
-	if c.refresh() != nil {
-		return nil
-	}
-	return valuesOf(c.flags, normalize(name))
-}
-
-// Has reports whether a flag stands in the command line.
-func (c *CommandLine) Has(name string) bool {
-	name = normalize(name)
-	return c.refresh() == nil && slices.ContainsFunc(c.flags, func(f flag) bool { return f.name == name })
-}
-
-// Names returns the names of all flags, each once, in the order of their first occurrence.
-func (c *CommandLine) Names() []string {
-	if c.refresh() != nil {
-		return nil
-	}
-	var out []string
-	seen := make(map[string]bool, len(c.flags))
-	for i := range c.flags {
-		if name := c.flags[i].name; !seen[name] {
-			seen[name] = true
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// Differences returns the names of the flags whose values are not the same in another command line, in the order in
-// which they stand in the two; a name may come twice.
-func (c *CommandLine) Differences(other *CommandLine) []string {
-	if c.refresh() != nil || other.refresh() != nil {
-		return nil
-	}
-	return differences(c.flags, other.flags)
-}
-
-// Set gives a flag exactly these values, one for each occurrence. Occurrences are edited where they stand and keep
-// their form, surplus ones are removed, and missing ones go to the end of args, or of command if args is empty.
-// Without values it is Remove. Nothing is edited if all is so already.
-func (c *CommandLine) Set(name string, values ...string) error {
-	wanted := make([]want, len(values))
-	for i, value := range values {
-		wanted[i].value = value
-	}
-	return c.edit("setting", name, wanted)
-}
-
-// SetBare leaves exactly one occurrence of a flag, without a value.
-func (c *CommandLine) SetBare(name string) error {
-	return c.edit("setting", name, []want{{bare: true}})
-}
-
-// Remove takes all occurrences of a flag out, with their values.
-func (c *CommandLine) Remove(name string) error {
-	return c.edit("removing", name, nil)
 }
 
 // refresh reads the elements again if the document was edited since.

@@ -239,7 +239,7 @@ func TestDifferences(t *testing.T) {
 				lines[i], err = CommandLineOf(d.Root())
 				must(t, err)
 			}
-			if diff := cmp.Diff(test.want, lines[0].Differences(lines[1])); diff != "" {
+			if diff := cmp.Diff(test.want, lines[0].Differences(&lines[1].FlagList)); diff != "" {
 				t.Error(diff)
 			}
 		})

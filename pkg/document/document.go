@@ -126,6 +126,25 @@ func (d *Document) Changed() bool {
 	return d != nil && d.root.differs()
 }
 
+// Kept reports whether what stands at a path of keys now equals what came. It makes no nodes where nothing was edited.
+func (d *Document) Kept(path ...string) bool {
+	n := &d.root
+	for _, key := range path {
+		if !n.replaced && (!n.edited || n.Kind() != Object) {
+			return true
+		}
+		var k *Node
+		if !n.replaced {
+			k = n.member(key)
+		}
+		if k == nil || k.was == 0 || k.gone {
+			return d.Original().Find(path...).Equal(d.root.Find(path...))
+		}
+		n = k
+	}
+	return !n.differs()
+}
+
 // Edits counts the edits made so far, also those that cancel each other. Writing what stands there already is no edit.
 func (d *Document) Edits() int {
 	if d == nil {

@@ -220,6 +220,11 @@ func (n *Node) shed() {
 	n.opened, n.edited, n.reshaped, n.lent, n.duplicate = false, false, false, false, false
 }
 
+// touched reports whether an edit was made in the place. It may be nil.
+func (n *Node) touched() bool {
+	return n != nil && (n.gone || n.edited || n.replaced || n.was == 0)
+}
+
 // lose counts an edit that takes something away.
 func (d *Document) lose() {
 	d.version++

@@ -113,7 +113,22 @@ func FuzzEdit(f *testing.F) {
 		result, patch := d.Bytes(), d.Patch()
 		checkResult(t, raw, result, patch, d)
 		checkUntouched(t, d.Root())
+		checkKept(t, d)
 	})
+}
+
+// checkKept holds Kept against a comparison of the values.
+func checkKept(t *testing.T, d *Document) {
+	t.Helper()
+	for _, a := range someKeys {
+		for _, b := range someKeys {
+			for _, path := range [][]string{{}, {a}, {a, b}, {b, a, b}} {
+				if want := d.Original().Find(path...).Equal(d.Root().Find(path...)); d.Kept(path...) != want {
+					t.Fatalf("kept at %q is %t in %s", path, !want, d.Bytes())
+				}
+			}
+		}
+	}
 }
 
 func walk(n *Node) {
@@ -233,8 +248,12 @@ func (s script) edit(t *testing.T, root *Node) {
 		}
 	}
 	key := someKeys[s.IntN(len(someKeys))]
-	if s.IntN(3) == 0 {
+	switch s.IntN(12) {
+	case 0, 1, 2:
 		check(n.Replace(s.value()))
+		return
+	case 3:
+		check(n.ReplaceText(someKeys[s.IntN(len(someKeys))]))
 		return
 	}
 	switch n.Kind() {

@@ -40,12 +40,13 @@ func (s *slab[T]) take(n int) []T {
 	return out
 }
 
-// list returns an empty list that can grow to n items: the one that was, if it can, or a new one.
+// list returns an empty list that can grow to n items: the one that was, if it can, or a new one, with some more room so
+// that it will do for the next edit, too.
 func (s *slab[T]) list(was []T, n int) []T {
 	if n <= cap(was) {
 		return was[:0]
 	}
-	return s.take(n)[:0]
+	return s.take(n + n/8 + 2)[:0]
 }
 
 // reset takes everything back.

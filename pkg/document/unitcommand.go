@@ -28,27 +28,27 @@ var (
 // so that a plain percent sign is "%%". A variable without braces that is an argument of its own, which systemd splits
 // into any number of arguments, is neither a flag nor the value of one.
 type UnitCommand struct {
+	FlagList // of tokens that are the words as flags are read from them
+
 	unit            *Unit
 	section, option string
 	line            int // index of the assignment
-	commandWords
-	spare   commandWords // room for those behind the next edit
-	came    []flag       // the flags as they were read first
-	version int          // of the unit when it was read
+	words           []word
+	spare           commandWords // room for those behind the next edit
+	version         int          // of the unit when it was read
 }
 
-// commandWords are the words of a command with the flags in them.
+// commandWords are the words of a command, as they are written and as flags are read from them.
 type commandWords struct {
-	words  []word
-	tokens []token // the words as flags are read from them
-	flags  []flag
-	end    int // index of the "--" that ends the flags, or the number of words
+	flagWords
+	words []word
 }
 
 // Command returns the command that an option holds, as ExecStart of Service. Assignments before an empty one do not
 // count. The error is ErrNoCommand, ErrSeveralCommands, ErrQuote or ErrShell.
 func (u *Unit) Command(section, option string) (*UnitCommand, error) {
 	c := &UnitCommand{unit: u, section: section, option: option}
+	c.home = c
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("reading the command of option %q of section %q: %w", option, section, err)
 	}
@@ -72,73 +72,9 @@ func (c *UnitCommand) Program() []string {
 	return out
 }
 
-// Values returns the value of every occurrence of a flag, in order, "" for a bare one; nil if there is none.
-func (c *UnitCommand) Values(name string) []string {
-	if c.refresh() != nil {
-		return nil
-	}
-	return valuesOf(c.flags, normalize(name))
-}
-
-// Differences returns the names of the flags whose values are not the same in another command, as CommandLine does.
-func (c *UnitCommand) Differences(other *UnitCommand) []string {
-	if c.refresh() != nil || other.refresh() != nil {
-		return nil
-	}
-	return differences(c.flags, other.flags)
-}
-
 // Changed returns the names of the flags whose values are not those that Command read, as Differences does. The error is one of
 // Command.
-func (c *UnitCommand) Changed() ([]string, error) {
-	if err := c.refresh(); err != nil {
-		return nil, err
-	}
-	return differences(c.came, c.flags), nil
-}
-
-// Has reports whether a flag stands in the command.
-func (c *UnitCommand) Has(name string) bool {
-	name = normalize(name)
-	return c.refresh() == nil && slices.ContainsFunc(c.flags, func(f flag) bool { return f.name == name })
-}
-
-// Names returns the names of all flags, each once, in the order of their first occurrence.
-func (c *UnitCommand) Names() []string {
-	if c.refresh() != nil {
-		return nil
-	}
-	var out []string
-	seen := make(map[string]bool, len(c.flags))
-	for i := range c.flags {
-		if name := c.flags[i].name; !seen[name] {
-			seen[name] = true
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// Set gives a flag exactly these values, one for each occurrence. Occurrences are edited where they stand and keep
-// their form, surplus ones are removed, and missing ones go behind the last flag, on lines of their own if that stands
-// at the beginning of a line. Without values it is Remove. Nothing is edited if all is so already.
-func (c *UnitCommand) Set(name string, values ...string) error {
-	wanted := make([]want, len(values))
-	for i, value := range values {
-		wanted[i].value = value
-	}
-	return c.edit("setting", name, wanted)
-}
-
-// SetBare leaves exactly one occurrence of a flag, without a value.
-func (c *UnitCommand) SetBare(name string) error {
-	return c.edit("setting", name, []want{{bare: true}})
-}
-
-// Remove takes all occurrences of a flag out, with their values and with lines of their own.
-func (c *UnitCommand) Remove(name string) error {
-	return c.edit("removing", name, nil)
-}
+func (c *UnitCommand) Changed() ([]string, error) { return c.changed() }
 
 // refresh reads the command again if the unit was edited since.
 func (c *UnitCommand) refresh() error {
@@ -175,8 +111,14 @@ func (c *UnitCommand) read() error {
 	if runsShell(next.tokens) {
 		return ErrShell
 	}
-	c.commandWords, c.spare, c.version = next, c.commandWords, c.unit.version
+	c.swap(next)
 	return nil
+}
+
+// swap puts other words in the place of those that are read, which become the spare room.
+func (c *UnitCommand) swap(next commandWords) {
+	c.spare = commandWords{c.flagWords, c.words}
+	c.flagWords, c.words, c.version = next.flagWords, next.words, c.unit.version
 }
 
 // scan reads the words and flags of an assignment into the spare room.

@@ -73,7 +73,7 @@ func (c *UnitCommand) write(p *plan, wanted []want) error {
 		u.lines[i].move(delta)
 	}
 	u.version++
-	c.commandWords, c.spare, c.version = next, c.commandWords, u.version
+	c.swap(next)
 	return nil
 }
 

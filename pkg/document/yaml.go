@@ -151,7 +151,7 @@ func (y *YAML) member(at int, key string) int {
 		return -1
 	}
 	for i, end := at+1, int(y.entries[at].next); i < end; i = int(y.entries[i].next) {
-		if y.entries[i].key == key {
+		if y.entries[i].key(y.text) == key {
 			return i
 		}
 	}

@@ -7,7 +7,7 @@ package document
 import "strings"
 
 // flow reads a flow collection that stands on one line, with scalars that need no thought.
-func (s *yamlScanner) flow(depth int, e yamlEntry, end, next, parent int) {
+func (s *yamlScanner) flow(depth int, e *yamlEntry, end, next, parent int) {
 	at := len(s.entries)
 	e.below = next
 	if s.flowValue(depth, e, end) < 0 {
@@ -22,7 +22,7 @@ func (s *yamlScanner) flow(depth int, e yamlEntry, end, next, parent int) {
 }
 
 // flowValue reads a value that begins at e.start, and returns where it ends, or -1.
-func (s *yamlScanner) flowValue(depth int, e yamlEntry, end int) int {
+func (s *yamlScanner) flowValue(depth int, e *yamlEntry, end int) int {
 	if depth > maxYAMLDepth {
 		s.stop(yamlDeep)
 		return -1
@@ -49,24 +49,25 @@ func (s *yamlScanner) flowValue(depth int, e yamlEntry, end int) int {
 }
 
 // flowCollection reads what stands between the brackets.
-func (s *yamlScanner) flowCollection(depth int, e yamlEntry, end int, isMap bool) int {
+func (s *yamlScanner) flowCollection(depth int, e *yamlEntry, end int, isMap bool) int {
 	e.kind = yamlFlowSeq
 	closing := byte(']')
 	if isMap {
 		e.kind, closing = yamlFlowMap, '}'
 	}
 	at, keys := len(s.entries), yamlKeys{first: len(s.entries) + 1}
-	s.entries = append(s.entries, e)
+	s.entries = append(s.entries, *e)
 	i := s.blanks(e.start+1, end)
+	var child yamlEntry // Out here, so that it does not escape.
 	for first := true; i < end && (s.text[i] != closing || !first); first = false {
-		child := yamlEntry{keyStart: i, behind: i, line: e.line, below: e.below}
+		child = yamlEntry{keyStart: i, keyEnd: i, behind: i, line: e.line, below: e.below}
 		if isMap {
 			if i = s.flowKey(&child, end, &keys); i < 0 {
 				return -1
 			}
 		}
 		child.start = i
-		if i = s.flowValue(depth+1, child, end); i < 0 {
+		if i = s.flowValue(depth+1, &child, end); i < 0 {
 			return -1
 		}
 		if i = s.blanks(i, end); i < end && s.text[i] == closing {
@@ -89,16 +90,15 @@ func (s *yamlScanner) flowKey(e *yamlEntry, end int, keys *yamlKeys) int {
 	i := e.keyStart
 	var stop int
 	if c := s.text[i]; c == '"' || c == '\'' {
-		if stop = s.quoted(i, end, c); stop >= 0 {
-			e.key = unquoteYAML(s.text[i:stop])
-		}
-	} else if stop = s.flowPlain(i, end); stop >= 0 {
-		e.key = s.text[i:stop]
+		stop = s.quoted(i, end, c)
+	} else {
+		stop = s.flowPlain(i, end)
 	}
 	if stop < 0 || stop+1 >= end || s.text[stop] != ':' || s.text[stop+1] != ' ' || stop-i > 512 {
 		return -1
 	}
-	if keys.seen(s.entries, e.key) {
+	e.keyEnd = stop
+	if keys.seen(s, e.key(s.text)) {
 		s.at = i
 		s.stop(yamlDuplicate)
 		return -1

@@ -33,7 +33,7 @@ func (e *yamlEdit) equal(at int, want *Node) bool {
 	case Object:
 		count := 0
 		for i := at + 1; i < int(entry.next); i = int(e.entries[i].next) {
-			member := want.Get(e.entries[i].key)
+			member := want.Get(e.entries[i].key(e.text))
 			if count++; member == nil || !e.equal(i, member) {
 				return false
 			}
@@ -66,7 +66,11 @@ func sameNumber(a, b any) bool {
 
 // children returns the entries of the members or items.
 func (e *yamlEdit) children(at int) []int {
-	var out []int
+	count := 0
+	for i := at + 1; i < int(e.entries[at].next); i = int(e.entries[i].next) {
+		count++
+	}
+	out := make([]int, 0, count)
 	for i := at + 1; i < int(e.entries[at].next); i = int(e.entries[i].next) {
 		out = append(out, i)
 	}
@@ -96,17 +100,23 @@ type yamlMember struct {
 
 // changed returns the members of an object that differ from those of a mapping.
 func (e *yamlEdit) changed(at int, want *Node, merge bool) []yamlMember {
-	index := map[string]int{}
-	for _, i := range e.children(at) {
-		index[e.entries[i].key] = i
+	find := func(key string) int { return e.member(at, key) }
+	const few = 4
+	if want.Len() > few {
+		index := map[string]int{}
+		for i, end := at+1, int(e.entries[at].next); i < end; i = int(e.entries[i].next) {
+			index[e.entries[i].key(e.text)] = i
+		}
+		find = func(key string) int {
+			if i, ok := index[key]; ok {
+				return i
+			}
+			return -1
+		}
 	}
 	var out []yamlMember
 	for key, value := range want.Members() {
-		i, ok := index[key]
-		if !ok {
-			i = -1
-		}
-		if !ok || !e.equal(i, value) {
+		if i := find(key); i < 0 || !e.equal(i, value) {
 			out = append(out, yamlMember{key, value, i, merge})
 		}
 	}
@@ -116,7 +126,10 @@ func (e *yamlEdit) changed(at int, want *Node, merge bool) []yamlMember {
 // members plans that members of a mapping are set, and that only those stay that keep says.
 func (e *yamlEdit) members(at int, changed []yamlMember, keep func(key string) bool) {
 	children := e.children(at)
-	left := slices.DeleteFunc(slices.Clone(children), func(i int) bool { return !keep(e.entries[i].key) })
+	left := children
+	if drop := func(i int) bool { return !keep(e.entries[i].key(e.text)) }; slices.ContainsFunc(children, drop) {
+		left = slices.DeleteFunc(slices.Clone(children), drop)
+	}
 	switch {
 	case len(left) == len(children) && len(changed) == 0:
 	case e.entries[at].kind == yamlFlowMap && len(left) > 0:

@@ -28,15 +28,26 @@ const (
 // yamlEntry is one value, with its key if it is a member. Members and items follow their collection directly, and a
 // value and all it holds are the entries up to next. Collections of lines begin with their first key or dash.
 type yamlEntry struct {
-	key        string // decoded
-	keyStart   int    // bytes; for an item, of its dash or, in flow style, of the value; -1 at the root
-	behind     int    // offset behind the colon or the dash
-	start, end int    // bytes of the value; where it goes, if empty
-	line       int    // offset at which the line of the key or the dash begins
-	below      int    // offset behind the last line of the value, with its ending
-	column     int    // of the keys or dashes of a collection of lines, counted from 0
+	keyStart   int // bytes; for an item, of its dash or, in flow style, of the value; -1 at the root
+	keyEnd     int // behind the key; keyStart where there is none
+	behind     int // offset behind the colon or the dash
+	start, end int // bytes of the value; where it goes, if empty
+	line       int // offset at which the line of the key or the dash begins
+	below      int // offset behind the last line of the value, with its ending
+	column     int // of the keys or dashes of a collection of lines, counted from 0
 	next       int32
 	kind       yamlKind
+}
+
+// key returns the key of a member, decoded.
+func (e *yamlEntry) key(text string) string {
+	if e.keyEnd == e.keyStart {
+		return ""
+	}
+	if c := text[e.keyStart]; c == '"' || c == '\'' {
+		return unquoteYAML(text[e.keyStart:e.keyEnd])
+	}
+	return text[e.keyStart:e.keyEnd]
 }
 
 // yamlScanner indexes the YAML that encoders write and most people too: mappings and sequences in lines, scalars and
@@ -48,6 +59,7 @@ type yamlScanner struct {
 	line    int                           // where that line begins
 	column  int                           // of at
 	found   struct{ from, end, next int } // the line that endOf found last
+	remarks bool                          // there may be comments
 	entries []yamlEntry
 	fail    yamlDoubt
 }
@@ -67,7 +79,7 @@ func scanYAML(text string, into []yamlEntry) (entries []yamlEntry, doubt yamlDou
 	if !yamlCharacters(text) {
 		return into, yamlUnsure, 0
 	}
-	s := yamlScanner{text: text, entries: into}
+	s := yamlScanner{text: text, entries: into, remarks: strings.IndexByte(text, '#') >= 0}
 	s.found.end = -1
 	s.nextLine(0)
 	if s.column == 0 && strings.HasPrefix(text[s.at:], "---") {
@@ -77,7 +89,7 @@ func scanYAML(text string, into []yamlEntry) (entries []yamlEntry, doubt yamlDou
 		}
 		s.nextLine(next)
 	}
-	s.node(0, yamlEntry{keyStart: -1, line: s.line}, -1)
+	s.node(0, &yamlEntry{keyStart: -1, keyEnd: -1, line: s.line}, -1)
 	if s.fail == yamlFine && s.at < len(text) {
 		s.fail = yamlUnsure
 	}
@@ -88,8 +100,14 @@ func scanYAML(text string, into []yamlEntry) (entries []yamlEntry, doubt yamlDou
 // line breaks of Unicode, no carriage return but in front of a line feed.
 func yamlCharacters(text string) bool {
 	for i := 0; i < len(text); i++ {
+		for i+8 <= len(text) && harmless8(text[i:i+8]) {
+			i += 8
+		}
+		if i == len(text) {
+			break
+		}
 		c := text[i]
-		if c >= ' ' && c < 0x7f || c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n' {
+		if yamlHarmless[c] || c == '\r' && i+1 < len(text) && text[i+1] == '\n' {
 			continue
 		}
 		if c < utf8.RuneSelf {
@@ -103,6 +121,25 @@ func yamlCharacters(text string) bool {
 	}
 	return true
 }
+
+// harmless8 reports whether eight bytes are in yamlHarmless.
+func harmless8(text string) bool {
+	_ = text[7]
+	w := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+	line, del := w^('\n'*ones), w^(0x7f*ones)
+	w |= ^((line&^highs + (highs - ones)) | line) & highs >> 2 // Line feeds become asterisks.
+	return (w|(w-' '*ones)&^w|(del-ones)&^del)&highs == 0
+}
+
+// yamlHarmless are the characters of ASCII that need no thought wherever they stand.
+var yamlHarmless = func() (set [256]bool) {
+	set['\n'] = true
+	for c := ' '; c < 0x7f; c++ {
+		set[c] = true
+	}
+	return set
+}()
 
 // endOf returns where the line ends that holds an offset, without its ending, and where the next one begins.
 func (s *yamlScanner) endOf(at int) (end, next int) {
@@ -160,7 +197,7 @@ func (s *yamlScanner) isDash() bool {
 
 // node reads the value that begins at the place, on a line of its own or behind a dash. What it holds must be
 // indented more than parent.
-func (s *yamlScanner) node(depth int, e yamlEntry, parent int) {
+func (s *yamlScanner) node(depth int, e *yamlEntry, parent int) {
 	if depth > maxYAMLDepth {
 		s.stop(yamlDeep)
 		return
@@ -185,11 +222,12 @@ func (s *yamlScanner) node(depth int, e yamlEntry, parent int) {
 }
 
 // mapping reads the members that stand in the column of the place.
-func (s *yamlScanner) mapping(depth int, e yamlEntry) {
+func (s *yamlScanner) mapping(depth int, e *yamlEntry) {
 	e.kind, e.column, e.start = yamlMap, s.column, s.at
 	at := len(s.entries)
-	s.entries = append(s.entries, e)
+	s.entries = append(s.entries, *e)
 	keys, last := yamlKeys{first: at + 1}, at
+	var member yamlEntry // Out here, so that it does not escape.
 	for s.fail == yamlFine && s.column == e.column && s.at < len(s.text) && !s.isDash() {
 		keyStart, line := s.at, s.line
 		key, end, colon := s.key()
@@ -197,12 +235,13 @@ func (s *yamlScanner) mapping(depth int, e yamlEntry) {
 			s.doubt()
 			return
 		}
-		if keys.seen(s.entries, key) {
+		if keys.seen(s, key) {
 			s.stop(yamlDuplicate)
 			return
 		}
 		last = len(s.entries)
-		s.member(depth, yamlEntry{key: key, keyStart: keyStart, behind: colon + 1, line: line}, colon+1, e.column)
+		member = yamlEntry{keyStart: keyStart, keyEnd: end, behind: colon + 1, line: line}
+		s.member(depth, &member, colon+1, e.column)
 	}
 	s.close(at, last)
 }
@@ -218,7 +257,7 @@ func (s *yamlScanner) close(at, last int) {
 }
 
 // member reads the value of a key in a column, behind its colon.
-func (s *yamlScanner) member(depth int, e yamlEntry, at, column int) {
+func (s *yamlScanner) member(depth int, e *yamlEntry, at, column int) {
 	end, next := s.endOf(at)
 	if !s.onlyComment(at, end) {
 		for s.text[at] == ' ' {
@@ -236,33 +275,34 @@ func (s *yamlScanner) member(depth int, e yamlEntry, at, column int) {
 }
 
 // empty is a value that is not there.
-func (s *yamlScanner) empty(e yamlEntry, at, next int) {
+func (s *yamlScanner) empty(e *yamlEntry, at, next int) {
 	e.kind, e.start, e.end, e.below = yamlEmpty, at, at, next
 	s.add(e)
 }
 
 // add appends an entry that holds no others.
-func (s *yamlScanner) add(e yamlEntry) {
+func (s *yamlScanner) add(e *yamlEntry) {
 	e.next = int32(len(s.entries)) + 1
-	s.entries = append(s.entries, e)
+	s.entries = append(s.entries, *e)
 }
 
 // sequence reads the items whose dashes stand in the column of the place.
-func (s *yamlScanner) sequence(depth int, e yamlEntry) {
+func (s *yamlScanner) sequence(depth int, e *yamlEntry) {
 	e.kind, e.column, e.start = yamlSeq, s.column, s.at
 	at, last := len(s.entries), 0
-	s.entries = append(s.entries, e)
+	var item yamlEntry // Out here, so that it does not escape.
+	s.entries = append(s.entries, *e)
 	for s.fail == yamlFine && s.column == e.column && s.at < len(s.text) && s.isDash() {
 		last = len(s.entries)
-		item := yamlEntry{keyStart: s.at, behind: s.at + 1, line: s.line}
+		item = yamlEntry{keyStart: s.at, keyEnd: s.at, behind: s.at + 1, line: s.line}
 		end, next := s.endOf(s.at)
 		behind := s.at + 1
 		if s.onlyComment(behind, end) {
 			s.nextLine(next)
 			if s.at < len(s.text) && s.column > e.column {
-				s.node(depth+1, item, e.column)
+				s.node(depth+1, &item, e.column)
 			} else {
-				s.empty(item, behind, next)
+				s.empty(&item, behind, next)
 			}
 			continue
 		}
@@ -271,13 +311,13 @@ func (s *yamlScanner) sequence(depth int, e yamlEntry) {
 			s.at++
 		}
 		s.column = s.at - s.line
-		s.node(depth+1, item, e.column)
+		s.node(depth+1, &item, e.column)
 	}
 	s.close(at, last)
 }
 
 // scalar reads a value that begins on the line of its key or dash, and goes to the next line.
-func (s *yamlScanner) scalar(depth int, e yamlEntry, at, parent int) {
+func (s *yamlScanner) scalar(depth int, e *yamlEntry, at, parent int) {
 	end, next := s.endOf(at)
 	e.start = at
 	switch s.text[at] {
@@ -302,7 +342,7 @@ func (s *yamlScanner) scalar(depth int, e yamlEntry, at, parent int) {
 }
 
 // finish ends a value that stands on one line.
-func (s *yamlScanner) finish(e yamlEntry, end, next, parent int) {
+func (s *yamlScanner) finish(e *yamlEntry, end, next, parent int) {
 	if !s.onlyComment(e.end, end) {
 		s.doubt()
 		return

@@ -26,12 +26,7 @@ func (s *yamlScanner) key() (key string, end, colon int) {
 		if !yamlPlainStart(s.text[s.at:stop]) {
 			return "", 0, -1
 		}
-		for colon = s.at; colon < stop && (s.text[colon] != ':' || !s.blankAt(colon+1, stop)); colon++ {
-			if s.text[colon] == '#' && s.text[colon-1] == ' ' {
-				return "", 0, -1
-			}
-		}
-		if colon == stop {
+		if colon = s.colon(s.at, stop); colon < 0 || s.comment(s.at, colon) >= 0 {
 			return "", 0, -1
 		}
 		key = strings.TrimRight(s.text[s.at:colon], " ")
@@ -41,6 +36,32 @@ func (s *yamlScanner) key() (key string, end, colon int) {
 		return "", 0, -1
 	}
 	return key, end, colon
+}
+
+// colon returns the offset of the first colon that ends a key, -1 if there is none.
+func (s *yamlScanner) colon(at, end int) int {
+	for at < end {
+		next := strings.IndexByte(s.text[at:end], ':')
+		if next < 0 {
+			return -1
+		}
+		if at += next; s.blankAt(at+1, end) {
+			return at
+		}
+		at++
+	}
+	return -1
+}
+
+// comment returns the offset of the blank in front of a comment, -1 if there is none.
+func (s *yamlScanner) comment(at, end int) int {
+	if !s.remarks {
+		return -1
+	}
+	if next := strings.Index(s.text[at:end], " #"); next >= 0 {
+		return at + next
+	}
+	return -1
 }
 
 // blankAt reports whether a blank or the end of the line stands at an offset.
@@ -67,18 +88,13 @@ func (s *yamlScanner) plain(at, end int) int {
 	if !yamlPlainStart(s.text[at:end]) {
 		return -1
 	}
-	last := at
-	for i := at; i < end; i++ {
-		switch c := s.text[i]; {
-		case c == ':' && s.blankAt(i+1, end):
-			return -1
-		case c == '#' && s.text[i-1] == ' ':
-			return last
-		case c != ' ':
-			last = i + 1
-		}
+	if comment := s.comment(at, end); comment >= 0 {
+		end = comment
 	}
-	return last
+	if s.colon(at, end) >= 0 {
+		return -1
+	}
+	return at + len(strings.TrimRight(s.text[at:end], " "))
 }
 
 // quoted returns where a quoted scalar ends that begins at an offset, -1 if the scanner is not sure.
@@ -138,7 +154,7 @@ func yamlHexSize(text string, size int) int {
 }
 
 // blockScalar reads | or > and the lines below, up to the last one that is not blank.
-func (s *yamlScanner) blockScalar(e yamlEntry, end, next, parent int) {
+func (s *yamlScanner) blockScalar(e *yamlEntry, end, next, parent int) {
 	head := e.start + 1
 	if head < end && s.text[head] == '-' {
 		head++
@@ -180,21 +196,26 @@ func (s *yamlScanner) blockScalar(e yamlEntry, end, next, parent int) {
 // yamlKeys finds keys that stand twice in a mapping. One that is greater than all before it, as in what encoders write,
 // needs no search.
 type yamlKeys struct {
-	first int // entry of the first member
-	count int
-	max   string
-	some  map[string]bool // all keys, once there are many and not in order
+	first  int // entry of the first member
+	count  int
+	others int // how many were not greater
+	max    string
+	some   map[string]bool // all keys, once there are many and many of them not in order
 }
 
-func (k *yamlKeys) seen(entries []yamlEntry, key string) bool {
+func (k *yamlKeys) seen(s *yamlScanner, key string) bool {
 	greater := key > k.max
 	if k.count++; greater {
 		k.max = key
 	}
-	if k.some == nil && !greater && k.count > manyMembers {
+	if !greater {
+		k.others++
+	}
+	const few = 8
+	if k.some == nil && k.others > few && k.count > manyMembers {
 		k.some = make(map[string]bool, 2*k.count)
-		for i := k.first; i < len(entries); i = int(entries[i].next) {
-			k.some[entries[i].key] = true
+		for i := k.first; i < len(s.entries); i = int(s.entries[i].next) {
+			k.some[s.entries[i].key(s.text)] = true
 		}
 	}
 	if k.some != nil {
@@ -202,8 +223,8 @@ func (k *yamlKeys) seen(entries []yamlEntry, key string) bool {
 		k.some[key] = true
 		return found
 	}
-	for i := k.first; !greater && i < len(entries); i = int(entries[i].next) {
-		if entries[i].key == key {
+	for i := k.first; !greater && i < len(s.entries); i = int(s.entries[i].next) {
+		if s.entries[i].key(s.text) == key {
 			return true
 		}
 	}

@@ -23,7 +23,7 @@ func (y *YAML) value(at int) any {
 	case yamlMap, yamlFlowMap:
 		out := map[string]any{}
 		for i := at + 1; i < int(e.next); i = int(y.entries[i].next) {
-			out[y.entries[i].key] = y.value(i)
+			out[y.entries[i].key(y.text)] = y.value(i)
 		}
 		return out
 	case yamlSeq, yamlFlowSeq:

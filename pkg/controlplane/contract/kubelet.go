@@ -39,7 +39,7 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	if now == nil {
 		return broken(kubeletUnit, "its content is no text")
 	}
-	return checkFlags(kubelet, old.Differences(now), false, exempt)
+	return checkFlags(kubelet, old.Differences(&now.FlagList), false, exempt)
 }
 
 func kubeletUnitOf(root *document.Node) *document.Node {

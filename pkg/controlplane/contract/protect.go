@@ -32,7 +32,7 @@ func Protect(o *target.Object, g Generation, exempt Exemption) error {
 	if clause, locked := ServiceLocked(o, g); locked {
 		return broken(clause, "a Service that is Gardener's")
 	}
-	if err := protectIdentity(before, after); err != nil {
+	if err := protectIdentity(o.Document); err != nil {
 		return err
 	}
 	if o.Form.Kind == "OperatingSystemConfig" {
@@ -48,7 +48,7 @@ func Protect(o *target.Object, g Generation, exempt Exemption) error {
 	if is == nil {
 		return broken(container, "container %q is gone", o.Target.Container)
 	}
-	if err := protectFlags(o.Target, g, before, was, is, exempt); err != nil {
+	if err := protectFlags(o, g, was, is, exempt); err != nil {
 		return err
 	}
 	if _, ok := SenselessInput(o.Target); ok && !exempt("") {
@@ -67,23 +67,22 @@ func broken(clause Clause, format string, arguments ...any) error {
 }
 
 // protectIdentity compares what the API server and Gardener know an object by.
-func protectIdentity(before, after *document.Node) error {
+func protectIdentity(d *document.Document) error {
 	for _, path := range [][]string{
 		{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"},
 		{"metadata", "ownerReferences"}, {"spec", "selector"}, {"spec", "purpose"}, {"spec", "type"},
 	} {
-		if !same(before.Find(path...), after.Find(path...)) {
+		if !d.Kept(path...) {
 			return broken(identity, "%s changed", strings.Join(path, "."))
 		}
 	}
-	was, is := before.Find("spec", "template", "metadata", "labels"), after.Find("spec", "template", "metadata", "labels")
-	for key := range before.Find("spec", "selector", "matchLabels").Members() {
-		if !same(was.Get(key), is.Get(key)) {
+	for key := range d.Root().Find("spec", "selector", "matchLabels").Members() {
+		if !d.Kept("spec", "template", "metadata", "labels", key) {
 			return broken(identity, "the pod label %s, by which the object selects, changed", key)
 		}
 	}
 	for _, key := range keptLabels {
-		if !same(was.Get(key), is.Get(key)) || !same(before.Find("metadata", "labels", key), after.Find("metadata", "labels", key)) {
+		if !d.Kept("spec", "template", "metadata", "labels", key) || !d.Kept("metadata", "labels", key) {
 			return broken(identity, "the label %s changed", key)
 		}
 	}
@@ -91,7 +90,12 @@ func protectIdentity(before, after *document.Node) error {
 }
 
 // protectFlags compares the flags of the component's own container that are reserved or locked.
-func protectFlags(t *target.Target, g Generation, root, was, is *document.Node, exempt Exemption) error {
+func protectFlags(o *target.Object, g Generation, was, is *document.Node, exempt Exemption) error {
+	t := o.Target
+	locked := t.Component == "kube-apiserver" && (g == Today || managed(o.Document.Original()))
+	if changed, ok := o.ChangedFlags(t.Container, was, is); ok {
+		return checkFlags(t, changed, locked, exempt)
+	}
 	before, err := document.CommandLineOf(was)
 	if err != nil {
 		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
@@ -100,8 +104,7 @@ func protectFlags(t *target.Target, g Generation, root, was, is *document.Node, 
 	if err != nil {
 		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
 	}
-	locked := t.Component == "kube-apiserver" && (g == Today || managed(root))
-	return checkFlags(t, before.Differences(after), locked, exempt)
+	return checkFlags(t, before.Differences(&after.FlagList), locked, exempt)
 }
 
 // checkFlags finds a reserved or locked flag among those that have other values than before.

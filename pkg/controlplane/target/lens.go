@@ -31,6 +31,9 @@ func (o *Object) Lens(place string, open func() (Lens, error)) (Lens, error) {
 
 // flushLenses writes back what was edited, and forgets the views, as another rule may edit their places in another way.
 func (o *Object) flushLenses() error {
+	if len(o.lenses) == 0 {
+		return nil
+	}
 	for _, place := range slices.Sorted(maps.Keys(o.lenses)) {
 		if err := o.lenses[place].Flush(); err != nil {
 			return fmt.Errorf("writing %s: %w", place, err)

@@ -114,5 +114,14 @@ func (o *Object) CommandLine(container string) (Flags, error) {
 	return line, nil
 }
 
+// ChangedFlags are the names of the flags that differ between a container in the original and in the document as it is now; false
+// unless edits through CommandLine have made the one of the other.
+func (o *Object) ChangedFlags(name string, was, is *document.Node) ([]string, bool) {
+	if line, ok := o.commandLines[name]; ok {
+		return line.Changed(was, is)
+	}
+	return nil, false
+}
+
 // ForgetCommandLines must be called after containers were edited in another way than through CommandLine.
 func (o *Object) ForgetCommandLines() { o.commandLines = nil }
