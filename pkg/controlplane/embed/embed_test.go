@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,9 +17,12 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane/genericmutator"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/embed"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -112,6 +116,41 @@ func TestLoad(t *testing.T) {
 	var findings source.Findings
 	if _, err := embed.Load(fstest.MapFS{"a.yaml": file(head + "contrlplane: {}\n")}); !errors.As(err, &findings) {
 		t.Errorf("with a typo: got %v", err)
+	}
+}
+
+// TestImages holds that images come from beside the profile, and from what the landscape puts in their place.
+func TestImages(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	documents, err := embed.Load(fstest.MapFS{
+		"a.yaml": file(head + "imageVector: images.yaml\ncontrolplane:\n  kube-scheduler:\n  - flags: {set: {image: '${ images[\"agent\"] }'}}\n" +
+			"  node:\n  - file: {path: /a, imageRef: {image: '${ images[\"agent\"] }', filePathInImage: /a}}\n"),
+		"images.yaml": file("images:\n- {name: agent, repository: registry.example.com/agent, tag: v1}\n"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite, err := image.Parse([]byte("images:\n- {name: agent, repository: mirror.example.com/agent, tag: v1}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Kubernetes: "1.34.2"}}}
+	for want, options := range map[string]embed.Options{
+		"--image=registry.example.com/agent:v1": {Provider: "acme", Facts: source},
+		"--image=mirror.example.com/agent:v1":   {Provider: "acme", Facts: source, Images: overwrite},
+	} {
+		m, err := embed.NewMutator(scheme.Scheme, documents, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := into[appsv1.Deployment](t, scheduler)
+		if err := m.Mutate(t.Context(), object, nil); err != nil || !slices.Contains(object.Spec.Template.Spec.Containers[0].Command, want) {
+			t.Errorf("%s: got %v, %v", want, object.Spec.Template.Spec.Containers[0].Command, err)
+		}
+	}
+	_, err = embed.NewEnsurer(documents, embed.Options{Provider: "acme", Facts: source})
+	if err == nil || !strings.Contains(err.Error(), "names images, which are chosen for a pool") {
+		t.Errorf("the ensurer: %v", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -30,6 +31,8 @@ type Options struct {
 	// Facts are where expressions see the Cluster and lookups: facts/cluster.New over the clients of the manager. An Ensurer without
 	// it takes the Cluster from its GardenContext, and refuses profiles that need more.
 	Facts facts.Source
+	// Images take the place of those in the image vectors of profiles, as what IMAGEVECTOR_OVERWRITE names does elsewhere; nil for none.
+	Images *image.Vector
 }
 
 // ErrNoRules means that no profile has a rule for the set and the provider.
@@ -45,7 +48,7 @@ type compiled struct {
 // compile takes the rules of the set and the provider, and those of the set for a virtual garden.
 func compile(profiles []*profile.Document, o Options) (*compiled, error) {
 	o.Set = cmp.Or(o.Set, target.ControlPlane)
-	program, err := mutation.Compile(profiles, mutation.Options{Generation: contract.Today})
+	program, err := mutation.Compile(profiles, mutation.Options{Generation: contract.Today, ImageOverwrite: o.Images})
 	if err != nil {
 		return nil, fmt.Errorf("compiling the profiles: %w", err)
 	}

@@ -6,9 +6,8 @@
 // itself, and the Garden resource for the namespace "garden".
 //
 // A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share, only when a rule
-// names them, and once for each content. Objects
-// that a cached reader returns are read without a copy and never changed. Lookups go to the API server, so that no cache ever holds
-// Secrets. Enter at New.
+// names them, and once for each content. Objects that a cached reader returns are read without a copy and never changed. Lookups go to
+// the API server, so that no cache ever holds Secrets. Enter at New.
 package cluster
 
 import (
