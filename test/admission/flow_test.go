@@ -35,7 +35,8 @@ var wantToday = map[string][]string{
 		"+ /spec/template/spec/containers/0/command/47 --cloud-provider=external",
 		"+ /spec/template/spec/containers/0/command/48 --feature-gates=VolumeAttributesClass=true",
 	},
-	"Deployment kube-scheduler": {"+ /spec/template/spec/containers/0/command/10 --feature-gates=VolumeAttributesClass=true"},
+	"Deployment kube-scheduler":             {"+ /spec/template/spec/containers/0/command/10 --feature-gates=VolumeAttributesClass=true"},
+	"Deployment machine-controller-manager": wantSidecar("shoot--sample--flow"),
 	"VerticalPodAutoscaler machine-controller-manager-vpa": {
 		"+ /spec/resourcePolicy/containerPolicies/1/containerName machine-controller-manager-provider-openstack",
 		"+ /spec/resourcePolicy/containerPolicies/1/controlledValues RequestsOnly",

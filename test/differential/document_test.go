@@ -5,15 +5,12 @@
 package differential_test
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the table of docs/differences.md")
 
 const (
 	documentPath = "../../docs/differences.md"
@@ -30,16 +27,7 @@ func TestDocument(t *testing.T) {
 	if !found {
 		t.Fatal("there is no table")
 	}
-	want := before + tableHead + table()
-	if *update {
-		if err := os.WriteFile(documentPath, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, string(content)); diff != "" {
-		t.Errorf("docs/differences.md; go test ./test/differential -update writes it (-want +got):\n%s", diff)
-	}
+	golden.Compare(t, documentPath, before+tableHead+table())
 }
 
 // TestNames holds that each difference has a name of its own and is explained.

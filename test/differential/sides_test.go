@@ -7,11 +7,9 @@ package differential_test
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -37,8 +35,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // subject is an object on its way into the API server; old is nil while it is being created.
@@ -120,24 +117,12 @@ func (c clusterClient) Get(_ context.Context, _ client.ObjectKey, into client.Ob
 
 func newProgram(t *testing.T) *mutation.Program {
 	t.Helper()
-	data, err := os.ReadFile("testdata/profile.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	documents, findings := profile.Load(source.File{Name: "testdata/profile.yaml", Data: data})
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
 	// Of these versions no feature gates are known, so that the profile may set one that is locked in some.
 	served, err := semver.NewConstraint("< 1.31")
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: served})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
+	return golden.Compile(t, mutation.Options{Generation: contract.Today, Kubernetes: served}, "testdata/profile.yaml")
 }
 
 // labelled is the object selector with which extensions register the webhook for the shoot's provider. That for the seed's
@@ -170,7 +155,7 @@ func (s *sides) gardener(t *testing.T, o subject) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome{object: apply(t, o.raw, patch)}
+	return outcome{object: golden.Apply(t, o.raw, patch)}
 }
 
 // graft takes the object through the engine.
@@ -197,7 +182,7 @@ func (s *sides) graft(t *testing.T, o subject) outcome {
 	if result.Patch == nil {
 		return outcome{object: o.raw}
 	}
-	return outcome{object: apply(t, o.raw, result.Patch)}
+	return outcome{object: golden.Apply(t, o.raw, result.Patch)}
 }
 
 func setOf(o subject) target.Set {
@@ -212,17 +197,4 @@ func operation(o subject) string {
 		return "UPDATE"
 	}
 	return "CREATE"
-}
-
-func apply(t *testing.T, object, patch []byte) []byte {
-	t.Helper()
-	decoded, err := jsonpatch.DecodePatch(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	patched, err := decoded.Apply(object)
-	if err != nil {
-		t.Fatalf("the patch cannot be applied: %v\n%s", err, patch)
-	}
-	return patched
 }

@@ -47,14 +47,14 @@ func Compare(t *testing.T, path, got string) {
 	}
 }
 
-// Read reads a profile with the files that it names beside it. Messages call it by its base name.
+// Read reads a profile with the files that it names beside it. Messages call it by the path.
 func Read(t *testing.T, path string) source.File {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return profile.Attach(source.File{Name: filepath.Base(path), Data: data}, func(attached string) ([]byte, error) {
+	return profile.Attach(source.File{Name: path, Data: data}, func(attached string) ([]byte, error) {
 		return os.ReadFile(filepath.Join(filepath.Dir(path), attached))
 	})
 }

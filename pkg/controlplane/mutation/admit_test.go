@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // TestAdmitIsStable holds that a profile compiled anew makes the same bytes of the same object each time.
@@ -100,7 +100,7 @@ func TestAdmit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, filepath.Join(folder, "want.yaml"), string(out))
+			golden.Compare(t, filepath.Join(folder, "want.yaml"), string(out))
 			if again, _ := admit(t, program, r, patched); got.Failure == nil && again.Patch != nil {
 				t.Errorf("the object is changed again: %v", again.Patch)
 			}
@@ -153,15 +153,7 @@ func admit(t *testing.T, program *mutation.Program, r request, object []byte) (o
 	if err := json.Unmarshal(result.Patch, &got.Patch); err != nil {
 		t.Fatalf("the patch is no JSON: %v", err)
 	}
-	patch, err := jsonpatch.DecodePatch(result.Patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	patched, err := patch.Apply(object)
-	if err != nil {
-		t.Fatalf("the patch cannot be applied: %v", err)
-	}
-	return got, patched
+	return got, golden.Apply(t, object, result.Patch)
 }
 
 // static is a source of the facts that a request.yaml gives.

@@ -6,21 +6,17 @@ package mutation_test
 
 import (
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
-
-var update = flag.Bool("update", false, "write what the tests got as what they want")
 
 // TestRefused holds that each profile in testdata/refused is refused with exactly the findings in its want.txt.
 func TestRefused(t *testing.T) {
@@ -35,7 +31,7 @@ func TestRefused(t *testing.T) {
 			if !errors.As(err, &findings) {
 				t.Fatalf("the profile is accepted, or the error has no findings: %v", err)
 			}
-			compare(t, filepath.Join(folder, "want.txt"), findings.Error()+"\n")
+			golden.Compare(t, filepath.Join(folder, "want.txt"), findings.Error()+"\n")
 		})
 	}
 }
@@ -52,7 +48,7 @@ func TestWarned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, filepath.Join(folder, "want.txt"), program.Warnings().Error()+"\n")
+			golden.Compare(t, filepath.Join(folder, "want.txt"), program.Warnings().Error()+"\n")
 		})
 	}
 }
@@ -70,35 +66,13 @@ func compileWith(t *testing.T, o mutation.Options, paths ...string) (*mutation.P
 	t.Helper()
 	var files []source.File
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, profile.Attach(source.File{Name: filepath.Base(path), Data: data}, func(attached string) ([]byte, error) {
-			return os.ReadFile(filepath.Join(filepath.Dir(path), attached))
-		}))
+		file := golden.Read(t, path)
+		file.Name = filepath.Base(path)
+		files = append(files, file)
 	}
 	documents, findings := profile.Load(files...)
 	if len(findings) > 0 {
 		return nil, findings.Err()
 	}
 	return mutation.Compile(documents, o)
-}
-
-// compare holds that got is what the file says; with -update it writes the file.
-func compare(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // lines makes lines of words; the path of a word is what stands before "=".
@@ -152,7 +153,7 @@ func TestAdmitRefused(t *testing.T) {
 	labelled := factsOf(t, sample.Options{}).Facts.Namespace
 	admission := render.Admission{Namespace: labelled.Name, Labels: labelled.Labels, Operation: "CREATE"}
 	var failure *mutation.Failure
-	err = change.Admit(t.Context(), compile(t, openstack, contract.Today), admission, &facts.Static{})
+	err = change.Admit(t.Context(), golden.Compile(t, mutation.Options{}, openstack), admission, &facts.Static{})
 	if !errors.As(err, &failure) || failure.Reason != mutation.ClusterMissing {
 		t.Fatalf("got error %v, want %s", err, mutation.ClusterMissing)
 	}
@@ -162,7 +163,7 @@ func TestAdmitRefused(t *testing.T) {
 }
 
 func TestAdmitSelects(t *testing.T) {
-	program, known := compile(t, "testdata/everything.yaml", contract.Today), factsOf(t, sample.Options{})
+	program, known := golden.Compile(t, mutation.Options{}, "testdata/everything.yaml"), factsOf(t, sample.Options{})
 	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
 	if err != nil {
 		t.Fatal(err)

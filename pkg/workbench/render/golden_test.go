@@ -7,25 +7,16 @@ package render_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 const openstack = "../../../example/profiles/openstack/profile.yaml"
 
@@ -75,25 +66,13 @@ func TestGoldenOlder(t *testing.T) {
 
 func compare(t *testing.T, name string, got []byte) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	golden.Compare(t, filepath.Join("testdata", name+".txt"), string(got))
 }
 
 // admit takes the objects of a control plane through a profile.
 func admit(t *testing.T, file string, o sample.Options, generation contract.Generation, objects []sample.Object) []*render.Change {
 	t.Helper()
-	program, known := compile(t, file, generation), factsOf(t, o)
+	program, known := golden.Compile(t, mutation.Options{Generation: generation}, file), factsOf(t, o)
 	admission := render.Admission{
 		Namespace: known.Facts.Namespace.Name, Labels: known.Facts.Namespace.Labels, Operation: "CREATE",
 	}
@@ -109,26 +88,6 @@ func admit(t *testing.T, file string, o sample.Options, generation contract.Gene
 		changes = append(changes, change)
 	}
 	return changes
-}
-
-func compile(t *testing.T, file string, generation contract.Generation) *mutation.Program {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	beside := os.DirFS(filepath.Dir(file))
-	documents, findings := profile.Load(profile.Attach(source.File{Name: file, Data: data}, func(path string) ([]byte, error) {
-		return fs.ReadFile(beside, path)
-	}))
-	if err := findings.Err(); err != nil {
-		t.Fatal(err)
-	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: generation})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
 }
 
 func factsOf(t *testing.T, o sample.Options) *facts.Static {
