@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -22,6 +23,7 @@ func validate(d *Document) source.Findings {
 		v.add("metadata.name", "%q is no valid name: %s", d.Metadata.Name, strings.Join(problems, "; "))
 	}
 	v.providers()
+	v.mode()
 	v.names("parameters", slices.Collect(maps.Keys(d.Parameters)))
 	v.kubernetes()
 	v.imageVector()
@@ -43,6 +45,19 @@ type validator struct {
 
 func (v *validator) add(path, format string, arguments ...any) {
 	v.findings = append(v.findings, find(v.document.Node, path).Finding(path, format, arguments...))
+}
+
+// mode checks which rules are only observed.
+func (v *validator) mode() {
+	if mode := v.document.Mode; mode != "" && mode != v1alpha1.ModeEnforce && mode != v1alpha1.ModeObserve {
+		v.add("mode", "must be enforce or observe, is %q", mode)
+	}
+	sets := []string{"controlplane", "controlplaneexposure", "controlplanebackup"}
+	for _, set := range v.document.Observe {
+		if !slices.Contains(sets, set) {
+			v.add("observe", "%q is no set%s", set, source.Suggest(set, sets))
+		}
+	}
 }
 
 func (v *validator) providers() {

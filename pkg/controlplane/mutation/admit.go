@@ -47,8 +47,27 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	return result, failure
 }
 
-// take takes an object along the way of a selection.
+// take takes an object along the way of a selection; rules that are only observed go along a way of their own.
 func (p *Program) take(ctx context.Context, selected *selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
+	if selected.enforced == nil {
+		return p.enforce(ctx, selected, r, source, observe)
+	}
+	if r.Object == nil {
+		r.Object = r.Document.Original().Raw()
+	}
+	result := &Result{Target: selected.target.Subject()}
+	if len(selected.enforced.rules) > 0 {
+		var failure *Failure
+		if result, failure = p.enforce(ctx, selected.enforced, r, source, observe); failure != nil {
+			return nil, failure
+		}
+	}
+	p.observe(ctx, selected, r, source, result)
+	return result, nil
+}
+
+// enforce takes an object through all rules of a selection.
+func (p *Program) enforce(ctx context.Context, selected *selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
 	object, failure := selected.read(r)
 	if failure != nil {
 		return nil, failure

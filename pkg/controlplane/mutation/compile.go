@@ -66,6 +66,8 @@ type selection struct {
 	// writes is how many there are in all rules but families.
 	writes   int
 	contests contests
+	// enforced is the selection without rules that are only observed; nil where there are none of those.
+	enforced *selection
 	// how is for rehearsals; in an admission it is empty.
 	how how
 }
@@ -108,9 +110,18 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 func (p *Program) settle() {
 	for _, forms := range p.scopes {
 		for _, selected := range forms {
-			selected.needs = needsOf(selected.rules)
-			selected.count()
+			selected.settle()
 		}
+	}
+}
+
+func (s *selection) settle() {
+	s.needs = needsOf(s.rules)
+	s.count()
+	enforced := slices.DeleteFunc(slices.Clone(s.rules), func(r *rule) bool { return r.observed })
+	if len(enforced) < len(s.rules) {
+		s.enforced = &selection{target: s.target, form: s.form, rules: enforced}
+		s.enforced.settle()
 	}
 }
 
@@ -146,6 +157,8 @@ type profileCompiler struct {
 	findings source.Findings
 	// views are what is seen of the versions of Kubernetes, by the variable that holds the version.
 	views map[string][]versionView
+	// set is the set of which rules are compiled, and rules are those compiled so far.
+	set   target.Set
 	rules []*rule
 }
 
@@ -155,6 +168,7 @@ func (c *profileCompiler) compile() {
 		return
 	}
 	for _, set := range target.Sets() {
+		c.set = set
 		objects := 0
 		for _, entry := range c.rulesOf(set) {
 			at := string(set)

@@ -88,6 +88,10 @@ type constantWrite struct {
 // one in it, or a whole flag and its entry.
 func (w constantWrite) contradicts(other constantWrite) bool {
 	a, b := w.write.Place, other.write.Place
+	if w.rule.observed != other.rule.observed {
+		// One of the two is not applied.
+		return false
+	}
 	if w.rule.target.Other && w.rule.target.Name != other.rule.target.Name {
 		// The rule for the more exact name is meant to win.
 		return false

@@ -88,6 +88,9 @@ type how struct {
 	rehearsed, forced bool
 }
 
+// cannotCompute is why a rehearsal leaves out a rule.
+const cannotCompute = "it cannot be computed"
+
 // plan decides the conditions, computes the values and finds what overrides what.
 func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
 	plan, steps := Plan{Rules: make([]PlannedRule, 0, len(s.rules))}, make([]Step, s.writes)
@@ -112,6 +115,9 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 			if err != nil && !how.rehearsed {
 				return Plan{}, err
 			}
+			if err != nil {
+				members = []PlannedRule{{rule: r, Skipped: cannotCompute}}
+			}
 			plan.Rules = append(plan.Rules, members...)
 			continue
 		}
@@ -120,7 +126,7 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 			if !how.rehearsed {
 				return Plan{}, err
 			}
-			planned = PlannedRule{rule: r, Skipped: "it cannot be computed"}
+			planned = PlannedRule{rule: r, Skipped: cannotCompute}
 		}
 		steps = steps[len(r.writes):]
 		plan.Rules = append(plan.Rules, planned)

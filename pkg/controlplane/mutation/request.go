@@ -54,6 +54,8 @@ const (
 	Skipped Outcome = "skipped"
 	// Overridden: everything that the rule writes is written differently by a later rule.
 	Overridden Outcome = "overridden"
+	// Observed: the rule is not applied, as its mode is observe; Reason says what it would do.
+	Observed Outcome = "observed"
 )
 
 // Applied is one rule of the object's target and what became of it.
@@ -65,7 +67,7 @@ type Applied struct {
 	// Position is where the rule stands.
 	Position source.Position
 	Outcome  Outcome
-	// Reason says why a rule was skipped or by which rule it was overridden; empty otherwise.
+	// Reason says why a rule was skipped, by which rule it was overridden or what it would do; empty otherwise.
 	Reason string
 }
 
@@ -78,6 +80,8 @@ type Result struct {
 	Target string
 	// Patch is an RFC 6902 patch; nil when nothing changes.
 	Patch []byte
+	// Observed is the patch with the rules that are only observed; nil where there are none, or where nothing would change.
+	Observed []byte
 	// Applied are the rules of the target in the order in which they were applied.
 	Applied []Applied
 }

@@ -68,6 +68,7 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 		target: t, purposes: purposes, profile: c.document.Metadata.Name, name: r.Name, position: r.At.Position(), path: r.Path,
 		operation: definition, override: r.Override != "", scope: c.scope,
 	}
+	compiled.observed = c.observes(r)
 	if compiled.name == "" {
 		compiled.name = fmt.Sprintf("%s[%d].%s", t.Name, index, definition.Name)
 	}
@@ -104,6 +105,14 @@ func (r *rule) itemReferences() []string {
 		return nil
 	}
 	return r.family.items.references()
+}
+
+// observes says whether a rule is computed only: the rule itself says so, or else its set or the profile.
+func (c *profileCompiler) observes(r v1alpha1.Rule) bool {
+	if r.Mode != "" {
+		return r.Mode == v1alpha1.ModeObserve
+	}
+	return c.document.Mode == v1alpha1.ModeObserve || slices.Contains(c.document.Observe, string(c.set))
 }
 
 // check finds what is wrong with a rule as a whole.

@@ -191,6 +191,8 @@ func (s Style) idle(a mutation.Applied) (row, bool) {
 		what = "skipped     " + ruleName(a.Name()) + ": " + a.Reason
 	case mutation.Overridden:
 		what = "overridden  " + ruleName(a.Name()) + ": by " + a.Reason
+	case mutation.Observed:
+		what = "observed    " + ruleName(a.Name()) + ": " + a.Reason
 	case mutation.Unchanged:
 		what = "already so  " + ruleName(a.Name())
 	default:
@@ -208,7 +210,7 @@ func summary(c *Change) string {
 	for _, other := range []struct {
 		outcome mutation.Outcome
 		what    string
-	}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}} {
+	}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}} {
 		if n := c.Count(other.outcome); n > 0 {
 			text += fmt.Sprintf(", %d %s", n, other.what)
 		}
@@ -224,7 +226,11 @@ func unchanged(c *Change) string {
 	reason := c.Applied[0].Reason
 	for _, a := range c.Applied {
 		if a.Outcome != c.Applied[0].Outcome || a.Reason != reason {
-			return fmt.Sprintf("unchanged, %d skipped, %d already so", c.Count(mutation.Skipped), c.Count(mutation.Unchanged))
+			text := fmt.Sprintf("unchanged, %d skipped, %d already so", c.Count(mutation.Skipped), c.Count(mutation.Unchanged))
+			if n := c.Count(mutation.Observed); n > 0 {
+				text += fmt.Sprintf(", %d observed", n)
+			}
+			return text
 		}
 	}
 	text := "unchanged, " + count(len(c.Applied), "rule") + " "
@@ -233,6 +239,8 @@ func unchanged(c *Change) string {
 		return text + "skipped: " + reason
 	case mutation.Overridden:
 		return text + "overridden"
+	case mutation.Observed:
+		return text + "observed: " + reason
 	default:
 		return text + "already so"
 	}

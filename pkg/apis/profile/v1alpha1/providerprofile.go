@@ -16,6 +16,10 @@ type ProviderProfile struct {
 	Metadata Metadata `json:"metadata"`
 	// Providers are the values of the namespace labels {shoot,seed,backup}.gardener.cloud/provider that the profile serves.
 	Providers []string `json:"providers"`
+	// Mode is enforce, which is the default, or observe: then no rule is applied, and what the rules would do is counted.
+	Mode string `json:"mode,omitempty"`
+	// Observe lists sets of which the rules are only observed: controlplane, controlplaneexposure, controlplanebackup.
+	Observe []string `json:"observe,omitempty"`
 	// Parameters are values that expressions read as parameters.<name>. What stands here is the default; the
 	// installation may override it with a value of the same type.
 	Parameters map[string]source.Node `json:"parameters,omitempty"`

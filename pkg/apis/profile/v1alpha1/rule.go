@@ -52,6 +52,8 @@ type Rule struct {
 	// OnUpdate says what becomes of a place when the object is updated: keep or set; empty: as the operation does
 	// without.
 	OnUpdate string
+	// Mode is ModeEnforce, or ModeObserve for a rule that is computed and not applied; empty: as the set or the profile says.
+	Mode string
 	// Operations are the entries that are none of the above; a valid rule has exactly one, named by its operation.
 	Operations []source.Field
 	// At is the rule itself.
@@ -61,7 +63,7 @@ type Rule struct {
 }
 
 // RuleFields are the fields that every rule may have beside its operation.
-var RuleFields = []string{"name", "when", "override", "purposes", "onUpdate", "forEach"}
+var RuleFields = []string{"name", "when", "override", "purposes", "onUpdate", "forEach", "mode"}
 
 // The values of onUpdate.
 const (
@@ -69,6 +71,14 @@ const (
 	OnUpdateKeep = "keep"
 	// OnUpdateSet writes the place on every update.
 	OnUpdateSet = "set"
+)
+
+// The values of mode.
+const (
+	// ModeEnforce applies rules.
+	ModeEnforce = "enforce"
+	// ModeObserve computes rules, counts and explains what they would do, and does not apply them.
+	ModeObserve = "observe"
 )
 
 // DecodeNode reads the targets and other objects in their order.
@@ -129,6 +139,11 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 			findings = append(findings, source.Decode(field.Value, inner, &r.OnUpdate)...)
 			if r.OnUpdate != OnUpdateKeep && r.OnUpdate != OnUpdateSet && len(findings) == 0 {
 				findings = append(findings, field.Value.Finding(inner, "must be keep or set, is %q", r.OnUpdate))
+			}
+		case "mode":
+			findings = append(findings, source.Decode(field.Value, inner, &r.Mode)...)
+			if r.Mode != ModeEnforce && r.Mode != ModeObserve && len(findings) == 0 {
+				findings = append(findings, field.Value.Finding(inner, "must be enforce or observe, is %q", r.Mode))
 			}
 		case "override":
 			findings = append(findings, source.Decode(field.Value, inner, &r.Override)...)
