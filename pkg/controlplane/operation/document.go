@@ -141,7 +141,7 @@ func checkDocumentField(t *target.Target, field fieldPath) string {
 	switch {
 	case problem == "" || t.Has(target.NodeSpec) && field.String() == "spec.providerConfig":
 		return ""
-	case t.Has(target.Files) && field[0].key == "spec" && len(field) > 1 && field[1].key == "files":
+	case t.Has(target.Files) && field[0].Key == "spec" && len(field) > 1 && field[1].Key == "files":
 		return "a document in a file of the node is named by file"
 	}
 	return problem

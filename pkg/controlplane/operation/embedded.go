@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
 // embedded is a document inside an object: part of it, or JSON or YAML in a text. Exactly one of tree and yaml is there.
@@ -118,7 +119,7 @@ func (e *embedded) add(p fieldPath, raw []byte, several bool) error {
 
 // depth is how many steps of the path are keys before the first item of a list.
 func (p fieldPath) depth() int {
-	if i := slices.IndexFunc(p, func(s step) bool { return s.by != "" }); i >= 0 {
+	if i := slices.IndexFunc(p, func(s fieldpath.Step) bool { return s.By != "" }); i >= 0 {
 		return i
 	}
 	return len(p)
@@ -140,7 +141,7 @@ func (e *embedded) inList(p fieldPath, depth int, edit func(root *document.Node,
 		return err
 	}
 	defer list.Release()
-	if err := edit(list.Root(), slices.Concat(fieldPath{{key: "list"}}, p[depth:])); err != nil {
+	if err := edit(list.Root(), slices.Concat(fieldPath{{Key: "list"}}, p[depth:])); err != nil {
 		return err
 	}
 	if !list.Changed() {

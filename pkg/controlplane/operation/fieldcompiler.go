@@ -75,7 +75,7 @@ func (f *fieldCompiler) set(p fieldPath, n source.Node, at string) {
 		for _, field := range n.Fields() {
 			inner, below := at+"."+field.Key.Value, p.with(field.Key.Value)
 			problem := checkName(field.Key.Value)
-			if problem == "" && p.isItem() && field.Key.Value == p[len(p)-1].by {
+			if problem == "" && p.isItem() && field.Key.Value == p[len(p)-1].By {
 				problem = field.Key.Value + " is what the item is found by; leave it out here"
 			}
 			if problem != "" {

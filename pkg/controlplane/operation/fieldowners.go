@@ -58,7 +58,7 @@ func checkOwner(t *target.Target, p fieldPath, removed bool) string {
 	keys := strings.Join(p.keys(), ".")
 	for _, o := range owners {
 		below := inside(keys, o.path)
-		if t.Has(o.parts) && (below && !(o.parted && removed) || keys == o.path) {
+		if t.Has(o.parts) && (below && (!o.parted || !removed) || keys == o.path) {
 			return o.message()
 		}
 		if below && t.Has(o.parts) {

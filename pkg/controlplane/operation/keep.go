@@ -46,7 +46,7 @@ func keepFlag(container, name string) func(*target.Object) error {
 
 // keepEnv makes an environment variable what it is in the old object, with the same exception.
 func keepEnv(container, name string) func(*target.Object) error {
-	path := fieldPath{{key: "env"}, {key: name, by: "name", quoted: true}}
+	path := fieldPath{{Key: "env"}, {Key: name, By: "name", Quoted: true}}
 	return func(o *target.Object) error {
 		now, err := o.Container(container)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, at fieldPath,
 	where func(*target.Object) (*document.Node, error),
 ) ([]Write, source.Findings) {
-	member := at[len(at)-1].key
+	member := at[len(at)-1].Key
 	var a edits
 	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
@@ -51,10 +51,10 @@ func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, at 
 
 // The maps of strings that rules edit.
 var (
-	labelsPath         = fieldPath{{key: "metadata"}, {key: "labels"}}
-	annotationsPath    = fieldPath{{key: "metadata"}, {key: "annotations"}}
-	podLabelsPath      = fieldPath{{key: "spec"}, {key: "template"}, {key: "metadata"}, {key: "labels"}}
-	podAnnotationsPath = fieldPath{{key: "spec"}, {key: "template"}, {key: "metadata"}, {key: "annotations"}}
+	labelsPath         = fieldPath{{Key: "metadata"}, {Key: "labels"}}
+	annotationsPath    = fieldPath{{Key: "metadata"}, {Key: "annotations"}}
+	podLabelsPath      = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "labels"}}
+	podAnnotationsPath = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "annotations"}}
 )
 
 // checkKey judges the key of a label or an annotation.

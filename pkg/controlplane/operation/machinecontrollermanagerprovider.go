@@ -27,8 +27,8 @@ func machineControllerManagerProvider() Definition {
 		Example: "machineControllerManagerProvider: {provider: acme, image: registry.example.com/machine-controller-manager-provider-acme:v1}",
 		Examples: []string{
 			"machineControllerManagerProvider: {provider: acme}",
-			"machineControllerManagerProvider: {provider: acme, image: \"registry.example.com/provider-acme:${ shoot.kubernetes }\", args: {machine-creation-timeout: 45m, v: null}, " +
-				"env: {REGION: \"${ shoot.region }\"}, volumeMounts: {cloudprovider: {mountPath: /etc/cloud, readOnly: true}}}",
+			"machineControllerManagerProvider: {provider: acme, image: \"registry.example.com/provider-acme:${ shoot.kubernetes }\", " +
+				"args: {machine-creation-timeout: 45m, v: null}, env: {REGION: \"${ shoot.region }\"}, volumeMounts: {cloudprovider: {mountPath: /etc/cloud, readOnly: true}}}",
 		},
 		Arguments: []Argument{
 			{Name: "provider", Type: fixedText, Required: true, Summary: "the name behind machine-controller-manager-provider- in that of the container"},

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -115,24 +116,29 @@ func checkPatch(a patchOperation, tested bool) (fieldPath, string) {
 		return nil, "remove has no value"
 	case op != "remove" && a.Value.Node == nil:
 		return nil, "value is missing"
-	case a.Path == "":
-		return nil, "path is missing"
-	}
-	if problem := checkName(a.Path); problem != "" {
-		return nil, problem
 	}
 	p, err := parsePointer(a.Path)
 	if err != nil {
 		return nil, fmt.Sprintf("path must be a JSON pointer such as /spec/replicas: %v", err)
 	}
-	if i := slices.IndexFunc(p, func(s step) bool { return s.position && s.key == "-" }); i >= 0 && (i < len(p)-1 || a.Op != "add") {
-		return nil, "- is where an item can be added, and nothing else"
+	if problem := checkName(a.Path); problem != "" {
+		return nil, problem
 	}
-	if p[len(p)-1].position && !tested && (a.Op == "add" || a.Op == "remove") {
-		return nil, a.Op + " at a position in a list does the same again each time the object is admitted; " +
+	return p, checkPositions(p, a.Op, tested)
+}
+
+// checkPositions judges what depends on positions in lists.
+func checkPositions(p fieldPath, op string, tested bool) string {
+	last := p[len(p)-1]
+	end := slices.IndexFunc(p, func(s fieldpath.Step) bool { return s.Position && s.Key == "-" })
+	switch {
+	case end >= 0 && (end < len(p)-1 || op != "add"):
+		return "- is where an item can be added, and nothing else"
+	case last.Position && !tested && (op == "add" || op == "remove"):
+		return op + " at a position in a list does the same again each time the object is admitted; " +
 			"a test must stand before it that fails when it has been done"
 	}
-	return p, ""
+	return ""
 }
 
 // checkPatchOwner says which operation is to be used for labels and annotations, since the contract's clauses know their places.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
 // patchRun is a patch of which the operations are applied one by one.
@@ -52,10 +53,10 @@ func parsePointer(text string) (fieldPath, error) {
 	}
 	var p fieldPath
 	for token := range strings.SplitSeq(text[1:], "/") {
-		s := step{key: unescape.Replace(token)}
-		s.position = token == "-" || token != "" && strings.Trim(token, "0123456789") == ""
-		if p = append(p, s); len(p) > maximumSteps {
-			return nil, fmt.Errorf("has more than %d steps", maximumSteps)
+		s := fieldpath.Step{Key: unescape.Replace(token)}
+		s.Position = token == "-" || token != "" && strings.Trim(token, "0123456789") == ""
+		if p = append(p, s); len(p) > fieldpath.MaximumSteps {
+			return nil, fmt.Errorf("has more than %d steps", fieldpath.MaximumSteps)
 		}
 	}
 	return p, nil
@@ -66,7 +67,7 @@ func (s patchStep) apply(o *target.Object, v Resolved) error {
 		return err
 	}
 	defer o.ForgetCommandLines()
-	root, last := o.Document.Root(), s.path[len(s.path)-1].key
+	root, last := o.Document.Root(), s.path[len(s.path)-1].Key
 	parent := root.At(s.pointer[:strings.LastIndexByte(s.pointer, '/')])
 	var err error
 	switch {

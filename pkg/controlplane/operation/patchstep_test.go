@@ -21,7 +21,7 @@ func FuzzParsePointer(f *testing.F) {
 		}
 		var again strings.Builder
 		for _, s := range p {
-			again.WriteString("/" + escape.Replace(s.key))
+			again.WriteString("/" + escape.Replace(s.Key))
 		}
 		if again.String() != text {
 			t.Fatalf("%q is read as %q", text, again.String())

@@ -5,46 +5,10 @@
 package operation
 
 import (
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
-
-func TestParsePath(t *testing.T) {
-	for _, test := range []struct {
-		text, want string
-		steps      fieldPath
-	}{
-		{"spec", "spec", fieldPath{{key: "spec"}}},
-		{"spec.a-b_c.d/e", "spec.a-b_c.d/e", fieldPath{{key: "spec"}, {key: "a-b_c"}, {key: "d/e"}}},
-		{`data["a.b"]`, `data["a.b"]`, fieldPath{{key: "data"}, {key: "a.b"}}},
-		{`["data"]["x"].y`, "data.x.y", fieldPath{{key: "data"}, {key: "x"}, {key: "y"}}},
-		{`a["x\"]\u00fc"]`, `a["x\"]ü"]`, fieldPath{{key: "a"}, {key: `x"]ü`}}},
-		{"l[name=x].y", "l[name=x].y", fieldPath{{key: "l"}, {key: "x", by: "name"}, {key: "y"}}},
-		{`l[name="x"]`, `l[name="x"]`, fieldPath{{key: "l"}, {key: "x", by: "name", quoted: true}}},
-		{`l[name=""]`, `l[name=""]`, fieldPath{{key: "l"}, {key: "", by: "name", quoted: true}}},
-		{"l[path=/a.b/c d]", "l[path=/a.b/c d]", fieldPath{{key: "l"}, {key: "/a.b/c d", by: "path"}}},
-	} {
-		t.Run(test.text, func(t *testing.T) {
-			got, err := parsePath(test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.steps, got, cmp.AllowUnexported(step{})); diff != "" {
-				t.Error(diff)
-			}
-			if got.String() != test.want {
-				t.Errorf("is written as %s", got)
-			}
-		})
-	}
-	if _, err := parsePath(strings.Repeat("a.", maximumSteps) + "a"); err == nil {
-		t.Error("a path without an end is accepted")
-	}
-}
 
 // TestPathMerge holds that a path makes what is missing, and finds items by text and by number.
 func TestPathMerge(t *testing.T) {
@@ -91,7 +55,7 @@ func TestPathRemove(t *testing.T) {
 	}
 }
 
-func FuzzParsePath(f *testing.F) {
+func FuzzPathMerge(f *testing.F) {
 	for _, seed := range []string{"spec.a", `data["a.b"].c`, "l[name=x].y", `l[n="\"]"]`, "a[0]", "a[", "a..b", `a["`, "a[b=c"} {
 		f.Add(seed)
 	}
@@ -99,13 +63,6 @@ func FuzzParsePath(f *testing.F) {
 		p, err := parsePath(text)
 		if err != nil {
 			return
-		}
-		again, err := parsePath(p.String())
-		if err != nil {
-			t.Fatalf("%q is written as %q, which is no path: %v", text, p, err)
-		}
-		if diff := cmp.Diff(p, again, cmp.AllowUnexported(step{})); diff != "" {
-			t.Fatalf("%q is written as %q, which is another path:\n%s", text, p, diff)
 		}
 		d, err := document.Parse([]byte("{}"))
 		if err != nil {

@@ -11,32 +11,33 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
 // find is what stands at the path, nil where nothing does.
 func (p fieldPath) find(n *document.Node) *document.Node {
 	for _, s := range p {
-		n = s.find(n)
+		n = findStep(n, s)
 	}
 	return n
 }
 
-func (s step) find(n *document.Node) *document.Node {
-	if s.by == "" {
-		return n.Get(s.key)
+func findStep(n *document.Node, s fieldpath.Step) *document.Node {
+	if s.By == "" {
+		return n.Get(s.Key)
 	}
 	for _, item := range n.Items() {
-		if s.is(item) {
+		if isMeant(item, s) {
 			return item
 		}
 	}
 	return nil
 }
 
-// is says whether an item is the one that is meant: 443 and "443" are the same.
-func (s step) is(item *document.Node) bool {
-	member := item.Get(s.by)
-	return member.Is(s.key) || member.Kind() != document.String && string(member.Raw()) == s.key
+// isMeant says whether an item is the one that is meant: 443 and "443" are the same.
+func isMeant(item *document.Node, s fieldpath.Step) bool {
+	member := item.Get(s.By)
+	return member.Is(s.Key) || member.Kind() != document.String && string(member.Raw()) == s.Key
 }
 
 // merge merges a value into the place. What is missing on the way is made: objects, lists, and the item of a list with the
@@ -55,11 +56,11 @@ func (p fieldPath) merge(root *document.Node, raw []byte) error {
 	if err != nil {
 		return nested(err, "%s", p)
 	}
-	quantity := len(p) > 1 && slices.Contains(quantityFields, p[len(p)-2].key)
-	if last.by == "" {
-		return nested(mergeInto(parent, last.key, wanted.Root(), quantity), "%s", p)
+	quantity := len(p) > 1 && slices.Contains(quantityFields, p[len(p)-2].Key)
+	if last.By == "" {
+		return nested(mergeInto(parent, last.Key, wanted.Root(), quantity), "%s", p)
 	}
-	item, err := last.ensure(parent, document.Object)
+	item, err := ensureStep(parent, last, document.Object)
 	if err != nil {
 		return nested(err, "%s", p)
 	}
@@ -70,52 +71,52 @@ func (p fieldPath) merge(root *document.Node, raw []byte) error {
 }
 
 // ensureParent is the object or list in which the last step of the path stands.
-func (p fieldPath) ensureParent(n *document.Node) (*document.Node, step, error) {
+func (p fieldPath) ensureParent(n *document.Node) (*document.Node, fieldpath.Step, error) {
 	for i, s := range p[:len(p)-1] {
 		kind := document.Object
-		if p[i+1].by != "" {
+		if p[i+1].By != "" {
 			kind = document.Array
 		}
 		var err error
-		if n, err = s.ensure(n, kind); err != nil {
-			return nil, step{}, err
+		if n, err = ensureStep(n, s, kind); err != nil {
+			return nil, fieldpath.Step{}, err
 		}
 	}
 	return n, p[len(p)-1], nil
 }
 
-func (s step) ensure(n *document.Node, kind document.Kind) (*document.Node, error) {
-	if s.by == "" {
-		return n.Ensure(s.key, kind)
+func ensureStep(n *document.Node, s fieldpath.Step, kind document.Kind) (*document.Node, error) {
+	if s.By == "" {
+		return n.Ensure(s.Key, kind)
 	}
-	if item := s.find(n); item != nil {
+	if item := findStep(n, s); item != nil {
 		if item.Kind() != kind {
 			return nil, fmt.Errorf("expecting an %s, found a %s: %w", kind, item.Kind(), document.ErrKind)
 		}
 		return item, nil
 	}
-	return n.Append(object(s.by, s.value()))
+	return n.Append(object(s.By, itemKey(s)))
 }
 
 var number = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
-// value is the value by which an item is found, as it is written into a new one.
-func (s step) value() []byte {
-	if !s.quoted && (s.key == "true" || s.key == "false" || number.MatchString(s.key)) {
-		return []byte(s.key)
+// itemKey is the value by which an item is found, as it is written into a new one.
+func itemKey(s fieldpath.Step) []byte {
+	if !s.Quoted && (s.Key == "true" || s.Key == "false" || number.MatchString(s.Key)) {
+		return []byte(s.Key)
 	}
-	return document.Quote(s.key)
+	return document.Quote(s.Key)
 }
 
 // remove takes the place away, and of items of a list all that are meant.
 func (p fieldPath) remove(root *document.Node) {
 	parent, last := p[:len(p)-1].find(root), p[len(p)-1]
-	if last.by == "" {
-		parent.Remove(last.key)
+	if last.By == "" {
+		parent.Remove(last.Key)
 		return
 	}
 	for i, item := range slices.Backward(parent.Items()) {
-		if last.is(item) {
+		if isMeant(item, last) {
 			parent.RemoveItem(i)
 		}
 	}
@@ -127,7 +128,7 @@ func (p fieldPath) add(root *document.Node, items []*document.Node) error {
 	if err != nil {
 		return nested(err, "%s", p)
 	}
-	list, err := last.ensure(parent, document.Array)
+	list, err := ensureStep(parent, last, document.Array)
 	if err != nil {
 		return nested(err, "%s", p)
 	}
@@ -158,14 +159,14 @@ func (p fieldPath) keepBelow(now, then *document.Node) error {
 	if err != nil {
 		return nested(err, "%s", p)
 	}
-	present := last.find(parent)
+	present := findStep(parent, last)
 	switch {
 	case present != nil:
 		err = present.Replace(old.Raw())
-	case last.by != "":
+	case last.By != "":
 		_, err = parent.Append(old.Raw())
 	default:
-		_, err = parent.Set(last.key, old.Raw())
+		_, err = parent.Set(last.Key, old.Raw())
 	}
 	return nested(err, "%s", p)
 }

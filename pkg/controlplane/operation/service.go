@@ -51,7 +51,7 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return setServiceField(o, name, v) }
 		},
-		keep: func(name string) func(*target.Object) error { return fieldPath{{key: "spec"}, {key: name}}.keep },
+		keep: func(name string) func(*target.Object) error { return fieldPath{{Key: "spec"}, {Key: name}}.keep },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 
