@@ -157,34 +157,3 @@ func (r row) find(d *profile.Document) (v1alpha1.Rule, bool) {
 	}
 	return v1alpha1.Rule{}, false
 }
-
-// rulesOf are the rules of a profile by set.
-func rulesOf(d *profile.Document) map[target.Set]v1alpha1.Set {
-	return map[target.Set]v1alpha1.Set{
-		target.ControlPlane: d.ControlPlane, target.Exposure: d.ControlPlaneExposure, target.Backup: d.ControlPlaneBackup,
-	}
-}
-
-// TestNames holds that each rule of an example has a name, and no other of the target the same one.
-func TestNames(t *testing.T) {
-	profiles, err := filepath.Glob(filepath.Join(root, "*", "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range profiles {
-		if name := filepath.Base(path); name != "profile.yaml" && name != "legacy.yaml" {
-			continue
-		}
-		for set, entries := range rulesOf(golden.Load(t, path)[0]) {
-			for _, entry := range entries {
-				seen := map[string]bool{}
-				for _, rule := range entry.Rules {
-					if rule.Name == "" || seen[rule.Name] {
-						t.Errorf("%s: %s: a rule of %s has no name, or that of another: %q", path, set, entry.Target, rule.Name)
-					}
-					seen[rule.Name] = true
-				}
-			}
-		}
-	}
-}

@@ -8,6 +8,7 @@
 package profiles_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -33,6 +34,7 @@ func TestProfiles(t *testing.T) {
 		t.Run(provider, func(t *testing.T) { all[provider] = runSuite(t, provider) })
 	}
 	t.Run("mutations", func(t *testing.T) { checkMutations(t, all) })
+	t.Run("rules", func(t *testing.T) { checkRules(t, all) })
 }
 
 func runSuite(t *testing.T, provider string) map[string]map[string]mutation.Outcome {
@@ -65,10 +67,32 @@ func runSuite(t *testing.T, provider string) map[string]map[string]mutation.Outc
 	return outcomes
 }
 
+// compiled keeps programs, as many cases have the same.
+var compiled = map[string]*mutation.Program{}
+
 // newRun compiles the profile with the parameters of the case.
 func newRun(t *testing.T, c *testCase, provider, version string) *run {
 	t.Helper()
-	documents := golden.Load(t, filepath.Join(root, provider, c.Profile))
+	path := filepath.Join(root, provider, c.Profile)
+	key := fmt.Sprintf("%s %v %v", path, c.generation(), c.Parameters)
+	program, ok := compiled[key]
+	if !ok {
+		program = c.compile(t, path)
+		compiled[key] = program
+	}
+	r := &run{t: t, program: program, provider: program.Profiles()[0].Providers[0], outcomes: map[string]mutation.Outcome{}}
+	for _, registration := range program.Registrations() {
+		if registration.Provider == r.provider {
+			r.sets = append(r.sets, registration.Set)
+		}
+	}
+	r.facts = c.facts(t, r.provider, version)
+	return r
+}
+
+func (c *testCase) compile(t *testing.T, path string) *mutation.Program {
+	t.Helper()
+	documents := golden.Load(t, path)
 	overrides := profile.Parameters{documents[0].Metadata.Name: c.overrides(t)}
 	if err := overrides.Override(documents).Err(); err != nil {
 		t.Fatal(err)
@@ -77,14 +101,7 @@ func newRun(t *testing.T, c *testCase, provider, version string) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{t: t, program: program, provider: documents[0].Providers[0], outcomes: map[string]mutation.Outcome{}}
-	for _, registration := range program.Registrations() {
-		if registration.Provider == r.provider {
-			r.sets = append(r.sets, registration.Set)
-		}
-	}
-	r.facts = c.facts(t, r.provider, version)
-	return r
+	return program
 }
 
 // overrides are the parameters as an installation writes them.

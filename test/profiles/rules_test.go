@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profiles_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// rulesOf are the rules of a profile by set.
+func rulesOf(d *profile.Document) map[target.Set]v1alpha1.Set {
+	return map[target.Set]v1alpha1.Set{
+		target.ControlPlane: d.ControlPlane, target.Exposure: d.ControlPlaneExposure, target.Backup: d.ControlPlaneBackup,
+	}
+}
+
+// profilesOf are the documents of a provider: that for today's Gardener first, and that for the older generation where there
+// is one.
+func profilesOf(t *testing.T, provider string) []string {
+	t.Helper()
+	older, err := filepath.Glob(filepath.Join(root, provider, "legacy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{filepath.Join(root, provider, "profile.yaml")}, older...)
+}
+
+// checkRules holds that every rule changes an object in some case.
+func checkRules(t *testing.T, all shown) {
+	t.Helper()
+	for _, provider := range providers(t) {
+		for _, path := range profilesOf(t, provider) {
+			for set, entries := range rulesOf(golden.Load(t, path)[0]) {
+				for _, entry := range entries {
+					for _, rule := range entry.Rules {
+						if !all.changes(provider, rule) {
+							t.Errorf("%s: %s: no case shows what the rule %q of %s changes", path, set, rule.Name, entry.Target)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// changes says whether a rule changes an object in some case.
+func (s shown) changes(provider string, rule v1alpha1.Rule) bool {
+	for _, outcomes := range s[provider] {
+		if outcomes[rule.At.Position().String()] == mutation.Changed {
+			return true
+		}
+	}
+	return false
+}
+
+// TestNames holds that each rule of an example has a name, and no other of the target the same one.
+func TestNames(t *testing.T) {
+	for _, provider := range providers(t) {
+		for _, path := range profilesOf(t, provider) {
+			for set, entries := range rulesOf(golden.Load(t, path)[0]) {
+				for _, entry := range entries {
+					seen := map[string]bool{}
+					for _, rule := range entry.Rules {
+						if rule.Name == "" || seen[rule.Name] {
+							t.Errorf("%s: %s: a rule of %s has no name, or that of another: %q", path, set, entry.Target, rule.Name)
+						}
+						seen[rule.Name] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// olderService is in warnings about the rules of OpenStack for the Service, which are for the older generation.
+const olderService = "the Service of the kube-apiserver must not be mutated at all"
+
+// TestTogether holds that all examples can be installed together, and that nothing in them is deprecated.
+func TestTogether(t *testing.T) {
+	var paths []string
+	for _, provider := range providers(t) {
+		paths = append(paths, profilesOf(t, provider)[0])
+	}
+	program := golden.Compile(t, mutation.Options{Generation: contract.Today}, paths...)
+	for _, warning := range program.Warnings() {
+		if !strings.Contains(warning.Message, olderService) {
+			t.Error(warning)
+		}
+	}
+}
