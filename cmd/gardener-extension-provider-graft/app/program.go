@@ -18,7 +18,6 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/imagevector"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -29,7 +28,7 @@ import (
 // program is a mutation.Program with the source of its facts.
 type program struct {
 	*mutation.Program
-	source facts.Source
+	source *cluster.Source
 }
 
 // Admit reads facts from the source of the program.
@@ -37,9 +36,19 @@ func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Resul
 	return p.Program.Admit(ctx, r, p.source)
 }
 
+// Activate makes the source follow what this program looks up, and no longer what the one before did.
+func (p program) Activate() { p.source.Serve(p.Lookups()) }
+
 // compiler binds programs to the cluster. All programs share one source, and with it what is decoded.
-func (o *Options) compiler(mgr manager.Manager) webhook.Compiler {
-	source := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{})
+func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, error) {
+	watcher, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("creating the client for lookups: %w", err)
+	}
+	source := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher})
+	if err := mgr.Add(source); err != nil {
+		return nil, fmt.Errorf("adding the lookups: %w", err)
+	}
 	options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes}
 	return func(documents []*profile.Document) (webhook.Program, error) {
 		var err error
@@ -54,7 +63,7 @@ func (o *Options) compiler(mgr manager.Manager) webhook.Compiler {
 			mgr.GetLogger().Info("A profile says what is deprecated", "warning", warning.Error())
 		}
 		return program{compiled, source}, nil
-	}
+	}, nil
 }
 
 // readOverwrite reads the image vector with which the operators of a landscape overwrite images; nil without a path.

@@ -125,7 +125,11 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 // cache is not running yet.
 func (o *Options) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, error) {
 	measures := webhook.NewMetrics(metrics.Registry)
-	store := webhook.NewStore(o.compiler(mgr), profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
+	compiler, err := o.compiler(mgr)
+	if err != nil {
+		return nil, nil, err
+	}
+	store := webhook.NewStore(compiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
 	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
 	later := first
 	if o.Config.Profiles.ConfigMaps.Enabled {

@@ -34,7 +34,20 @@ func (s Selection) Join(t Selection) Selection {
 	}
 }
 
+// Covers says whether what the selection keeps is enough for another.
+func (s Selection) Covers(t Selection) bool {
+	return contains(s.Keys, t.Keys) && contains(s.Paths, t.Paths) && contains(s.Labels, t.Labels) && contains(s.Annotations, t.Annotations) &&
+		(s.Checksum || !t.Checksum)
+}
+
+func contains[T comparable](all, some []T) bool {
+	return !slices.ContainsFunc(some, func(one T) bool { return !slices.Contains(all, one) })
+}
+
 func union[T cmp.Ordered](a, b []T) []T {
+	if len(a)+len(b) == 0 {
+		return nil
+	}
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 

@@ -56,14 +56,17 @@ type denial struct {
 // denialOf turns what the engine returned into the answer. A deadline that passed explains every other error, as whatever
 // was being read or evaluated was cut short by it.
 func denialOf(ctx context.Context, err error) *denial {
+	var failure *mutation.Failure
+	isFailure := errors.As(err, &failure)
 	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && isFailure:
+		return &denial{mutation.DeadlineExceeded, http.StatusGatewayTimeout, "the deadline of the admission passed: " + failure.Message, err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &denial{mutation.DeadlineExceeded, http.StatusGatewayTimeout, "the deadline of the admission passed", err}
 	case ctx.Err() != nil:
 		return &denial{Cancelled, http.StatusGatewayTimeout, "the caller hung up", err}
 	}
-	var failure *mutation.Failure
-	if errors.As(err, &failure) {
+	if isFailure {
 		// The cause holds no values either (see mutation.Failure), and says what the author of the rule has to know.
 		return &denial{failure.Reason, failure.Code(), string(failure.Reason) + ": " + failure.Error(), failure.Err}
 	}

@@ -23,6 +23,9 @@ type Program interface {
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
+// Activator is a Program that is told when it is put in force, such as one that follows what it looks up.
+type Activator interface{ Activate() }
+
 // Compiler makes a Program of documents that are valid each; what they get wrong together it returns as source.Findings.
 type Compiler func([]*profile.Document) (Program, error)
 
@@ -143,6 +146,9 @@ func (s *Store) put(documents []*profile.Document, program Program) {
 		next.routes[RouteOf(registration)] = true
 	}
 	s.current.Store(next)
+	if activated, ok := program.(Activator); ok {
+		activated.Activate()
+	}
 	s.mended()
 	s.metrics.loaded(documents)
 	summaries := make([]string, len(documents))

@@ -34,6 +34,8 @@ import (
 type Options struct {
 	// Clusters is how many decoded Clusters are kept; 0 means 512. The least recently used goes first.
 	Clusters int
+	// Watcher follows the objects that are looked up by constant names; without one, each lookup asks the API server.
+	Watcher client.WithWatch
 }
 
 // Source implements facts.Source.
@@ -41,6 +43,7 @@ type Source struct {
 	cached, direct client.Reader
 	facts          *cache[string, versioned] // by namespace
 	shared         sharedResources
+	lookups        lookups
 }
 
 var (
@@ -69,10 +72,11 @@ func New(cached, direct client.Reader, options Options) *Source {
 		size = 512
 	}
 	return &Source{
-		cached: cached,
-		direct: direct,
-		facts:  newCache[string, versioned](size),
-		shared: newSharedResources(),
+		cached:  cached,
+		direct:  direct,
+		facts:   newCache[string, versioned](size),
+		shared:  newSharedResources(),
+		lookups: lookups{client: options.Watcher},
 	}
 }
 
@@ -177,22 +181,6 @@ func findGarden(ctx context.Context, readers []client.Reader) (*unstructured.Uns
 		}
 	}
 	return nil, facts.ErrNotFound
-}
-
-// Lookup implements facts.Source.
-func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
-	key := client.ObjectKey{Namespace: l.In(namespace), Name: l.ObjectName}
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(l.GroupVersionKind)
-	err := s.direct.Get(ctx, key, object)
-	switch {
-	// Where the kind is not there, its objects are not.
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, l.Missing()
-	case err != nil:
-		return nil, fmt.Errorf("reading the %s %s: %w", l.Kind, key, readError(err))
-	}
-	return l.Read(object.Object)
 }
 
 // get reads an object from the first reader that has it, and from a cache without a copy. Right after the creation of an object,

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+)
+
+// lookups are the watchers for the objects that the program in force names.
+type lookups struct {
+	client client.WithWatch // nil: nothing is watched
+
+	mutex    sync.RWMutex
+	context  context.Context // nil before Start
+	watchers map[watched]*watcher
+	group    sync.WaitGroup
+}
+
+// Serve follows what these requests look up by constant names, and nothing else any more: a watcher that another program needed
+// is stopped. Before Start, it is only noted.
+func (s *Source) Serve(requests []facts.LookupRequest) {
+	wanted := map[watched]facts.Selection{}
+	for _, l := range requests {
+		if !l.Computed {
+			key := keyOf(l)
+			wanted[key] = wanted[key].Join(l.Selection())
+		}
+	}
+	s.lookups.serve(wanted)
+}
+
+func keyOf(l facts.LookupRequest) watched {
+	return watched{l.GroupVersionKind, l.Namespace, l.ObjectName}
+}
+
+func (l *lookups) serve(wanted map[watched]facts.Selection) {
+	if l.client == nil {
+		return
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for key, w := range l.watchers {
+		if selection, ok := wanted[key]; !ok || !reflect.DeepEqual(selection, w.selection) {
+			w.stop()
+			delete(l.watchers, key)
+		}
+	}
+	if l.watchers == nil {
+		l.watchers = map[watched]*watcher{}
+	}
+	for key, selection := range wanted {
+		if l.watchers[key] == nil {
+			l.watchers[key] = &watcher{watched: key, selection: selection, client: l.client, stop: func() {}}
+			l.start(l.watchers[key])
+		}
+	}
+}
+
+// start runs a watcher once there is a context.
+func (l *lookups) start(w *watcher) {
+	if l.context == nil || l.context.Err() != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, w.stop = context.WithCancel(l.context)
+	l.group.Go(func() { w.run(ctx) })
+}
+
+// Start follows what is served until the context ends.
+func (s *Source) Start(ctx context.Context) error {
+	s.lookups.mutex.Lock()
+	s.lookups.context = ctx
+	for w := range maps.Values(s.lookups.watchers) {
+		s.lookups.start(w)
+	}
+	s.lookups.mutex.Unlock()
+	<-ctx.Done()
+	s.lookups.group.Wait()
+	return nil
+}
+
+// NeedLeaderElection is false: every replica answers admissions.
+func (*Source) NeedLeaderElection() bool { return false }
+
+// cached is what a watcher knows; nil where there is none for the request, or it does not know the object.
+func (l *lookups) cached(namespace string, r facts.LookupRequest) *facts.Found {
+	if r.Computed || l.client == nil {
+		return nil
+	}
+	l.mutex.RLock()
+	w := l.watchers[keyOf(r)]
+	l.mutex.RUnlock()
+	if w == nil || !w.selection.Covers(r.Selection()) {
+		return nil
+	}
+	found := w.get(r.In(namespace))
+	if found == nil && r.Scope == facts.ScopeUnknown {
+		found = w.get("")
+	}
+	return found
+}
+
+// Lookup implements facts.Source. What a watcher does not know, and objects whose names are computed, are asked of the API
+// server, once and within the time that the context has; nothing of that is kept.
+func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
+	if found := s.lookups.cached(namespace, l); found != nil {
+		// A key that is not there may have been added a moment ago.
+		if picked, err := l.Pick(found); err == nil {
+			return picked, nil
+		}
+	}
+	key := client.ObjectKey{Namespace: l.In(namespace), Name: l.ObjectName}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(l.GroupVersionKind)
+	err := s.direct.Get(ctx, key, object)
+	switch {
+	// Where the kind is not there, its objects are not.
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, l.Missing()
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("reading the %s %s: %w", l.Kind, key, readError(ctx.Err()))
+	case err != nil:
+		return nil, fmt.Errorf("reading the %s %s: %w", l.Kind, key, readError(err))
+	}
+	return l.Read(object.Object)
+}

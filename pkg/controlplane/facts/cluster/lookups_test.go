@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+)
+
+func makeSecret(namespace, name string, data map[string]string) *corev1.Secret {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
+	for key, value := range data {
+		secret.Data[key] = []byte(value)
+	}
+	return secret
+}
+
+// watching is a client that lists by name, as the API server does, and counts what is asked of it.
+func watching(t *testing.T, asked *[]string, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(objects...).
+		WithIndex(&corev1.Secret{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+				*asked = append(*asked, key.String())
+				return c.Get(ctx, key, into, options...)
+			},
+		}).Build()
+}
+
+func eventually(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	for range 1000 {
+		if check() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("waited in vain until " + what)
+}
+
+// TestLookupFollows holds that an object with a constant name is asked for once, and then followed until no program needs it.
+func TestLookupFollows(t *testing.T) {
+	var asked []string
+	c := watching(t, &asked, makeSecret("a", "cloudprovider", map[string]string{"region": "eu", "password": "hunter2"}), makeSecret("a", "other", nil))
+	s := New(c, c, Options{Watcher: c})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { _ = s.Start(ctx) }()
+	request := facts.LookupRequest{Name: "cloud", GroupVersionKind: facts.Secret, ObjectName: "cloudprovider", Keys: []string{"region"}}
+	region := func(namespace string) string {
+		t.Helper()
+		asked = nil
+		found, err := s.Lookup(ctx, namespace, request)
+		if errors.Is(err, facts.ErrNotFound) {
+			return "none"
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Keys["region"]
+	}
+	if got := region("a"); got != "eu" || len(asked) != 1 {
+		t.Errorf("before it is followed: %s, asked for %v", got, asked)
+	}
+	s.Serve([]facts.LookupRequest{request, {GroupVersionKind: facts.Secret, Computed: true}})
+	key := keyOf(request)
+	eventually(t, "the Secrets are listed", func() bool {
+		s.lookups.mutex.RLock()
+		defer s.lookups.mutex.RUnlock()
+		return s.lookups.watchers[key].synced()
+	})
+	if len(s.lookups.watchers) != 1 || s.lookups.watchers[key].found["a"].Keys["password"] != "" || len(s.lookups.watchers[key].found) != 1 {
+		t.Errorf("more is kept than is named: %+v", s.lookups.watchers)
+	}
+	if got := region("a"); got != "eu" || len(asked) != 0 {
+		t.Errorf("followed: %s, asked for %v", got, asked)
+	}
+	if got := region("b"); got != "none" || len(asked) != 1 {
+		t.Errorf("not there: %s, asked for %v", got, asked)
+	}
+	if err := c.Update(ctx, makeSecret("a", "cloudprovider", map[string]string{"region": "us"})); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the change is seen", func() bool { return region("a") == "us" && len(asked) == 0 })
+	if err := c.Update(ctx, makeSecret("a", "cloudprovider", map[string]string{"zone": "us"})); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the missing key is seen", func() bool { return region("a") == "none" && len(asked) == 1 })
+	if err := c.Delete(ctx, makeSecret("a", "cloudprovider", nil)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the deletion is seen", func() bool { return region("a") == "none" && s.lookups.watchers[key].get("a") == nil })
+
+	more := request
+	more.Keys = []string{"zone"}
+	if found := s.lookups.cached("a", more); found != nil {
+		t.Error("a watcher that keeps less than is asked for has answered")
+	}
+	before := s.lookups.watchers[key]
+	s.Serve([]facts.LookupRequest{request})
+	if s.lookups.watchers[key] != before {
+		t.Error("a watcher was replaced by the same")
+	}
+	s.Serve([]facts.LookupRequest{request, more})
+	if w := s.lookups.watchers[key]; w == before || !w.selection.Covers(more.Selection()) {
+		t.Error("the watcher of a program that needs more was not replaced")
+	}
+	s.Serve(nil)
+	if len(s.lookups.watchers) != 0 {
+		t.Error("what no program needs is still followed")
+	}
+	cancel()
+	s.lookups.group.Wait()
+}
+
+// TestLookupComputed holds that an object with a computed name is never followed nor kept, and one that cannot be read in time is an
+// error that says which.
+func TestLookupComputed(t *testing.T) {
+	var asked []string
+	c := watching(t, &asked, makeSecret("a", "x", map[string]string{"k": "v"}))
+	s := New(c, c, Options{Watcher: c})
+	request := facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "x", Keys: []string{"k"}, Computed: true}
+	s.Serve([]facts.LookupRequest{request})
+	for range 2 {
+		if found, err := s.Lookup(t.Context(), "a", request); err != nil || found.Keys["k"] != "v" {
+			t.Fatalf("got %v, %v", found, err)
+		}
+	}
+	if len(asked) != 2 || len(s.lookups.watchers) != 0 {
+		t.Errorf("asked for %v, followed %v", asked, s.lookups.watchers)
+	}
+	slow := interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			<-ctx.Done()
+			return errors.New("client rate limiter Wait returned an error")
+		},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := New(c, slow, Options{}).Lookup(ctx, "a", request)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "reading the Secret a/x") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// BenchmarkLookups measures what 2,000 control planes with three lookups each take in memory: what profiles name, and, for
+// comparison, whole Secrets as a cache of all of them would hold.
+func BenchmarkLookups(b *testing.B) {
+	const shoots = 2000
+	names := []string{"cloudprovider", "cloud-provider-config", "acme-extra"}
+	object := func(name string, shoot int) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+			"metadata": map[string]any{
+				"namespace": fmt.Sprintf("shoot--project%d--cluster%d", shoot%100, shoot), "name": name, "resourceVersion": "1", "uid": fmt.Sprint(shoot),
+				"labels": map[string]any{"gardener.cloud/purpose": "cloudprovider", "shoot.gardener.cloud/name": fmt.Sprint(shoot)},
+			},
+			"data": map[string]any{
+				"region": "ZXUtY2VudHJhbC0x", "authURL": "aHR0cHM6Ly9leGFtcGxlLmNvbQ==", "password": strings.Repeat("aHVudGVy", 16),
+				"cloudprovider.conf": fmt.Sprint(shoot) + strings.Repeat("W0dsb2JhbF0K", 150),
+			},
+		}}
+	}
+	used := func(keep func() any) float64 {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		kept := keep()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		runtime.KeepAlive(kept)
+		return float64(after.HeapAlloc) - float64(before.HeapAlloc)
+	}
+	for b.Loop() {
+		picked := used(func() any {
+			watchers := make([]*watcher, len(names))
+			for i, name := range names {
+				w := &watcher{selection: facts.Selection{Keys: []string{"region"}, Labels: []string{"gardener.cloud/purpose"}, Checksum: i == 0}}
+				for shoot := range shoots {
+					_ = w.Add(w.pick(object(name, shoot).DeepCopy()))
+				}
+				watchers[i] = w
+			}
+			return watchers
+		})
+		whole := used(func() any {
+			var objects []*unstructured.Unstructured
+			for _, name := range names {
+				for shoot := range shoots {
+					objects = append(objects, object(name, shoot).DeepCopy())
+				}
+			}
+			return objects
+		})
+		b.ReportMetric(picked/(1<<20), "MiB/kept")
+		b.ReportMetric(whole/(1<<20), "MiB/whole")
+		b.ReportMetric(picked/shoots, "B/shoot")
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// TestReads holds that a program tells what its rules read, and nothing for lookups that no rule names.
+func TestReads(t *testing.T) {
+	text := `
+apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: p}
+providers: [acme]
+lookups:
+  cloud: {secret: cloudprovider, keys: [region]}
+  other: {secret: other, keys: [region]}
+  unused: {secret: unused, keys: [region]}
+  network: {infrastructure: "${ shoot.name }", paths: {nodes: status.nodesCIDR}}
+  bucket: {backupBucket: b, paths: {region: spec.region}}
+  policy: {object: {apiVersion: acme.cloud/v1, kind: Policy, name: x, namespace: fixed}, paths: {a: spec.a}}
+  class: {object: {apiVersion: acme.cloud/v1, kind: Class, name: x, resource: klasses}, paths: {a: spec.a}}
+variables:
+  region: ${ lookups.cloud.region }
+controlplane:
+  kube-controller-manager:
+  - flags: {set: {a: "${ variables.region }", b: "${ lookups.network.nodes }", c: "${ lookups.bucket.region }"}}
+  - when: ${ lookups.other.region == "a" }
+    flags: {set: {d: "${ lookups.policy.a }", e: "${ lookups.class.a }"}}
+  - checksumAnnotations: {set: {checksum/cloud: {secret: cloudprovider}}}
+`
+	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme := facts.Infrastructure
+	acme.Group, acme.Version = "acme.cloud", "v1"
+	policy, class := acme, acme
+	policy.Kind, class.Kind = "Policy", "Class"
+	want := []facts.Read{
+		{GroupVersionKind: facts.Secret, Resource: "secrets", Scope: facts.ScopeNamespaced, Names: []string{"cloudprovider", "other"}},
+		{GroupVersionKind: class, Resource: "klasses", Names: []string{"x"}},
+		{GroupVersionKind: policy, Resource: "policies", Namespace: "fixed", Names: []string{"x"}},
+		{GroupVersionKind: facts.BackupBucket, Resource: "backupbuckets", Scope: facts.ScopeCluster, Names: []string{"b"}},
+		{GroupVersionKind: facts.Infrastructure, Resource: "infrastructures", Scope: facts.ScopeNamespaced},
+	}
+	if diff := cmp.Diff(want, program.Reads()); diff != "" {
+		t.Error(diff)
+	}
+}
