@@ -47,11 +47,11 @@ var _ genericmutator.Ensurer = (*ensurer)(nil)
 const inGo = "acme.example.com/in-go"
 
 // EnsureKubeSchedulerDeployment is a method that does both.
-func (e *ensurer) EnsureKubeSchedulerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.Deployment) error {
-	if err := e.Ensurer.EnsureKubeSchedulerDeployment(ctx, gctx, new, old); err != nil {
+func (e *ensurer) EnsureKubeSchedulerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment) error {
+	if err := e.Ensurer.EnsureKubeSchedulerDeployment(ctx, gctx, current, old); err != nil {
 		return err
 	}
-	metav1.SetMetaDataAnnotation(&new.ObjectMeta, inGo, "true")
+	metav1.SetMetaDataAnnotation(&current.ObjectMeta, inGo, "true")
 	return nil
 }
 

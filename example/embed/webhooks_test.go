@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -79,7 +80,7 @@ func TestSameAsEngine(t *testing.T) {
 					for _, o := range [][2][]byte{{object.JSON, nil}, {object.JSON, want}, {want, want}} {
 						compare(t, object, byWebhook(t, hook, object, o[0], o[1]), want)
 					}
-					if string(want) != string(object.JSON) {
+					if !bytes.Equal(want, object.JSON) {
 						changed[object.Target] = true
 					}
 				}

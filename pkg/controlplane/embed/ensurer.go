@@ -56,8 +56,8 @@ func (e *Ensurer) source(gctx extensionscontextwebhook.GardenContext) facts.Sour
 	return &contextFacts{gctx: gctx}
 }
 
-func (e *Ensurer) deployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.Deployment) error {
-	return e.object(ctx, appsv1.SchemeGroupVersion.WithKind("Deployment"), new, objectOf(old), e.source(gctx))
+func (e *Ensurer) deployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment) error {
+	return e.object(ctx, appsv1.SchemeGroupVersion.WithKind("Deployment"), current, objectOf(old), e.source(gctx))
 }
 
 // objectOf is an object that may not be there.
@@ -72,52 +72,52 @@ func objectOf[T any, P interface {
 }
 
 // EnsureKubeAPIServerDeployment implements genericmutator.Ensurer, also for a virtual garden.
-func (e *Ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.Deployment) error {
-	return e.deployment(ctx, gctx, new, old)
+func (e *Ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment) error {
+	return e.deployment(ctx, gctx, current, old)
 }
 
 // EnsureKubeControllerManagerDeployment implements genericmutator.Ensurer, also for a virtual garden.
 func (e *Ensurer) EnsureKubeControllerManagerDeployment(
-	ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.Deployment,
+	ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment,
 ) error {
-	return e.deployment(ctx, gctx, new, old)
+	return e.deployment(ctx, gctx, current, old)
 }
 
 // EnsureKubeSchedulerDeployment implements genericmutator.Ensurer.
-func (e *Ensurer) EnsureKubeSchedulerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.Deployment) error {
-	return e.deployment(ctx, gctx, new, old)
+func (e *Ensurer) EnsureKubeSchedulerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment) error {
+	return e.deployment(ctx, gctx, current, old)
 }
 
 // EnsureClusterAutoscalerDeployment implements genericmutator.Ensurer.
-func (e *Ensurer) EnsureClusterAutoscalerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.Deployment) error {
-	return e.deployment(ctx, gctx, new, old)
+func (e *Ensurer) EnsureClusterAutoscalerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment) error {
+	return e.deployment(ctx, gctx, current, old)
 }
 
 // EnsureMachineControllerManagerDeployment implements genericmutator.Ensurer.
 func (e *Ensurer) EnsureMachineControllerManagerDeployment(
-	ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.Deployment,
+	ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment,
 ) error {
-	return e.deployment(ctx, gctx, new, old)
+	return e.deployment(ctx, gctx, current, old)
 }
 
 // EnsureVPNSeedServerDeployment implements genericmutator.Ensurer.
-func (e *Ensurer) EnsureVPNSeedServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.Deployment) error {
-	return e.deployment(ctx, gctx, new, old)
+func (e *Ensurer) EnsureVPNSeedServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment) error {
+	return e.deployment(ctx, gctx, current, old)
 }
 
 // EnsureVPNSeedServerStatefulSet implements genericmutator.Ensurer.
-func (e *Ensurer) EnsureVPNSeedServerStatefulSet(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *appsv1.StatefulSet) error {
-	return e.object(ctx, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), new, objectOf(old), e.source(gctx))
+func (e *Ensurer) EnsureVPNSeedServerStatefulSet(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.StatefulSet) error {
+	return e.object(ctx, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), current, objectOf(old), e.source(gctx))
 }
 
 // EnsureMachineControllerManagerVPA implements genericmutator.Ensurer.
 func (e *Ensurer) EnsureMachineControllerManagerVPA(
-	ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *vpaautoscalingv1.VerticalPodAutoscaler,
+	ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *vpaautoscalingv1.VerticalPodAutoscaler,
 ) error {
-	return e.object(ctx, vpaautoscalingv1.SchemeGroupVersion.WithKind("VerticalPodAutoscaler"), new, objectOf(old), e.source(gctx))
+	return e.object(ctx, vpaautoscalingv1.SchemeGroupVersion.WithKind("VerticalPodAutoscaler"), current, objectOf(old), e.source(gctx))
 }
 
 // EnsureETCD implements genericmutator.Ensurer, also for a virtual garden.
-func (e *Ensurer) EnsureETCD(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *druidcorev1alpha1.Etcd) error {
-	return e.object(ctx, druidcorev1alpha1.SchemeGroupVersion.WithKind("Etcd"), new, objectOf(old), e.source(gctx))
+func (e *Ensurer) EnsureETCD(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *druidcorev1alpha1.Etcd) error {
+	return e.object(ctx, druidcorev1alpha1.SchemeGroupVersion.WithKind("Etcd"), current, objectOf(old), e.source(gctx))
 }

@@ -100,6 +100,10 @@ func TestUnitOptions(t *testing.T) {
 		!strings.HasPrefix(err.Error(), "NestedUnreadable: ") {
 		t.Errorf("with two commands: got %v", err)
 	}
+	if _, err := e.EnsureKubeletServiceUnitOptions(t.Context(), shootContext("1.33.4"), version, nil, nil); err == nil ||
+		!strings.HasPrefix(err.Error(), "NestedUnreadable: ") {
+		t.Errorf("without a command: got %v", err)
+	}
 }
 
 // TestConfiguration holds that the kubelet's configuration gets its fields, and keeps those that it has.

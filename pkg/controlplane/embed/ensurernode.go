@@ -32,26 +32,25 @@ const (
 
 // EnsureKubeletServiceUnitOptions implements genericmutator.Ensurer: flags of the kubelet, and options of its unit.
 func (e *Ensurer) EnsureKubeletServiceUnitOptions(
-	ctx context.Context, gctx extensionscontextwebhook.GardenContext, version *semver.Version, new, old []*unit.UnitOption,
+	ctx context.Context, gctx extensionscontextwebhook.GardenContext, version *semver.Version, current, old []*unit.UnitOption,
 ) ([]*unit.UnitOption, error) {
 	specOf := func(options []*unit.UnitOption) (*nodeSpec, error) {
-		if options == nil {
-			return nil, nil
-		}
 		text, err := io.ReadAll(unit.Serialize(options))
-		return &nodeSpec{Units: []extensionsv1alpha1.Unit{kubeletUnit(string(text))}, Files: []extensionsv1alpha1.File{kubeletFile("")}}, err
+		return kubeletSpec(string(text), bareConfiguration), err
 	}
-	before, err := specOf(old)
-	if err != nil {
-		return nil, fmt.Errorf("writing the old unit of the kubelet: %w", err)
-	}
-	came, err := specOf(new)
-	if err != nil {
+	h := handed{purpose: reconcile, version: version}
+	var err error
+	if h.current, err = specOf(current); err != nil {
 		return nil, fmt.Errorf("writing the unit of the kubelet: %w", err)
 	}
-	made, err := e.node(ctx, gctx, &e.unitOptions, handed{purpose: reconcile, version: version, new: came, old: before})
-	if err != nil || made == nil || came == nil {
-		return new, err
+	if old != nil {
+		if h.old, err = specOf(old); err != nil {
+			return nil, fmt.Errorf("writing the old unit of the kubelet: %w", err)
+		}
+	}
+	made, err := e.node(ctx, gctx, &e.unitOptions, h)
+	if err != nil || made == nil {
+		return current, err
 	}
 	options, err := unit.DeserializeOptions(bytes.NewBufferString(*made.Units[0].Content))
 	if err != nil {
@@ -62,26 +61,25 @@ func (e *Ensurer) EnsureKubeletServiceUnitOptions(
 
 // EnsureKubeletConfiguration implements genericmutator.Ensurer.
 func (e *Ensurer) EnsureKubeletConfiguration(
-	ctx context.Context, gctx extensionscontextwebhook.GardenContext, version *semver.Version, new, old *kubeletconfigv1beta1.KubeletConfiguration,
+	ctx context.Context, gctx extensionscontextwebhook.GardenContext, version *semver.Version, current, old *kubeletconfigv1beta1.KubeletConfiguration,
 ) error {
 	specOf := func(configuration *kubeletconfigv1beta1.KubeletConfiguration) (*nodeSpec, error) {
-		if configuration == nil {
-			return nil, nil
-		}
 		whole := *configuration
 		whole.APIVersion, whole.Kind = kubeletconfigv1beta1.SchemeGroupVersion.String(), "KubeletConfiguration"
 		text, err := yaml.Marshal(&whole)
-		return &nodeSpec{Units: []extensionsv1alpha1.Unit{kubeletUnit("")}, Files: []extensionsv1alpha1.File{kubeletFile(string(text))}}, err
+		return kubeletSpec(bareUnit, string(text)), err
 	}
-	before, err := specOf(old)
-	if err != nil {
-		return fmt.Errorf("writing the old configuration of the kubelet: %w", err)
-	}
-	came, err := specOf(new)
-	if err != nil {
+	h := handed{purpose: reconcile, version: version}
+	var err error
+	if h.current, err = specOf(current); err != nil {
 		return fmt.Errorf("writing the configuration of the kubelet: %w", err)
 	}
-	made, err := e.node(ctx, gctx, &e.configuration, handed{purpose: reconcile, version: version, new: came, old: before})
+	if old != nil {
+		if h.old, err = specOf(old); err != nil {
+			return fmt.Errorf("writing the old configuration of the kubelet: %w", err)
+		}
+	}
+	made, err := e.node(ctx, gctx, &e.configuration, h)
 	if err != nil || made == nil {
 		return err
 	}
@@ -89,8 +87,8 @@ func (e *Ensurer) EnsureKubeletConfiguration(
 	if err := yaml.UnmarshalStrict([]byte(made.Files[0].Content.Inline.Data), &whole); err != nil {
 		return fmt.Errorf("reading the configuration of the kubelet with its edits: %w: %w", ErrFieldUnknown, err)
 	}
-	whole.TypeMeta = new.TypeMeta
-	*new = whole
+	whole.TypeMeta = current.TypeMeta
+	*current = whole
 	return nil
 }
 
@@ -105,41 +103,41 @@ func (e *Ensurer) EnsureKubeletCloudProviderConfig(context.Context, extensionsco
 }
 
 // EnsureKubernetesGeneralConfiguration implements genericmutator.Ensurer: the settings of the kernel.
-func (e *Ensurer) EnsureKubernetesGeneralConfiguration(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *string) error {
+func (e *Ensurer) EnsureKubernetesGeneralConfiguration(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *string) error {
 	specOf := func(text *string) *nodeSpec {
 		if text == nil || *text == "" {
 			return nil
 		}
 		return &nodeSpec{Files: []extensionsv1alpha1.File{inlineFile(target.KernelSettingsPath, *text)}}
 	}
-	came := specOf(new)
+	came := specOf(current)
 	if came == nil {
 		return nil
 	}
-	made, err := e.node(ctx, gctx, &e.settings, handed{purpose: reconcile, new: came, old: specOf(old)})
+	made, err := e.node(ctx, gctx, &e.settings, handed{purpose: reconcile, current: came, old: specOf(old)})
 	if err != nil || made == nil {
 		return err
 	}
-	*new = made.Files[0].Content.Inline.Data
+	*current = made.Files[0].Content.Inline.Data
 	return nil
 }
 
 // EnsureAdditionalUnits implements genericmutator.Ensurer: units of purpose reconcile, with their drop-ins.
-func (e *Ensurer) EnsureAdditionalUnits(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *[]extensionsv1alpha1.Unit) error {
-	return e.ensureUnits(ctx, gctx, reconcile, new, old)
+func (e *Ensurer) EnsureAdditionalUnits(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *[]extensionsv1alpha1.Unit) error {
+	return e.ensureUnits(ctx, gctx, reconcile, current, old)
 }
 
 // EnsureAdditionalProvisionUnits implements genericmutator.Ensurer: units of purpose provision, with their drop-ins.
 func (e *Ensurer) EnsureAdditionalProvisionUnits(
-	ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *[]extensionsv1alpha1.Unit,
+	ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *[]extensionsv1alpha1.Unit,
 ) error {
-	return e.ensureUnits(ctx, gctx, provision, new, old)
+	return e.ensureUnits(ctx, gctx, provision, current, old)
 }
 
 func (e *Ensurer) ensureUnits(ctx context.Context, gctx extensionscontextwebhook.GardenContext,
-	purpose extensionsv1alpha1.OperatingSystemConfigPurpose, new, old *[]extensionsv1alpha1.Unit,
+	purpose extensionsv1alpha1.OperatingSystemConfigPurpose, current, old *[]extensionsv1alpha1.Unit,
 ) error {
-	h := handed{purpose: purpose, new: &nodeSpec{Units: *new}}
+	h := handed{purpose: purpose, current: &nodeSpec{Units: *current}}
 	if old != nil {
 		h.old = &nodeSpec{Units: *old}
 	}
@@ -147,26 +145,26 @@ func (e *Ensurer) ensureUnits(ctx context.Context, gctx extensionscontextwebhook
 	if err != nil || made == nil {
 		return err
 	}
-	*new = made.Units
+	*current = made.Units
 	return nil
 }
 
 // EnsureAdditionalFiles implements genericmutator.Ensurer: files of purpose reconcile.
-func (e *Ensurer) EnsureAdditionalFiles(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *[]extensionsv1alpha1.File) error {
-	return e.ensureFiles(ctx, gctx, reconcile, new, old)
+func (e *Ensurer) EnsureAdditionalFiles(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *[]extensionsv1alpha1.File) error {
+	return e.ensureFiles(ctx, gctx, reconcile, current, old)
 }
 
 // EnsureAdditionalProvisionFiles implements genericmutator.Ensurer: files of purpose provision.
 func (e *Ensurer) EnsureAdditionalProvisionFiles(
-	ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *[]extensionsv1alpha1.File,
+	ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *[]extensionsv1alpha1.File,
 ) error {
-	return e.ensureFiles(ctx, gctx, provision, new, old)
+	return e.ensureFiles(ctx, gctx, provision, current, old)
 }
 
 func (e *Ensurer) ensureFiles(ctx context.Context, gctx extensionscontextwebhook.GardenContext,
-	purpose extensionsv1alpha1.OperatingSystemConfigPurpose, new, old *[]extensionsv1alpha1.File,
+	purpose extensionsv1alpha1.OperatingSystemConfigPurpose, current, old *[]extensionsv1alpha1.File,
 ) error {
-	h := handed{purpose: purpose, new: &nodeSpec{Files: *new}}
+	h := handed{purpose: purpose, current: &nodeSpec{Files: *current}}
 	if old != nil {
 		h.old = &nodeSpec{Files: *old}
 	}
@@ -174,13 +172,13 @@ func (e *Ensurer) ensureFiles(ctx context.Context, gctx extensionscontextwebhook
 	if err != nil || made == nil {
 		return err
 	}
-	*new = made.Files
+	*current = made.Files
 	return nil
 }
 
 // EnsureCRIConfig implements genericmutator.Ensurer. The error is ErrNoCRIConfig where there is none and a rule sets one.
-func (e *Ensurer) EnsureCRIConfig(ctx context.Context, gctx extensionscontextwebhook.GardenContext, new, old *extensionsv1alpha1.CRIConfig) error {
-	h := handed{purpose: reconcile, new: &nodeSpec{CRIConfig: new}}
+func (e *Ensurer) EnsureCRIConfig(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *extensionsv1alpha1.CRIConfig) error {
+	h := handed{purpose: reconcile, current: &nodeSpec{CRIConfig: current}}
 	if old != nil {
 		h.old = &nodeSpec{CRIConfig: old}
 	}
@@ -188,12 +186,12 @@ func (e *Ensurer) EnsureCRIConfig(ctx context.Context, gctx extensionscontextweb
 	switch {
 	case err != nil || made == nil:
 		return err
-	case new == nil:
+	case current == nil:
 		return fmt.Errorf("EnsureCRIConfig: %w", ErrNoCRIConfig)
 	case made.CRIConfig == nil:
-		*new = extensionsv1alpha1.CRIConfig{}
+		*current = extensionsv1alpha1.CRIConfig{}
 	default:
-		*new = *made.CRIConfig
+		*current = *made.CRIConfig
 	}
 	return nil
 }

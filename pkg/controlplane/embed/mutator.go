@@ -81,20 +81,20 @@ func (m *Mutator) Types() []extensionswebhook.Type {
 
 // Mutate implements extensionswebhook.Mutator. An object without a rule is left as it is. The error begins with its reason, as in
 // docs/failures.md, and wraps a *mutation.Failure or ErrFieldUnknown.
-func (m *Mutator) Mutate(ctx context.Context, new, old client.Object) error {
-	gvk, err := apiutil.GVKForObject(new, m.scheme)
+func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error {
+	gvk, err := apiutil.GVKForObject(current, m.scheme)
 	if err != nil {
-		return fmt.Errorf("finding the kind of %s: %w", new.GetName(), err)
+		return fmt.Errorf("finding the kind of %s: %w", current.GetName(), err)
 	}
-	return m.object(ctx, gvk, new, old, m.options.Facts)
+	return m.object(ctx, gvk, current, old, m.options.Facts)
 }
 
 // object mutates a whole object.
-func (c *compiled) object(ctx context.Context, gvk schema.GroupVersionKind, new, old client.Object, source facts.Source) error {
-	if new.GetDeletionTimestamp() != nil {
+func (c *compiled) object(ctx context.Context, gvk schema.GroupVersionKind, current, old client.Object, source facts.Source) error {
+	if current.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	raw, err := encode(new, gvk)
+	raw, err := encode(current, gvk)
 	if err != nil {
 		return err
 	}
@@ -104,17 +104,17 @@ func (c *compiled) object(ctx context.Context, gvk schema.GroupVersionKind, new,
 	}
 	parsed, err := document.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("reading %s %s: %w", gvk.Kind, new.GetName(), err)
+		return fmt.Errorf("reading %s %s: %w", gvk.Kind, current.GetName(), err)
 	}
 	result, err := c.admit(ctx, c.program, mutation.Request{
-		Operation: operationOf(oldRaw), Namespace: new.GetNamespace(), Name: new.GetName(),
+		Operation: operationOf(oldRaw), Namespace: current.GetNamespace(), Name: current.GetName(),
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Object: raw, OldObject: oldRaw, Document: parsed,
 	}, source)
 	if err != nil || result.Patch == nil {
 		return err
 	}
-	if err := decode(parsed.Bytes(), new); err != nil {
-		return fmt.Errorf("%s %s: %w", gvk.Kind, new.GetName(), err)
+	if err := decode(parsed.Bytes(), current); err != nil {
+		return fmt.Errorf("%s %s: %w", gvk.Kind, current.GetName(), err)
 	}
 	return nil
 }

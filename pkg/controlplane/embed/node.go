@@ -29,8 +29,8 @@ type handed struct {
 	purpose extensionsv1alpha1.OperatingSystemConfigPurpose
 	// version is that of the pool's kubelets; nil where the method is not told.
 	version *semver.Version
-	// new is the part, and old what it was; nil for a new one.
-	new, old *nodeSpec
+	// current is the part, and old what it was; nil for a new one.
+	current, old *nodeSpec
 }
 
 // node applies the rules of a part to it. It returns the part as it is to be, nil when nothing changes.
@@ -54,7 +54,7 @@ func (e *Ensurer) node(ctx context.Context, gctx extensionscontextwebhook.Garden
 		}
 		labels[facts.LabelWorkerPool] = pool
 	}
-	raw, err := nodeJSON(h.purpose, labels, h.new)
+	raw, err := nodeJSON(h.purpose, labels, h.current)
 	if err != nil {
 		return nil, err
 	}
@@ -139,20 +139,19 @@ func factsFailure(err error) error {
 	return fmt.Errorf("%s: %w", reason, &mutation.Failure{Reason: reason, Message: "reading the facts of an OperatingSystemConfig", Err: err})
 }
 
-// kubeletUnit is the unit of the kubelet with a content, and without one a unit that has no flag but is one.
-func kubeletUnit(content string) extensionsv1alpha1.Unit {
-	if content == "" {
-		content = "[Service]\nExecStart=/opt/bin/kubelet\n"
-	}
-	return extensionsv1alpha1.Unit{Name: target.KubeletUnit, Content: &content}
-}
+// A unit and a configuration of the kubelet that say nothing: they stand for the one that a method is not handed, as a rule may be
+// for both.
+const (
+	bareUnit          = "[Service]\nExecStart=/opt/bin/kubelet\n"
+	bareConfiguration = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+)
 
-// kubeletFile is the file of the kubelet's configuration, without a text one that says nothing.
-func kubeletFile(text string) extensionsv1alpha1.File {
-	if text == "" {
-		text = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+// kubeletSpec has the unit and the configuration of the kubelet.
+func kubeletSpec(unit, configuration string) *nodeSpec {
+	return &nodeSpec{
+		Units: []extensionsv1alpha1.Unit{{Name: target.KubeletUnit, Content: &unit}},
+		Files: []extensionsv1alpha1.File{inlineFile(target.KubeletConfigurationPath, configuration)},
 	}
-	return inlineFile(target.KubeletConfigurationPath, text)
 }
 
 func inlineFile(path, text string) extensionsv1alpha1.File {

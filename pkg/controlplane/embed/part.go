@@ -83,7 +83,7 @@ func cannotCarry(info mutation.RuleInfo, facts bool) string {
 		}
 	}
 	if !info.Target.Purposed {
-		return ""
+		return cannotHold(info)
 	}
 	parts := partsOf(info)
 	switch {

@@ -27,9 +27,10 @@ type RuleInfo struct {
 	Profile, Name string
 	Position      source.Position
 	Path          string
-	// Operation is its name, and Places are what it writes.
+	// Operation is its name, and Places are what it writes; samples of that where Computed says that names come from expressions.
 	Operation string
 	Places    []operation.Place
+	Computed  bool
 	// Purposes are those of OperatingSystemConfigs to which it applies; nil for other targets.
 	Purposes []string
 	// References are the dotted paths of what its expressions name, with those of the variables and names of lookups that they use.
@@ -79,7 +80,7 @@ func (p *Program) Only(keep func(RuleInfo) bool) *Program {
 func (r *rule) describe(key scopeKey) RuleInfo {
 	info := RuleInfo{
 		Set: key.set, Provider: key.provider, Garden: key.garden, Target: r.target, Profile: r.profile, Name: r.name, Position: r.position,
-		Path: r.path, Operation: r.operation.Name, Purposes: r.purposes,
+		Path: r.path, Operation: r.operation.Name, Purposes: r.purposes, Computed: r.family != nil && len(r.family.names) > 0,
 	}
 	for i := range r.writes {
 		info.Places = append(info.Places, r.writes[i].Place)
