@@ -185,10 +185,10 @@ func (n *needs) add(s *scope, references []string, seen map[string]bool) {
 	for _, reference := range references {
 		root, rest, _ := strings.Cut(reference, ".")
 		name, _, _ := strings.Cut(rest, ".")
-		switch {
-		case root == lookupsName:
+		switch root {
+		case lookupsName:
 			n.addLookups(s, name, seen)
-		case root == variablesName:
+		case variablesName:
 			n.addVariables(s, name, seen)
 		default:
 			n.cluster = n.cluster || slices.Contains(namesOfCluster, root)

@@ -136,15 +136,9 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 		case "purposes":
 			r.Purposes = field.Value
 		case "onUpdate":
-			findings = append(findings, source.Decode(field.Value, inner, &r.OnUpdate)...)
-			if r.OnUpdate != OnUpdateKeep && r.OnUpdate != OnUpdateSet && len(findings) == 0 {
-				findings = append(findings, field.Value.Finding(inner, "must be keep or set, is %q", r.OnUpdate))
-			}
+			findings = append(findings, choose(field.Value, inner, &r.OnUpdate, OnUpdateKeep, OnUpdateSet)...)
 		case "mode":
-			findings = append(findings, source.Decode(field.Value, inner, &r.Mode)...)
-			if r.Mode != ModeEnforce && r.Mode != ModeObserve && len(findings) == 0 {
-				findings = append(findings, field.Value.Finding(inner, "must be enforce or observe, is %q", r.Mode))
-			}
+			findings = append(findings, choose(field.Value, inner, &r.Mode, ModeEnforce, ModeObserve)...)
 		case "override":
 			findings = append(findings, source.Decode(field.Value, inner, &r.Override)...)
 			if r.Override == "" && len(findings) == 0 {
@@ -153,6 +147,15 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 		default:
 			r.Operations = append(r.Operations, field)
 		}
+	}
+	return findings
+}
+
+// choose reads a string that must be one of two.
+func choose(n source.Node, path string, into *string, one, other string) source.Findings {
+	findings := source.Decode(n, path, into)
+	if *into != one && *into != other && len(findings) == 0 {
+		findings = append(findings, n.Finding(path, "must be %s or %s, is %q", one, other, *into))
 	}
 	return findings
 }
