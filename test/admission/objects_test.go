@@ -29,6 +29,9 @@ controlplane:
     name: cloud-provider-config
     rules:
     - labels: {set: {acme.example.com/exact: "yes"}}
+    - document: {at: 'data["cloud.yaml"]', set: {global.region: "${ shoot.region }"}, append: {zones: [b]}}
+    - mode: observe
+      annotations: {set: {acme.example.com/observed: "yes"}}
   - apiVersion: apps/v1
     kind: DaemonSet
     rules:
@@ -49,11 +52,18 @@ func TestObjects(t *testing.T) {
 	notes := map[string]string{"acme.example.com/first": "one in " + region, "acme.example.com/second": "two in " + region}
 
 	exact := config("cloud-provider-config")
+	exact.Object["data"] = map[string]any{"cloud.yaml": "# of the cloud\nglobal: {region: x, other: 1}\nzones:\n- a\n"}
 	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "ConfigMap/cloud-provider-config", "result": "patched"}, func() { create(t, exact) })
 	if diff := cmp.Diff(notes, exact.GetAnnotations()); diff != "" || exact.GetLabels()["acme.example.com/exact"] != "yes" {
 		t.Errorf("labels %v, annotations (-want +got):\n%s", exact.GetLabels(), diff)
 	}
-	p.expectCount(t, 0, "graft_rules_total", labels{"outcome": "changed"}, func() { update(t, exact, "other", "x") })
+	edited, _, _ := unstructured.NestedString(exact.Object, "data", "cloud.yaml")
+	if diff := cmp.Diff("# of the cloud\nglobal: {region: "+region+", other: 1}\nzones:\n- a\n- b\n", edited); diff != "" {
+		t.Errorf("the document (-want +got):\n%s", diff)
+	}
+	p.expectCount(t, 1, "graft_rules_total", labels{"result": "observed"}, func() {
+		p.expectCount(t, 0, "graft_rules_total", labels{"result": "changed"}, func() { update(t, exact, "other", "x") })
+	})
 
 	begun := config("cloud-init")
 	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "ConfigMap/cloud-*", "result": "patched"}, func() { create(t, begun) })
