@@ -57,9 +57,10 @@ func (c *UnitCommand) behindFlags() int {
 // write splices the words into the unit, unless they would not be read as planned.
 func (c *UnitCommand) write(p *plan, wanted []want) error {
 	u, old := c.unit, c.unit.lines[c.line]
-	text := c.compose(p.tokens)
+	inside := c.commentsInside(p.tokens)
+	text := u.text[:old.start] + inside + c.compose(p.tokens)
 	delta := len(text) - len(u.text)
-	now, kind := scanUnitLine(text, old.start)
+	now, kind := scanUnitLine(text, old.start+len(inside))
 	if kind != goodLine || !isBlankText(text, now.end, old.end+delta) {
 		return ErrAmbiguous
 	}
@@ -111,12 +112,24 @@ func (l *unitLine) move(delta int) {
 	l.start, l.end, l.first, l.last = l.start+delta, l.end+delta, l.first+delta, l.last+delta
 }
 
-// compose writes the unit with these words and what stands between them.
+// commentsInside returns the comments between the lines of words that are dropped or written anew. They go in front.
+func (c *UnitCommand) commentsInside(planned []token) string {
+	var out strings.Builder
+	for _, t := range planned {
+		if t.state == rewritten || t.state == dropped {
+			w := c.words[t.index]
+			out.WriteString(commentsIn(c.unit.text, w.start, w.end))
+		}
+	}
+	return out.String()
+}
+
+// compose writes the unit from the assignment on with these words and what stands between them.
 func (c *UnitCommand) compose(planned []token) string {
 	var out strings.Builder
 	const added = 256 // by the usual edit
 	out.Grow(len(c.unit.text) + added)
-	out.WriteString(c.unit.text[:c.words[0].start])
+	out.WriteString(c.unit.text[c.unit.lines[c.line].start:c.words[0].start])
 	style, gap := c.style(), ""
 	for _, t := range planned {
 		if t.state == fresh {

@@ -6,7 +6,9 @@ package profile
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"io/fs"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -24,44 +26,74 @@ const (
 // does not begin with a slash; what it cannot read is left out, and found when the profile is compiled.
 func Attach(file source.File, read func(path string) ([]byte, error)) source.File {
 	file.Attachments = nil
-	// Readers poll, and parsing is most of the work; a key that is written with escapes or in UTF-16 is none that anybody writes.
-	if !bytes.Contains(file.Data, []byte(contentFrom)) && !bytes.Contains(file.Data, []byte(imageVector)) {
-		return file
-	}
-	nodes, _ := source.Parse(file)
-	for _, node := range nodes {
-		attach(&file, node, read)
-		for _, field := range node.Fields() {
-			if field.Key.Value == imageVector {
-				attachFile(&file, field.Value, read)
-			}
+	for _, path := range pathsIn(file) {
+		data, err := read(path)
+		if err != nil {
+			continue
 		}
+		if file.Attachments == nil {
+			file.Attachments = map[string][]byte{}
+		}
+		file.Attachments[path] = data
 	}
 	return file
 }
 
-func attach(file *source.File, n source.Node, read func(path string) ([]byte, error)) {
-	for _, field := range n.Fields() {
-		if field.Key.Value != contentFrom || field.Value.Kind != yaml.ScalarNode {
-			attach(file, field.Value, read)
-			continue
-		}
-		attachFile(file, field.Value, read)
-	}
-	for _, item := range n.Items() {
-		attach(file, item, read)
-	}
+// named are the paths in files that were seen before, by the hash of their bytes: readers poll, and parsing is most of the work.
+var named struct {
+	sync.Mutex
+	paths map[[sha256.Size]byte][]string
 }
 
-// attachFile reads the file of which the node is the path.
-func attachFile(file *source.File, n source.Node, read func(path string) ([]byte, error)) {
-	if n.Node == nil || n.Kind != yaml.ScalarNode || !fs.ValidPath(n.Value) || n.Value == "." {
-		return
+// maxNamed is the number of files that are remembered; with one more, all are forgotten.
+const maxNamed = 256
+
+// pathsIn are the paths of the files that a file names.
+func pathsIn(file source.File) []string {
+	// A key that is written with escapes or in UTF-16 is none that anybody writes.
+	if !bytes.Contains(file.Data, []byte(contentFrom)) && !bytes.Contains(file.Data, []byte(imageVector)) {
+		return nil
 	}
-	if data, err := read(n.Value); err == nil {
-		if file.Attachments == nil {
-			file.Attachments = map[string][]byte{}
+	sum := sha256.Sum256(file.Data)
+	named.Lock()
+	defer named.Unlock()
+	if paths, ok := named.paths[sum]; ok {
+		return paths
+	}
+	nodes, _ := source.Parse(file)
+	var paths []string
+	for _, node := range nodes {
+		paths = appendPaths(paths, node)
+		for _, field := range node.Fields() {
+			if field.Key.Value == imageVector {
+				paths = appendPath(paths, field.Value)
+			}
 		}
-		file.Attachments[n.Value] = data
 	}
+	if named.paths == nil || len(named.paths) == maxNamed {
+		named.paths = map[[sha256.Size]byte][]string{}
+	}
+	named.paths[sum] = paths
+	return paths
+}
+
+func appendPaths(paths []string, n source.Node) []string {
+	for _, field := range n.Fields() {
+		if field.Key.Value == contentFrom && field.Value.Kind == yaml.ScalarNode {
+			paths = appendPath(paths, field.Value)
+		} else {
+			paths = appendPaths(paths, field.Value)
+		}
+	}
+	for _, item := range n.Items() {
+		paths = appendPaths(paths, item)
+	}
+	return paths
+}
+
+func appendPath(paths []string, n source.Node) []string {
+	if n.Node == nil || n.Kind != yaml.ScalarNode || !fs.ValidPath(n.Value) || n.Value == "." {
+		return paths
+	}
+	return append(paths, n.Value)
 }

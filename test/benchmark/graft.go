@@ -29,17 +29,23 @@ func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *se
 	if err != nil {
 		return err
 	}
-	measures := webhook.NewMetrics(prometheus.NewRegistry())
-	store := webhook.NewStore(func(documents []*profile.Document) (webhook.Program, error) {
-		program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: served})
-		return bound{program, source}, err
-	}, nil, measures, logr.Discard())
-	if err := store.Load(ctx, webhook.Paths{filepath.Join(folder, "profiles")}); err != nil {
-		return err
+	const ofCluster = 7 // rules that cluster.yaml has for the kube-apiserver
+	for prefix, readers := range map[string][]webhook.ProfileReader{
+		"":       {webhook.Paths{filepath.Join(folder, "profiles")}, variant{folder, []string{"sixty"}, rulesOf - ofCluster}},
+		"/fifty": {variant{folder, many(), 0}},
+	} {
+		measures := webhook.NewMetrics(prometheus.NewRegistry())
+		store := webhook.NewStore(func(documents []*profile.Document) (webhook.Program, error) {
+			program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: served})
+			return bound{program, source}, err
+		}, nil, measures, logr.Discard())
+		if err := store.Load(ctx, readers...); err != nil {
+			return err
+		}
+		mux.Handle(prefix+webhook.PathPrefix, http.StripPrefix(prefix, &webhook.Handler{
+			Engine: store, Metrics: measures, Log: logr.Discard(), MaxReviewBytes: 7 << 20, Timeout: 10 * time.Second,
+		}))
 	}
-	mux.Handle(webhook.PathPrefix, &webhook.Handler{
-		Engine: store, Metrics: measures, Log: logr.Discard(), MaxReviewBytes: 7 << 20, Timeout: 10 * time.Second,
-	})
 	return nil
 }
 

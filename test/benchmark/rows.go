@@ -26,6 +26,8 @@ import (
 type row struct {
 	name, path string
 	body       []byte
+	// others are sent in turn with body, where there are any.
+	others [][]byte
 	// floor is the row that this one is compared with; nil for a floor itself.
 	floor *row
 	// patches says whether the answer has a patch.
@@ -65,6 +67,14 @@ func prepare(ctx context.Context, s *server, folder string, chosen *regexp.Regex
 				&row{name: way.name + ", " + group.name + ", edits", path: way.path, body: toEdit, floor: f1, patches: true},
 				&row{name: way.name + ", " + group.name + ", conforming", path: way.path, body: conforming, floor: f1})
 		}
+		if group.resource == "operatingsystemconfigs" {
+			another, err := group.anotherEachTime(ctx, s, folder)
+			if err != nil {
+				return nil, err
+			}
+			another.floor = f1
+			candidates = append(candidates, another)
+		}
 		for _, r := range candidates {
 			if chosen.MatchString(r.name) {
 				rows = append(rows, r)
@@ -94,6 +104,8 @@ var groups = []group{
 		paths: []way{
 			{"Graft", "/webhooks/controlplane/edits"},
 			{"Graft with Cluster", "/webhooks/controlplane/cluster"},
+			{"Graft with Cluster, 60 rules", "/webhooks/controlplane/sixty"},
+			{"Graft with Cluster, one of 50 profiles", "/fifty/webhooks/controlplane/cluster"},
 			{"Gardener's library", "/gardener"},
 			{"Gardener's library with Cluster", "/gardener-cluster"},
 		},
@@ -116,6 +128,11 @@ func (g group) bodies(ctx context.Context, s *server, folder string, w way) (toE
 		return nil, nil, err
 	}
 	raw = bytes.TrimSpace(raw)
+	return g.reviews(ctx, s, raw, w)
+}
+
+// reviews are bodies for an object.
+func (g group) reviews(ctx context.Context, s *server, raw []byte, w way) (toEdit, conforming []byte, err error) {
 	first, err := g.review(raw, raw)
 	if err != nil {
 		return nil, nil, err

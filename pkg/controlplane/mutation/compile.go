@@ -59,12 +59,10 @@ type formKey struct{ group, kind, name string }
 // selection is what is to be done with one object of the contract, which may be several targets: kubelet and node are both
 // in an OperatingSystemConfig.
 type selection struct {
-	target *target.Target
-	form   *target.Form
-	rules  []*rule
-	needs  needs
-	// writes is how many there are in all rules but families.
-	writes   int
+	target   *target.Target
+	form     *target.Form
+	rules    []*rule
+	needs    needs
 	contests contests
 	// enforced is the selection without rules that are only observed; nil where there are none of those.
 	enforced *selection
@@ -117,7 +115,7 @@ func (p *Program) settle() {
 
 func (s *selection) settle() {
 	s.needs = needsOf(s.rules)
-	s.count()
+	s.meet()
 	enforced := slices.DeleteFunc(slices.Clone(s.rules), func(r *rule) bool { return r.observed })
 	if len(enforced) < len(s.rules) {
 		s.enforced = &selection{target: s.target, form: s.form, rules: enforced}
@@ -125,8 +123,8 @@ func (s *selection) settle() {
 	}
 }
 
-// count finds how many writes there are, and which meet.
-func (s *selection) count() {
+// meet finds which writes meet.
+func (s *selection) meet() {
 	s.contests.places = map[operation.Place]bool{}
 	seen := map[operation.Place]bool{}
 	for _, r := range s.rules {
@@ -134,7 +132,7 @@ func (s *selection) count() {
 			s.contests.any = true
 			continue
 		}
-		s.writes += len(r.writes)
+
 		for i := range r.writes {
 			if place := r.writes[i].Place; seen[place] {
 				s.contests.places[place] = true

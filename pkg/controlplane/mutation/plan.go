@@ -93,7 +93,8 @@ const cannotCompute = "it cannot be computed"
 
 // plan decides the conditions, computes the values and finds what overrides what.
 func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
-	plan, steps := Plan{Rules: make([]PlannedRule, 0, len(s.rules))}, make([]Step, s.writes)
+	plan := Plan{Rules: make([]PlannedRule, 0, len(s.rules))}
+	var steps []Step // made by the dozen, as many a rule does not apply
 	clause, locked := contract.ServiceLocked(o, g)
 	how := s.how
 	how.exists = o.Old != nil
@@ -122,13 +123,17 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 			continue
 		}
 		planned := PlannedRule{rule: r}
+		if len(steps) < len(r.writes) {
+			const dozen = 12
+			steps = make([]Step, max(dozen, len(r.writes)))
+		}
 		if err := planned.decide(ctx, variables, how, steps[:len(r.writes):len(r.writes)]); err != nil {
 			if !how.rehearsed {
 				return Plan{}, err
 			}
 			planned = PlannedRule{rule: r, Skipped: cannotCompute}
 		}
-		steps = steps[len(r.writes):]
+		steps = steps[len(planned.Steps):]
 		plan.Rules = append(plan.Rules, planned)
 	}
 	plan.override(s.contests)
@@ -148,7 +153,11 @@ func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables, 
 	if p.rule.when == nil || how.forced {
 		return true, nil
 	}
-	holds, err := p.rule.when.Bool(ctx, variables)
+	evaluate := p.rule.when.Bool
+	if v, ok := variables.(*view); ok {
+		evaluate = func(ctx context.Context, _ operation.Variables) (bool, error) { return v.holds(ctx, p.rule) }
+	}
+	holds, err := evaluate(ctx, variables)
 	if err != nil {
 		return false, evaluationFailure(p.rule, err)
 	}

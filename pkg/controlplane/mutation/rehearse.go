@@ -179,7 +179,7 @@ func (s scene) subject() string { return s.selected.target.Subject() }
 func (s scene) alone(r *rule) scene {
 	only := &selection{target: s.selected.target, form: s.selected.form, rules: []*rule{r.origin()}}
 	only.needs = needsOf(only.rules)
-	only.count()
+	only.meet()
 	s.selected = only
 	return s
 }

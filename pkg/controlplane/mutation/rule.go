@@ -27,6 +27,7 @@ type rule struct {
 	path      string
 	operation operation.Definition
 	when      *expression.Expression
+	whenText  string // as it is written; empty for a family, whose items each see another one
 	writes    []operation.Write
 	// keep says that on UPDATE the places stay what the old object has.
 	keep bool
@@ -86,6 +87,10 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	}
 	if compiled.when, findings = condition(environment, r); len(findings) > 0 {
 		return nil, findings
+	}
+	if compiled.when != nil && compiled.family == nil {
+		compiled.whenText = r.When.Value
+		c.scope.conditions[r.When.Value]++
 	}
 	if compiled.family != nil {
 		compiled.writes, findings = compiled.family.sample(definition)

@@ -35,11 +35,13 @@ type scope struct {
 	variableOf  map[string]*variable
 	varType     *expression.Object
 	images      *images // nil for a profile without
+	// conditions says how many rules have a condition, by its text.
+	conditions map[string]int
 }
 
 // newScope declares the parameters, lookups and variables of a profile; the scope is nil when that is not possible.
 func newScope(d *profile.Document, o Options) (*scope, source.Findings) {
-	s := &scope{profile: d.Metadata.Name}
+	s := &scope{profile: d.Metadata.Name, conditions: map[string]int{}}
 	base, err := expression.NewEnvironment(facts.Variables()...)
 	if err != nil {
 		return nil, source.FindingsOf(d.Node, "", err)

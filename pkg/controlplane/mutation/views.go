@@ -37,6 +37,27 @@ type view struct {
 	// missing are the lookups that found nothing and say that their rules are to be left out.
 	missing map[string]bool
 	known   map[string]any
+	// decided are the conditions that several rules have.
+	decided map[string]bool
+}
+
+// holds evaluates the condition of a rule, once for all rules that have the same.
+func (v *view) holds(ctx context.Context, r *rule) (bool, error) {
+	if r.whenText == "" || v.scope.conditions[r.whenText] < 2 {
+		return r.when.Bool(ctx, v)
+	}
+	if holds, ok := v.decided[r.whenText]; ok {
+		return holds, nil
+	}
+	holds, err := r.when.Bool(ctx, v)
+	if err != nil {
+		return false, err
+	}
+	if v.decided == nil {
+		v.decided = map[string]bool{}
+	}
+	v.decided[r.whenText] = holds
+	return holds, nil
 }
 
 // missing says which lookup leaves out the rule because it found nothing; empty when none does.

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,11 +25,15 @@ type Metrics struct {
 	reloads    *prometheus.CounterVec
 	failed     prometheus.Gauge
 	optedOut   prometheus.Gauge
+
+	lock    sync.RWMutex
+	rulesBy map[ruleKey]prometheus.Counter
 }
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
+		rulesBy: map[ruleKey]prometheus.Counter{},
 		admissions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admissions_total",
 			Help: "Admissions by what became of them: patched, unchanged, ignored (no target, no operation of ours), opted-out or denied.",
@@ -84,8 +89,26 @@ func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
 
 func (m *Metrics) rules(x *exchange, result *mutation.Result) {
 	for _, applied := range result.Applied {
-		m.applied.WithLabelValues(string(x.route.Set), result.Target, applied.Profile, applied.Rule, string(applied.Outcome)).Inc()
+		m.rule(ruleKey{string(x.route.Set), result.Target, applied.Profile, applied.Rule, string(applied.Outcome)}).Inc()
 	}
+}
+
+// ruleKey are the labels of a counter of rules.
+type ruleKey struct{ set, target, profile, rule, result string }
+
+// rule is the counter; finding it by its labels anew for each rule would cost more than many a rule.
+func (m *Metrics) rule(k ruleKey) prometheus.Counter {
+	m.lock.RLock()
+	counter, ok := m.rulesBy[k]
+	m.lock.RUnlock()
+	if ok {
+		return counter
+	}
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	counter = m.applied.WithLabelValues(k.set, k.target, k.profile, k.rule, k.result)
+	m.rulesBy[k] = counter
+	return counter
 }
 
 func (m *Metrics) loaded(documents []*profile.Document) {
