@@ -11,15 +11,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
@@ -32,13 +31,13 @@ const (
 // chartRoles is the template that says what the extension may do in a seed.
 const chartRoles = "charts/gardener-extension-provider-graft/templates/rbac.yaml"
 
-// permissions are what the chart grants for these profiles, so that the extension runs here with no more than in a seed.
-func permissions(root string, profiles []*profile.Document) (landscape.ServiceAccountOptions, error) {
+// permissions are what the chart grants for what profiles read, so that the extension runs here with no more than in a seed.
+func permissions(root string, reads []facts.Read) (landscape.ServiceAccountOptions, error) {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(chartRoles)))
 	if err != nil {
 		return landscape.ServiceAccountOptions{}, fmt.Errorf("reading the chart's roles: %w", err)
 	}
-	manifests, err := renderRoles(string(text), profiles)
+	manifests, err := renderRoles(string(text), reads)
 	if err != nil {
 		return landscape.ServiceAccountOptions{}, fmt.Errorf("rendering %s: %w", chartRoles, err)
 	}
@@ -50,7 +49,7 @@ func permissions(root string, profiles []*profile.Document) (landscape.ServiceAc
 }
 
 // renderRoles does what Helm would do with this one template, for which a few functions are enough.
-func renderRoles(text string, profiles []*profile.Document) ([]byte, error) {
+func renderRoles(text string, reads []facts.Read) ([]byte, error) {
 	functions := template.FuncMap{
 		"include": func(name string, _ any) (string, error) {
 			switch name {
@@ -66,6 +65,7 @@ func renderRoles(text string, profiles []*profile.Document) ([]byte, error) {
 			indent := "\n" + strings.Repeat(" ", n)
 			return indent + strings.ReplaceAll(text, "\n", indent)
 		},
+		"quote":  strconv.Quote,
 		"toYaml": func(list []string) string { return "- " + strings.Join(list, "\n- ") },
 	}
 	parsed, err := template.New("rbac").Funcs(functions).Option("missingkey=error").Parse(text)
@@ -75,29 +75,25 @@ func renderRoles(text string, profiles []*profile.Document) ([]byte, error) {
 	var out bytes.Buffer
 	err = parsed.Execute(&out, map[string]any{
 		"Release": map[string]any{"Name": extensionName, "Namespace": extensionNamespace},
-		"Values":  map[string]any{"lookups": lookups(profiles)},
+		"Values":  map[string]any{"lookups": lookups(reads)},
 	})
 	return out.Bytes(), err
 }
 
-// lookups are the names that somebody who installs these profiles writes into the chart's values.
-func lookups(profiles []*profile.Document) map[string][]string {
-	names := map[string][]string{"secrets": {}, "configMaps": {}}
-	for _, document := range profiles {
-		for _, lookup := range mutation.WithLookups(document).Lookups {
-			if lookup.Secret.Value != "" {
-				names["secrets"] = append(names["secrets"], lookup.Secret.Value)
-			}
-			if lookup.ConfigMap.Value != "" {
-				names["configMaps"] = append(names["configMaps"], lookup.ConfigMap.Value)
-			}
+// lookups are what somebody who installs profiles that read this writes into the chart's values.
+func lookups(reads []facts.Read) map[string]any {
+	secrets, configMaps, objects := []string{}, []string{}, []map[string]any{}
+	for _, read := range reads {
+		switch {
+		case read.GroupVersionKind == facts.Secret && read.Names != nil:
+			secrets = append(secrets, read.Names...)
+		case read.GroupVersionKind == facts.ConfigMap && read.Names != nil:
+			configMaps = append(configMaps, read.Names...)
+		default:
+			objects = append(objects, map[string]any{"group": read.Group, "resource": read.Resource, "names": read.Names})
 		}
 	}
-	for kind, list := range names {
-		slices.Sort(list)
-		names[kind] = slices.Compact(list)
-	}
-	return names
+	return map[string]any{"secrets": secrets, "configMaps": configMaps, "objects": objects}
 }
 
 // decodeRoles collects the rules of the cluster role and the role.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -31,9 +32,11 @@ lookups:
   credentials: {secret: cloudprovider, keys: [region]}
   again: {secret: cloudprovider, keys: [token]}
   settings: {configMap: cloud-settings, keys: [mtu]}
+  network: {infrastructure: "${ shoot.name }", paths: {nodes: status.nodesCIDR}}
+  policy: {object: {apiVersion: acme.cloud/v1, kind: Policy, name: defaults}, paths: {a: spec.a}}
 controlplane:
   kube-apiserver:
-  - env: {set: {REGION: "${ lookups.credentials.region }"}}
+  - podAnnotations: {set: {a: "${ lookups.credentials.region + lookups.settings.mtu + lookups.network.nodes + lookups.policy.a }"}}
 `
 
 func load(t *testing.T, text string) []*profile.Document {
@@ -47,7 +50,12 @@ func load(t *testing.T, text string) []*profile.Document {
 
 // TestPermissions reads the real chart, so that a change of its template that this program cannot follow is seen here.
 func TestPermissions(t *testing.T) {
-	got, err := permissions("../..", load(t, withLookups))
+	program, err := mutation.Compile(load(t, withLookups), mutation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := program.Reads()
+	got, err := permissions("../..", reads)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +64,10 @@ func TestPermissions(t *testing.T) {
 	}
 	for _, want := range []rbacv1.PolicyRule{
 		{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"cloudprovider"}, Verbs: []string{"get"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"cloud-settings"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"cloudprovider"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"cloud-settings"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"acme.cloud"}, Resources: []string{"policies"}, ResourceNames: []string{"defaults"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"infrastructures"}, Verbs: []string{"get"}},
 		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"}, Verbs: []string{"create"}},
 		{
 			APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"},
@@ -75,8 +85,8 @@ func TestPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(got.ClusterRules) - 2; len(none.ClusterRules) != want {
-		t.Errorf("got %d rules without lookups, want %d: two less than with them", len(none.ClusterRules), want)
+	if want := len(got.ClusterRules) - 4; len(none.ClusterRules) != want {
+		t.Errorf("got %d rules without lookups, want %d: four less than with them", len(none.ClusterRules), want)
 	}
 }
 

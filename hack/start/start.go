@@ -199,7 +199,7 @@ func (s *show) startExtension(ctx context.Context) error {
 
 // grant gives the extension's account what the chart would for the profiles as they are now, and nothing else.
 func (s *show) grant(ctx context.Context) (*landscape.Account, error) {
-	granted, err := permissions(s.options.root, s.profiles)
+	granted, err := permissions(s.options.root, s.program.Reads())
 	if err != nil {
 		return nil, err
 	}
