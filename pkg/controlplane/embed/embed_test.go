@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/Masterminds/semver/v3"
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane/genericmutator"
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,9 @@ var (
 	_ genericmutator.Ensurer    = (*embed.Ensurer)(nil)
 	_ extensionswebhook.Mutator = (*embed.Mutator)(nil)
 )
+
+// elsewhere are versions of which the flags are not known, so that rules may write flags that no component has.
+var elsewhere, _ = semver.NewConstraint("< 1.31")
 
 const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]\n"
 
@@ -60,7 +64,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.Name, func(t *testing.T) {
-			options := embed.Options{Provider: "acme"}
+			options := embed.Options{Provider: "acme", Kubernetes: elsewhere}
 			if test.Facts {
 				options.Facts = &facts.Static{}
 			}
@@ -136,8 +140,8 @@ func TestImages(t *testing.T) {
 	}
 	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Kubernetes: "1.34.2"}}}
 	for want, options := range map[string]embed.Options{
-		"--image=registry.example.com/agent:v1": {Provider: "acme", Facts: source},
-		"--image=mirror.example.com/agent:v1":   {Provider: "acme", Facts: source, Images: overwrite},
+		"--image=registry.example.com/agent:v1": {Provider: "acme", Facts: source, Kubernetes: elsewhere},
+		"--image=mirror.example.com/agent:v1":   {Provider: "acme", Facts: source, Images: overwrite, Kubernetes: elsewhere},
 	} {
 		m, err := embed.NewMutator(scheme.Scheme, documents, options)
 		if err != nil {
@@ -148,7 +152,7 @@ func TestImages(t *testing.T) {
 			t.Errorf("%s: got %v, %v", want, object.Spec.Template.Spec.Containers[0].Command, err)
 		}
 	}
-	_, err = embed.NewEnsurer(documents, embed.Options{Provider: "acme", Facts: source})
+	_, err = embed.NewEnsurer(documents, embed.Options{Provider: "acme", Facts: source, Kubernetes: elsewhere})
 	if err == nil || !strings.Contains(err.Error(), "names images, which are chosen for a pool") {
 		t.Errorf("the ensurer: %v", err)
 	}

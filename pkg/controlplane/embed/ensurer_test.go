@@ -32,7 +32,7 @@ import (
 
 func newEnsurer(t *testing.T, rules string, source facts.Source) *embed.Ensurer {
 	t.Helper()
-	e, err := embed.NewEnsurer(profiles(t, rules), embed.Options{Provider: "acme", Facts: source})
+	e, err := embed.NewEnsurer(profiles(t, rules), embed.Options{Provider: "acme", Facts: source, Kubernetes: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 
 func newMutator(t *testing.T, rules string, source facts.Source) *embed.Mutator {
 	t.Helper()
-	m, err := embed.NewMutator(scheme.Scheme, profiles(t, rules), embed.Options{Provider: "acme", Facts: source})
+	m, err := embed.NewMutator(scheme.Scheme, profiles(t, rules), embed.Options{Provider: "acme", Facts: source, Kubernetes: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
@@ -33,6 +35,8 @@ type Options struct {
 	Facts facts.Source
 	// Images take the place of those in the image vectors of profiles, as what IMAGEVECTOR_OVERWRITE names does elsewhere; nil for none.
 	Images *image.Vector
+	// Kubernetes are the versions that are served; nil: all. Rules are not held against the flags of others.
+	Kubernetes *semver.Constraints
 }
 
 // ErrNoRules means that no profile has a rule for the set and the provider.
@@ -48,7 +52,7 @@ type compiled struct {
 // compile takes the rules of the set and the provider, and those of the set for a virtual garden.
 func compile(profiles []*profile.Document, o Options) (*compiled, error) {
 	o.Set = cmp.Or(o.Set, target.ControlPlane)
-	program, err := mutation.Compile(profiles, mutation.Options{Generation: contract.Today, ImageOverwrite: o.Images})
+	program, err := mutation.Compile(profiles, mutation.Options{Generation: contract.Today, ImageOverwrite: o.Images, Kubernetes: o.Kubernetes})
 	if err != nil {
 		return nil, fmt.Errorf("compiling the profiles: %w", err)
 	}

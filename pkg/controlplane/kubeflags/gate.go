@@ -49,7 +49,7 @@ func (h GateHistory) String() string {
 	}
 	versions := load().Versions
 	if len(words) > 0 && h.In(versions[0]) {
-		words[0] = strings.Replace(words[0], " since ", " in ", 1)
+		words[0] += " or longer"
 	}
 	for _, m := range versions {
 		if h.In(m-1) && !h.In(m) {

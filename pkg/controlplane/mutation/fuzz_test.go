@@ -37,7 +37,7 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		documents, findings := profile.Load(source.File{Name: "f", Data: data})
 		if len(findings) == 0 {
-			_, err := mutation.Compile(documents, mutation.Options{})
+			_, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
 			if err != nil && !errors.As(err, &findings) {
 				t.Fatalf("the error has no findings: %v", err)
 			}
@@ -130,7 +130,7 @@ controlplane:
 	if len(findings) > 0 {
 		f.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func admitSecret(t *testing.T, rule string, observe mutation.Observer) (*mutatio
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestNamesAreNotFromSecrets(t *testing.T) {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	if _, err := mutation.Compile(documents, mutation.Options{}); err == nil || !strings.Contains(err.Error(), "a name must not come from a Secret") {
+	if _, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere}); err == nil || !strings.Contains(err.Error(), "a name must not come from a Secret") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func programOf(t *testing.T, rules string) *mutation.Program {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}
