@@ -53,6 +53,8 @@ type testCase struct {
 	SeedConfig           json.RawMessage `json:"seedConfig,omitempty"`
 	// Shoot is merged into the Shoot that the profile sees (RFC 7386).
 	Shoot json.RawMessage `json:"shoot,omitempty"`
+	// CloudProfile is merged into the CloudProfile in the same way.
+	CloudProfile json.RawMessage `json:"cloudProfile,omitempty"`
 
 	// Legacy takes the objects of the older generation instead of today's.
 	Legacy *legacy `json:"legacy,omitempty"`

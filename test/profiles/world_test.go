@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -106,17 +105,12 @@ func (c *testCase) facts(t *testing.T, provider, version string) facts.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	merge := []string{string(c.Shoot)}
+	shoot := merged(t, cluster.Spec.Shoot.Raw, c.Shoot)
 	if c.Legacy != nil {
-		merge = append(merge, fmt.Sprintf(`{"spec": {"kubernetes": {"version": %q}}}`, c.Legacy.Kubernetes))
+		shoot = merged(t, shoot, fmt.Appendf(nil, `{"spec": {"kubernetes": {"version": %q}}}`, c.Legacy.Kubernetes))
 	}
-	shoot := cluster.Spec.Shoot.Raw
-	for _, patch := range slices.DeleteFunc(merge, func(p string) bool { return p == "" }) {
-		if shoot, err = jsonpatch.MergePatch(shoot, []byte(patch)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	found, err := facts.FromClusterObjects(o.Namespace, cluster.Spec.CloudProfile.Raw, cluster.Spec.Seed.Raw, shoot)
+	profile := merged(t, cluster.Spec.CloudProfile.Raw, c.CloudProfile)
+	found, err := facts.FromClusterObjects(o.Namespace, profile, cluster.Spec.Seed.Raw, shoot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +121,19 @@ func (c *testCase) facts(t *testing.T, provider, version string) facts.Source {
 	return c.source(found.WithNamespace(facts.Namespace{
 		Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations,
 	}))
+}
+
+// merged is an object with a merge patch in it, which may be missing.
+func merged(t *testing.T, object, patch []byte) []byte {
+	t.Helper()
+	if len(patch) == 0 {
+		return object
+	}
+	object, err := jsonpatch.MergePatch(object, patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
 }
 
 // source gives the facts of every namespace, and finds the objects that are present. What a Secret has as stringData, it gets
