@@ -32,7 +32,7 @@ var failing = map[string]string{
 	"key":     setFlag("key", "key", "absent", `'${ shoot.annotations["no-such-key"] }'`),
 	"number":  lookup("number", "cloudprovider") + "  kube-controller-manager:\n  - flags: {set: {x: \"${ string(int(lookups.s.password)) }\"}}\n",
 	"secret":  lookup("secret", "cloudprovider") + "  kube-controller-manager:\n  - env: {set: {PASSWORD: \"${ lookups.s.password }\"}}\n",
-	"denied":  lookup("denied", "not-granted") + "  kube-controller-manager:\n  - env: {set: {PASSWORD: \"${ lookups.s.password }\"}}\n",
+	"denied":  lookup("denied", `"${ object.name == \"\" ? \"\" : \"not-granted\" }"`) + "  kube-controller-manager:\n  - env: {set: {PASSWORD: \"${ lookups.s.password }\"}}\n",
 	"gates":   head("gates", "gates") + "controlplane:\n  kube-controller-manager:\n  - featureGates: {A: true}\n",
 	"node":    head("node", "node") + "controlplane:\n  kubelet:\n  - flags: {set: {cloud-provider: external}}\n",
 	"sidecar": head("sidecar", "sidecar") + "controlplane:\n  kube-controller-manager:\n  - env: {container: sidecar, set: {A: b}}\n",

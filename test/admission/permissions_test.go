@@ -6,6 +6,7 @@ package admission_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"path"
@@ -15,8 +16,11 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
@@ -67,4 +71,58 @@ func rulesOfChart(t *testing.T, namespace string, values map[string]any) landsca
 			options.Rules[role.Namespace] = append(options.Rules[role.Namespace], role.Rules...)
 		}
 	}
+}
+
+// TestForbiddenLookup holds that a profile which looks up what the program may not read is refused, and in force as soon as the
+// permission is there.
+func TestForbiddenLookup(t *testing.T) {
+	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "before")}})
+	namespace := newShoot(t, "forbidden", "acme")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late", Namespace: namespace}, StringData: map[string]string{"key": "after"}}
+	if err := land.Client().Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	p.writeProfile("acme.yaml", head("acme", "acme")+"lookups: {s: {secret: late, keys: [key]}}\n"+
+		"controlplane:\n  kube-controller-manager:\n  - flags: {set: {value: \"${ lookups.s.key }\"}}\n")
+	p.log.waitFor(t, "acme.yaml:5:23: lookups.s: the profile acme may not read this")
+	p.log.waitFor(t, "lookups.secrets: [late]")
+	if got := p.counter("graft_profile_reload_failed", nil); got != 1 {
+		t.Errorf("graft_profile_reload_failed is %v", got)
+	}
+	object := create(t, deployment(namespace, "kube-controller-manager"))
+	expectFlags(t, object, map[string]bool{"--value=before": true})
+
+	granted := rulesOfChart(t, p.namespace, map[string]any{"lookups": map[string]any{"secrets": []any{"late"}}})
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Rules: granted.ClusterRules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "late"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "late"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: programName, Namespace: p.namespace}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := land.Client().Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = land.Client().Delete(context.Background(), object) })
+	}
+	eventually(t, "the profile to be in force", func() error {
+		if p.counter("graft_profile_reload_failed", nil) != 0 {
+			return errNotYet
+		}
+		return nil
+	})
+	if err := land.Client().Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	expectFlags(t, object, map[string]bool{"--value=after": true})
+}
+
+// TestForbiddenAtStart holds that the program does not start with such a profile, and says what is missing.
+func TestForbiddenAtStart(t *testing.T) {
+	p := launch(t, programOptions{Profiles: map[string]string{"acme": lookup("acme", "late") +
+		"  kube-controller-manager:\n  - flags: {set: {value: \"${ lookups.s.password }\"}}\n"}})
+	if code := p.wait(); code == 0 {
+		t.Error("the program ended well")
+	}
+	p.log.waitFor(t, "lookups.secrets: [late]")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -39,7 +40,8 @@ func failurePolicy(name string) admissionregistrationv1.FailurePolicyType {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, coordinationv1.AddToScheme, admissionregistrationv1.AddToScheme, extensionsv1alpha1.AddToScheme,
+		corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, admissionregistrationv1.AddToScheme,
+		extensionsv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)

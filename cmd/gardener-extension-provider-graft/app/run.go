@@ -130,6 +130,7 @@ func (o *Options) addProfiles(ctx context.Context, mgr manager.Manager) (*webhoo
 		return nil, nil, err
 	}
 	store := webhook.NewStore(compiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
+	store.Authorizer = webhook.AccessReviews{Client: mgr.GetClient()}
 	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
 	later := first
 	if o.Config.Profiles.ConfigMaps.Enabled {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -20,6 +21,8 @@ import (
 // Program is a set of profiles, compiled: a *mutation.Program bound to a source of facts.
 type Program interface {
 	Registrations() []mutation.Registration
+	// Permissions are those that its lookups need.
+	Permissions() []mutation.Permission
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
@@ -31,6 +34,9 @@ type Compiler func([]*profile.Document) (Program, error)
 
 // Store holds the program in force and replaces it as a whole. An admission sees one program from its beginning to its end.
 type Store struct {
+	// Authorizer is asked before profiles are put in force, and set before the first Load; nil: everything is permitted.
+	Authorizer Authorizer
+
 	compile    Compiler
 	parameters profile.Parameters
 	metrics    *Metrics
@@ -41,6 +47,7 @@ type Store struct {
 	lock      sync.Mutex
 	attempted digest // of the documents that were tried last
 	outcome   error  // of that attempt
+	waiting   *waiting
 	problem   string // the last failure, so that it is counted and logged once
 	changed   []chan<- struct{}
 }
@@ -111,14 +118,17 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	}
 	sum := digestOf(files)
 	if sum == s.attempted {
-		if s.outcome == nil {
-			s.mended()
-		}
-		return s.outcome
+		return s.again(ctx)
 	}
 	documents, program, err := s.build(files)
+	s.waiting = nil
 	if current := s.current.Load(); err == nil && len(documents) == 0 && current != nil && current.profiles > 0 {
 		err = errNoneLeft
+	}
+	if err == nil {
+		if err = s.permit(ctx, program); err != nil {
+			s.waiting = &waiting{documents, program, time.Now().Add(permissionInterval)}
+		}
 	}
 	s.attempted, s.outcome = sum, err
 	if err != nil {
@@ -126,6 +136,23 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	}
 	s.put(documents, program)
 	return nil
+}
+
+// again is what becomes of the bytes that were tried last: only a permission may have come meanwhile.
+func (s *Store) again(ctx context.Context) error {
+	if w := s.waiting; w != nil && time.Now().After(w.next) {
+		w.next = time.Now().Add(permissionInterval)
+		if s.outcome = s.permit(ctx, w.program); s.outcome != nil {
+			return s.failed(s.outcome)
+		}
+		s.waiting = nil
+		s.put(w.documents, w.program)
+		return nil
+	}
+	if s.outcome == nil {
+		s.mended()
+	}
+	return s.outcome
 }
 
 func (s *Store) build(files []source.File) ([]*profile.Document, Program, error) {

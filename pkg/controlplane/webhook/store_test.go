@@ -33,6 +33,19 @@ func (p program) Registrations() []mutation.Registration {
 	return out
 }
 
+// Permissions is one of each profile that has the parameter reads, which is the name of a Secret.
+func (p program) Permissions() []mutation.Permission {
+	var reads []mutation.Permission
+	for _, document := range p {
+		if name, ok := document.Parameters["reads"]; ok {
+			reads = append(reads, mutation.Permission{
+				Profile: document.Metadata.Name, Lookup: "x", Position: name.Position(), Resource: "secrets", Name: name.Value,
+			})
+		}
+	}
+	return reads
+}
+
 func (p program) Admit(context.Context, mutation.Request) (*mutation.Result, error) {
 	return &mutation.Result{Target: p[0].Metadata.Name}, nil
 }

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Authorizer says whether the program has a permission. An error says that nobody could be asked.
+type Authorizer interface {
+	MayGet(context.Context, mutation.Permission) (bool, error)
+}
+
+// AccessReviews asks the API server, by SelfSubjectAccessReviews. To make those is allowed to everybody who is authenticated
+// (Kubernetes' ClusterRole system:basic-user), so that no role of the chart has to.
+type AccessReviews struct {
+	Client client.Client
+}
+
+// MayGet implements Authorizer.
+func (a AccessReviews) MayGet(ctx context.Context, r mutation.Permission) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "get", Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
+		},
+	}}
+	if err := a.Client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("asking for the permission to get %s: %w", r.Resource, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+const (
+	// permissionTimeout bounds the questions for all reads of the profiles.
+	permissionTimeout = 10 * time.Second
+	// permissionInterval is how soon profiles that wait for a permission are looked at again.
+	permissionInterval = 5 * time.Second
+)
+
+// waiting are profiles that are right, but for a permission that the installation does not have yet.
+type waiting struct {
+	documents []*profile.Document
+	program   Program
+	next      time.Time
+}
+
+// permit finds the reads that the program may not make. Where the API server cannot be asked, nothing is refused: it cannot
+// be asked by the lookups either, and those say so.
+func (s *Store) permit(ctx context.Context, p Program) error {
+	if s.Authorizer == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
+	defer cancel()
+	var findings source.Findings
+	for _, read := range p.Permissions() {
+		allowed, err := s.Authorizer.MayGet(ctx, read)
+		switch {
+		case err != nil:
+			s.log.Error(err, "It is not known whether the profiles may read what they look up")
+			return findings.Err()
+		case allowed:
+		case read.Name == "":
+			s.log.Info("A lookup computes the name of its object; each name must be permitted", "profile", read.Profile, "lookup", read.Lookup,
+				"group", read.Group, "resource", read.Resource)
+		default:
+			findings = append(findings, source.Finding{Position: read.Position, Path: "lookups." + read.Lookup, Message: missingRule(read)})
+		}
+	}
+	return findings.Err()
+}
+
+// missingRule says what an installation lacks for a read, and how the chart gives it.
+func missingRule(r mutation.Permission) string {
+	where := "a ClusterRole"
+	if r.Namespace != "" {
+		where = fmt.Sprintf("a ClusterRole, or a Role in the namespace %s,", r.Namespace)
+	}
+	value := fmt.Sprintf("lookups.objects: [{group: %q, resource: %s, names: [%s]}]", r.Group, r.Resource, r.Name)
+	switch {
+	case r.Group == "" && r.Resource == "secrets":
+		value = fmt.Sprintf("lookups.secrets: [%s]", r.Name)
+	case r.Group == "" && r.Resource == "configmaps":
+		value = fmt.Sprintf("lookups.configMaps: [%s]", r.Name)
+	}
+	return fmt.Sprintf("the profile %s may not read this: %s with {apiGroups: [%q], resources: [%s], resourceNames: [%s], verbs: [get, list, watch]} is missing; "+
+		"the chart makes it of the value %s", r.Profile, where, r.Group, r.Resource, r.Name, value)
+}
