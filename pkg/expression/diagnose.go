@@ -66,7 +66,7 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 		if m := reservedName.FindStringSubmatch(message); m != nil {
 			message = "'" + m[1] + "' is reserved by CEL" + source.Suggest(m[1]+"Object", e.Variables())
 		}
-		finding := o.finding(text.offset+offset, "%s", message)
+		finding := o.finding(text.offset+offset, "%s", message+hint(message))
 		if !slices.Contains(findings, finding) {
 			findings = append(findings, finding)
 		}

@@ -122,9 +122,12 @@ func syntaxFinding(file string, err error) Finding {
 	return finding
 }
 
-// checkTree finds keys that stand twice, keys that are no plain strings, and anchors.
+// checkTree finds keys that stand twice, keys that are no plain strings, and anchors. What YAML 1.1 took for a time is text.
 func checkTree(n Node, path string) Findings {
 	var findings Findings
+	if n.Tag == "!!timestamp" {
+		n.Tag = "!!str"
+	}
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return Findings{n.Finding(path, "anchors and aliases are not allowed")}
 	}
@@ -135,6 +138,7 @@ func checkTree(n Node, path string) Findings {
 			findings = append(findings, field.Key.Finding(path, "a key must be a plain string"))
 			continue
 		}
+		field.Key.Tag = "!!str" // whatever it looks like, a key is its text
 		if earlier, ok := first[field.Key.Value]; ok {
 			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line))
 		}

@@ -103,6 +103,21 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestTimesAreText holds that what looks like a time is the text that was written.
+func TestTimesAreText(t *testing.T) {
+	nodes, findings := source.Parse(source.File{Name: "f.yaml", Data: []byte("name: 2020-01-01\nfree: {2020-01-01: 2001-12-14t21:59:43.10-05:00}\n")})
+	var into thing
+	findings = append(findings, source.Decode(nodes[0], "", &into)...)
+	var free any
+	if err := into.Free.Decode(&free); err != nil || len(findings) > 0 {
+		t.Fatal(err, findings)
+	}
+	want := map[string]any{"2020-01-01": "2001-12-14t21:59:43.10-05:00"}
+	if diff := cmp.Diff(want, free); diff != "" || into.Name != "2020-01-01" {
+		t.Errorf("decoded %q, %s", into.Name, diff)
+	}
+}
+
 func TestSuggest(t *testing.T) {
 	known := []string{"flags", "featureGates", "volumes", "podLabels"}
 	for word, want := range map[string]string{

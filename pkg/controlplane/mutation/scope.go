@@ -81,10 +81,14 @@ func (s *scope) declareParameters(d *profile.Document) (expression.Variable, sou
 		findings source.Findings
 	)
 	for _, name := range slices.Sorted(maps.Keys(d.Parameters)) {
-		n := d.Parameters[name]
+		n, path := d.Parameters[name], "parameters."+name
 		var value any
 		if err := n.Decode(&value); n.Absent() || err != nil {
-			findings = append(findings, n.Finding("parameters."+name, "a parameter needs a default value"))
+			findings = append(findings, n.Finding(path, "a parameter needs a default value"))
+			continue
+		}
+		if problems := misread(n, path); len(problems) > 0 {
+			findings = append(findings, problems...)
 			continue
 		}
 		fields[name], values[name] = typeOf(value), normal(value)

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/interpreter"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// TestHints holds that the mistakes that are made most often come with what was meant.
+func TestHints(t *testing.T) {
+	environment, err := expression.NewEnvironment(
+		expression.Variable{Name: "version", Type: apiservercel.SemverType},
+		expression.Variable{Name: "annotations", Type: cel.MapType(cel.StringType, cel.StringType)},
+		expression.Variable{Name: "spec", Type: cel.DynType},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, _ := expression.ParseVersion("1.34.1")
+	known, err := interpreter.NewActivation(map[string]any{"version": version, "annotations": map[string]string{}, "spec": map[string]any{"a": map[string]any{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		`${ version >= "1.34" }`:             `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
+		`${ "1.34" != version }`:             `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
+		`${ version + 1 }`:                   `applied to '(kubernetes.Semver, int)'`,
+		`${ annotations["x.y/z"] }`:          `there is no x.y/z; what may be missing is read as [?"x.y/z"].orValue("")`,
+		`${ annotations["x"] == "y" }`:       `there is no x; what may be missing is read as [?"x"].orValue("")`,
+		`${ spec.a.b }`:                      `there is no b; what may be missing is read as .?b.orValue("")`,
+		`${ annotations[string(spec.a.b)] }`: `there is no b; what may be missing is read as .?b.orValue("")`,
+	} {
+		template, err := environment.Template(text, source.Position{})
+		if err == nil {
+			_, err = template.Evaluate(context.Background(), known)
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s:\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+}
