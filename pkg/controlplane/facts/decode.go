@@ -42,8 +42,8 @@ func FromCluster(raw []byte) (*Facts, error) {
 	return FromClusterObjects(cluster.Metadata.Name, cluster.Spec.CloudProfile, cluster.Spec.Seed, cluster.Spec.Shoot)
 }
 
-// FromClusterObjects decodes the raw resources of the Cluster with this name: the Shoot at once, the others when they are asked for. Those that are empty or null are not known. The
-// bytes are kept and must not change any more.
+// FromClusterObjects decodes the raw resources of the Cluster with this name: the Shoot at once, the others when they are asked for.
+// Those that are empty or null are not known. The bytes are kept and must not change any more.
 func FromClusterObjects(name string, cloudProfile, seed, shoot []byte) (*Facts, error) {
 	f := &Facts{Namespace: Namespace{Name: name}}
 	var err error
