@@ -180,6 +180,7 @@ func (g *stage) verify(ctx context.Context, s *subject, stored []byte) error {
 		if s.difference, err = render.NewChange(s.change.Bytes()); err != nil {
 			return err
 		}
+		s.difference.HideAs(s.change)
 		if err := s.difference.Become(render.NoRule, stored); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ type Change struct {
 
 	blame   *Blame
 	current []byte
+	veil    veil
 }
 
 // NewChange begins with the object, as JSON, as it came. The error wraps ErrNoObject or one of package document.
@@ -41,7 +42,7 @@ func NewChange(object []byte) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Change{blame: NewBlame(lines), current: object}
+	c := &Change{blame: NewBlame(lines), current: object, veil: veil{}}
 	root := parsed.Root()
 	c.APIVersion, _ = root.Get("apiVersion").Text()
 	c.Kind, _ = root.Get("kind").Text()
@@ -106,7 +107,8 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 		states []state
 		edits  int
 	)
-	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, _ mutation.Step, o *target.Object) {
+	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, step mutation.Step, o *target.Object) {
+		c.veil.add(step.Value)
 		if made := o.Document.Edits(); made != edits {
 			edits = made
 			states = append(states, state{AuthorOf(rule), o.Document.Bytes()})
@@ -148,8 +150,11 @@ func (c *Change) become(object []byte, advance func([]Line)) error {
 // Bytes is the object as it is now, as JSON.
 func (c *Change) Bytes() []byte { return c.current }
 
-// Edits are all lines of the object, those that changed with their authors.
-func (c *Change) Edits() []Edit { return c.blame.Edits() }
+// Edits are all lines of the object, those that changed with their authors. What rules made of Secrets is hidden.
+func (c *Change) Edits() []Edit { return c.veil.lines(c.blame.Edits()) }
+
+// HideAs hides what the other change hides.
+func (c *Change) HideAs(other *Change) { c.veil = other.veil }
 
 // Count says how many of the rules had an outcome.
 func (c *Change) Count(outcome mutation.Outcome) int {
