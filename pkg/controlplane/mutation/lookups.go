@@ -6,6 +6,7 @@ package mutation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,8 @@ type lookup struct {
 	at source.Position
 	// shown is the name of the object as messages have it.
 	shown string
+	// profile is the one that declares it.
+	profile string
 	// skip says that rules which name the lookup are left out where something is missing.
 	skip bool
 }
@@ -57,7 +60,7 @@ func (s *scope) declareLookups(d *profile.Document) source.Findings {
 		requests = append(requests, request)
 		object := objectNameOf(declared)
 		s.lookups = append(s.lookups, &lookup{
-			request: request, at: object.At.Position(), shown: object.Value, skip: declared.Missing == v1alpha1.MissingSkip,
+			request: request, profile: s.profile, at: object.At.Position(), shown: object.Value, skip: declared.Missing == v1alpha1.MissingSkip,
 		})
 	}
 	if len(findings) > 0 {
@@ -205,6 +208,39 @@ func (l *lookup) references() []string {
 	return references
 }
 
+// errUnnamed says that a name was computed, and is empty.
+var errUnnamed = fmt.Errorf("its name is empty: %w", facts.ErrNotFound)
+
+// read makes the lookup for a control plane in the namespace; what is optional and missing is nil.
+func (l *lookup) read(ctx context.Context, namespace string, variables operation.Variables, source facts.Source) (*facts.Found, *Failure) {
+	request, err := l.resolve(ctx, variables)
+	if err != nil {
+		return nil, lookupFailure(l, ExpressionFailed, err)
+	}
+	var found *facts.Found
+	switch {
+	case request.ObjectName != "":
+		found, err = source.Lookup(ctx, namespace, request)
+	case !request.Optional:
+		err = errUnnamed
+	}
+	switch {
+	case err == nil:
+		return found, nil
+	case errors.Is(err, facts.ErrNotFound):
+		return nil, lookupFailure(l, LookupMissing, err)
+	default:
+		return nil, lookupFailure(l, LookupFailed, err)
+	}
+}
+
+func lookupFailure(l *lookup, reason Reason, err error) *Failure {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		reason = DeadlineExceeded
+	}
+	return fail(reason, err, "profile %s: lookup %s", l.profile, l.request.Name)
+}
+
 // resolve computes the name of the object.
 func (l *lookup) resolve(ctx context.Context, variables operation.Variables) (facts.LookupRequest, error) {
 	request := l.request
@@ -219,7 +255,8 @@ func (l *lookup) resolve(ctx context.Context, variables operation.Variables) (fa
 		if err != nil {
 			return request, err
 		}
-		if err := checkName(name); err != nil {
+		// A name that is empty names no object.
+		if err := checkName(name); err != nil && name != "" {
 			return request, fmt.Errorf("%s: %w", l.at, err)
 		}
 		*part.into = name

@@ -249,34 +249,21 @@ func (v *view) look(ctx context.Context, namespace string, named map[string]bool
 		if !named[l.request.Name] {
 			continue
 		}
-		request, err := l.resolve(ctx, v)
-		if err != nil {
-			return lookupFailure(v.scope, l, ExpressionFailed, err)
-		}
-		values, err := source.Lookup(ctx, namespace, request)
+		values, failure := l.read(ctx, namespace, v, source)
 		switch {
-		case err == nil:
-			found[request.Name] = values
-		case errors.Is(err, facts.ErrNotFound) && l.skip:
+		case failure == nil:
+			found[l.request.Name] = values
+		case failure.Reason == LookupMissing && l.skip:
 			if v.missing == nil {
 				v.missing = map[string]bool{}
 			}
-			v.missing[request.Name] = true
-		case errors.Is(err, facts.ErrNotFound):
-			return lookupFailure(v.scope, l, LookupMissing, err)
+			v.missing[l.request.Name] = true
 		default:
-			return lookupFailure(v.scope, l, LookupFailed, err)
+			return failure
 		}
 	}
 	v.lookups = v.scope.lookupsType.Value(found)
 	return nil
-}
-
-func lookupFailure(s *scope, l *lookup, reason Reason, err error) *Failure {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		reason = DeadlineExceeded
-	}
-	return fail(reason, err, "profile %s: lookup %s", s.profile, l.request.Name)
 }
 
 func factsFailure(namespace string, err error) *Failure {
