@@ -34,6 +34,7 @@ type row struct {
 	patches bool
 
 	rounds []round
+	least  bool // report the best round
 }
 
 // round is one round of a row.

@@ -42,9 +42,9 @@ func report(out io.Writer, rows []*row) error {
 	fmt.Fprintln(table, "\npath\tµs/op\tserver CPU µs/op\tallocs/op\tkB/op\treq/s, 8 callers\t× F1\tCPU × F1\t")
 	for _, r := range rows {
 		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.0f\t%.1f\t%.0f\t%.2f\t%.2f\t\n", r.name,
-			micros(median(r, func(s round) time.Duration { return s.perOp })), micros(median(r, func(s round) time.Duration { return s.cpu })),
+			micros(typical(r, func(s round) time.Duration { return s.perOp })), micros(typical(r, func(s round) time.Duration { return s.cpu })),
 			median(r, func(s round) float64 { return s.allocs }), median(r, func(s round) float64 { return s.bytes })/1000,
-			median(r, func(s round) float64 { return s.rate }), r.ratio(time1), r.ratio(cpu1))
+			-typical(r, func(s round) float64 { return -s.rate }), r.ratio(time1), r.ratio(cpu1))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -61,16 +61,32 @@ func report(out io.Writer, rows []*row) error {
 func time1(s round) float64 { return float64(s.perOp) }
 func cpu1(s round) float64  { return float64(s.cpu) }
 
-// ratio is the median over the rounds of what the row took, divided by what its floor took in the same round.
+// ratio is the median over the rounds of what the row took, divided by what its floor took in the same round; or the best
+// round of the one, divided by the best of the other.
 func (r *row) ratio(of func(round) float64) float64 {
 	if r.floor == nil {
 		return 1
+	}
+	if r.least {
+		return typical(r, of) / typical(r.floor, of)
 	}
 	ratios := make([]float64, len(r.rounds))
 	for i := range r.rounds {
 		ratios[i] = of(r.rounds[i]) / of(r.floor.rounds[i])
 	}
 	return middle(ratios)
+}
+
+// typical is the median, or the least where that is asked for.
+func typical[T cmp.Ordered](r *row, of func(round) T) T {
+	if !r.least {
+		return median(r, of)
+	}
+	least := of(r.rounds[0])
+	for _, s := range r.rounds {
+		least = min(least, of(s))
+	}
+	return least
 }
 
 func median[T cmp.Ordered](r *row, of func(round) T) T {

@@ -132,7 +132,6 @@ func (s *selection) meet() {
 			s.contests.any = true
 			continue
 		}
-
 		for i := range r.writes {
 			if place := r.writes[i].Place; seen[place] {
 				s.contests.places[place] = true
