@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -97,7 +98,7 @@ func Parse(file File) ([]Node, Findings) {
 			return nodes, findings
 		}
 		if err != nil {
-			return nodes, append(findings, syntaxFinding(file.Name, err))
+			return nodes, append(findings, syntaxFinding(file, err))
 		}
 		if len(document.Content) != 1 {
 			continue
@@ -113,11 +114,20 @@ func Parse(file File) ([]Node, Findings) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-func syntaxFinding(file string, err error) Finding {
-	finding := Finding{Position: Position{File: file}, Message: err.Error()}
+// bareExpression is an expression without quotes where its own braces, or a colon in it, are YAML's.
+var bareExpression = regexp.MustCompile(`[{\[].*[:,{\[]\s*\$\{|[:-]\s+\$\{.*: `)
+
+func syntaxFinding(file File, err error) Finding {
+	finding := Finding{Position: Position{File: file.Name}, Message: err.Error()}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		finding.Line, _ = strconv.Atoi(m[1])
 		finding.Message = "not YAML: " + m[2]
+	}
+	// The parser names the line before the one that it could not read, or that line.
+	lines := bytes.Split(file.Data, []byte("\n"))
+	first := min(max(finding.Line-1, 0), len(lines))
+	if slices.ContainsFunc(lines[first:min(first+2, len(lines))], bareExpression.Match) {
+		finding.Message += "; a text with ${ } stands in quotes inside braces and brackets, and where it has a colon"
 	}
 	return finding
 }

@@ -88,6 +88,10 @@ func TestParse(t *testing.T) {
 		{"merge", "a: {<<: {b: 1}}\n", 1, []string{"f.yaml:1:5: a: a key must be a plain string"}},
 		{"mapping as key", "{a: b}: c\n", 1, []string{"f.yaml:1:1: a key must be a plain string"}},
 		{"no YAML", "a: [1\nb: 2\n", 0, []string{"f.yaml:1: not YAML: did not find expected ',' or ']'"}},
+		{"expression without quotes", "a: 1\nb:\n- {c: ${ d }}\n", 0, []string{
+			"f.yaml:2: not YAML: did not find expected ',' or '}'; a text with ${ } stands in quotes inside braces and brackets, and where it has a colon"}},
+		{"expression with a colon", "a: 1\nb:\n- c: ${ d ? 1 : 2 }\n", 0, []string{
+			"f.yaml:3: not YAML: mapping values are not allowed in this context; a text with ${ } stands in quotes inside braces and brackets, and where it has a colon"}},
 		{"tab", "a:\n\tb: 1\n", 0, []string{"f.yaml:2: not YAML: found character that cannot start any token"}},
 	}
 	for _, test := range tests {
