@@ -7,6 +7,7 @@ package operation
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -143,8 +144,8 @@ func checkPositions(p fieldPath, op string, tested bool) string {
 
 // checkPatchOwner says which operation is to be used for labels and annotations, since the contract's clauses know their places.
 func checkPatchOwner(t *target.Target, p fieldPath) string {
+	keys := strings.Join(p.keys(), ".") // as String writes it, a key with dots stands in brackets
 	for _, o := range owners {
-		keys := p.String()
 		if o.parts&^(target.Metadata|target.PodTemplate) == 0 && slices.Contains([]string{"labels", "annotations", "podLabels", "podAnnotations"}, o.operation) &&
 			t.Has(o.parts) && (keys == o.path || inside(keys, o.path)) {
 			return o.message()
