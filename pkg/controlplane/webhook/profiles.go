@@ -116,7 +116,9 @@ func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
 		}
 	}
 	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
-	return withoutAttachments(files, func(f source.File, name string) string { return f.Name[:strings.LastIndex(f.Name, "/")+1] + keyOf(name) }), nil
+	return withoutAttachments(files, func(f source.File, name string) string {
+		return f.Name[:strings.LastIndex(f.Name, "/")+1] + keyOf(name)
+	}), nil
 }
 
 // keyOf is the key of a ConfigMap that holds a file beside a profile.
