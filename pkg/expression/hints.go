@@ -13,7 +13,8 @@ import (
 )
 
 // versionComparison is what CEL says of a version that is compared with a string.
-var versionComparison = regexp.MustCompile(`^found no matching overload for '_(==|!=|<|<=|>|>=)_' applied to '\((kubernetes\.Semver, string|string, kubernetes\.Semver)\)'`)
+var versionComparison = regexp.MustCompile(
+	`^found no matching overload for '_(==|!=|<|<=|>|>=)_' applied to '\((kubernetes\.Semver, string|string, kubernetes\.Semver)\)'`)
 
 // hint says what was probably meant, for mistakes that are made often; "" for others.
 func hint(message string) string {

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gardener/gardener/pkg/utils"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var policy = map[string]any{
+	"apiVersion": "acme.cloud/v1", "kind": "Policy",
+	"metadata": map[string]any{"name": "x", "labels": map[string]any{"a.b/c": "1", "d": "2"}, "annotations": map[string]any{"e": "3"}},
+	"spec": map[string]any{
+		"zones": []any{"z1", "z2"}, "count": int64(3), "none": nil,
+		"subnets": []any{map[string]any{"purpose": "pods", "id": "p"}, map[string]any{"purpose": "nodes", "id": "n"}},
+	},
+}
+
+func TestPaths(t *testing.T) {
+	for path, want := range map[string]any{
+		"metadata.name": "x", `metadata.labels["a.b/c"]`: "1", "spec.zones[1]": "z2", "spec.zones[2]": nil, "spec.count": int64(3),
+		"spec.subnets[purpose=nodes].id": "n", "spec.subnets[purpose=none].id": nil, "spec.none": nil, "spec.none.a": nil,
+		"spec.zones.a": nil, "metadata.name[0]": nil, "": nil, "spec.": nil,
+	} {
+		got, ok := Path(path).In(policy)
+		if diff := cmp.Diff(want, got); diff != "" || ok != (want != nil) {
+			t.Errorf("%s: got %v, %v, want %v", path, got, ok, want)
+		}
+	}
+}
+
+// FuzzPath holds that any text is a path or an error, and that a path finds something in an object or nothing.
+func FuzzPath(f *testing.F) {
+	for _, seed := range []string{"a.b", `a["x.y"][0][k=v].z`, "a[", "a..b", `a["\"`, "[0]"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		path, err := ParsePath(text)
+		value, ok := path.In(policy)
+		if ok != (value != nil) || err != nil && ok {
+			t.Errorf("%q: %v, found %v, %v", text, err, value, ok)
+		}
+	})
+}
+
+// TestChecksums holds that a checksum is the one that Gardener's components write.
+func TestChecksums(t *testing.T) {
+	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "x"}, "data": map[string]any{"b": "aHVudGVyMg==", "a": "PD4m"}}
+	config := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "data": map[string]any{"b": "<&>", "a": "ü"}}
+	empty := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}}
+	for _, c := range []struct {
+		name   string
+		object map[string]any
+		kind   schema.GroupVersionKind
+		want   string
+	}{
+		{"Secret", secret, Secret, utils.ComputeChecksum(map[string][]byte{"a": []byte("<>&"), "b": []byte("hunter2")})},
+		{"ConfigMap", config, ConfigMap, utils.ComputeChecksum(map[string]string{"a": "ü", "b": "<&>"})},
+		{"nothing", empty, ConfigMap, utils.ComputeChecksum(map[string]string(nil))},
+	} {
+		request := LookupRequest{GroupVersionKind: c.kind, ObjectName: "x", Checksum: true}
+		found, err := request.Read(c.object)
+		if err != nil || found.Checksum != c.want {
+			t.Errorf("%s: got %v, %v, want %s", c.name, found, err, c.want)
+		}
+	}
+	known := Static{Secrets: map[string]map[string]string{"x": {"a": "<>&", "b": "hunter2"}}}
+	found, err := known.Lookup(t.Context(), "ns", LookupRequest{GroupVersionKind: Secret, ObjectName: "x", Checksum: true})
+	if want := utils.ComputeChecksum(map[string][]byte{"a": []byte("<>&"), "b": []byte("hunter2")}); err != nil || found.Checksum != want {
+		t.Errorf("from data: got %v, %v, want %s", found, err, want)
+	}
+}
+
+func TestRequestRead(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "acme.cloud", Version: "v1", Kind: "Policy"}
+	request := LookupRequest{
+		GroupVersionKind: kind, ObjectName: "x", Labels: []string{"d", "gone"}, Annotations: []string{"e"},
+		Fields: map[string]Path{"count": "spec.count", "id": "spec.subnets[purpose=nodes].id"},
+	}
+	found, err := request.Read(policy)
+	want := &Found{Fields: map[string]any{"count": int64(3), "id": "n"}, Labels: map[string]string{"d": "2"}, Annotations: map[string]string{"e": "3"}}
+	if diff := cmp.Diff(want, found); err != nil || diff != "" {
+		t.Errorf("got %v, %s", err, diff)
+	}
+	request.Fields["gone"] = "spec.gone"
+	if _, err := request.Read(policy); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "the Policy x has no spec.gone") {
+		t.Errorf("got %v", err)
+	}
+	broken := map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "hunter2!"}}
+	_, err = LookupRequest{GroupVersionKind: Secret, ObjectName: "x", Keys: []string{"a"}}.Read(broken)
+	if !errors.Is(err, ErrUndecodable) || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSelections(t *testing.T) {
+	a := Selection{Keys: []string{"b", "a"}, Paths: []Path{"x"}}
+	b := Selection{Keys: []string{"c", "a"}, Labels: []string{"l"}, Checksum: true}
+	both := a.Join(b)
+	want := Selection{Keys: []string{"a", "b", "c"}, Paths: []Path{"x"}, Labels: []string{"l"}, Checksum: true}
+	if diff := cmp.Diff(want, both); diff != "" {
+		t.Error(diff)
+	}
+	if !both.Covers(a) || !both.Covers(b) || a.Covers(b) || b.Covers(a) || !a.Covers(Selection{}) || (Selection{Keys: a.Keys}).Covers(a) {
+		t.Error("what covers what is wrong")
+	}
+}
