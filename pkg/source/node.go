@@ -114,8 +114,8 @@ func Parse(file File) ([]Node, Findings) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// bareExpression is an expression without quotes where its own braces, or a colon in it, are YAML's.
-var bareExpression = regexp.MustCompile(`[{\[].*[:,{\[]\s*\$\{|[:-]\s+\$\{.*: `)
+// bareExpression is an expression of which YAML takes the braces, a colon or the quotes for its own.
+var bareExpression = regexp.MustCompile(`[{\[].*[:,{\[]\s*\$\{|[:-]\s+\$\{.*: |"[^"]*\$\{[^"}]*"`)
 
 func syntaxFinding(file File, err error) Finding {
 	finding := Finding{Position: Position{File: file.Name}, Message: err.Error()}
@@ -127,7 +127,7 @@ func syntaxFinding(file File, err error) Finding {
 	lines := bytes.Split(file.Data, []byte("\n"))
 	first := min(max(finding.Line-1, 0), len(lines))
 	if slices.ContainsFunc(lines[first:min(first+2, len(lines))], bareExpression.Match) {
-		finding.Message += "; a text with ${ } stands in quotes inside braces and brackets, and where it has a colon"
+		finding.Message += "; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"
 	}
 	return finding
 }

@@ -89,9 +89,11 @@ func TestParse(t *testing.T) {
 		{"mapping as key", "{a: b}: c\n", 1, []string{"f.yaml:1:1: a key must be a plain string"}},
 		{"no YAML", "a: [1\nb: 2\n", 0, []string{"f.yaml:1: not YAML: did not find expected ',' or ']'"}},
 		{"expression without quotes", "a: 1\nb:\n- {c: ${ d }}\n", 0, []string{
-			"f.yaml:2: not YAML: did not find expected ',' or '}'; a text with ${ } stands in quotes inside braces and brackets, and where it has a colon"}},
+			"f.yaml:2: not YAML: did not find expected ',' or '}'; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"}},
+		{"expression with quotes", "a: \"${ b[\"c\"] }\"\n", 0, []string{
+			"f.yaml: not YAML: did not find expected key; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"}},
 		{"expression with a colon", "a: 1\nb:\n- c: ${ d ? 1 : 2 }\n", 0, []string{
-			"f.yaml:3: not YAML: mapping values are not allowed in this context; a text with ${ } stands in quotes inside braces and brackets, and where it has a colon"}},
+			"f.yaml:3: not YAML: mapping values are not allowed in this context; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"}},
 		{"tab", "a:\n\tb: 1\n", 0, []string{"f.yaml:2: not YAML: found character that cannot start any token"}},
 	}
 	for _, test := range tests {

@@ -131,7 +131,13 @@ func (s *scope) nameLookups(d *profile.Document) source.Findings {
 func (s *scope) lookupName(text source.Text, at string) (*expression.Template, string, source.Findings) {
 	template, err := s.environment.Template(text.Value, expression.At(text.At))
 	if err != nil {
-		return nil, "", source.FindingsOf(text.At, at, err)
+		findings := source.FindingsOf(text.At, at, err)
+		for i := range findings {
+			if findings[i].Message == "undeclared reference to '"+itemName+"'" {
+				findings[i].Message += "; what is looked up is the same for all items of a forEach"
+			}
+		}
+		return nil, "", findings
 	}
 	if t := template.Type(); !t.IsExactType(cel.StringType) && t.Kind() != types.DynKind {
 		return nil, "", source.Findings{text.At.Finding(at, "a name must be a string, is %s", cel.FormatCELType(t))}

@@ -50,7 +50,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"set", "provider"}),
 		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_rules_total",
-			Help: "Rules by what became of them in an admission: changed, unchanged, skipped or overridden.",
+			Help: "Rules by what became of them in an admission: changed, unchanged, skipped, overridden or observed.",
 		}, []string{"set", "target", "profile", "rule", "result"}),
 		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_info",
