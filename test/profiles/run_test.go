@@ -48,6 +48,7 @@ func (r *run) all(subjects []subject, known *texts) string {
 				continue
 			}
 			mutated := golden.Apply(r.t, s.object, patch)
+			checkKubeletConfiguration(r.t, s, mutated)
 			sum := sha256.Sum256(mutated)
 			fmt.Fprintf(&out, "%s %s %s = %x\n", set, s.kind, s.name, sum[:8])
 			out.WriteString(known.shorten(s, patchText(r.t, s.object, patch)))

@@ -38,14 +38,14 @@ func (c *profileCompiler) versionsOf(r *rule) []kubeflags.Minor {
 	}
 	var versions []kubeflags.Minor
 	for _, view := range c.versionViews(r.target) {
-		if !slices.Contains(versions, view.minor) && (r.when == nil || !view.partial.False(r.when)) {
+		if view.minor >= kubeflags.Versions()[0] && !slices.Contains(versions, view.minor) && (r.when == nil || !view.partial.False(r.when)) {
 			versions = append(versions, view.minor)
 		}
 	}
 	return versions
 }
 
-// versionViews are the views of all versions, oldest first, made once for each variable that holds the version.
+// versionViews are the views of all versions, for pools some older than the table too, oldest first, made once for each variable that holds the version.
 func (c *profileCompiler) versionViews(t *target.Target) []versionView {
 	variable := "shoot"
 	switch {
@@ -62,14 +62,14 @@ func (c *profileCompiler) versionViews(t *target.Target) []versionView {
 		partial = c.scope.environment.Partial()
 		patches = patchesIn(c.document.Node.Node)
 	)
-	for _, minor := range kubeflags.Versions() {
+	for _, minor := range versionsSeen(variable) {
 		for _, patch := range patches {
 			own := knowVersion(partial, variable, minor, patch)
 			if variable != "pool" && c.serves(variable, minor, patch) {
 				views = append(views, versionView{minor, c.scope.knowVariables(own)})
 			}
 			for skew := range kubeflags.Minor(poolSkew + 1) {
-				if variable == "pool" && c.serves("shoot", minor+skew, patch) {
+				if variable == "pool" && minor+skew >= kubeflags.Versions()[0] && c.serves("shoot", minor+skew, patch) {
 					views = append(views, versionView{minor, c.scope.knowVariables(knowVersion(own, "shoot", minor+skew, patch))})
 				}
 			}
@@ -80,6 +80,17 @@ func (c *profileCompiler) versionViews(t *target.Target) []versionView {
 	}
 	c.views[variable] = views
 	return views
+}
+
+// versionsSeen are the versions in the table and, for pools, those that a pool of a shoot in the table may have besides.
+func versionsSeen(variable string) []kubeflags.Minor {
+	versions := kubeflags.Versions()
+	for range poolSkew {
+		if variable == "pool" {
+			versions = slices.Insert(versions, 0, versions[0]-1)
+		}
+	}
+	return versions
 }
 
 // serves says whether there are control planes of a version: whether the installation has it and, for shoots, the profile supports it.

@@ -43,7 +43,7 @@ controlplane:
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{})
+	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}

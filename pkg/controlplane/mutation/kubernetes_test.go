@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// TestVersions holds what is said of each profile in testdata/versions because of the versions of Kubernetes: that it is refused, or
+// accepted with warnings.
+func TestVersions(t *testing.T) {
+	folders, err := filepath.Glob("testdata/versions/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			program, err := compileWith(t, mutation.Options{}, filepath.Join(folder, "profile.yaml"))
+			var (
+				findings source.Findings
+				out      strings.Builder
+			)
+			switch {
+			case errors.As(err, &findings):
+				out.WriteString("refused\n" + findings.Error() + "\n")
+			case err != nil:
+				t.Fatal(err)
+			default:
+				out.WriteString("accepted\n")
+				for _, warning := range program.Warnings() {
+					out.WriteString("warning: " + warning.Error() + "\n")
+				}
+			}
+			golden.Compare(t, filepath.Join(folder, "want.txt"), out.String())
+		})
+	}
+}
+
+// TestVersionsOfLabelled holds that profiles for the older generation of Gardener, whose versions are older than the table, may
+// say what they like.
+func TestVersionsOfLabelled(t *testing.T) {
+	for _, name := range []string{"flags", "gates"} {
+		program, err := compileWith(t, mutation.Options{Generation: contract.Labelled}, filepath.Join("testdata", "versions", name, "profile.yaml"))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if warnings := program.Warnings(); len(warnings) > 0 {
+			t.Errorf("%s: warnings: %v", name, warnings)
+		}
+	}
+}
