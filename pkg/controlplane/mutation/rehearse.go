@@ -63,8 +63,12 @@ func (r *rehearsal) object(stage *stage, id string, raw []byte) {
 		if selected == nil || failure != nil {
 			continue
 		}
-		if id := id + fmt.Sprintf("%p %p %d", selected.rules[0], selected.rules[len(selected.rules)-1], len(selected.rules)); !r.done[id] {
-			r.done[id] = true
+		tried := id
+		for _, rule := range selected.rules {
+			tried += fmt.Sprintf(" %p", rule)
+		}
+		if !r.done[tried] {
+			r.done[tried] = true
 			request.Object = raw
 			r.scenes(stage, selected, request)
 		}
