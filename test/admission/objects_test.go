@@ -54,7 +54,7 @@ func TestObjects(t *testing.T) {
 	exact := config("cloud-provider-config")
 	exact.Object["data"] = map[string]any{"cloud.yaml": "# of the cloud\nglobal: {region: x, other: 1}\nzones:\n- a\n"}
 	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "ConfigMap/cloud-provider-config", "result": "patched"}, func() { create(t, exact) })
-	if diff := cmp.Diff(notes, exact.GetAnnotations()); diff != "" || exact.GetLabels()["acme.example.com/exact"] != "yes" {
+	if diff := cmp.Diff(notes, others(exact.GetAnnotations())); diff != "" || exact.GetLabels()["acme.example.com/exact"] != "yes" {
 		t.Errorf("labels %v, annotations (-want +got):\n%s", exact.GetLabels(), diff)
 	}
 	edited, _, _ := unstructured.NestedString(exact.Object, "data", "cloud.yaml")
@@ -67,7 +67,7 @@ func TestObjects(t *testing.T) {
 
 	begun := config("cloud-init")
 	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "ConfigMap/cloud-*", "result": "patched"}, func() { create(t, begun) })
-	if diff := cmp.Diff(notes, begun.GetAnnotations()); diff != "" || begun.GetLabels() != nil {
+	if diff := cmp.Diff(notes, others(begun.GetAnnotations())); diff != "" || begun.GetLabels() != nil {
 		t.Errorf("labels %v, annotations (-want +got):\n%s", begun.GetLabels(), diff)
 	}
 	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "ConfigMap/cloud-*", "result": "denied"}, func() {

@@ -73,6 +73,14 @@ func register(
 // registerMutator registers a webhook of somebody else, which does what mutate does. It counts its calls.
 func registerMutator(t *testing.T, name, namespace string, mutate func(*unstructured.Unstructured)) *atomic.Int32 {
 	t.Helper()
+	return registerAgain(t, name, namespace, admissionregistrationv1.NeverReinvocationPolicy, mutate)
+}
+
+// registerAgain is registerMutator of a webhook that says whether it is to be called again after others.
+func registerAgain(
+	t *testing.T, name, namespace string, again admissionregistrationv1.ReinvocationPolicyType, mutate func(*unstructured.Unstructured),
+) *atomic.Int32 {
+	t.Helper()
 	calls := &atomic.Int32{}
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -98,7 +106,9 @@ func registerMutator(t *testing.T, name, namespace string, mutate func(*unstruct
 		review.Request = nil
 		_ = json.NewEncoder(w).Encode(review)
 	}
-	register(t, name, namespace, serveTLS(t, http.HandlerFunc(handler)), nil)
+	register(t, name, namespace, serveTLS(t, http.HandlerFunc(handler)), func(webhook *admissionregistrationv1.MutatingWebhook) {
+		webhook.ReinvocationPolicy = &again
+	})
 	return calls
 }
 

@@ -49,7 +49,7 @@ func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 	if err := mgr.Add(source); err != nil {
 		return nil, fmt.Errorf("adding the lookups: %w", err)
 	}
-	options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes}
+	options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
 	return func(documents []*profile.Document) (webhook.Program, error) {
 		var err error
 		if options.ImageOverwrite, err = readOverwrite(os.Getenv(imagevector.OverrideEnv)); err != nil {

@@ -70,8 +70,12 @@ var (
 	kubeletFile = Clause{"kubelet/configuration", "the file /var/lib/kubelet/config/kubelet holds the kubelet's configuration"}
 	identity    = Clause{"objects/identity", "name, namespace, selector and the labels by which Gardener finds the object stay"}
 	fields      = Clause{"objects/fields", "what the API server and Gardener know an object by, and its status, is not written by rules"}
+	own         = Clause{"objects/own", "what Graft itself notes on an object is not set by rules"}
 	annotations = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}
 )
+
+// ownAnnotations begin the annotations in which Graft notes what it has done.
+const ownAnnotations = "graft.provider.extensions.gardener.cloud/"
 
 // LockedFlags are the flags that must not change where Gardener uses SNI.
 var LockedFlags = []string{"endpoint-reconciler-type", "advertise-address"}
@@ -130,8 +134,11 @@ func ReservedLabel(key string) (Clause, bool) {
 	return identity, slices.Contains(keptLabels, key)
 }
 
-// ReservedAnnotation finds the clause by which an annotation is Gardener's.
+// ReservedAnnotation finds the clause by which an annotation is Gardener's, or this program's own.
 func ReservedAnnotation(key string) (Clause, bool) {
+	if strings.HasPrefix(key, ownAnnotations) {
+		return own, true
+	}
 	return annotations, strings.HasPrefix(key, target.ReferencePrefix)
 }
 

@@ -56,7 +56,7 @@ func (p *Program) take(ctx context.Context, selected *selection, r Request, sour
 		r.Object = r.Document.Original().Raw()
 	}
 	result := &Result{Target: selected.target.Subject()}
-	if len(selected.enforced.rules) > 0 {
+	if len(selected.enforced.rules) > 0 || selected.enforced.record != "" {
 		var failure *Failure
 		if result, failure = p.enforce(ctx, selected.enforced, r, source, observe); failure != nil {
 			return nil, failure
@@ -90,11 +90,17 @@ func (p *Program) enforce(ctx context.Context, selected *selection, r Request, s
 	if err := object.Document.Err(); err != nil {
 		return nil, fail(ObjectUnreadable, err, "%s", object.Form)
 	}
+	if err := selected.keep(object, plan); err != nil {
+		return nil, applyFailure("what rules left behind", err)
+	}
 	if !object.Document.Changed() {
 		return result, nil
 	}
 	if err := contract.Protect(object, p.generation, plan.exemption()); err != nil {
 		return nil, applyFailure(object.Form.String(), err)
+	}
+	if err := selected.mark.write(object, observe); err != nil {
+		return nil, applyFailure("the annotation of the mark", err)
 	}
 	result.Patch = object.Document.Patch()
 	return result, nil
@@ -136,7 +142,7 @@ func (s *selection) read(r Request) (*target.Object, *Failure) {
 	if object.Old, err = scan(r.OldDocument, r.OldObject); err != nil {
 		return nil, fail(ObjectUnreadable, err, "the old object of %s", s.form)
 	}
-	if s.form.Has(target.PodTemplate) && !s.target.Other && !object.BeingDeleted() {
+	if len(s.rules) > 0 && s.form.Has(target.PodTemplate) && !s.target.Other && !object.BeingDeleted() {
 		if _, err := object.OwnContainer(); err != nil {
 			return nil, applyFailure("the object breaks the contract", err)
 		}

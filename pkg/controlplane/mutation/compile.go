@@ -29,11 +29,15 @@ type Options struct {
 	Kubernetes *semver.Constraints
 	// ImageOverwrite has images that take the place of those in the image vectors of profiles; nil for none.
 	ImageOverwrite *image.Vector
+	// Mark makes a patch say, in annotations, which profiles and which versions of them it is of, and what stood where it writes, so
+	// that it can be taken back.
+	Mark bool
 }
 
 // Program is every loaded profile compiled. It is immutable and safe for concurrent use.
 type Program struct {
 	generation contract.Generation
+	marks      bool
 	profiles   []ProfileVersion
 	scopes     map[scopeKey]map[formKey]*selection
 	warnings   source.Findings
@@ -66,6 +70,10 @@ type selection struct {
 	contests contests
 	// enforced is the selection without rules that are only observed; nil where there are none of those.
 	enforced *selection
+	mark     mark
+	// record is the annotation in which is recorded what the rules write; empty: nothing is. lasts says that there may be something.
+	record string
+	lasts  bool
 	// how is for rehearsals; in an admission it is empty.
 	how how
 }
@@ -78,7 +86,7 @@ type contests struct {
 
 // Compile checks the profiles and makes them ready to run. The error is source.Findings: all that is wrong, with positions.
 func Compile(profiles []*profile.Document, o Options) (*Program, error) {
-	p := &Program{generation: o.Generation, scopes: map[scopeKey]map[formKey]*selection{}}
+	p := &Program{generation: o.Generation, marks: o.Mark, scopes: map[scopeKey]map[formKey]*selection{}}
 	profiles = slices.SortedFunc(slices.Values(profiles), func(a, b *profile.Document) int {
 		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
 	})
@@ -106,11 +114,23 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 
 // settle finds once what each selection needs to know.
 func (p *Program) settle() {
-	for _, forms := range p.scopes {
+	for key, forms := range p.scopes {
 		for _, selected := range forms {
 			selected.settle()
+			if applied := selected.applied(); p.marks {
+				applied.mark, applied.record = markOf(key.set, applied.rules, p.profiles), recordAnnotation+string(key.set)
+				applied.lasts = slices.ContainsFunc(applied.rules, (*rule).lasts)
+			}
 		}
 	}
+}
+
+// applied is the selection of the rules that are applied.
+func (s *selection) applied() *selection {
+	if s.enforced != nil {
+		return s.enforced
+	}
+	return s
 }
 
 func (s *selection) settle() {
@@ -208,8 +228,12 @@ func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules, at 
 		}
 	}
 	c.rules = append(c.rules, rules...)
+	some := len(rules) > 0
+	if c.document.Retired {
+		rules = nil
+	}
 	switch {
-	case len(rules) == 0:
+	case !some:
 	case t.Garden:
 		c.add(scopeKey{set: set, garden: true}, t, rules)
 	case t.Other:

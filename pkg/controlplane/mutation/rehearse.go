@@ -60,7 +60,7 @@ func (r *rehearsal) object(stage *stage, id string, raw []byte) {
 		}
 		request.Set, request.Provider, request.Garden = key.set, key.provider, key.garden
 		selected, failure := r.program.selectRules(request)
-		if selected == nil || failure != nil {
+		if selected == nil || failure != nil || len(selected.rules) == 0 {
 			continue
 		}
 		tried := id

@@ -155,6 +155,11 @@ func (p fieldPath) keepBelow(now, then *document.Node) error {
 		p.remove(now)
 		return nil
 	}
+	return p.put(now, old.Raw())
+}
+
+// put makes the place what raw says.
+func (p fieldPath) put(now *document.Node, raw []byte) error {
 	parent, last, err := p.ensureParent(now)
 	if err != nil {
 		return nested(err, "%s", p)
@@ -162,11 +167,11 @@ func (p fieldPath) keepBelow(now, then *document.Node) error {
 	present := findStep(parent, last)
 	switch {
 	case present != nil:
-		err = present.Replace(old.Raw())
+		err = present.Replace(raw)
 	case last.By != "":
-		_, err = parent.Append(old.Raw())
+		_, err = parent.Append(raw)
 	default:
-		_, err = parent.Set(last.Key, old.Raw())
+		_, err = parent.Set(last.Key, raw)
 	}
 	return nested(err, "%s", p)
 }

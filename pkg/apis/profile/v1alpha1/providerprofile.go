@@ -18,6 +18,8 @@ type ProviderProfile struct {
 	Providers []string `json:"providers"`
 	// Mode is enforce, which is the default, or observe: then no rule is applied, and what the rules would do is counted.
 	Mode string `json:"mode,omitempty"`
+	// Retired says that the profile is on its way out: no rule is applied, and what rules left on objects is taken back.
+	Retired bool `json:"retired,omitempty"`
 	// Observe lists sets of which the rules are only observed: controlplane, controlplaneexposure, controlplanebackup.
 	Observe []string `json:"observe,omitempty"`
 	// Parameters are values that expressions read as parameters.<name>. What stands here is the default; the

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// writing are rules of which each leaves something on an Etcd.
+const writing = `
+lookups: {s: {secret: s, keys: [k]}}
+controlplane:
+  etcd-main:
+  - labels: {set: {new: a, other: b}, remove: [gone]}
+  - annotations: {set: {region: "${ lookups.s.k }"}}
+  - fields: {set: {spec.etcd.quota: 9Gi}}
+  - storage: {class: fast}
+`
+
+const etcdBefore = `{"apiVersion":"druid.gardener.cloud/v1alpha1","kind":"Etcd","metadata":{"name":"etcd-main","namespace":"shoot--x--y",` +
+	`"labels":{"other":"theirs","gone":"once"},"annotations":{"region":"old"}},"spec":{"etcd":{"quota":"8Gi"},"replicas":1}}`
+
+// TestTakenBack holds, for each way in which rules go, what becomes of what they left on an Etcd.
+func TestTakenBack(t *testing.T) {
+	original := `{"gone":"once","other":"theirs"} {} {"quota":"8Gi"}`
+	for name, test := range map[string]struct {
+		after string
+		// meanwhile changes the object before the rules go.
+		meanwhile func(string) string
+		want      string
+	}{
+		"the profile is retired":  {after: "retired: true\n" + writing, want: original},
+		"it is only observed":     {after: "mode: observe\n" + writing, want: original},
+		"a rule is observed":      {after: strings.Replace(writing, "- fields", "- mode: observe\n    fields", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"8Gi"}`},
+		"a condition is false":    {after: strings.Replace(writing, "- fields", "- when: ${ operation == \"x\" }\n    fields", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
+		"a value is another":      {after: strings.Replace(writing, "9Gi", "10Gi", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"10Gi"}`},
+		"nothing goes":            {after: writing, want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
+		"somebody changed a part": {after: "retired: true\n" + writing, meanwhile: func(s string) string { return strings.Replace(s, "9Gi", "7Gi", 1) }, want: `{"gone":"once","other":"theirs"} {} {"quota":"7Gi"}`},
+		"somebody lost the record": {
+			after: "retired: true\n" + writing, meanwhile: func(s string) string { return strings.Replace(s, "/written-", "/lost-", 1) }, want: original,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := taken(t, writing, []byte(etcdBefore), nil)
+			if strings.Contains(annotationsOf(t, written)["graft.provider.extensions.gardener.cloud/written-controlplane"], "s3cr3t") {
+				t.Errorf("the record tells a value of a Secret: %s", written)
+			}
+			now := written
+			if test.meanwhile != nil {
+				now = []byte(test.meanwhile(string(written)))
+			}
+			after := taken(t, test.after, now, written)
+			if diff := cmp.Diff(test.want, summary(t, after)); diff != "" {
+				t.Errorf("labels, annotations and etcd (-want +got):\n%s", diff)
+			}
+			if !bytes.Contains(after, []byte(`"storageClass":"fast"`)) {
+				t.Errorf("the storage class, which cannot change, was taken back: %s", after)
+			}
+			if test.want == original && (bytes.Contains(after, []byte("/written-")) || bytes.Contains(after, []byte("/mutated-by-"))) {
+				t.Errorf("the record or the mark stays: %s", after)
+			}
+		})
+	}
+}
+
+// TestTakenBackAfterChanges holds that what stood there before all rules is what comes back after several of their values.
+func TestTakenBackAfterChanges(t *testing.T) {
+	object := []byte(etcdBefore)
+	for _, quota := range []string{"9Gi", "10Gi", "11Gi"} {
+		object = taken(t, strings.Replace(writing, "9Gi", quota, 1), object, object)
+	}
+	object = taken(t, "retired: true\n"+writing, object, object)
+	if got := summary(t, object); !strings.Contains(got, "8Gi") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestForeignRecords holds that what others write into the record does no harm.
+func TestForeignRecords(t *testing.T) {
+	for _, text := range []string{
+		`x`, `[]`, `{}`, `{"a":1}`, `{"metadata.name":{"wrote":"-","before":"other"}}`, `{"spec.storageClass":{"wrote":"-","before":"x"}}`,
+		`{"spec.selector":{"wrote":"-","before":{}}}`, `{"[":{"wrote":"-"}}`, `{"metadata":{"wrote":"-","before":{}}}`, `{"status.x":{"wrote":"-","before":1}}`,
+	} {
+		object := strings.Replace(etcdBefore, `"region":"old"`,
+			`"region":"old","graft.provider.extensions.gardener.cloud/written-controlplane":"`+strings.ReplaceAll(text, `"`, `\"`)+`"`, 1)
+		after := string(taken(t, "retired: true\n"+writing, []byte(object), nil))
+		if !strings.Contains(after, `"name":"etcd-main"`) || strings.Contains(after, "storageClass") || strings.Contains(after, "selector") || strings.Contains(after, "status") {
+			t.Errorf("%s: %s", text, after)
+		}
+	}
+}
+
+// taken takes the object through a profile, twice.
+func taken(t *testing.T, rules string, object, old []byte) []byte {
+	t.Helper()
+	program, _ := programsOf(t, mutation.Options{Mark: true}, map[string]string{"p": rules})
+	request := mutation.Request{
+		Set: target.ControlPlane, Provider: "acme", Operation: "UPDATE", Namespace: "shoot--x--y", Name: "etcd-main",
+		Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd", Object: object, OldObject: old,
+	}
+	source := &facts.Static{Secrets: map[string]map[string]string{"s": {"k": "s3cr3t"}}}
+	result, err := program.Admit(t.Context(), request, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Patch == nil {
+		return object
+	}
+	request.Object = golden.Apply(t, object, result.Patch)
+	if again, err := program.Admit(t.Context(), request, source); err != nil || again.Patch != nil {
+		t.Errorf("a second time: %s, %v", again.Patch, err)
+	}
+	return request.Object
+}
+
+// summary is what the rules write, but for what Graft notes.
+func summary(t *testing.T, object []byte) string {
+	t.Helper()
+	var read struct {
+		Metadata struct {
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+		Spec struct {
+			Etcd map[string]string `json:"etcd"`
+		} `json:"spec"`
+	}
+	unmarshal(t, object, &read)
+	for key := range read.Metadata.Annotations {
+		if strings.HasPrefix(key, "graft.") {
+			delete(read.Metadata.Annotations, key)
+		}
+	}
+	return marshal(t, read.Metadata.Labels) + " " + marshal(t, read.Metadata.Annotations) + " " + marshal(t, read.Spec.Etcd)
+}
+
+func unmarshal(t *testing.T, raw []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func marshal(t *testing.T, value any) string {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
