@@ -44,6 +44,17 @@ func (l *FlagList) Has(name string) bool {
 	return l.home.refresh() == nil && slices.ContainsFunc(l.flags, func(f flag) bool { return f.name == name })
 }
 
+// Bare reports whether a flag stands in the list once and without a value; with an empty one it does not.
+func (l *FlagList) Bare(name string) bool {
+	name = normalize(name)
+	if l.home.refresh() != nil {
+		return false
+	}
+	named := func(f flag) bool { return f.name == name }
+	i := slices.IndexFunc(l.flags, named)
+	return i >= 0 && l.flags[i].form == bare && !slices.ContainsFunc(l.flags[i+1:], named)
+}
+
 // Names returns the names of all flags, each once, in the order of their first occurrence.
 func (l *FlagList) Names() []string {
 	if l.home.refresh() != nil {

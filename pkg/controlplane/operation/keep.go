@@ -34,8 +34,8 @@ func keepFlag(container, name string) func(*target.Object) error {
 		switch {
 		case !then.Has(name):
 			err = now.Remove(name)
-		case slices.Equal(values, now.Values(name)):
-		case len(values) == 1 && values[0] == "":
+		case slices.Equal(values, now.Values(name)) && then.Bare(name) == now.Bare(name):
+		case then.Bare(name):
 			err = now.SetBare(name)
 		default:
 			err = now.Set(name, values...)

@@ -32,6 +32,7 @@ var ErrNodePartMissing = errors.New("unit or file missing")
 type Flags interface {
 	Values(name string) []string
 	Has(name string) bool
+	Bare(name string) bool
 	Names() []string
 	Set(name string, values ...string) error
 	SetBare(name string) error
