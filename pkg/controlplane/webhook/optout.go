@@ -90,10 +90,10 @@ func (o *OptOuts) set(namespace, reason string) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
 	before, was := o.reasons[namespace]
-	switch {
-	case reason == before:
+	switch reason {
+	case before:
 		return
-	case reason == "":
+	case "":
 		delete(o.reasons, namespace)
 		o.log.Info("A control plane is in Graft's hands again", "namespace", namespace)
 	default:
