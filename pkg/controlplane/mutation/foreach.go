@@ -72,7 +72,7 @@ func (c *profileCompiler) family(r v1alpha1.Rule, context operation.Context, arg
 	}
 	f.values = &compiledValues{environment: f.environment, at: map[source.Position]bool{}, templates: map[compiledValue]*expression.Template{}}
 	f.context.Expressions = f.values
-	f.secret = len(c.scope.secretsIn(f.items.references())) > 0
+	f.secret = len(c.scope.secretsIn(f.items.references())) > 0 || c.scope.readsSecret(context.Target, f.items.references())
 	return f, nil
 }
 

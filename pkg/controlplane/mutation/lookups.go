@@ -5,6 +5,7 @@
 package mutation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -186,8 +188,23 @@ func (s *scope) secretsIn(references []string) []*lookup {
 	return secrets
 }
 
+// readsSecret says whether a value with these references is or may be made of what the object holds, and that is a Secret.
+func (s *scope) readsSecret(t *target.Target, references []string) bool {
+	if form := t.Forms[0]; form.Group != "" || form.Kind != facts.Secret.Kind {
+		return false
+	}
+	named := map[string]bool{}
+	s.expand(references, named)
+	for reference := range named {
+		if reference == "object" || reference == "object.data" || strings.HasPrefix(reference, "object.data.") {
+			return true
+		}
+	}
+	return false
+}
+
 // taint marks the writes whose values come from Secrets; items are the references of the forEach around them.
-func (s *scope) taint(writes []operation.Write, items []string) {
+func (s *scope) taint(t *target.Target, writes []operation.Write, items []string) {
 	for i := range writes {
 		references := writes[i].Value.References()
 		if usesItem(references) {
@@ -196,6 +213,9 @@ func (s *scope) taint(writes []operation.Write, items []string) {
 		var names []string
 		for _, l := range s.secretsIn(references) {
 			names = append(names, l.shown)
+		}
+		if s.readsSecret(t, references) {
+			names = append(names, cmp.Or(t.Forms[0].Name, "*"))
 		}
 		if names != nil {
 			writes[i] = writes[i].FromSecrets(names...)

@@ -110,7 +110,7 @@ func (r *rule) member(ctx context.Context, named *rule, variables operation.Vari
 	if err := refuse(r.target, &compiled, f.generation).Err(); err != nil {
 		return nil, fail(ContractBroken, err, "rule %s", named)
 	}
-	r.scope.taint(compiled.writes, f.items.references())
+	r.scope.taint(r.target, compiled.writes, f.items.references())
 	f.members.Add(key.String(), compiled.writes)
 	return compiled.writes, nil
 }

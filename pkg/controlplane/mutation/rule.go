@@ -100,7 +100,7 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	if len(findings) > 0 {
 		return nil, findings
 	}
-	c.scope.taint(compiled.writes, compiled.itemReferences())
+	c.scope.taint(t, compiled.writes, compiled.itemReferences())
 	return compiled, c.check(compiled, r)
 }
 
@@ -146,6 +146,9 @@ func (c *profileCompiler) tellsSecrets(r *rule) source.Findings {
 		}
 		for _, lookup := range c.scope.secretsIn(references) {
 			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the lookup %s", lookup.request.Name))
+		}
+		if c.scope.readsSecret(r.target, references) {
+			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the object"))
 		}
 	}
 	return findings

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -161,5 +163,43 @@ func expectNoSecret(t *testing.T, text string) {
 	t.Helper()
 	if showsSecret(text) {
 		t.Errorf("a value of the Secret is shown:\n%s", text)
+	}
+}
+
+// TestSecretObject holds that a value made of what an object holds is not shown where that is a Secret.
+func TestSecretObject(t *testing.T) {
+	text := `
+apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: p}
+providers: [acme]
+controlplane:
+  objects:
+  - apiVersion: v1
+    kind: Secret
+    name: cloud-*
+    rules:
+    - annotations: {set: {x: "${ object.data.token }"}}
+    - annotations: {set: {y: "${ object.name }"}}
+`
+	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	_, err = program.Trace(t.Context(), mutation.Request{
+		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "shoot--foo--bar", Name: "cloud-x", Version: "v1", Kind: "Secret",
+		Object: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloud-x"},"data":{"token":"aHVudGVyMg=="}}`),
+	}, &facts.Static{}, func(_ mutation.Applied, step mutation.Step, _ *target.Object) { shown = append(shown, step.String()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"annotation x: (from Secret cloud-*)", `annotation y: "cloud-x"`}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }
