@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -209,7 +210,7 @@ func writeModule(folder, kubernetes, release string) error {
 		}
 	}
 	var source bytes.Buffer
-	_, err := os.Stat(filepath.Join(kubernetes, "cmd/kube-apiserver/app/options/globalflags.go"))
+	_, err := os.Stat(filepath.Join(kubernetes, "cmd", "kube-apiserver", "app", "options", "globalflags.go"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -224,7 +225,7 @@ func writeModule(folder, kubernetes, release string) error {
 
 // run runs a command in a folder. What it prints goes to out, or to our own standard error when out is nil.
 func run(folder string, out *bytes.Buffer, name string, arguments ...string) error {
-	command := exec.Command(name, arguments...)
+	command := exec.CommandContext(context.Background(), name, arguments...)
 	command.Dir, command.Stderr, command.Stdout = folder, os.Stderr, os.Stderr
 	if out != nil {
 		command.Stdout = out

@@ -34,7 +34,7 @@ type schema struct {
 }
 
 func readSchema(name string) (*schema, error) {
-	data, err := os.ReadFile(filepath.Join("docs/schema", name))
+	data, err := os.ReadFile(filepath.Join("docs", "schema", name))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -67,7 +68,7 @@ func (c *comments) read(path string) (*packageComments, error) {
 	if found := c.packages[path]; found != nil {
 		return found, nil
 	}
-	list := exec.Command("go", "list", "-f", "{{.Dir}}", path)
+	list := exec.CommandContext(context.Background(), "go", "list", "-f", "{{.Dir}}", path)
 	list.Stderr = os.Stderr
 	dir, err := list.Output()
 	if err != nil {

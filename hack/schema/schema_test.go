@@ -185,7 +185,7 @@ func TestRefused(t *testing.T) {
 	for _, name := range strings.Fields(string(must(os.ReadFile("testdata/marked.txt")))) {
 		t.Run(name, func(t *testing.T) {
 			marked := false
-			for _, document := range documents(t, filepath.Join(root, "pkg/controlplane/mutation/testdata/refused", name, "profile.yaml")) {
+			for _, document := range documents(t, filepath.Join(root, "pkg", "controlplane", "mutation", "testdata", "refused", name, "profile.yaml")) {
 				marked = marked || validator.Validate(document) != nil
 			}
 			if !marked {
@@ -205,7 +205,7 @@ func must(data []byte, err error) []byte {
 // TestConfiguration holds the schema of the configuration against its samples, and against mistakes.
 func TestConfiguration(t *testing.T) {
 	validator := compiled(t, controllerConfiguration)
-	document := documents(t, filepath.Join(root, "pkg/apis/config/v1alpha1/testdata/everything.yaml"))[0]
+	document := documents(t, filepath.Join(root, "pkg", "apis", "config", "v1alpha1", "testdata", "everything.yaml"))[0]
 	if err := validator.Validate(document); err != nil {
 		t.Error(err)
 	}

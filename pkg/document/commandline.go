@@ -59,7 +59,8 @@ func CommandLineOf(container *Node) (*CommandLine, error) {
 		return nil, fmt.Errorf("reading a command line: %w", err)
 	}
 	c.first = !slices.ContainsFunc(lists[:], func(list string) bool { return container.member(list).touched() })
-	c.came = append(container.doc.room.flags.take(len(c.flags))[:0], c.flags...)
+	c.came = container.doc.room.flags.take(len(c.flags))
+	copy(c.came, c.flags)
 	return c, nil
 }
 

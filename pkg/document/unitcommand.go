@@ -52,7 +52,8 @@ func (u *Unit) Command(section, option string) (*UnitCommand, error) {
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("reading the command of option %q of section %q: %w", option, section, err)
 	}
-	c.came = append(u.room.flags.take(len(c.flags))[:0], c.flags...)
+	c.came = u.room.flags.take(len(c.flags))
+	copy(c.came, c.flags)
 	return c, nil
 }
 

@@ -29,7 +29,8 @@ func (c *UnitCommand) edit(what, name string, wanted []want) error {
 	if slices.EqualFunc(wanted, p.found, want.holds) {
 		return nil
 	}
-	p.tokens = append(c.unit.room.tokens.take(len(c.tokens) + len(wanted))[:0], c.tokens...)
+	room := c.unit.room.tokens.take(len(c.tokens) + len(wanted))
+	p.tokens = room[:copy(room, c.tokens)]
 	p.make(name, wanted)
 	if err := c.write(&p, wanted); err != nil {
 		return fail(err)

@@ -122,10 +122,10 @@ func strict(path string, value any, version kubeflags.Minor) []string {
 	case map[string]any:
 		var problems []string
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			switch {
-			case kind == "map":
+			switch kind {
+			case "map":
 				problems = append(problems, strict(path+"{}", value[name], version)...)
-			case kind == "object":
+			case "object":
 				problems = append(problems, strict(strings.TrimPrefix(path+"."+name, "."), value[name], version)...)
 			default:
 				return problem

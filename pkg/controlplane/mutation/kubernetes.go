@@ -124,6 +124,9 @@ func (s *scope) knowVariables(p *expression.Partial) *expression.Partial {
 
 var patchVersion = regexp.MustCompile(`\b1\.\d+\.(\d+)`)
 
+// mostPatches bounds them: every condition is evaluated for each, and versions of other things may look like Kubernetes'.
+const mostPatches = 64
+
 // patchesIn are the patch versions at which the conditions of a document can change: the first, the last, and those around every
 // patch that it names.
 func patchesIn(n *yaml.Node) []int {
@@ -134,7 +137,7 @@ func patchesIn(n *yaml.Node) []int {
 			return
 		}
 		for _, match := range patchVersion.FindAllStringSubmatch(n.Value, -1) {
-			if patch, err := strconv.Atoi(match[1]); err == nil && patch < 1000 {
+			if patch, err := strconv.Atoi(match[1]); err == nil && patch < 1000 && len(patches) < mostPatches {
 				patches = append(patches, max(patch-1, 0), patch, patch+1)
 			}
 		}

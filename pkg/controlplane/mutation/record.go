@@ -26,7 +26,7 @@ const recordAnnotation = annotationPrefix + "written-"
 const (
 	// recordedBytes is the longest value that is recorded; what was longer is not taken back.
 	recordedBytes = 1024
-	// recordBytes is the longest record that is read.
+	// recordBytes is the longest record that is written and read; of an object with a longer one, nothing is taken back.
 	recordBytes = 64 << 10
 	// nothing is what a record says of a place that a rule removed.
 	nothing = "-"
@@ -126,6 +126,7 @@ func (s Step) recordAt(o *target.Object, path string, known record) (recorded, b
 		entry.Before = earlier.Before
 	}
 	if len(s.Value.From) > 0 {
+		// It may be what the Secret held before.
 		entry.Before = nil
 	}
 	return entry, !s.Kept && len(entry.Before) <= recordedBytes
@@ -148,6 +149,9 @@ func (r record) write(o *target.Object, key, here string) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
+	}
+	if len(raw) > recordBytes {
+		return record{}.write(o, key, here)
 	}
 	if string(raw) == here {
 		return nil

@@ -7,6 +7,7 @@ package mutation_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -160,4 +161,17 @@ func marshal(t *testing.T, value any) string {
 		t.Fatal(err)
 	}
 	return string(raw)
+}
+
+// TestLongRecords holds that a record that would be too long to be read again is not written, so that the object comes to rest.
+func TestLongRecords(t *testing.T) {
+	var rules strings.Builder
+	rules.WriteString("controlplane:\n  etcd-main:\n  - annotations:\n      set:\n")
+	for i := range 1200 {
+		fmt.Fprintf(&rules, "        example.com/%s-%d: a\n", strings.Repeat("x", 40), i)
+	}
+	after := taken(t, rules.String(), []byte(etcdBefore), nil)
+	if !bytes.Contains(after, []byte("-1199")) || bytes.Contains(after, []byte("/written-")) {
+		t.Errorf("got %d bytes, with a record: %t", len(after), bytes.Contains(after, []byte("/written-")))
+	}
 }
