@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -55,12 +56,20 @@ func TestSameEdits(t *testing.T) {
 	}
 }
 
-// readable decodes an object, and in it the two texts that Gardener's library writes in its own way: the kubelet's unit, where
-// it also puts a new flag behind the last variable, and the kubelet's configuration.
+// readable decodes an object without the note of who mutated it, and in it the two texts that Gardener's library writes in its own
+// way: the kubelet's unit, where it also puts a new flag behind the last variable, and the kubelet's configuration.
 func readable(t testing.TB, raw []byte) any {
 	t.Helper()
 	var object map[string]any
 	must(t, json.Unmarshal(raw, &object))
+	if annotations, ok := object["metadata"].(map[string]any)["annotations"].(map[string]any); ok {
+		maps.DeleteFunc(annotations, func(key string, _ any) bool {
+			return strings.HasPrefix(key, "graft.provider.extensions.gardener.cloud/")
+		})
+		if len(annotations) == 0 {
+			delete(object["metadata"].(map[string]any), "annotations")
+		}
+	}
 	spec := object["spec"].(map[string]any)
 	units, _ := spec["units"].([]any)
 	for _, each := range units {
