@@ -21,7 +21,7 @@ import (
 
 // releases are one for each minor version, for which all of Kubernetes' own modules are to be had: a patch changes
 // neither flags nor gates, as a rule. Newer ones: `go list -m -versions k8s.io/kubernetes`.
-var releases = []string{"v1.31.0", "v1.32.2", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.3"}
+var releases = []string{"v1.31.0", "v1.32.2", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1"}
 
 // components are the arguments that program.go.tmpl knows.
 var components = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"}

@@ -122,7 +122,7 @@ func (s *show) load() error {
 	err := findings.Err()
 	var program *mutation.Program
 	if err == nil {
-		program, err = mutation.Compile(documents, mutation.Options{})
+		program, err = mutation.Compile(documents, mutation.Options{Mark: true})
 	}
 	switch {
 	case err != nil:

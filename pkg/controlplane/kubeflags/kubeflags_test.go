@@ -40,7 +40,7 @@ func TestTable(t *testing.T) {
 					t.Errorf("%s of %s has no --%s", component, m, name)
 				}
 			}
-			for _, name := range []string{"AllAlpha", "AllBeta", "LoggingAlphaOptions", "APIServerTracing"} {
+			for _, name := range []string{"AllAlpha", "AllBeta", "LoggingAlphaOptions", "LoggingBetaOptions"} {
 				if !slices.Contains(gates, name) {
 					t.Errorf("%s of %s has no gate %s", component, m, name)
 				}
