@@ -7,6 +7,7 @@ package mutation
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -57,7 +58,7 @@ func nameOf(rule, item string) string {
 }
 
 func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*rule, source.Findings) {
-	definition, arguments, findings := operationOf(r)
+	definition, arguments, findings := operationOf(t, r)
 	if len(findings) > 0 {
 		return nil, findings
 	}
@@ -75,7 +76,7 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	}
 	path := r.Path + "." + definition.Name
 	if !t.Has(definition.Parts) {
-		return nil, source.Findings{arguments.Key.Finding(path, "%s cannot be used on %s, which is %s", definition.Name, t.Name, t.Summary)}
+		return nil, source.Findings{arguments.Key.Finding(path, "%s cannot be used on %s; these can: %s", definition.Name, t.Name, usable(t))}
 	}
 	context := operation.Context{Target: t, Expressions: c.scope.environment, Files: c.document.Attachments}
 	environment := c.scope.environment
@@ -217,8 +218,19 @@ func (r *rule) misses(o *target.Object) string {
 	return fmt.Sprintf("%s has no part for %s", o.Form, r.operation.Name)
 }
 
+// usable lists the operations that can be used on a target.
+func usable(t *target.Target) string {
+	var names []string
+	for _, definition := range operation.All() {
+		if definition.On(t) {
+			names = append(names, definition.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // operationOf finds the one operation of a rule.
-func operationOf(r v1alpha1.Rule) (operation.Definition, source.Field, source.Findings) {
+func operationOf(t *target.Target, r v1alpha1.Rule) (operation.Definition, source.Field, source.Findings) {
 	known := slices.Concat(operation.Names(), v1alpha1.RuleFields)
 	var (
 		definition operation.Definition
@@ -229,7 +241,11 @@ func operationOf(r v1alpha1.Rule) (operation.Definition, source.Field, source.Fi
 	for _, field := range r.Operations {
 		found, ok := operation.Lookup(field.Key.Value)
 		if !ok {
-			findings = append(findings, field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, source.Suggest(field.Key.Value, known)))
+			hint := source.Suggest(field.Key.Value, known)
+			if hint == "" {
+				hint = "; these can be used on " + t.Name + ": " + usable(t)
+			}
+			findings = append(findings, field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, hint))
 			continue
 		}
 		definition, arguments, named = found, field, append(named, found.Name)
