@@ -108,16 +108,6 @@ type Shoot struct {
 	Manifest *Manifest
 }
 
-// Worker is the worker pool of a name; nil when there is none.
-func (s *Shoot) Worker(name string) *Worker {
-	for i := range s.Workers {
-		if s.Workers[i].Name == name {
-			return &s.Workers[i]
-		}
-	}
-	return nil
-}
-
 // Networking is a shoot's spec.networking. IPFamilies defaults to IPv4, as in Gardener (pkg/apis/core/v1beta1/defaults_shoot.go).
 type Networking struct {
 	Type                  string

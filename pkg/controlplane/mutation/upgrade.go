@@ -34,7 +34,7 @@ func behind(f *facts.Facts, o *target.Object) bool {
 	if f.Shoot == nil || o.Form.Kind != "OperatingSystemConfig" || !ok {
 		return newer(o.ImageVersion(), f.Kubernetes())
 	}
-	worker := f.Shoot.Worker(pool)
+	worker := f.Pool(pool)
 	return worker == nil || newer(o.ImageVersion(), worker.Kubernetes)
 }
 
