@@ -84,7 +84,7 @@ func TestLookupFollows(t *testing.T) {
 	eventually(t, "the Secrets are listed", func() bool {
 		s.lookups.mutex.RLock()
 		defer s.lookups.mutex.RUnlock()
-		return s.lookups.watchers[key].synced()
+		return synced(s.lookups.watchers[key])
 	})
 	if len(s.lookups.watchers) != 1 || s.lookups.watchers[key].found["a"].Keys["password"] != "" || len(s.lookups.watchers[key].found) != 1 {
 		t.Errorf("more is kept than is named: %+v", s.lookups.watchers)
@@ -213,4 +213,11 @@ func BenchmarkLookups(b *testing.B) {
 		b.ReportMetric(whole/(1<<20), "MiB/whole")
 		b.ReportMetric(picked/shoots, "B/shoot")
 	}
+}
+
+// synced says whether the watcher has seen what there was when it began.
+func synced(w *watcher) bool {
+	w.mutex.RLock()
+	defer w.mutex.RUnlock()
+	return w.found != nil
 }

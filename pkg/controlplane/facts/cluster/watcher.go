@@ -55,12 +55,6 @@ func (w *watcher) get(namespace string) *facts.Found {
 	return w.found[namespace]
 }
 
-func (w *watcher) synced() bool {
-	w.mutex.RLock()
-	defer w.mutex.RUnlock()
-	return w.found != nil
-}
-
 // options restrict a request to the name, in the way in which the API server grants it by resourceNames.
 func (w *watcher) options(o metav1.ListOptions) *client.ListOptions {
 	return &client.ListOptions{
