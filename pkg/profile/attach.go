@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -96,4 +97,17 @@ func appendPath(paths []string, n source.Node) []string {
 		return paths
 	}
 	return append(paths, n.Value)
+}
+
+// WithoutAttachments leaves out the files that another one names; named is the name of a file beside the given one.
+func WithoutAttachments(files []source.File, named func(f source.File, path string) string) []source.File {
+	attached := map[string]bool{}
+	for _, f := range files {
+		for path := range f.Attachments {
+			if name := named(f, path); name != f.Name {
+				attached[name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(files, func(f source.File) bool { return attached[f.Name] })
 }

@@ -6,6 +6,7 @@ package mutation
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -21,6 +22,20 @@ type Registration struct {
 	Garden bool
 	// Forms are the objects that rules exist for, sorted.
 	Forms []target.Form
+}
+
+// Selects says whether the webhook is called for objects in a namespace with these labels.
+func (r Registration) Selects(namespace string, labels map[string]string) bool {
+	if r.Garden {
+		return namespace == target.GardenNamespace
+	}
+	provider, ok := labels[r.Set.NamespaceLabel()]
+	return ok && provider == r.Provider
+}
+
+// Has says whether rules exist for an object.
+func (r Registration) Has(group, kind, name string) bool {
+	return slices.ContainsFunc(r.Forms, func(f target.Form) bool { return f.Is(group, kind, name) })
 }
 
 // Request is one object on its way into the API server.

@@ -18,6 +18,9 @@ import (
 // ErrOptions is wrapped by the error of options that no control plane can have.
 var ErrOptions = errors.New("invalid options of a sample control plane")
 
+// NewestKubernetes is the version of a control plane whose options name none.
+const NewestKubernetes = "1.34.2"
+
 // The versions of Kubernetes for which ControlPlane and VirtualGarden write objects, and the version of the seed.
 const (
 	oldestMinor = 31
@@ -60,7 +63,7 @@ type Options struct {
 
 // withDefaults fills what is empty and checks the rest. Errors wrap ErrOptions.
 func (o Options) withDefaults() (Options, error) {
-	setDefault(&o.Kubernetes, "1.34.2")
+	setDefault(&o.Kubernetes, NewestKubernetes)
 	setDefault(&o.Namespace, "shoot--local--sample")
 	setDefault(&o.Provider, "openstack")
 	setDefault(&o.SeedProvider, o.Provider)

@@ -5,10 +5,10 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -27,9 +27,9 @@ type Change struct {
 	// Denied is why the object is not admitted, or nil. Callers that ask somebody else than the engine set it themselves.
 	Denied error
 
-	blame   *Blame
-	current []byte
-	veil    veil
+	blame             *Blame
+	original, current []byte
+	veil              veil
 }
 
 // NewChange begins with the object, as JSON, as it came. The error wraps ErrNoObject or one of package document.
@@ -42,7 +42,7 @@ func NewChange(object []byte) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Change{blame: NewBlame(lines), current: object, veil: veil{}}
+	c := &Change{blame: NewBlame(lines), original: object, current: object, veil: veil{}}
 	root := parsed.Root()
 	c.APIVersion, _ = root.Get("apiVersion").Text()
 	c.Kind, _ = root.Get("kind").Text()
@@ -71,9 +71,7 @@ type Admission struct {
 func (c *Change) Admit(ctx context.Context, p *mutation.Program, a Admission, source facts.Source) error {
 	group, version := groupVersion(c.APIVersion)
 	for _, registration := range p.Registrations() {
-		if !a.selectedBy(registration) || !slices.ContainsFunc(registration.Forms, func(f target.Form) bool {
-			return f.Is(group, c.Kind, c.Name)
-		}) {
+		if !registration.Selects(a.Namespace, a.Labels) || !registration.Has(group, c.Kind, c.Name) {
 			continue
 		}
 		err := c.admit(ctx, p, mutation.Request{
@@ -87,15 +85,6 @@ func (c *Change) Admit(ctx context.Context, p *mutation.Program, a Admission, so
 		}
 	}
 	return nil
-}
-
-// selectedBy is the namespace selector of a webhook.
-func (a Admission) selectedBy(r mutation.Registration) bool {
-	if r.Garden {
-		return a.Namespace == target.GardenNamespace
-	}
-	provider, ok := a.Labels[r.Set.NamespaceLabel()]
-	return ok && provider == r.Provider
 }
 
 func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Request, source facts.Source) error {
@@ -152,6 +141,11 @@ func (c *Change) Bytes() []byte { return c.current }
 
 // Edits are all lines of the object, those that changed with their authors. What rules made of Secrets is hidden.
 func (c *Change) Edits() []Edit { return c.veil.lines(c.blame.Edits()) }
+
+// Changed says whether the object is not what it was.
+func (c *Change) Changed() bool {
+	return !bytes.Equal(c.original, c.current)
+}
 
 // HideAs hides what the other change hides.
 func (c *Change) HideAs(other *Change) { c.veil = other.veil }

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app wires graft: each command has a file that turns its flags into calls of pkg/workbench. What is worth testing on its
+// own stands there. Enter at Main.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Main runs graft and returns its exit status: 0 when all is well, 1 when it found what it looks for (wrong profiles, failing
+// tests, denied objects), 2 when it could not do its work, 130 when it was interrupted.
+func Main(version string, arguments []string, s *Streams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	command := NewCommand(version, s)
+	command.SetArgs(arguments)
+	err := command.ExecuteContext(ctx)
+	if ctx.Err() != nil {
+		fmt.Fprintln(s.Err, "interrupted")
+		return statusInterrupted
+	}
+	return s.report(err)
+}
+
+// The exit statuses.
+const (
+	statusFound       = 1
+	statusFailed      = 2
+	statusInterrupted = 130
+)
+
+// found is the error of a command that did its work and found what it looks for. Its message may be empty, when all that is to be
+// said has been written.
+type found struct{ message string }
+
+func (f found) Error() string { return f.message }
+
+// report writes the error and returns the exit status.
+func (s *Streams) report(err error) int {
+	if err == nil {
+		return 0
+	}
+	var (
+		result   found
+		findings source.Findings
+	)
+	switch {
+	case errors.As(err, &result):
+		if result.message != "" {
+			fmt.Fprintln(s.Err, result.message)
+		}
+		return statusFound
+	case errors.As(err, &findings):
+		fmt.Fprintln(s.Err, findings.Error())
+		return statusFailed
+	default:
+		fmt.Fprintln(s.Err, "Error: "+err.Error())
+		return statusFailed
+	}
+}
+
+// NewCommand is graft as a cobra command.
+func NewCommand(version string, s *Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "graft",
+		Short: "Preview, explain, check and test provider profiles",
+		Long: `Preview, explain, check and test provider profiles.
+
+graft runs the engine of the webhook on your machine. No cluster is needed unless you name one.`,
+		Version:       version,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.PersistentFlags().Var(&s.colour, "color", "colour the output: auto (on a terminal), always or never")
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see `%s --help`", err, command.CommandPath())
+	})
+	for _, command := range []func(*Streams) *cobra.Command{
+		newRenderCommand,
+		newDiffCommand,
+	} {
+		root.AddCommand(command(s))
+	}
+	return root
+}
+
+// Version is the version and commit that the linker gave, or else what Go wrote into the binary.
+func Version(version, commit string) string {
+	if version == "" {
+		version = "unknown"
+		if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+			version = info.Main.Version
+		}
+	}
+	if commit != "" {
+		version += " (" + commit + ")"
+	}
+	return version
+}

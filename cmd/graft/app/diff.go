@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// diffOptions are the flags of graft diff.
+type diffOptions struct {
+	profiles profileFlags
+	scenes   sceneFlags
+	context  int
+	exitCode bool
+}
+
+func newDiffCommand(s *Streams) *cobra.Command {
+	o := &diffOptions{}
+	command := &cobra.Command{
+		Use:   "diff [manifest|folder|-]...",
+		Short: "Show what profiles change, line by line with the rule that does",
+		Long: `Show what profiles change, line by line with the rule that does.
+
+Without manifests it shows the control plane that Gardener itself writes for a shoot, which flags describe. A manifest may be
+what passes the webhooks (Deployments, OperatingSystemConfigs, ...) or what is known of the control plane: its Cluster or
+Shoot, its Namespace, and the Secrets and ConfigMaps that lookups find.
+
+Exit status: 0, or with --exit-code 1 when something changes; 1 when an object is denied; 2 when it could not be done.`,
+		Example: `  # what the profile makes of the control plane of a shoot
+  graft diff -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
+
+  # of one that is highly available, in another region
+  graft diff -p example/profiles/aws/profile.yaml --ha --set region=eu-west-1`,
+		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	o.profiles.addTo(set)
+	o.scenes.addTo(set)
+	set.IntVarP(&o.context, "context", "U", 1, "number of lines to show around changed ones")
+	set.BoolVar(&o.exitCode, "exit-code", false, "exit with status 1 when something changes")
+	return command
+}
+
+func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string) error {
+	profiles, err := o.profiles.load()
+	if err != nil {
+		return err
+	}
+	scenes, err := o.scenes.scenes(command.Context(), s, manifests, profiles.Provider())
+	if err != nil {
+		return err
+	}
+	style := s.style()
+	if style.Context = o.context; o.context == 0 {
+		style.Context = -1
+	}
+	var all []*render.Change
+	for _, scene := range scenes {
+		changes, err := scene.Admit(command.Context(), profiles.Program)
+		if err != nil {
+			return err
+		}
+		if err := o.write(s, style, scenes, scene, changes); err != nil {
+			return err
+		}
+		all = append(all, changes...)
+	}
+	return o.status(all)
+}
+
+func (o *diffOptions) write(s *Streams, style render.Style, scenes []*scene.Scene, of *scene.Scene, changes []*render.Change) error {
+	if len(scenes) > 1 {
+		fmt.Fprintf(s.Out, "%s\n\n", of.Title)
+	}
+	return style.Write(s.Out, changes...)
+}
+
+// status is what the command ends with.
+func (o *diffOptions) status(changes []*render.Change) error {
+	denied, changed := 0, 0
+	for _, change := range changes {
+		if change.Denied != nil {
+			denied++
+		}
+		if change.Changed() {
+			changed++
+		}
+	}
+	switch {
+	case denied == 1:
+		return found{"1 object is denied"}
+	case denied > 1:
+		return found{fmt.Sprintf("%d objects are denied", denied)}
+	case o.exitCode && changed > 0:
+		return found{}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// profileFlags say which profiles are meant, and what an installation says about them.
+type profileFlags struct {
+	paths           []string
+	config          string
+	parameters      []string
+	imageOverwrite  string
+	gardenerVersion string
+}
+
+// loaded are profiles that are ready to run.
+type loaded struct {
+	Documents []*profile.Document
+	Program   *mutation.Program
+}
+
+// Provider is the first provider that a profile is for; empty where all are for gardens.
+func (l *loaded) Provider() string {
+	for _, document := range l.Documents {
+		if len(document.Providers) > 0 {
+			return document.Providers[0]
+		}
+	}
+	return ""
+}
+
+func (f *profileFlags) addTo(set *pflag.FlagSet) {
+	set.StringArrayVarP(&f.paths, "profile", "p", nil, "file or folder with profiles (repeatable; default profile.yaml)")
+	f.addInstallationTo(set)
+}
+
+// addInstallationTo defines the flags of what an installation says about profiles.
+func (f *profileFlags) addInstallationTo(set *pflag.FlagSet) {
+	set.StringArrayVar(&f.parameters, "parameter", nil, "value of a parameter in place of the profile's default: name=value, or profile/name=value (repeatable)")
+	set.StringVar(&f.config, "config", "", "ControllerConfiguration of an installation, for its parameters")
+	set.StringVar(&f.imageOverwrite, "image-overwrite", "", "image vector whose images take the place of the profiles', as IMAGEVECTOR_OVERWRITE names it")
+	set.StringVar(&f.gardenerVersion, "gardener-version", "", "version of Gardener; today's without one")
+}
+
+// read reads the files; profile.yaml in the working directory when none is named.
+func (f *profileFlags) read() ([]source.File, error) {
+	paths := f.paths
+	if len(paths) == 0 {
+		if _, err := os.Stat(defaultProfile); err != nil {
+			return nil, fmt.Errorf("no profile: there is no %s here; name one with --profile, or make one with `graft init`", defaultProfile)
+		}
+		paths = []string{defaultProfile}
+	}
+	return folder.Read(paths...)
+}
+
+// defaultProfile is what is read when no profile is named.
+const defaultProfile = "profile.yaml"
+
+// load reads and compiles the profiles. The error is source.Findings where profiles are wrong.
+func (f *profileFlags) load() (*loaded, error) {
+	files, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	return f.compile(files)
+}
+
+func (f *profileFlags) compile(files []source.File) (*loaded, error) {
+	options, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	documents, findings := profile.Load(files...)
+	if err := findings.Err(); err != nil {
+		return nil, err
+	}
+	if len(documents) == 0 {
+		return nil, errors.New("no profile was found: give a file, or a folder with files that end in .yaml")
+	}
+	if err := f.override(documents); err != nil {
+		return nil, err
+	}
+	program, err := mutation.Compile(documents, options)
+	if err != nil {
+		return nil, err
+	}
+	return &loaded{Documents: documents, Program: program}, nil
+}
+
+// options are what the flags say about all profiles.
+func (f *profileFlags) options() (mutation.Options, error) {
+	generation, err := contract.GenerationOf(f.gardenerVersion)
+	if err != nil {
+		return mutation.Options{}, fmt.Errorf("reading --gardener-version: %w", err)
+	}
+	options := mutation.Options{Generation: generation}
+	if f.imageOverwrite != "" {
+		raw, err := os.ReadFile(f.imageOverwrite)
+		if err != nil {
+			return options, fmt.Errorf("reading --image-overwrite: %w", err)
+		}
+		if options.ImageOverwrite, err = image.Parse(raw); err != nil {
+			return options, fmt.Errorf("reading --image-overwrite: %w", err)
+		}
+	}
+	return options, nil
+}
+
+// override sets the parameters: those of the configuration, and above them those of the command line.
+func (f *profileFlags) override(documents []*profile.Document) error {
+	parameters := profile.Parameters{}
+	if f.config != "" {
+		data, err := os.ReadFile(f.config)
+		if err != nil {
+			return fmt.Errorf("reading --config: %w", err)
+		}
+		config, err := configv1alpha1.DecodeControllerConfiguration(source.File{Name: f.config, Data: data})
+		if err != nil {
+			return err
+		}
+		for name, values := range config.Parameters {
+			parameters[name] = values
+		}
+	}
+	for _, given := range f.parameters {
+		if err := addParameter(parameters, given, documents); err != nil {
+			return err
+		}
+	}
+	return parameters.Override(documents).Err()
+}
+
+// addParameter reads name=value or profile/name=value. Without a profile it is meant for all that have such a parameter.
+func addParameter(parameters profile.Parameters, given string, documents []*profile.Document) error {
+	name, text, ok := strings.Cut(given, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("--parameter %s: must be name=value", given)
+	}
+	nodes, findings := source.Parse(source.File{Name: "--parameter " + name, Data: []byte(text)})
+	if err := findings.Err(); err != nil {
+		return err
+	}
+	value := source.Node{Node: &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Line: 1, Column: 1}, File: "--parameter " + name}
+	if len(nodes) == 1 {
+		value = nodes[0]
+	}
+	only, bare, named := strings.Cut(name, "/")
+	if named {
+		name = bare
+	}
+	set, known := false, []string{}
+	for _, document := range documents {
+		_, has := document.Parameters[name]
+		for parameter := range document.Parameters {
+			known = append(known, parameter)
+		}
+		if named && only != document.Metadata.Name || !named && !has {
+			continue
+		}
+		if parameters[document.Metadata.Name] == nil {
+			parameters[document.Metadata.Name] = map[string]source.Node{}
+		}
+		parameters[document.Metadata.Name][name], set = value, true
+	}
+	if !set {
+		return fmt.Errorf("--parameter %s: no profile has such a parameter%s", given, source.Suggest(name, known))
+	}
+	return nil
+}
+

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// sceneFlags say on what profiles are tried.
+type sceneFlags struct {
+	options     scene.Options
+	annotations []string
+	set         []string
+	shoot       string
+	configs     map[string]*string
+	present     []string
+	old         []string
+}
+
+func (f *sceneFlags) addTo(set *pflag.FlagSet) {
+	o := &f.options
+	set.StringVar(&o.Kubernetes, "kubernetes", "", "version of the shoot, such as 1.34.2 (default: the newest that is known)")
+	set.BoolVar(&o.HighAvailability, "ha", false, "a highly available control plane")
+	set.BoolVar(&o.IPv6, "ipv6", false, "networks of IPv6 only")
+	set.BoolVar(&o.Hibernated, "hibernated", false, "a hibernated shoot")
+	set.BoolVar(&o.Workerless, "workerless", false, "a shoot without nodes")
+	set.BoolVar(&o.Garden, "garden", false, "the virtual garden that gardener-operator writes, in place of a shoot")
+	set.BoolVar(&o.Legacy, "legacy", false, "a control plane of the older generation: flags in commands, etcd as StatefulSets")
+	set.StringVar(&o.Provider, "provider", "", "provider of the shoot (default: the first of the profiles)")
+	set.StringVar(&o.SeedProvider, "seed-provider", "", "provider of the seed (default: that of the shoot)")
+	set.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the control plane (default shoot--local--sample)")
+	set.StringArrayVar(&f.annotations, "annotation", nil, "annotation of the shoot: key=value (repeatable)")
+	set.StringArrayVar(&f.set, "set", nil, "field of the shoot: region=eu, spec.purpose=testing; of its seed and cloud profile: seed.…, cloudProfile.… (repeatable)")
+	set.StringVar(&f.shoot, "shoot", "", "manifest of the Shoot")
+	f.configs = map[string]*string{}
+	for _, config := range []struct{ name, of string }{
+		{"infrastructure-config", "the infrastructure"}, {"controlplane-config", "the control plane"}, {"worker-config", "the first worker pool"},
+		{"cloudprofile-config", "the cloud profile"}, {"seed-config", "the seed"},
+	} {
+		f.configs[config.name] = set.String(config.name, "", "file with the provider configuration of "+config.of)
+	}
+	set.StringArrayVar(&f.present, "present", nil, "manifests of objects that lookups find: file, folder or - (repeatable)")
+	set.StringArrayVar(&f.old, "old", nil, "manifests of the objects as they stand: those are updated, and not created (repeatable)")
+}
+
+// scenes are those of the manifests, or else one of a generated control plane.
+func (f *sceneFlags) scenes(ctx context.Context, s *Streams, manifests []string, provider string) ([]*scene.Scene, error) {
+	in := scene.Input{}
+	var err error
+	for _, list := range []struct {
+		into  *[]manifest.Object
+		paths []string
+	}{{&in.Objects, manifests}, {&in.Present, f.present}, {&in.Old, f.old}} {
+		if *list.into, err = manifest.Read(list.paths, s.In); err != nil {
+			return nil, err
+		}
+	}
+	if in.Options, err = f.complete(provider); err != nil {
+		return nil, err
+	}
+	return scene.Build(ctx, in, generator{})
+}
+
+// generator finds graft-controlplane when it is needed first.
+type generator struct{}
+
+// Generate implements scene.Generator.
+func (generator) Generate(ctx context.Context, options ...scene.Options) ([]scene.Generated, error) {
+	program, err := scene.FindProgram()
+	if err != nil {
+		return nil, err
+	}
+	return program.Generate(ctx, options...)
+}
+
+// complete are the options of the flags with what files say.
+func (f *sceneFlags) complete(provider string) (scene.Options, error) {
+	o := f.options
+	if o.Provider == "" {
+		o.Provider = provider
+	}
+	if len(f.annotations) > 0 {
+		o.Annotations = map[string]string{}
+	}
+	for _, pair := range f.annotations {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return o, fmt.Errorf("--annotation %s: must be key=value", pair)
+		}
+		o.Annotations[key] = value
+	}
+	for name, into := range map[string]*json.RawMessage{
+		"infrastructure-config": &o.InfrastructureConfig, "controlplane-config": &o.ControlPlaneConfig, "worker-config": &o.WorkerConfig,
+		"cloudprofile-config": &o.CloudProfileConfig, "seed-config": &o.SeedConfig,
+	} {
+		if path := *f.configs[name]; path != "" {
+			raw, err := readJSON(path)
+			if err != nil {
+				return o, fmt.Errorf("reading --%s: %w", name, err)
+			}
+			*into = raw
+		}
+	}
+	if err := o.Set(f.set...); err != nil {
+		return o, err
+	}
+	if f.shoot == "" {
+		return o, nil
+	}
+	raw, err := readJSON(f.shoot)
+	if err != nil {
+		return o, fmt.Errorf("reading --shoot: %w", err)
+	}
+	return o.Adopt(raw)
+}
+
+func readJSON(path string) (json.RawMessage, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Command graft is the command line of teams that write profiles: it shows, explains, checks and tests what profiles do, with the
+// same engine as the webhook. It is wiring only; see package app.
+package main
+
+import (
+	"os"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/app"
+)
+
+// The linker sets these: -X main.version=v0.1.0 -X main.commit=0123456789ab.
+var version, commit string
+
+func main() { os.Exit(app.Main(app.Version(version, commit), os.Args[1:], app.Terminal())) }

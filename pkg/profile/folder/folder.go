@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package folder reads profiles, and what they name beside them, from files and folders. It is the only package of the ground
+// that opens files; what they say is pkg/profile's business. Enter at Read.
+package folder
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Read reads files, and the *.yaml and *.yml files of folders (not of folders in them), in the order of the paths. What a
+// profile names as a file beside it, such as its image vector, is attached to it and no file of its own. A path that does not
+// exist is an error; an empty folder is not.
+func Read(paths ...string) ([]source.File, error) {
+	var files []source.File
+	for _, path := range paths {
+		names, err := filesAt(path)
+		if err != nil {
+			return nil, fmt.Errorf("finding profiles: %w", err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return nil, fmt.Errorf("reading a profile: %w", err)
+			}
+			files = append(files, Attach(source.File{Name: name, Data: data}))
+		}
+	}
+	return profile.WithoutAttachments(files, func(f source.File, path string) string {
+		return filepath.Join(filepath.Dir(f.Name), filepath.FromSlash(path))
+	}), nil
+}
+
+// Attach reads the files that a profile names, in the folder of the profile.
+func Attach(file source.File) source.File {
+	beside := os.DirFS(filepath.Dir(file.Name))
+	return profile.Attach(file, func(path string) ([]byte, error) { return fs.ReadFile(beside, path) })
+}
+
+// filesAt are the files at a path. Entries that begin with a dot are left out: the kubelet keeps the versions of a mounted
+// ConfigMap in such.
+func filesAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && IsYAML(entry.Name()) {
+			names = append(names, filepath.Join(path, entry.Name()))
+		}
+	}
+	return names, nil
+}
+
+// IsYAML says whether a file, or a key of a ConfigMap, is one that may hold profiles.
+func IsYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}

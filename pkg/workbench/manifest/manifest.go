@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifest reads the objects that people keep in files: YAML with several documents, JSON, Lists of objects, folders of
+// such files, and standard input. An object is kept as JSON with the place where it was written; JSON stays byte for byte.
+//
+// It does not know what the objects are for. Enter at Read and Parse.
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Object is one object of a manifest.
+type Object struct {
+	APIVersion, Kind, Namespace, Name string
+	// JSON is the whole object.
+	JSON []byte
+	// Position is where it begins.
+	Position source.Position
+}
+
+// Group is the group of the object's apiVersion; empty for the core group.
+func (o Object) Group() string {
+	group, _, found := strings.Cut(o.APIVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+// Is says whether the object is of a group and kind, in any version.
+func (o Object) Is(group, kind string) bool { return o.Kind == kind && o.Group() == group }
+
+// String names the object as people do: Deployment kube-apiserver.
+func (o Object) String() string { return o.Kind + " " + o.Name }
+
+// New is the object with this JSON. The error says what it lacks.
+func New(raw []byte, at source.Position) (Object, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return Object{}, fmt.Errorf("not an object: %w", err)
+	}
+	for _, field := range []struct{ name, value string }{
+		{"apiVersion", head.APIVersion}, {"kind", head.Kind}, {"metadata.name", head.Metadata.Name},
+	} {
+		if field.value == "" {
+			return Object{}, fmt.Errorf("not an object of Kubernetes: %s is missing", field.name)
+		}
+	}
+	return Object{
+		APIVersion: head.APIVersion, Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name, JSON: raw, Position: at,
+	}, nil
+}
+
+// Parse reads all objects of a file; those of Lists one by one. The findings are of all documents that are no objects.
+func Parse(file source.File) ([]Object, source.Findings) {
+	var (
+		objects  []Object
+		findings source.Findings
+	)
+	for _, document := range split(file) {
+		found, err := document.objects()
+		objects = append(objects, found...)
+		if err != nil {
+			findings = append(findings, source.Finding{Position: document.at, Message: err.Error()})
+		}
+	}
+	return objects, findings
+}
+
+// text is one document of a file.
+type text struct {
+	data []byte
+	at   source.Position
+	json bool
+}
+
+// split finds the documents of a file: those of YAML stand between lines that begin with ---, those of JSON one after the other.
+func split(file source.File) []text {
+	if trimmed := bytes.TrimSpace(file.Data); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
+		if documents, ok := splitJSON(file); ok {
+			return documents
+		}
+	}
+	var documents []text
+	begin, first := 0, 1
+	add := func(end int) {
+		if data := file.Data[begin:end]; hasContent(data) {
+			blank := blankLines(data)
+			documents = append(documents, text{data: data, at: source.Position{File: file.Name, Line: first + blank, Column: 1}})
+		}
+	}
+	line := 1
+	for at := 0; at < len(file.Data); line++ {
+		end := len(file.Data)
+		if n := bytes.IndexByte(file.Data[at:], '\n'); n >= 0 {
+			end = at + n + 1
+		}
+		if separates(file.Data[at:end]) {
+			add(at)
+			// What follows the separator in its line belongs to the next document.
+			begin, first = at+len("---"), line
+		}
+		at = end
+	}
+	add(len(file.Data))
+	return documents
+}
+
+func separates(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || line[3] == '\n' || line[3] == '\r' || line[3] == ' ' || line[3] == '\t')
+}
+
+// hasContent says whether there is anything but comments and spaces.
+func hasContent(data []byte) bool { return blankLines(data) >= 0 }
+
+// blankLines counts the lines before the first that says something; -1 when none does.
+func blankLines(data []byte) int {
+	count := 0
+	for line := range bytes.Lines(data) {
+		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' {
+			return count
+		}
+		count++
+	}
+	return -1
+}
+
+// splitJSON finds the values of a JSON stream; false when it is none, as in YAML that begins with a brace.
+func splitJSON(file source.File) ([]text, bool) {
+	var documents []text
+	decoder := json.NewDecoder(bytes.NewReader(file.Data))
+	for {
+		before := decoder.InputOffset()
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return documents, err.Error() == "EOF"
+		}
+		skipped := len(file.Data[before:]) - len(bytes.TrimLeft(file.Data[before:], " \t\r\n"))
+		documents = append(documents, text{data: raw, at: positionOf(file, int(before)+skipped), json: true})
+	}
+}
+
+func positionOf(file source.File, offset int) source.Position {
+	before := file.Data[:offset]
+	return source.Position{
+		File: file.Name, Line: bytes.Count(before, []byte("\n")) + 1, Column: offset - bytes.LastIndexByte(before, '\n'),
+	}
+}
+
+// objects are the object of a document, or those of its list.
+func (t text) objects() ([]Object, error) {
+	raw := t.data
+	if !t.json {
+		var err error
+		if raw, err = yaml.YAMLToJSON(t.data); err != nil {
+			return nil, fmt.Errorf("not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+	}
+	if string(raw) == "null" {
+		return nil, nil
+	}
+	return flatten(raw, t.at)
+}
+
+// flatten takes lists apart: a kind that ends in List with items, and arrays.
+func flatten(raw []byte, at source.Position) ([]Object, error) {
+	var items []json.RawMessage
+	if raw[0] == '[' {
+		if err := json.Unmarshal(raw, &items); err != nil {
+			return nil, fmt.Errorf("not a list of objects: %w", err)
+		}
+	} else {
+		var list struct {
+			Kind  string            `json:"kind"`
+			Items []json.RawMessage `json:"items"`
+		}
+		if err := json.Unmarshal(raw, &list); err != nil || !strings.HasSuffix(list.Kind, "List") || list.Items == nil {
+			object, err := New(raw, at)
+			if err != nil {
+				return nil, err
+			}
+			return []Object{object}, nil
+		}
+		items = list.Items
+	}
+	var objects []Object
+	for i, item := range items {
+		found, err := flatten(bytes.TrimSpace(item), at)
+		if err != nil {
+			return objects, fmt.Errorf("item %d of the list: %w", i, err)
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Stdin is the path of standard input.
+const Stdin = "-"
+
+// maximumSize bounds what is read of one file, in bytes: a dump of a large seed is some 100 MiB.
+const maximumSize = 512 << 20
+
+// ErrTwiceStdin means that standard input is named more than once.
+var ErrTwiceStdin = errors.New("standard input (-) can be read only once")
+
+// Read reads the objects of files and folders in the order of the paths; "-" is standard input. Folders are read with the
+// folders in them, their files that end in .yaml, .yml or .json, sorted. The error is source.Findings where something is no
+// object.
+func Read(paths []string, stdin io.Reader) ([]Object, error) {
+	var (
+		objects  []Object
+		findings source.Findings
+		twice    bool
+	)
+	for _, path := range paths {
+		if path == Stdin {
+			if twice {
+				return nil, ErrTwiceStdin
+			}
+			twice = true
+		}
+		files, err := filesAt(path, stdin)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			found, wrong := Parse(file)
+			objects, findings = append(objects, found...), append(findings, wrong...)
+		}
+	}
+	return objects, findings.Err()
+}
+
+func filesAt(path string, stdin io.Reader) ([]source.File, error) {
+	if path == Stdin {
+		data, err := io.ReadAll(io.LimitReader(stdin, maximumSize))
+		if err != nil {
+			return nil, fmt.Errorf("reading standard input: %w", err)
+		}
+		return []source.File{{Name: "standard input", Data: data}}, nil
+	}
+	var files []source.File
+	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != path && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case entry.IsDir() || name != path && !isManifest(name):
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		files = append(files, source.File{Name: name, Data: data})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading manifests: %w", err)
+	}
+	return files, nil
+}
+
+func isManifest(name string) bool {
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}

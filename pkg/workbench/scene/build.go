@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package scene
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+)
+
+// Input is what scenes are built of.
+type Input struct {
+	// Options say what to generate where manifests do not say it.
+	Options Options
+	// Objects are manifests: what passes the webhooks, and what is known of the control planes.
+	Objects []manifest.Object
+	// Present are objects that lookups find and that do not pass the webhooks; the Objects are found too.
+	Present []manifest.Object
+	// Old are objects as they stand in the seed.
+	Old []manifest.Object
+}
+
+// The groups of the resources that say what is known of a control plane.
+const (
+	coreGroup       = "core.gardener.cloud"
+	extensionsGroup = "extensions.gardener.cloud"
+	operatorGroup   = "operator.gardener.cloud"
+)
+
+// background says whether an object is only what is known of a control plane, or what lookups find: where a manifest holds
+// nothing else, the control plane is generated.
+func background(o manifest.Object) bool {
+	switch o.Kind {
+	case "Namespace", "Secret", "ConfigMap":
+		return o.Group() == ""
+	case "Shoot", "Seed", "CloudProfile", "NamespacedCloudProfile":
+		return o.Group() == coreGroup
+	case "Cluster", "Infrastructure", "BackupBucket", "BackupEntry":
+		return o.Group() == extensionsGroup
+	case "Garden":
+		return o.Group() == operatorGroup
+	}
+	return false
+}
+
+// ErrManyShoots means that it is not clear which of several Shoots an object is of.
+var ErrManyShoots = errors.New("several Shoots, and objects that belong to none of their namespaces")
+
+// Build makes one scene for each control-plane namespace of the manifests, in the order in which they occur. A namespace has
+// the facts of its Cluster, or of its Shoot; without either, and without any manifest, of what the options say. Objects without
+// a namespace belong to that of the options, or to the only one there is.
+func Build(ctx context.Context, in Input, generator Generator) ([]*Scene, error) {
+	b := &builder{in: in, generator: generator, stages: map[string]*stage{}}
+	if err := b.sort(); err != nil {
+		return nil, err
+	}
+	return b.build(ctx)
+}
+
+// builder sorts manifests by the control plane that they belong to.
+type builder struct {
+	in        Input
+	generator Generator
+
+	order  []string
+	stages map[string]*stage
+	// shoots, seeds and cloud profiles of the manifests.
+	shoots, seeds, cloudProfiles []manifest.Object
+}
+
+// stage is what manifests have of one namespace.
+type stage struct {
+	cluster, namespace, shoot, garden *manifest.Object
+
+	objects, present []manifest.Object
+}
+
+func (b *builder) stage(namespace string) *stage {
+	if s := b.stages[namespace]; s != nil {
+		return s
+	}
+	s := &stage{}
+	b.stages[namespace] = s
+	b.order = append(b.order, namespace)
+	return s
+}
+
+func (b *builder) sort() error {
+	var others []manifest.Object
+	for _, o := range b.in.Objects {
+		switch {
+		case o.Is(extensionsGroup, "Cluster"):
+			b.stage(o.Name).cluster = &o
+		case o.Is(operatorGroup, "Garden"):
+			b.stage(gardenNamespace).garden = &o
+		case o.Is(coreGroup, "Shoot"):
+			b.shoots = append(b.shoots, o)
+		case o.Is(coreGroup, "Seed"):
+			b.seeds = append(b.seeds, o)
+		case o.Is(coreGroup, "CloudProfile"), o.Is(coreGroup, "NamespacedCloudProfile"):
+			b.cloudProfiles = append(b.cloudProfiles, o)
+		default:
+			others = append(others, o)
+		}
+	}
+	if err := b.sortShoots(); err != nil {
+		return err
+	}
+	for _, o := range others {
+		namespace := o.Namespace
+		if o.Is("", "Namespace") {
+			namespace = o.Name
+		}
+		if namespace == "" {
+			namespace = b.only()
+		}
+		s := b.stage(namespace)
+		switch {
+		case o.Is("", "Namespace"):
+			s.namespace = &o
+		default:
+			s.objects = append(s.objects, o)
+		}
+	}
+	if len(b.order) == 0 {
+		b.stage(b.defaultNamespace())
+	}
+	return nil
+}
+
+// sortShoots puts each Shoot to its namespace.
+func (b *builder) sortShoots() error {
+	for _, o := range b.shoots {
+		adopted, err := Options{}.Adopt(o.JSON)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.Position, err)
+		}
+		s := b.stage(cmp.Or(adopted.Namespace, b.defaultNamespace()))
+		if s.shoot != nil {
+			return fmt.Errorf("%s: the Shoot of this control plane stands at %s already", o.Position, s.shoot.Position)
+		}
+		s.shoot = &o
+	}
+	return nil
+}
+
+func (b *builder) defaultNamespace() string {
+	if b.in.Options.Garden {
+		return gardenNamespace
+	}
+	return cmp.Or(b.in.Options.Namespace, "shoot--local--sample")
+}
+
+// only is the namespace of objects that name none.
+func (b *builder) only() string {
+	if len(b.order) == 1 {
+		return b.order[0]
+	}
+	return b.defaultNamespace()
+}
+
+func (b *builder) build(ctx context.Context) ([]*Scene, error) {
+	planned := make([]Options, len(b.order))
+	var wanted []Options
+	for i, name := range b.order {
+		s := b.stages[name]
+		if len(b.shoots) > 1 && s.shoot == nil && s.cluster == nil && name != gardenNamespace {
+			return nil, fmt.Errorf("%w: %s", ErrManyShoots, name)
+		}
+		o, err := b.options(name, s)
+		if err != nil {
+			return nil, err
+		}
+		if planned[i] = o; b.generates(s) {
+			wanted = append(wanted, o)
+		}
+	}
+	var generated []Generated
+	if len(wanted) > 0 {
+		var err error
+		if b.generator == nil {
+			return nil, ErrNoGenerator
+		}
+		if generated, err = b.generator.Generate(ctx, wanted...); err != nil {
+			return nil, fmt.Errorf("generating a control plane: %w", err)
+		}
+	}
+	scenes := make([]*Scene, 0, len(b.order))
+	for i, name := range b.order {
+		var g Generated
+		if b.generates(b.stages[name]) {
+			g, generated = generated[0], generated[1:]
+		}
+		scene, err := b.scene(name, b.stages[name], planned[i], g)
+		if err != nil {
+			return nil, err
+		}
+		scenes = append(scenes, scene)
+	}
+	return scenes, nil
+}
+
+// generates says whether something of the namespace is to be generated: the facts, or the objects.
+func (b *builder) generates(s *stage) bool {
+	return s.cluster == nil && s.garden == nil || s.isBackground()
+}
+
+// isBackground says that no object is there to pass the webhooks.
+func (s *stage) isBackground() bool {
+	for _, o := range s.objects {
+		if !background(o) {
+			return false
+		}
+	}
+	return true
+}
+
+// options are what is to be generated for a namespace.
+func (b *builder) options(namespace string, s *stage) (Options, error) {
+	o := b.in.Options
+	o.Garden = o.Garden || namespace == gardenNamespace
+	if !o.Garden {
+		o.Namespace = namespace
+	}
+	shoot := s.shoot
+	if s.cluster != nil {
+		parts, err := clusterParts(s.cluster)
+		if err != nil {
+			return o, err
+		}
+		shoot = &manifest.Object{JSON: parts.Shoot, Position: s.cluster.Position}
+		o.CloudProfile, o.Seed = parts.CloudProfile, parts.Seed
+	}
+	if shoot != nil {
+		adopted, err := o.Adopt(shoot.JSON)
+		if err != nil {
+			return o, fmt.Errorf("%s: %w", shoot.Position, err)
+		}
+		o, o.Namespace = adopted, namespace
+	}
+	for _, part := range []struct {
+		into  *json.RawMessage
+		given []manifest.Object
+	}{{&o.Seed, b.seeds}, {&o.CloudProfile, b.cloudProfiles}} {
+		for _, given := range part.given {
+			merged, err := merge(given.JSON, *part.into)
+			if err != nil {
+				return o, fmt.Errorf("%s: %w", given.Position, err)
+			}
+			*part.into = merged
+		}
+	}
+	return o, nil
+}
+
+// scene puts together what is generated and what manifests have.
+func (b *builder) scene(name string, s *stage, o Options, g Generated) (*Scene, error) {
+	scene := &Scene{Title: cmp.Or(o.Title(), name), Old: map[string][]byte{}}
+	if len(b.order) > 1 {
+		scene.Title = name
+	}
+	var err error
+	if scene.Facts, err = s.facts(name, o, g); err != nil {
+		return nil, err
+	}
+	if scene.Objects = s.objects; s.isBackground() {
+		generated, err := g.objects()
+		if err != nil {
+			return nil, err
+		}
+		scene.Objects = append(generated, s.objects...)
+	}
+	for _, o := range append(b.in.Present, s.objects...) {
+		decoded, err := decode(o)
+		if err != nil {
+			return nil, err
+		}
+		scene.Present = append(scene.Present, decoded)
+	}
+	for _, o := range b.in.Old {
+		if o.Namespace == "" || o.Namespace == name {
+			scene.Old[OldKey(o)] = o.JSON
+		}
+	}
+	return scene, nil
+}
+
+// facts are those of the Cluster or Garden of the manifests, or else of what was generated.
+func (s *stage) facts(name string, o Options, g Generated) (*facts.Facts, error) {
+	var (
+		found     *facts.Facts
+		namespace facts.Namespace
+		err       error
+	)
+	switch {
+	case s.garden != nil:
+		found, err = facts.FromGarden(s.garden.JSON)
+		namespace, err = facts.Namespace{Name: name}, at(s.garden, err)
+	case s.cluster != nil:
+		found, err = facts.FromCluster(s.cluster.JSON)
+		namespace, err = labelled(name, o), at(s.cluster, err)
+	default:
+		if found, err = g.facts(); err == nil {
+			namespace = found.Namespace
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.namespace != nil {
+		if namespace, err = namespaceOf(s.namespace.JSON); err != nil {
+			return nil, at(s.namespace, err)
+		}
+	}
+	return found.WithNamespace(namespace), nil
+}
+
+func at(o *manifest.Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	return source.Findings{{Position: o.Position, Message: err.Error()}}.Err()
+}
+
+// decode is an object as lookups see it: what a Secret has as stringData, it has as data, as in an API server.
+func decode(o manifest.Object) (map[string]any, error) {
+	var decoded map[string]any
+	if err := json.Unmarshal(o.JSON, &decoded); err != nil {
+		return nil, at(&o, err)
+	}
+	if o.Is("", "Secret") {
+		storeStringData(decoded)
+	}
+	return decoded, nil
+}
