@@ -11,7 +11,11 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -53,8 +57,12 @@ func New(raw []byte, at source.Position) (Object, error) {
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return Object{}, fmt.Errorf("not an object: %w", err)
+	var mistyped *json.UnmarshalTypeError
+	switch err := json.Unmarshal(raw, &head); {
+	case errors.As(err, &mistyped) && mistyped.Field != "":
+		return Object{}, fmt.Errorf("not an object of Kubernetes: %s is a %s, not a text", mistyped.Field, mistyped.Value)
+	case err != nil:
+		return Object{}, errors.New("not an object of Kubernetes")
 	}
 	for _, field := range []struct{ name, value string }{
 		{"apiVersion", head.APIVersion}, {"kind", head.Kind}, {"metadata.name", head.Metadata.Name},
@@ -75,10 +83,10 @@ func Parse(file source.File) ([]Object, source.Findings) {
 		findings source.Findings
 	)
 	for _, document := range split(file) {
-		found, err := document.objects()
+		found, finding := document.objects()
 		objects = append(objects, found...)
-		if err != nil {
-			findings = append(findings, source.Finding{Position: document.at, Message: err.Error()})
+		if finding != nil {
+			findings = append(findings, *finding)
 		}
 	}
 	return objects, findings
@@ -88,7 +96,9 @@ func Parse(file source.File) ([]Object, source.Findings) {
 type text struct {
 	data []byte
 	at   source.Position
-	json bool
+	// first is the line in which data begin.
+	first int
+	json  bool
 }
 
 // split finds the documents of a file: those of YAML stand between lines that begin with ---, those of JSON one after the other.
@@ -103,7 +113,7 @@ func split(file source.File) []text {
 	add := func(end int) {
 		if data := file.Data[begin:end]; hasContent(data) {
 			blank := blankLines(data)
-			documents = append(documents, text{data: data, at: source.Position{File: file.Name, Line: first + blank, Column: 1}})
+			documents = append(documents, text{data: data, at: source.Position{File: file.Name, Line: first + blank, Column: 1}, first: first})
 		}
 	}
 	line := 1
@@ -150,7 +160,7 @@ func splitJSON(file source.File) ([]text, bool) {
 		before := decoder.InputOffset()
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {
-			return documents, err.Error() == "EOF"
+			return documents, errors.Is(err, io.EOF)
 		}
 		skipped := len(file.Data[before:]) - len(bytes.TrimLeft(file.Data[before:], " \t\r\n"))
 		documents = append(documents, text{data: raw, at: positionOf(file, int(before)+skipped), json: true})
@@ -165,18 +175,36 @@ func positionOf(file source.File, offset int) source.Position {
 }
 
 // objects are the object of a document, or those of its list.
-func (t text) objects() ([]Object, error) {
+func (t text) objects() ([]Object, *source.Finding) {
 	raw := t.data
 	if !t.json {
 		var err error
 		if raw, err = yaml.YAMLToJSON(t.data); err != nil {
-			return nil, fmt.Errorf("not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+			return nil, t.syntax(err)
 		}
 	}
 	if string(raw) == "null" {
 		return nil, nil
 	}
-	return flatten(raw, t.at)
+	objects, err := flatten(raw, t.at)
+	if err != nil {
+		return objects, &source.Finding{Position: t.at, Message: err.Error()}
+	}
+	return objects, nil
+}
+
+var yamlLine = regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)$`)
+
+// syntax is what the YAML parser says, with the line in the file.
+func (t text) syntax(err error) *source.Finding {
+	finding := &source.Finding{Position: t.at, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+	if match := yamlLine.FindStringSubmatch(err.Error()); match != nil {
+		line, _ := strconv.Atoi(match[1])
+		// At the end of the text the parser names a line behind it.
+		line = min(line, bytes.Count(t.data, []byte("\n"))+1)
+		finding.Line, finding.Column, finding.Message = t.first+line-1, 0, "not YAML: "+match[2]
+	}
+	return finding
 }
 
 // flatten takes lists apart: a kind that ends in List with items, and arrays.

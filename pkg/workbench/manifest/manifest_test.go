@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		name, data string
+		// want are objects and findings, each with its place.
+		want string
+	}{
+		{name: "nothing", data: ""},
+		{name: "comments", data: "# nothing\n---\n# here\n"},
+		{
+			name: "documents", data: "# first\napiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: ns}\n---\n\nkind: Service\napiVersion: v1\nmetadata: {name: b}\n",
+			want: "f:2:1 v1 Secret ns/a\nf:7:1 v1 Service /b",
+		},
+		{
+			name: "a document behind its separator", data: "--- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n--- # b\napiVersion: v1\nkind: Secret\nmetadata: {name: b}",
+			want: "f:1:1 v1 Secret /a\nf:3:1 v1 Secret /b",
+		},
+		{name: "Windows", data: "apiVersion: v1\r\nkind: Secret\r\nmetadata: {name: a}\r\n---\r\napiVersion: v1\r\nkind: Secret\r\nmetadata: {name: b}\r\n",
+			want: "f:1:1 v1 Secret /a\nf:5:1 v1 Secret /b"},
+		{name: "a separator inside a text", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    ---\n    b\n", want: "f:1:1 v1 ConfigMap /a"},
+		{
+			name: "a list", data: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}\n",
+			want: "f:1:1 v1 Secret /a\nf:1:1 apps/v1 Deployment /b",
+		},
+		{name: "an empty list", data: "{apiVersion: v1, kind: List, items: []}"},
+		{
+			name: "JSON", data: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}
+ {"apiVersion":"v1","kind":"Secret","metadata":{"name":"b"}}`, want: "f:1:1 v1 Secret /a\nf:2:2 v1 Secret /b",
+		},
+		{name: "YAML that begins as JSON", data: "{apiVersion: v1, kind: Secret, metadata: {name: a}}", want: "f:1:1 v1 Secret /a"},
+		{name: "an array", data: `[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}]`, want: "f:1:1 v1 Secret /a"},
+		{name: "anchors", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: &x 1\ny: *x\n", want: "f:1:1 v1 ConfigMap /a"},
+		{name: "no kind", data: "a: 1\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n",
+			want: "f:3:1 v1 Secret /a\nf:1:1: not an object of Kubernetes: apiVersion is missing"},
+		{name: "no name", data: "apiVersion: v1\nkind: Secret\n", want: "f:1:1: not an object of Kubernetes: metadata.name is missing"},
+		{name: "a name that YAML takes for a boolean", data: "---\napiVersion: v1\nkind: Secret\nmetadata: {name: n}\n",
+			want: "f:2:1: not an object of Kubernetes: metadata.name is a bool, not a text"},
+		{name: "a scalar", data: "hello", want: "f:1:1: not an object of Kubernetes"},
+		{name: "no YAML", data: "\n\na: [\n", want: "f:3: not YAML: did not find expected node content"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			objects, findings := manifest.Parse(source.File{Name: "f", Data: []byte(c.data)})
+			var got []string
+			for _, o := range objects {
+				got = append(got, fmt.Sprintf("%s %s %s %s/%s", o.Position, o.APIVersion, o.Kind, o.Namespace, o.Name))
+			}
+			for _, finding := range findings {
+				got = append(got, finding.Error())
+			}
+			if diff := cmp.Diff(c.want, strings.Join(got, "\n")); diff != "" {
+				t.Errorf("objects and findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJSONStaysAsItIs(t *testing.T) {
+	const data = `{"kind": "Secret",  "metadata":{"name":"a"}, "apiVersion":"v1", "n": 1.50}`
+	objects, findings := manifest.Parse(source.File{Data: []byte(data)})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(data, string(objects[0].JSON)); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+}
+
+func TestRead(t *testing.T) {
+	folder := t.TempDir()
+	object := func(name string) string {
+		return "{apiVersion: v1, kind: Secret, metadata: {name: " + name + "}}"
+	}
+	for path, text := range map[string]string{
+		"b.yaml": object("b"), "a/c.yml": object("c"), "d.json": `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"d"}}`,
+		"README.md": "no manifest", ".hidden/x.yaml": "no: manifest", ".y.yaml": "no: manifest", "plain": object("plain"),
+	} {
+		path = filepath.Join(folder, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects, err := manifest.Read([]string{"-", folder, filepath.Join(folder, "plain")}, strings.NewReader(object("stdin")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range objects {
+		got = append(got, o.Name)
+	}
+	if diff := cmp.Diff([]string{"stdin", "c", "b", "d", "plain"}, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+
+	if _, err := manifest.Read([]string{"-", "-"}, strings.NewReader("")); !errors.Is(err, manifest.ErrTwiceStdin) {
+		t.Errorf("got error %v, want that standard input is read once", err)
+	}
+	if _, err := manifest.Read([]string{filepath.Join(folder, "none")}, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got error %v, want that there is no such file", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("a: 1\n---\nb: 2")
+	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}]}`)
+	f.Fuzz(func(t *testing.T, data string) {
+		objects, findings := manifest.Parse(source.File{Name: "f", Data: []byte(data)})
+		lines := strings.Count(data, "\n") + 1
+		for _, o := range objects {
+			if o.Kind == "" || o.Name == "" || o.APIVersion == "" {
+				t.Errorf("%s is no object", o.JSON)
+			}
+			if o.Position.Line < 1 || o.Position.Line > lines {
+				t.Errorf("the object is at line %d of %d", o.Position.Line, lines)
+			}
+		}
+		for _, finding := range findings {
+			if finding.Line < 1 || finding.Line > lines {
+				t.Errorf("the finding is at line %d of %d", finding.Line, lines)
+			}
+		}
+	})
+}
