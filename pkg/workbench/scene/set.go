@@ -72,7 +72,10 @@ func (o *Options) resource(path string) (*json.RawMessage, string, error) {
 		}
 	}
 	path = strings.TrimPrefix(path, "shoot.")
-	first, rest, more := strings.Cut(path, ".")
+	first, rest := path, ""
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		first, rest = path[:end], path[end:]
+	}
 	switch first {
 	case "spec", "metadata", "status":
 		return &o.Shoot, path, nil
@@ -82,10 +85,7 @@ func (o *Options) resource(path string) (*json.RawMessage, string, error) {
 		return nil, "", fmt.Errorf("%w: unknown field %q%s; name it by its path, such as spec.%s", ErrSet, first,
 			source.Suggest(first, slices.Collect(maps.Keys(shortcuts))), first)
 	}
-	if more {
-		full += "." + rest
-	}
-	return &o.Shoot, full, nil
+	return &o.Shoot, full + rest, nil
 }
 
 // steps are the members of a path: a.b.c, where a key with dots stands in brackets, a[example.org/key].

@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package scene_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// counting counts the control planes that are generated.
+type counting struct {
+	generator gardener.Generator
+	options   []scene.Options
+}
+
+func (c *counting) Generate(ctx context.Context, options ...scene.Options) ([]scene.Generated, error) {
+	c.options = append(c.options, options...)
+	return c.generator.Generate(ctx, options...)
+}
+
+func read(t *testing.T, names ...string) []manifest.Object {
+	t.Helper()
+	var objects []manifest.Object
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, findings := manifest.Parse(source.File{Name: name, Data: data})
+		if err := findings.Err(); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, found...)
+	}
+	return objects
+}
+
+func TestBuild(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		options   scene.Options
+		manifests []string
+		// want is a line for each scene: title, namespace, provider, version, region, and how many objects, some of them by name.
+		want string
+		// generated is how many control planes are generated.
+		generated int
+	}{
+		{
+			name: "nothing: all is generated", options: scene.Options{Provider: "acme", Kubernetes: "1.33.5", HighAvailability: true},
+			want: "1.33.5, ha | shoot--local--sample | acme | 1.33.5 | region-1 | generated", generated: 1,
+		},
+		{
+			name: "a Shoot", manifests: []string{"shoot.yaml"},
+			want: "1.32.7 | shoot--team--one | acme | 1.32.7 | moon-1 | generated", generated: 1,
+		},
+		{
+			name: "a Shoot, and a field that is set by hand", manifests: []string{"shoot.yaml"}, options: scene.Options{Shoot: []byte(`{"spec":{"region":"mars"}}`)},
+			want: "1.32.7 | shoot--team--one | acme | 1.32.7 | mars | generated", generated: 1,
+		},
+		{
+			name: "a Cluster and its object: nothing is generated", manifests: []string{"cluster.yaml", "scheduler.yaml"},
+			want: "1.31.9 | shoot--team--two | acme | 1.31.9 | moon-2 | Deployment kube-scheduler",
+		},
+		{
+			name: "a Cluster alone: its objects are generated", manifests: []string{"cluster.yaml"},
+			want: "1.31.9 | shoot--team--two | acme | 1.31.9 | moon-2 | generated", generated: 1,
+		},
+		{
+			name: "an object alone: its facts are generated", manifests: []string{"scheduler.yaml"}, options: scene.Options{Provider: "acme"},
+			want: "shoot--team--two | shoot--team--two | acme | 1.34.2 | region-1 | Deployment kube-scheduler", generated: 1,
+		},
+		{
+			name: "what lookups find is no object of a control plane", manifests: []string{"secret.yaml"}, options: scene.Options{Provider: "acme", Kubernetes: "1.34.2"},
+			want: "1.34.2 | shoot--local--sample | acme | 1.34.2 | region-1 | generated, Secret cloudprovider", generated: 1,
+		},
+		{
+			name: "two control planes", manifests: []string{"cluster.yaml", "shoot.yaml", "scheduler.yaml"},
+			want: "shoot--team--two | shoot--team--two | acme | 1.31.9 | moon-2 | Deployment kube-scheduler\n" +
+				"shoot--team--one | shoot--team--one | acme | 1.32.7 | moon-1 | generated", generated: 1,
+		},
+		{
+			name: "a namespace with its own labels", manifests: []string{"cluster.yaml", "scheduler.yaml", "namespace.yaml"},
+			want: "1.31.9 | shoot--team--two | other | 1.31.9 | moon-2 | Deployment kube-scheduler",
+		},
+		{
+			name: "a virtual garden", options: scene.Options{Garden: true, Kubernetes: "1.33.4"},
+			want: "1.33.4, garden | garden |  | 1.33.4 |  | generated", generated: 1,
+		},
+		{
+			name: "the older generation", options: scene.Options{Legacy: true, Kubernetes: "1.20.2", Provider: "acme"},
+			want: "1.20.2, legacy | shoot--local--sample | acme | 1.20.2 | region-1 | generated", generated: 1,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			generator := &counting{}
+			scenes, err := scene.Build(t.Context(), scene.Input{Options: c.options, Objects: read(t, c.manifests...)}, generator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range scenes {
+				got = append(got, describe(s))
+			}
+			if diff := cmp.Diff(c.want, strings.Join(got, "\n")); diff != "" {
+				t.Errorf("scenes (-want +got):\n%s", diff)
+			}
+			if len(generator.options) != c.generated {
+				t.Errorf("got %d control planes generated, want %d", len(generator.options), c.generated)
+			}
+		})
+	}
+}
+
+func describe(s *scene.Scene) string {
+	region := ""
+	if s.Facts.Shoot != nil {
+		region = s.Facts.Shoot.Region
+	}
+	var objects []string
+	for _, o := range s.Objects {
+		if o.Position == (source.Position{}) {
+			if len(objects) == 0 {
+				objects = append(objects, "generated")
+			}
+			continue
+		}
+		objects = append(objects, o.String())
+	}
+	return strings.Join([]string{
+		s.Title, s.Namespace().Name, s.Namespace().Labels["shoot.gardener.cloud/provider"], s.Facts.Kubernetes(), region, strings.Join(objects, ", "),
+	}, " | ")
+}
+
+func TestBuildRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		options   scene.Options
+		manifests []string
+		want      string
+	}{
+		{"a version that Gardener's code here does not know", scene.Options{Kubernetes: "1.12.0"}, nil, "1.12.0 is outside 1.31 to 1.34"},
+		{"a Shoot twice", scene.Options{}, []string{"shoot.yaml", "shoot.yaml"}, "shoot.yaml:4:1: the Shoot of this control plane stands at shoot.yaml:4:1 already"},
+		{"a Cluster that cannot be decoded", scene.Options{}, []string{"bad-cluster.yaml", "scheduler.yaml"}, "bad-cluster.yaml:4:1: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := scene.Build(t.Context(), scene.Input{Options: c.options, Objects: read(t, c.manifests...)}, gardener.Generator{})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	if _, err := scene.Build(t.Context(), scene.Input{}, nil); !errors.Is(err, scene.ErrNoGenerator) {
+		t.Errorf("got error %v, want %v", err, scene.ErrNoGenerator)
+	}
+}
+
+func TestSet(t *testing.T) {
+	var o scene.Options
+	err := o.Set("region=eu", "hibernated=true", "spec.kubernetes.version=1.32.1", "networking.nodes=10.0.0.0/16", "annotations[example.org/a]=b",
+		"seed.metadata.labels.zone=a", "cloudProfile.spec.type=acme", "purpose=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := scene.Options{
+		Kubernetes: "1.32.1", Hibernated: true,
+		Shoot: []byte(`{"spec":{"region":"eu","hibernation":{"enabled":true},"kubernetes":{"version":"1.32.1"},` +
+			`"networking":{"nodes":"10.0.0.0/16"},"purpose":""},"metadata":{"annotations":{"example.org/a":"b"}}}`),
+		Seed: []byte(`{"metadata":{"labels":{"zone":"a"}}}`), CloudProfile: []byte(`{"spec":{"type":"acme"}}`),
+	}
+	if diff := cmp.Diff(want, o); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	for field, want := range map[string]string{
+		"region": "must be path=value", "=x": "must be path=value", "reigon=x": `unknown field "reigon" (did you mean "region"?)`, "region=[": "did not find",
+	} {
+		if err := o.Set(field); !errors.Is(err, scene.ErrSet) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one with %q", field, err, want)
+		}
+	}
+}
+
+func TestAdmit(t *testing.T) {
+	program := golden.Compile(t, mutation.Options{}, "testdata/profile.yaml")
+	scenes, err := scene.Build(t.Context(), scene.Input{
+		Options: scene.Options{Provider: "acme"}, Objects: read(t, "cluster.yaml", "scheduler.yaml"), Present: read(t, "secret.yaml"),
+	}, gardener.Generator{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admit := func() string {
+		changes, err := scenes[0].Admit(t.Context(), program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changes[0].Denied != nil {
+			return "denied: " + changes[0].Denied.Error()
+		}
+		for _, edit := range changes[0].Edits() {
+			if edit.Op == '+' {
+				return edit.Line.Text
+			}
+		}
+		return "unchanged"
+	}
+	if diff := cmp.Diff("--vmodule=(from Secret cloudprovider)", admit()); diff != "" {
+		t.Errorf("an object that is created (-want +got):\n%s", diff)
+	}
+	if got := scenes[0].Selected(program, scenes[0].Objects[0]); len(got) != 1 || got[0].Provider != "acme" {
+		t.Errorf("got the registrations %v, want that of acme", got)
+	}
+	scenes[0].Present = nil
+	if got := admit(); !strings.HasPrefix(got, "denied: ") || !strings.Contains(got, "cloudprovider") {
+		t.Errorf("got %q, want that the Secret is missing", got)
+	}
+}
+
+func TestServe(t *testing.T) {
+	var out strings.Builder
+	in := strings.NewReader(`{"kubernetes":"1.34.2","provider":"acme"}
+{"kubernetes":"1.2.3"}`)
+	if err := gardener.Serve(t.Context(), in, &out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `"kube-apiserver"`) || !strings.Contains(lines[1], `"error"`) {
+		t.Errorf("got %d lines, the second %.200s", len(lines), lines[len(lines)-1])
+	}
+	if err := gardener.Serve(t.Context(), strings.NewReader(`{"kubernets":"1.34.2"}`), &out); err == nil || !strings.Contains(err.Error(), "kubernets") {
+		t.Errorf("got error %v, want that the field is unknown", err)
+	}
+}
