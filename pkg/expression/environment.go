@@ -42,6 +42,11 @@ type Environment struct {
 	env       *cel.Env
 	types     *typeProvider
 	variables map[string]Variable
+
+	// The same with macros kept as they are written, for explanations.
+	once        sync.Once
+	macros      *cel.Env
+	macrosError error
 }
 
 // NewEnvironment makes an environment with these variables.

@@ -7,6 +7,7 @@ package expression
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -49,6 +50,12 @@ type program struct {
 	loops      bool
 	references []string
 	value      ref.Val // when the expression names no variable
+
+	// The parts, for explanations, compiled when they are first asked for.
+	environment *Environment
+	explaining  sync.Once
+	parts       *node
+	partsError  error
 }
 
 // compile checks an expression, bounds its cost and computes it at once when it is constant.
@@ -57,7 +64,7 @@ func (e *Environment) compile(o origin, text piece) (*program, source.Findings) 
 	if issues.Err() != nil {
 		return nil, e.diagnose(o, text, issues)
 	}
-	p := &program{origin: o, offset: text.offset + leadingSpace(text.text), ast: ast, result: ast.OutputType()}
+	p := &program{origin: o, offset: text.offset + leadingSpace(text.text), ast: ast, result: ast.OutputType(), environment: e}
 	if p.result.TypeName() == types.OptionalType.TypeName() {
 		return nil, source.Findings{p.finding("the result may be absent: say what it is then, with .orValue(…)")}
 	}

@@ -28,11 +28,16 @@ type inspector struct {
 	local      []string // variables of the comprehensions around
 	references []string
 	loops      bool
+	// found collects the parts that are references, for who wants them; nil: nobody does.
+	found *[]ast.Expr
 }
 
 func (i *inspector) visit(e ast.Expr) {
 	if path := i.path(e); path != nil {
 		i.references = append(i.references, strings.Join(path, "."))
+		if i.found != nil {
+			*i.found = append(*i.found, e)
+		}
 		return
 	}
 	switch e.Kind() {

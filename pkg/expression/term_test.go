@@ -1,0 +1,302 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// TestTerms holds what each part of a condition came to. Lines are those of written.
+func TestTerms(t *testing.T) {
+	env, vars := testEnvironment(t), testActivation(t)
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"a variable", `${ shoot.hibernated }`, []string{
+			`4 shoot.hibernated: false`,
+		}},
+		{"all of two", `${ !shoot.hibernated && shoot.kubernetes.satisfies(">= 1.33") }`, []string{
+			`4 !shoot.hibernated && shoot.kubernetes.satisfies(">= 1.33"): true`,
+			`4   !shoot.hibernated: true`,
+			`5     shoot.hibernated: false`,
+			`25   shoot.kubernetes.satisfies(">= 1.33"): true`,
+			`25     shoot.kubernetes: 1.33.4-gke.1`,
+		}},
+		{"decided by the first", `${ shoot.hibernated && shoot.name == "x" }`, []string{
+			`4 shoot.hibernated && shoot.name == "x": false`,
+			`4   shoot.hibernated: false`,
+			`24   shoot.name == "x": not evaluated`,
+		}},
+		{"one of three", `${ shoot.hibernated || shoot.name == 'crazy-botany' || shoot.spec.nothing }`, []string{
+			`4 shoot.hibernated || shoot.name == "crazy-botany" || shoot.spec.nothing: true`,
+			`4   shoot.hibernated: false`,
+			`24   shoot.name == "crazy-botany": true`,
+			`24     shoot.name: "crazy-botany"`,
+			`56   shoot.spec.nothing: not evaluated`,
+		}},
+		{"and in or", `${ (shoot.hibernated || true) && shoot.name != "" }`, []string{
+			`5 (shoot.hibernated || true) && shoot.name != "": true`,
+			`5   shoot.hibernated || true: true`,
+			`5     shoot.hibernated: false`,
+			`25     true: true`,
+			`34   shoot.name != "": true`,
+			`34     shoot.name: "crazy-botany"`,
+		}},
+		{"a branch", `${ shoot.hibernated ? shoot.spec.whole > 1 : shoot.spec.half > 1 }`, []string{
+			`4 shoot.hibernated ? (shoot.spec.whole > 1) : (shoot.spec.half > 1): false`,
+			`4   shoot.hibernated: false`,
+			`23   shoot.spec.whole > 1: not evaluated`,
+			`46   shoot.spec.half > 1: false`,
+			`46     shoot.spec.half: 0.5`,
+		}},
+		{"both branches are variables", `${ shoot.hibernated ? shoot.spec.x : shoot.spec.y }`, []string{
+			`4 shoot.hibernated ? shoot.spec.x : shoot.spec.y: failed: :1:23: there is no y; what may be missing is read as .?y.orValue("")`,
+			`4   shoot.hibernated: false`,
+			`23   shoot.spec.x: not evaluated`,
+			`38   shoot.spec.y: failed: :1:49: there is no y; what may be missing is read as .?y.orValue("")`,
+		}},
+		{"a key", `${ "enable-vac" in shoot.annotations && shoot.annotations["enable-vac"] == "true" }`, []string{
+			`4 "enable-vac" in shoot.annotations && shoot.annotations["enable-vac"] == "true": true`,
+			`4   "enable-vac" in shoot.annotations: true`,
+			`20     shoot.annotations: {"enable-vac":"true"}`,
+			`41   shoot.annotations["enable-vac"] == "true": true`,
+			`41     shoot.annotations["enable-vac"]: "true"`,
+		}},
+		{"what may be absent", `${ shoot.spec.?hibernation.?enabled.orValue(true) && shoot.spec.?nothing != optional.none() }`, []string{
+			`4 shoot.spec.?hibernation.?enabled.orValue(true) && shoot.spec.?nothing != optional.none(): false`,
+			`4   shoot.spec.?hibernation.?enabled.orValue(true): true`,
+			`54   shoot.spec.?nothing != optional.none(): false`,
+			`54     shoot.spec.?nothing: absent`,
+		}},
+		{"has", `${ has(shoot.networking.nodes) || has(shoot.networking.type) }`, []string{
+			`4 has(shoot.networking.nodes) || has(shoot.networking.type): true`,
+			`4   has(shoot.networking.nodes): false`,
+			`35   has(shoot.networking.type): true`,
+		}},
+		{"a loop", `${ shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && w.name != shoot.name) }`, []string{
+			`4 shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && w.name != shoot.name): true`,
+			`4   shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
+			`74   shoot.name: "crazy-botany"`,
+		}},
+		{"computed", `${ size(shoot.name + "-" + shoot.networking.type) > 3 }`, []string{
+			`4 size(shoot.name + "-" + shoot.networking.type) > 3: true`,
+			`4   size(shoot.name + "-" + shoot.networking.type): 19`,
+			`9     shoot.name: "crazy-botany"`,
+			`28     shoot.networking.type: "calico"`,
+		}},
+		{"a computed key", `${ shoot.annotations[shoot.name] == "x" }`, []string{
+			`4 shoot.annotations[shoot.name] == "x": failed: :1:21: there is no such key`,
+			`4   shoot.annotations[shoot.name]: failed: :1:21: there is no such key`,
+			`4     shoot.annotations: {"enable-vac":"true"}`,
+			`22     shoot.name: "crazy-botany"`,
+		}},
+		{"a failure that does not matter", `${ shoot.spec.nothing || shoot.name != "" }`, []string{
+			`4 shoot.spec.nothing || shoot.name != "": true`,
+			`4   shoot.spec.nothing: failed: :1:15: there is no nothing; what may be missing is read as .?nothing.orValue("")`,
+			`26   shoot.name != "": true`,
+			`26     shoot.name: "crazy-botany"`,
+		}},
+		{"constant", `${ 1 < 2 }`, []string{`4 1 < 2: true`}},
+		{"twice", `${ shoot.name == shoot.name }`, []string{
+			`4 shoot.name == shoot.name: true`,
+			`4   shoot.name: "crazy-botany"`,
+		}},
+		{"lines and comments", "${ shoot.name == 'crazy-botany' // its name\n  && shoot.hibernated }", []string{
+			`4 shoot.name == "crazy-botany" && shoot.hibernated: false`,
+			`4   shoot.name == "crazy-botany": true`,
+			`4     shoot.name: "crazy-botany"`,
+			`6   shoot.hibernated: false`,
+		}},
+		{"an odd field", "${ secrets.`ca.crt` == 'PEM' }", []string{
+			"4 secrets.`ca.crt` == \"PEM\": true",
+			"4   secrets.`ca.crt`: \"PEM\"",
+		}},
+		{"no bool", `${ shoot.spec.whole }`, []string{`4 shoot.spec.whole: failed: :1:4: a condition must be bool, is double`}},
+		{"in a function", `${ base64.encode(bytes(shoot.name)).startsWith("Y3") }`, []string{
+			`4 base64.encode(bytes(shoot.name)).startsWith("Y3"): true`,
+			`4   base64.encode(bytes(shoot.name)): "Y3Jhenk` + `tYm90YW55"`,
+			`24     shoot.name: "crazy-botany"`,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x, err := env.Condition(c.text, source.Position{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			term, err := x.Explain(context.Background(), vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, written(term, 0)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// written writes terms: the column where each begins, two spaces for each step down, the text and what it came to.
+func written(term Term, depth int) []string {
+	came := ""
+	switch {
+	case term.Skipped:
+		came = "not evaluated"
+	case term.Failed != nil:
+		came = "failed: " + term.Failed.Error()
+	default:
+		came = Describe(term.Value)
+	}
+	lines := []string{fmt.Sprintf("%d %s%s: %s", term.Position.Column, strings.Repeat("  ", depth), term.Text, came)}
+	for _, below := range term.Terms {
+		lines = append(lines, written(below, depth+1)...)
+	}
+	return lines
+}
+
+func TestTemplateExplain(t *testing.T) {
+	template, err := testEnvironment(t).Template(`eu-${ shoot.name }-${ shoot.hibernated ? "x" : "y" }`, source.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms, err := template.Explain(context.Background(), testActivation(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, term := range terms {
+		got = append(got, written(term, 0)...)
+	}
+	want := []string{
+		`7 shoot.name: "crazy-botany"`,
+		`23 shoot.hibernated ? "x" : "y": "y"`,
+		`23   shoot.hibernated: false`,
+		`42   "x": not evaluated`,
+		`48   "y": "y"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// FuzzExplain holds that the root of the terms is what Bool says, and that of && and || the parts agree with the whole, for conditions
+// made of the bytes.
+func FuzzExplain(f *testing.F) {
+	for _, seed := range []string{"", "\x00\x01\x02", "abcdefgh", "\x06\x07\x08\x06\x00\x01", "\x09\x09\x09\x09\x01\x02\x03"} {
+		f.Add([]byte(seed))
+	}
+	env, vars := testEnvironment(f), testActivation(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		g := generator{data: data}
+		text := "${ " + g.condition(5) + " }"
+		x, err := env.Condition(text, source.Position{})
+		if err != nil {
+			t.Fatalf("%s: %s", text, err)
+		}
+		want, wantErr := x.Bool(context.Background(), vars)
+		term, err := x.Explain(context.Background(), vars)
+		if err != nil {
+			t.Fatalf("%s: %s", text, err)
+		}
+		switch {
+		case wantErr != nil:
+			if errorText(term.Failed) != wantErr.Error() {
+				t.Errorf("%s: got %v, want %v", text, term.Failed, wantErr)
+			}
+		case term.Value == nil || Describe(term.Value) != fmt.Sprint(want):
+			t.Errorf("%s: got %+v, want %v", text, term, want)
+		}
+		agree(t, term)
+	})
+}
+
+// agree holds that what a term came to follows from the terms below it.
+func agree(t *testing.T, term Term) {
+	t.Helper()
+	if term.Value == nil {
+		return
+	}
+	for _, below := range term.Terms {
+		agree(t, below)
+	}
+	last := len(term.Terms) - 1
+	for ; last >= 0 && term.Terms[last].Skipped; last-- {
+	}
+	for i, below := range term.Terms {
+		if below.Skipped && i <= last && !strings.Contains(term.Text, "?") {
+			t.Errorf("%s: %s was not evaluated and a later one was", term.Text, below.Text)
+		}
+	}
+	if last >= 0 && last < len(term.Terms)-1 && Describe(term.Terms[last].Value) != Describe(term.Value) && !strings.Contains(term.Text, "?") {
+		t.Errorf("%s: decided by %s, which is another value", term.Text, term.Terms[last].Text)
+	}
+}
+
+// generator makes conditions of bytes.
+type generator struct{ data []byte }
+
+var atoms = []string{
+	`shoot.hibernated`, `!shoot.hibernated`, `true`, `false`, `shoot.name == "crazy-botany"`, `shoot.kubernetes.satisfies("< 1.33")`,
+	`shoot.spec.nothing`, `shoot.spec.whole > 2`, `"x" in shoot.annotations`, `has(shoot.networking.nodes)`, `shoot.workers.all(w, w.name != "c")`,
+	`shoot.spec.?nothing.orValue(false)`, `shoot.networking.status == 1`, `shoot.spec.whole`, `size(shoot.name + secrets.token) == 3`,
+}
+
+func (g *generator) next(n int) int {
+	if len(g.data) == 0 {
+		return 0
+	}
+	first := int(g.data[0])
+	g.data = g.data[1:]
+	return first % n
+}
+
+func (g *generator) condition(depth int) string {
+	kind := g.next(6)
+	if depth == 0 || kind < 2 {
+		return atoms[g.next(len(atoms))]
+	}
+	switch kind {
+	case 2:
+		return "!(" + g.condition(depth-1) + ")"
+	case 3:
+		return "(" + g.condition(depth-1) + " ? " + g.condition(depth-1) + " : " + g.condition(depth-1) + ")"
+	case 4:
+		return "(" + g.condition(depth-1) + " && " + g.condition(depth-1) + ")"
+	default:
+		return "(" + g.condition(depth-1) + " || " + g.condition(depth-1) + ")"
+	}
+}
+
+// boolean is a condition of a type that ! && and || take.
+func (g *generator) boolean(depth int) string { return g.condition(depth) }
+
+// TestExplainIsBeside holds that evaluating a condition allocates as much after it was explained as before.
+func TestExplainIsBeside(t *testing.T) {
+	env, vars := testEnvironment(t), testActivation(t)
+	x, err := env.Condition(benchmarked, source.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocations := func() float64 {
+		return testing.AllocsPerRun(100, func() {
+			if _, err := x.Bool(context.Background(), vars); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	before := allocations()
+	if _, err := x.Explain(context.Background(), vars); err != nil {
+		t.Fatal(err)
+	}
+	if after := allocations(); after != before {
+		t.Errorf("%v allocations, %v before", after, before)
+	}
+}
