@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
 
 // writeExpressions writes the page of what expressions see: each variable with its fields and their types.
@@ -17,16 +17,12 @@ func writeExpressions(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "# What expressions see\n\n[Writing a profile](../usage/profile.md#values-and-conditions) has the functions. What is `dyn` has "+
 		"fields that are checked only when an expression is evaluated; one that may be missing is read with `?`.\n\n")
 	table(out, "variable", "type", "meaning")
-	var objects []*expression.Object
 	for _, variable := range facts.Variables() {
 		row(out, code(variable.Name), code(variable.TypeName()), facts.Summary(variable.Name))
-		if variable.Object != nil {
-			objects = appendObjects(objects, variable.Object)
-		}
 	}
 	fmt.Fprintf(out, "\nBeside these, there is what the profile declares: `parameters`, `variables`, `lookups`, the references of `images` by "+
 		"the names in its image vector, and in rules with `forEach` the `item`, which has a `key` and a `value` where the items are those of a mapping.\n")
-	for _, object := range objects {
+	for _, object := range reference.Objects() {
 		fmt.Fprintf(out, "\n## %s\n\n", object.Name())
 		table(out, "field", "type", "meaning")
 		for _, field := range object.Fields() {
@@ -34,18 +30,4 @@ func writeExpressions(out *bytes.Buffer) error {
 		}
 	}
 	return nil
-}
-
-// appendObjects adds an object type and those in it, each once.
-func appendObjects(objects []*expression.Object, o *expression.Object) []*expression.Object {
-	for _, known := range objects {
-		if known == o {
-			return objects
-		}
-	}
-	objects = append(objects, o)
-	for _, nested := range o.Nested() {
-		objects = appendObjects(objects, nested)
-	}
-	return objects
 }

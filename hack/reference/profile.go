@@ -9,8 +9,8 @@ import (
 	"fmt"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
 
 // writeProfile writes the page of the document: its fields, those of a rule, and the targets.
@@ -24,12 +24,12 @@ func writeProfile(out *bytes.Buffer) error {
 	writeFields(out, schema)
 	fmt.Fprintf(out, "\n## Rules\n\nA rule is one [operation](operations.md), named by its key. Beside it may stand:\n\n")
 	table(out, "field", "type", "meaning")
-	rule, err := schema.rule("kubelet")
+	rule, err := schema.Rule("kubelet")
 	if err != nil {
 		return err
 	}
 	for _, name := range v1alpha1.RuleFields {
-		row(out, code(name), rule.Properties[name].kind(), prose(rule.Properties[name].Description))
+		row(out, code(name), rule.Properties[name].Kind(code), prose(rule.Properties[name].Description))
 	}
 	fmt.Fprintf(out, "\n`purposes` is for the targets kubelet and node.\n\n## Targets\n\nEach set has lists of rules by target.\n\n")
 	table(out, "target", "what it is", "objects", "own container")
@@ -46,19 +46,13 @@ func writeProfile(out *bytes.Buffer) error {
 }
 
 // writeOthers writes what a set has beside the targets.
-func writeOthers(out *bytes.Buffer, s *schema) {
+func writeOthers(out *bytes.Buffer, s *reference.Schema) {
 	fmt.Fprintf(out, "\n## Other objects\n\n%s of a set are a list of:\n\n", code(v1alpha1.ObjectsField))
 	writeFields(out, s.Definitions["set"].Properties[v1alpha1.ObjectsField].Items)
 	fmt.Fprintf(out, "\nWhich operations there are depends on the kind:\n\n")
 	table(out, "kind", "operations")
 	for _, other := range append(target.Others(), target.Other(target.Form{Kind: "all others"})) {
-		var names []string
-		for _, d := range operation.All() {
-			if d.On(other) {
-				names = append(names, d.Name)
-			}
-		}
-		row(out, other.Name, code(names...))
+		row(out, other.Name, code(reference.Operations(other)...))
 	}
 }
 

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package schema holds the JSON Schemas of the documents that people write, as hack/schema made them, for programs that show them.
+package schema
+
+import _ "embed"
+
+// ProviderProfile is the schema of profiles.
+//
+//go:embed providerprofile.json
+var ProviderProfile []byte
+
+// ControllerConfiguration is the schema of the configuration of the extension.
+//
+//go:embed controllerconfiguration.json
+var ControllerConfiguration []byte

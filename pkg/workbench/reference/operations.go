@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// Argument is an argument of an operation under its full name, such as set.<name>.mount.
+type Argument struct {
+	Name     string
+	Type     operation.Type
+	Required bool
+	// Computed says that ${ CEL } is evaluated in it.
+	Computed bool
+	Summary  string
+}
+
+// Arguments are all arguments of an operation with those within them, in their order.
+func Arguments(d operation.Definition) []Argument { return argumentsIn("", d.Arguments) }
+
+func argumentsIn(prefix string, arguments []operation.Argument) []Argument {
+	var all []Argument
+	for _, a := range arguments {
+		name, of := prefix+a.Name, a.Type
+		if a.Name == "" {
+			name, of = entries(prefix, a.Type)
+		}
+		all = append(all, Argument{Name: name, Type: of, Required: a.Required, Computed: isComputed(of), Summary: a.Summary})
+		all = append(all, within(name+".", of)...)
+	}
+	return all
+}
+
+// entries are those of a mapping or list, and their type.
+func entries(prefix string, t operation.Type) (string, operation.Type) {
+	if t.Form == operation.List {
+		return strings.TrimSuffix(prefix, ".") + "[]", *t.Items
+	}
+	return prefix + "<name>", *t.Items
+}
+
+// within are the arguments that stand below one of the type.
+func within(prefix string, t operation.Type) []Argument {
+	all := argumentsIn(prefix, t.Fields)
+	for _, possible := range t.Types {
+		all = append(all, within(prefix, possible)...)
+	}
+	if t.Form == operation.Mapping || t.Form == operation.List {
+		name, of := entries(prefix, t)
+		all = append(all, within(name+".", of)...)
+	}
+	return all
+}
+
+func isComputed(t operation.Type) bool {
+	for _, possible := range t.Types {
+		if isComputed(possible) {
+			return true
+		}
+	}
+	return t.Computed || (t.Items != nil && isComputed(*t.Items))
+}
+
+// FirstPart is a summary up to its first details.
+func FirstPart(summary string) string {
+	part, _, _ := strings.Cut(summary, ";")
+	part, _, _ = strings.Cut(part, " (")
+	part, _, _ = strings.Cut(part, ": ")
+	return part
+}
+
+// Targets are the names of the targets that have the operation, sorted.
+func Targets(d operation.Definition) []string {
+	var names []string
+	for _, name := range target.Names() {
+		if found, _ := target.Lookup(name); d.On(found) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Operations are the names of the operations that a target has, in the order of the registry.
+func Operations(t *target.Target) []string {
+	var names []string
+	for _, d := range operation.All() {
+		if d.On(t) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// TypeWords say what may stand where a type is.
+func TypeWords(t operation.Type, quote Quote) string {
+	said := form(t, quote)
+	if t.Null {
+		said += ", or null"
+	}
+	return said
+}
+
+func form(t operation.Type, quote Quote) string {
+	switch t.Form {
+	case operation.Scalar:
+		return "text"
+	case operation.String:
+		if t.Values != nil {
+			return "one of " + quote(quoteEmpty(t.Values)...)
+		}
+		return "string"
+	case operation.Boolean:
+		return "true or false"
+	case operation.Octal:
+		return "octal digits"
+	case operation.List:
+		return "list of " + TypeWords(*t.Items, quote)
+	case operation.Mapping:
+		return "mapping of names to " + TypeWords(*t.Items, quote)
+	case operation.Shape:
+		return shapeWords(t, quote)
+	case operation.Either:
+		var possible []string
+		for _, one := range t.Types {
+			possible = append(possible, TypeWords(one, quote))
+		}
+		return strings.Join(possible, " or ")
+	case operation.Tree:
+		return "any value"
+	default:
+		return "fields"
+	}
+}
+
+func quoteEmpty(values []string) []string {
+	quoted := make([]string, len(values))
+	for i, value := range values {
+		if quoted[i] = value; value == "" {
+			quoted[i] = `""`
+		}
+	}
+	return quoted
+}
+
+// shapeWords names a type of Kubernetes and which of its fields are meant.
+func shapeWords(t operation.Type, quote Quote) string {
+	said := "fields of " + quote(t.Of.Name())
+	switch {
+	case t.Values != nil:
+		said += ": " + quote(t.Values...)
+	case t.Without != nil:
+		said += " but " + quote(t.Without...)
+	}
+	return said
+}
