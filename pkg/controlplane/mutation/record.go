@@ -6,8 +6,6 @@ package mutation
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -28,12 +26,10 @@ const (
 	recordedBytes = 1024
 	// recordBytes is the longest record that is written and read; of an object with a longer one, nothing is taken back.
 	recordBytes = 64 << 10
-	// nothing is what a record says of a place that a rule removed.
-	nothing = "-"
 )
 
-// record is what rules of a set wrote on an object, by the paths of the places.
-type record map[string]recorded
+// record is what rules of a set wrote on an object and nobody writes anew.
+type record map[operation.Trace]recorded
 
 // recorded is one place.
 type recorded struct {
@@ -45,10 +41,7 @@ type recorded struct {
 
 // lasts says whether the rule writes something that stays when it is gone.
 func (r *rule) lasts() bool {
-	return slices.ContainsFunc(r.writes, func(w operation.Write) bool {
-		_, ok := operation.LastingPath(w.Place)
-		return ok
-	})
+	return slices.ContainsFunc(r.writes, func(w operation.Write) bool { return len(w.Traces(nil, nil, nil)) > 0 })
 }
 
 // keep brings the record of an object up to date after its rules were applied, and takes back what no rule writes any more.
@@ -64,64 +57,77 @@ func (s *selection) keep(o *target.Object, plan Plan) error {
 	if len(known) == 0 && !s.lasts {
 		return nil
 	}
-	next, held := plan.record(o, known)
-	for _, path := range slices.Sorted(maps.Keys(known)) {
-		if _, written := next[path]; written {
-			continue
-		}
-		if held == nil || held[path] {
-			next[path] = known[path]
-		} else if err := known[path].takeBack(o, path); err != nil {
-			return err
-		}
+	r := recorder{object: o, known: known, next: record{}, before: operation.TracesIn(o.Document.Original()), after: operation.TracesIn(o.Document.Root())}
+	r.note(plan)
+	if err := r.takeBack(); err != nil {
+		return err
 	}
-	return next.write(o, s.record, here)
+	return r.next.write(o, s.record, here)
 }
 
-// record is what the rules of the plan have written, and the places that are to stay as they are recorded; nil: all.
-func (p Plan) record(o *target.Object, known record) (record, map[string]bool) {
-	next, held := record{}, map[string]bool{}
+// recorder makes the record of an object after its rules were applied.
+type recorder struct {
+	object        *target.Object
+	before, after *operation.Traces
+	known, next   record
+	// held are the traces that are to stay as they are recorded; all says so of every trace.
+	held map[operation.Trace]bool
+	all  bool
+}
+
+// note finds what the rules of the plan have written.
+func (r *recorder) note(p Plan) {
 	for _, planned := range p.Rules {
 		if planned.Skipped != "" {
 			// A condition that does not hold now is no rule that is gone.
+			r.all = r.all || planned.rule.family != nil || planned.rule.whole != nil
 			for i := range planned.rule.writes {
-				if path, ok := operation.LastingPath(planned.rule.writes[i].Place); ok && held != nil {
-					held[path] = true
-				}
-			}
-			if planned.rule.family != nil || planned.rule.whole != nil {
-				held = nil
+				r.hold(planned.rule.writes[i].Traces(r.object.Document.Original(), r.object.Document.Root(), nil)...)
 			}
 			continue
 		}
 		for _, step := range planned.Steps {
-			path, ok := operation.LastingPath(step.Place)
-			if !ok || step.Overridden != "" {
-				continue
-			}
-			if entry, ok := step.recordAt(o, path, known); ok {
-				next[path] = entry
-			} else if held != nil && step.Kept {
-				held[path] = true
+			if step.Overridden == "" {
+				r.noteStep(step)
 			}
 		}
 	}
-	return next, held
 }
 
-// recordAt is the record of one place; there is none for what was so without the rule.
-func (s Step) recordAt(o *target.Object, path string, known record) (recorded, bool) {
-	if o.Form.Kind == "Secret" && !strings.HasPrefix(path, "metadata.") {
+func (r *recorder) noteStep(s Step) {
+	for _, trace := range s.write.Traces(r.object.Document.Original(), r.object.Document.Root(), &s.Value) {
+		if trace.Item == operation.AnyItem {
+			r.hold(trace)
+		} else if entry, ok := r.entry(s, trace); ok {
+			r.next[trace] = entry
+		} else if s.Kept {
+			r.hold(trace)
+		}
+	}
+}
+
+func (r *recorder) hold(traces ...operation.Trace) {
+	for _, trace := range traces {
+		if r.held == nil {
+			r.held = map[operation.Trace]bool{}
+		}
+		r.held[trace] = true
+	}
+}
+
+// entry is the record of one trace; there is none for what was so without the rule.
+func (r *recorder) entry(s Step, trace operation.Trace) (recorded, bool) {
+	if r.object.Form.Kind == "Secret" && !strings.HasPrefix(trace.Outer(), "metadata.") {
 		// The annotation would tell what the data was.
 		return recorded{}, false
 	}
-	before, after := canonical(operation.Find(o.Document.Original(), path)), canonical(operation.Find(o.Document.Root(), path))
-	earlier, ok := known[path]
+	before, after := r.before.Get(trace), r.after.Get(trace)
+	earlier, ok := r.known[trace]
 	if bytes.Equal(before, after) {
-		return earlier, ok && earlier.Wrote == digestOf(after)
+		return earlier, ok && earlier.Wrote == operation.Digest(after)
 	}
-	entry := recorded{Wrote: digestOf(after), Before: before}
-	if ok && earlier.Wrote == digestOf(before) {
+	entry := recorded{Wrote: operation.Digest(after), Before: before}
+	if ok && earlier.Wrote == operation.Digest(before) {
 		// What stood there was a rule's, too.
 		entry.Before = earlier.Before
 	}
@@ -132,12 +138,26 @@ func (s Step) recordAt(o *target.Object, path string, known record) (recorded, b
 	return entry, !s.Kept && len(entry.Before) <= recordedBytes
 }
 
-// takeBack makes a place what it was, if what a rule wrote still stands there.
-func (r recorded) takeBack(o *target.Object, path string) error {
-	if _, reserved := contract.ReservedField(path); reserved || digestOf(canonical(operation.Find(o.Document.Root(), path))) != r.Wrote {
-		return nil
+// takeBack makes what no rule writes any more what it was, if what a rule wrote still stands there.
+func (r *recorder) takeBack() error {
+	byText := func(a, b operation.Trace) int { return strings.Compare(a.String(), b.String()) }
+	for _, trace := range slices.SortedFunc(maps.Keys(r.known), byText) {
+		if _, written := r.next[trace]; written {
+			continue
+		}
+		if r.all || r.held[trace] || trace.Item != "" && r.held[trace.Any()] {
+			r.next[trace] = r.known[trace]
+			continue
+		}
+		was := r.known[trace]
+		if _, reserved := contract.ReservedField(trace.Outer()); reserved || operation.Digest(r.after.Get(trace)) != was.Wrote {
+			continue
+		}
+		if err := r.after.Restore(trace, was.Before); err != nil {
+			return err
+		}
 	}
-	return operation.Restore(o.Document.Root(), path, r.Before)
+	return r.after.Flush()
 }
 
 // write writes the record unless the object has it already, and removes one that is empty.
@@ -172,24 +192,4 @@ func readRecord(texts ...string) record {
 
 func annotation(root *document.Node, key string) string {
 	return text(root.Find("metadata", "annotations").Get(key))
-}
-
-// canonical is a value in the one form that hashes compare; nil for what is not there.
-func canonical(n *document.Node) []byte {
-	if n == nil {
-		return nil
-	}
-	raw, err := json.Marshal(n.Value())
-	if err != nil {
-		return nil
-	}
-	return raw
-}
-
-func digestOf(value []byte) string {
-	if value == nil {
-		return nothing
-	}
-	sum := sha256.Sum256(value)
-	return hex.EncodeToString(sum[:4])
 }

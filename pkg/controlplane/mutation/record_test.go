@@ -93,9 +93,11 @@ func TestForeignRecords(t *testing.T) {
 	for _, text := range []string{
 		`x`, `[]`, `{}`, `{"a":1}`, `{"metadata.name":{"wrote":"-","before":"other"}}`, `{"spec.storageClass":{"wrote":"-","before":"x"}}`,
 		`{"spec.selector":{"wrote":"-","before":{}}}`, `{"[":{"wrote":"-"}}`, `{"metadata":{"wrote":"-","before":{}}}`, `{"status.x":{"wrote":"-","before":1}}`,
+		`{"yaml \"status\" x":{"wrote":"-","before":1}}`, `{"json b64 \"spec.selector\" x":{"wrote":"-","before":1}}`, `{"spec.selector[+ 00000000]":{"wrote":"-","before":1}}`,
+		`{"spec[0]":{"wrote":"-","before":1}}`, `{"spec.a[0]":{"wrote":"-","before":1}}`, `{"yaml \"spec.a\" [":{"wrote":"-","before":1}}`,
 	} {
 		object := strings.Replace(etcdBefore, `"region":"old"`,
-			`"region":"old","graft.provider.extensions.gardener.cloud/written-controlplane":"`+strings.ReplaceAll(text, `"`, `\"`)+`"`, 1)
+			`"region":"old","graft.provider.extensions.gardener.cloud/written-controlplane":"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)+`"`, 1)
 		after := string(taken(t, "retired: true\n"+writing, []byte(object), nil))
 		if !strings.Contains(after, `"name":"etcd-main"`) || strings.Contains(after, "storageClass") || strings.Contains(after, "selector") || strings.Contains(after, "status") {
 			t.Errorf("%s: %s", text, after)

@@ -5,6 +5,7 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"path"
@@ -78,6 +79,7 @@ func compileDocument(c *Context, arguments source.Node, at string) ([]Write, sou
 				return e.merge(p, v.JSON)
 			})
 		},
+		leaves: place.leaves,
 	}
 	f.append(a.Append, at+".append", place)
 	return f.compile(arguments, at, edits{Set: a.Set, Remove: a.Remove})
@@ -186,7 +188,8 @@ func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, pla
 	where.Name = p.String() + "[+ " + name + "]"
 	f.writes = append(f.writes, Write{
 		Place: where, Value: value, At: item, Path: at, Adds: true,
-		Apply: place.edit(p, func(e *embedded, v Resolved) error { return e.add(p, v.JSON, several) }),
+		Apply:  place.edit(p, func(e *embedded, v Resolved) error { return e.add(p, v.JSON, several) }),
+		leaves: place.leavesItems(p, several),
 	})
 }
 
@@ -201,6 +204,34 @@ func (d documentPlace) edit(p fieldPath, edit func(*embedded, Resolved) error) f
 	}
 }
 
+// leaves is the trace of a field of the document; there is none in a file of a node.
+func (d documentPlace) leaves(p fieldPath) func(_, _ *doc.Node, _ *Resolved) []Trace {
+	return func(_, _ *doc.Node, _ *Resolved) []Trace {
+		if d.file != "" || !isLasting(d.field) {
+			return nil
+		}
+		return []Trace{d.trace(p)}
+	}
+}
+
+// leavesItems are the traces of the items that are appended to a list.
+func (d documentPlace) leavesItems(p fieldPath, several bool) func(_, _ *doc.Node, _ *Resolved) []Trace {
+	return func(_, _ *doc.Node, v *Resolved) []Trace {
+		switch {
+		case d.file != "" || !isLasting(d.field):
+			return nil
+		case v == nil:
+			return []Trace{d.trace(p).Any()}
+		default:
+			return d.trace(p).itemsOf(v.JSON, several)
+		}
+	}
+}
+
+func (d documentPlace) trace(p fieldPath) Trace {
+	return Trace{Document: d.name, Format: cmp.Or(d.format, "yaml"), Encoding: strings.TrimPrefix(d.encoding, "plain"), Path: p.String()}
+}
+
 func (d documentPlace) open(o *target.Object) (*embedded, error) {
 	if d.file != "" {
 		content, err := o.Content(d.file)
@@ -210,7 +241,12 @@ func (d documentPlace) open(o *target.Object) (*embedded, error) {
 		e, err := readEmbedded(content.Text(), d.format, content.SetText)
 		return e, nested(err, "file %s", d.file)
 	}
-	node := d.field.find(o.Document.Root())
+	return d.read(o.Document.Root())
+}
+
+// read opens the document in a field.
+func (d documentPlace) read(root *doc.Node) (*embedded, error) {
+	node := d.field.find(root)
 	if node.Kind() == doc.Object {
 		return &embedded{tree: node}, nil
 	}

@@ -117,6 +117,50 @@ func (e *embedded) add(p fieldPath, raw []byte, several bool) error {
 	return e.inList(p, min(p.depth(), len(p)), func(root *document.Node, p fieldPath) error { return p.add(root, items) })
 }
 
+// look shows the place: a root, and the path from there.
+func (e *embedded) look(p fieldPath, see func(root *document.Node, p fieldPath)) error {
+	if e.yaml == nil {
+		see(e.tree, p)
+		return nil
+	}
+	if _, ok := e.yaml.Get(p[:p.depth()].keys()...); !ok {
+		return nil
+	}
+	return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error {
+		see(root, p)
+		return nil
+	})
+}
+
+// put makes a field what raw says. Only the object itself is written by positions.
+func (e *embedded) put(p fieldPath, raw []byte) error {
+	switch {
+	case slices.ContainsFunc(p, func(s fieldpath.Step) bool { return s.Position }):
+		return p.putBack(e.tree, raw)
+	case e.yaml == nil:
+		return p.put(e.tree, raw)
+	case p.depth() == len(p):
+		return e.yaml.Set(raw, p.keys()...)
+	default:
+		return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error { return p.put(root, raw) })
+	}
+}
+
+// removeItem removes the item of a list that has the digest.
+func (e *embedded) removeItem(p fieldPath, digest string) error {
+	remove := func(root *document.Node, p fieldPath) error {
+		list := p.find(root)
+		if i := itemWith(list, digest); i >= 0 {
+			list.RemoveItem(i)
+		}
+		return nil
+	}
+	if e.yaml == nil {
+		return remove(e.tree, p)
+	}
+	return e.inList(p, p.depth(), remove)
+}
+
 // depth is how many steps of the path are keys before the first item of a list.
 func (p fieldPath) depth() int {
 	if i := slices.IndexFunc(p, func(s fieldpath.Step) bool { return s.By != "" }); i >= 0 {

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -23,6 +24,8 @@ type fieldCompiler struct {
 	apply func(p fieldPath) func(*target.Object, Resolved) error
 	// keep is nil where places cannot be kept.
 	keep func(p fieldPath) func(*target.Object) error
+	// leaves is nil where the place tells what is left.
+	leaves func(p fieldPath) func(original, now *document.Node, v *Resolved) []Trace
 
 	writes   []Write
 	findings source.Findings
@@ -111,6 +114,9 @@ func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) 
 	write := Write{Place: place, Value: value, At: n, Path: at, Apply: f.apply(p)}
 	if f.keep != nil {
 		write.Keep = f.keep(p)
+	}
+	if f.leaves != nil {
+		write.leaves = f.leaves(p)
 	}
 	f.writes = append(f.writes, write)
 }

@@ -10,7 +10,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// The beginnings of paths that can be restored, and of those below that gardenlet writes anew each time or that cannot change.
+// The beginnings of paths that can be restored, and of those below that gardenlet writes anew each time or that cannot change. The policies
+// of a VerticalPodAutoscaler are among these: gardenlet sets the whole list before its merge patch, which replaces lists as a whole (gardener:
+// pkg/component/nodemanagement/machinecontrollermanager/machine_controller_manager.go, pkg/component/kubernetes/apiserver/verticalpodautoscaler.go,
+// and so in every other component with one).
 var (
 	lasting   = []string{"metadata.labels", "metadata.annotations", "spec", "data"}
 	transient = []string{
@@ -19,9 +22,22 @@ var (
 	}
 )
 
-// LastingPath is the path of a place that stays as a rule left it when the rule is gone, because nobody writes it anew: labels,
+// Traces are what the write leaves in an object that had the first root and has the second now; those of all items of a list stand for
+// what cannot be told. A nil value says that none was computed. Traces that are always those of the place need no roots.
+func (w *Write) Traces(original, now *document.Node, v *Resolved) []Trace {
+	if w.leaves != nil {
+		return w.leaves(original, now, v)
+	}
+	path, ok := lastingPath(w.Place)
+	if !ok {
+		return nil
+	}
+	return []Trace{{Path: path}}
+}
+
+// lastingPath is the path of a place that stays as a rule left it when the rule is gone, because nobody writes it anew: labels,
 // annotations and fields of the object itself. Pod templates, and what nodes are made of, Gardener writes at each reconciliation.
-func LastingPath(p Place) (string, bool) {
+func lastingPath(p Place) (string, bool) {
 	var path fieldPath
 	switch p.Kind {
 	case Label:
@@ -32,7 +48,7 @@ func LastingPath(p Place) (string, bool) {
 		path = fieldPath{{Key: "spec"}, {Key: p.Name}}
 	case Field:
 		var err error
-		if path, err = parsePath(p.Name); err != nil {
+		if path, err = parseAny(p.Name); err != nil {
 			return "", false
 		}
 	default:
@@ -53,26 +69,4 @@ func isLasting(p fieldPath) bool {
 		return false
 	}
 	return len(p.keys()) > 1 && within(lasting) && !within(transient)
-}
-
-// Find is what stands at a path; nil where nothing does, or the path is none.
-func Find(root *document.Node, path string) *document.Node {
-	p, err := parsePath(path)
-	if err != nil {
-		return nil
-	}
-	return p.find(root)
-}
-
-// Restore puts back what stood at a lasting path, as JSON; nil removes what is there. Other paths are left alone.
-func Restore(root *document.Node, path string, before []byte) error {
-	p, err := parsePath(path)
-	if err != nil || !isLasting(p) {
-		return nil //nolint:nilerr // what is no path leads nowhere
-	}
-	if before == nil {
-		p.remove(root)
-		return nil
-	}
-	return p.put(root, before)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -82,6 +83,9 @@ type Write struct {
 	Apply func(o *target.Object, v Resolved) error
 	// Keep makes the place what it is in o.Old, which is there. Nil: the operation cannot, and a rule that keeps is refused.
 	Keep func(o *target.Object) error
+
+	// leaves gives what Traces does; nil: what the place tells.
+	leaves func(original, now *document.Node, v *Resolved) []Trace
 }
 
 // Kind is a kind of place.

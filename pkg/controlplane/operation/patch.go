@@ -101,7 +101,7 @@ func (c *Context) patchOperation(item source.Node, at string, run *patchRun) (Wr
 		place.Kind, place.Container = TestedField, item.Position().String()
 	}
 	step := patchStep{run: run, tests: len(run.tests), op: a.Op, pointer: a.Path, path: p}
-	return Write{Place: place, Value: value, At: item, Path: at, Adds: place.Kind == TestedField, Apply: step.apply}, nil
+	return Write{Place: place, Value: value, At: item, Path: at, Adds: place.Kind == TestedField, Apply: step.apply, leaves: step.leaves}, nil
 }
 
 // checkPatch judges an operation, and gives its path; tested says that a test stands before it.

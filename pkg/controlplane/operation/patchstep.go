@@ -104,6 +104,38 @@ func (r *patchRun) holds(o *target.Object, tests int) (bool, error) {
 	return done != failedTest, nil
 }
 
+// leaves tells the net effect of the operation: the field, or the item that came into a list or went out of it. A position says little once
+// others have edited the list.
+func (s patchStep) leaves(original, now *document.Node, v *Resolved) []Trace {
+	if !isLasting(s.path) {
+		return nil
+	}
+	list := s.path[:len(s.path)-1]
+	if !s.path[len(list)].Position || s.op == "replace" || list.find(original).Kind() != document.Array && list.find(now).Kind() != document.Array {
+		return []Trace{{Path: s.path.String()}}
+	}
+	trace := Trace{Path: list.String()}
+	switch {
+	case s.op == "remove":
+		return append(trace.missing(list.find(original), list.find(now)), trace.Any())
+	case v == nil:
+		return []Trace{trace.Any()}
+	default:
+		return trace.itemsOf(v.JSON, false)
+	}
+}
+
+// missing are the traces of the items that a list had and has not any more.
+func (t Trace) missing(before, after *document.Node) []Trace {
+	var traces []Trace
+	for _, item := range before.Items() {
+		if t.Item = Digest(Canonical(item)); itemWith(after, t.Item) < 0 {
+			traces = append(traces, t)
+		}
+	}
+	return traces
+}
+
 func removeAt(parent *document.Node, key string) {
 	if parent.Kind() != document.Array {
 		parent.Remove(key)
