@@ -129,6 +129,15 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
+// TestConfigurationTellsNoValue holds that a value which the kubelet's type cannot hold is not told, as the decoder's own error would.
+func TestConfigurationTellsNoValue(t *testing.T) {
+	e := newEnsurer(t, "controlplane:\n  kubelet:\n  - configuration: {set: {syncFrequency: '${ shoot.region }'}}\n", nil)
+	err := e.EnsureKubeletConfiguration(t.Context(), shootContext(), version, &kubeletconfigv1beta1.KubeletConfiguration{}, nil)
+	if !errors.Is(err, embed.ErrFieldType) || strings.Contains(err.Error(), "eu-1") || !strings.HasSuffix(err.Error(), ": syncFrequency") {
+		t.Errorf("got %v", err)
+	}
+}
+
 const nodeRules = `controlplane:
   node:
   - file: {path: /a, permissions: 0755, content: "${ shoot.region } ${ operation }"}

@@ -54,7 +54,8 @@ func (e *Ensurer) EnsureKubeletServiceUnitOptions(
 	}
 	options, err := unit.DeserializeOptions(bytes.NewBufferString(*made.Units[0].Content))
 	if err != nil {
-		return nil, fmt.Errorf("reading the unit of the kubelet with its edits: %w", err)
+		// The error may quote a line.
+		return nil, errors.New("reading the unit of the kubelet with its edits: go-systemd cannot read it")
 	}
 	return options, nil
 }
@@ -83,9 +84,14 @@ func (e *Ensurer) EnsureKubeletConfiguration(
 	if err != nil || made == nil {
 		return err
 	}
+	raw, err := yaml.YAMLToJSONStrict([]byte(made.Files[0].Content.Inline.Data))
+	if err != nil {
+		// The error may quote a line.
+		return errors.New("reading the configuration of the kubelet with its edits: it is no YAML")
+	}
 	var whole kubeletconfigv1beta1.KubeletConfiguration
-	if err := yaml.UnmarshalStrict([]byte(made.Files[0].Content.Inline.Data), &whole); err != nil {
-		return fmt.Errorf("reading the configuration of the kubelet with its edits: %w: %w", ErrFieldUnknown, err)
+	if err := decodeStrictly(raw, &whole); err != nil {
+		return fmt.Errorf("the configuration of the kubelet: %w", err)
 	}
 	whole.TypeMeta = current.TypeMeta
 	*current = whole

@@ -80,7 +80,7 @@ func (m *Mutator) Types() []extensionswebhook.Type {
 }
 
 // Mutate implements extensionswebhook.Mutator. An object without a rule is left as it is. The error begins with its reason, as in
-// docs/failures.md, and wraps a *mutation.Failure or ErrFieldUnknown.
+// docs/failures.md, and wraps a *mutation.Failure, or it is ErrFieldUnknown or ErrFieldType.
 func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error {
 	gvk, err := apiutil.GVKForObject(current, m.scheme)
 	if err != nil {

@@ -121,6 +121,16 @@ func TestMutatorRefusesToLose(t *testing.T) {
 	}
 }
 
+// TestMutatorTellsNoValue holds that a value which the Go type cannot hold is not told, as the decoder's own error would.
+func TestMutatorTellsNoValue(t *testing.T) {
+	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "hunter2"}}}
+	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.minReadySeconds: '${ shoot.region }'}}\n", source)
+	err := m.Mutate(t.Context(), into[appsv1.Deployment](t, scheduler), nil)
+	if !errors.Is(err, embed.ErrFieldType) || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "spec.minReadySeconds") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestMutatorFails holds that errors say their reason first, and leave the object.
 func TestMutatorFails(t *testing.T) {
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - flags: {set: {region: \"${ shoot.region }\"}}\n", &facts.Static{})

@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +21,9 @@ import (
 
 // ErrFieldUnknown means that a rule writes a field that the Go type of the object does not have, so that it would be lost.
 var ErrFieldUnknown = errors.New("field unknown to this program")
+
+// ErrFieldType means that a rule writes a value that the Go type of a field cannot hold. The value is not told: it may come from a Secret.
+var ErrFieldType = errors.New("value of another type than the field has")
 
 // encode is the object as JSON, with apiVersion and kind, which typed objects often lack. Nil is nil.
 func encode(o client.Object, gvk schema.GroupVersionKind) ([]byte, error) {
@@ -46,7 +52,8 @@ func decode(raw []byte, into client.Object) error {
 	if u, ok := into.(*unstructured.Unstructured); ok {
 		fresh := &unstructured.Unstructured{}
 		if err := fresh.UnmarshalJSON(raw); err != nil {
-			return fmt.Errorf("decoding the result: %w", err)
+			// The error holds the whole object.
+			return errors.New("decoding the result: it has no kind")
 		}
 		u.Object = fresh.Object
 		return nil
@@ -61,14 +68,44 @@ func decode(raw []byte, into client.Object) error {
 }
 
 // decodeStrictly reads JSON as Kubernetes does. What it was made of had no unknown fields, so that rules have written those
-// that are found.
+// that are found. Errors name fields and no values.
 func decodeStrictly(raw []byte, into any) error {
 	unknown, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {
-		return fmt.Errorf("decoding the result: %w", err)
+		return fmt.Errorf("decoding the result: %w: %s", ErrFieldType, culprit(raw, reflect.TypeOf(into).Elem()))
 	}
 	if len(unknown) > 0 {
 		return fmt.Errorf("%w: %w", ErrFieldUnknown, errors.Join(unknown...))
 	}
 	return nil
+}
+
+// culprit is the path of the first field of an object that its type cannot hold, since the error of a decoder may quote the value.
+func culprit(raw []byte, kind reflect.Type) string {
+	var path []string
+	for {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) != nil {
+			return strings.Join(path, ".")
+		}
+		keys := slices.Sorted(maps.Keys(members))
+		i := slices.IndexFunc(keys, func(key string) bool { return !fits(kind, append(path[:len(path):len(path)], key), members[key]) })
+		if i < 0 {
+			return strings.Join(path, ".")
+		}
+		path, raw = append(path, keys[i]), members[keys[i]]
+	}
+}
+
+// fits says whether an object of the type can have just this.
+func fits(kind reflect.Type, path []string, raw []byte) bool {
+	for _, key := range slices.Backward(path) {
+		quoted, err := json.Marshal(key)
+		if err != nil {
+			return false
+		}
+		raw = slices.Concat([]byte("{"), quoted, []byte(":"), raw, []byte("}"))
+	}
+	_, err := kjson.UnmarshalStrict(raw, reflect.New(kind).Interface())
+	return err == nil
 }
