@@ -84,7 +84,7 @@ func TestForbiddenLookup(t *testing.T) {
 	}
 	p.writeProfile("acme.yaml", head("acme", "acme")+"lookups: {s: {secret: late, keys: [key]}}\n"+
 		"controlplane:\n  kube-controller-manager:\n  - flags: {set: {value: \"${ lookups.s.key }\"}}\n")
-	p.log.waitFor(t, "acme.yaml:5:23: lookups.s: the profile acme may not read this")
+	p.log.waitFor(t, "acme.yaml:5:23: lookups.s: the profile acme may not get, list, watch this")
 	p.log.waitFor(t, "lookups.secrets: [late]")
 	if got := p.counter("graft_profile_reload_failed", nil); got != 1 {
 		t.Errorf("graft_profile_reload_failed is %v", got)

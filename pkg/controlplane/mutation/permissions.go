@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Permission is what an installation must be allowed to get for a lookup, as far as that is known before an admission.
+// Permission is what an installation must be allowed to do for a lookup, as far as that is known before an admission.
 type Permission struct {
 	// Profile and Lookup name the lookup; Position is where it names its object.
 	Profile, Lookup string
@@ -27,6 +27,24 @@ type Permission struct {
 	Namespace string
 	// Name is the name of the object; empty: it is computed for each control plane.
 	Name string
+	// Followed says that the object is not only got, but listed and watched by its name: in Namespace or, Everywhere, in all.
+	Followed, Everywhere bool
+}
+
+// Ask is one thing that must be allowed: a verb, in a namespace or, empty, in all.
+type Ask struct{ Verb, Namespace string }
+
+// Asks are what must be allowed for the lookup.
+func (p Permission) Asks() []Ask {
+	asks := []Ask{{"get", p.Namespace}}
+	if !p.Followed {
+		return asks
+	}
+	namespace := p.Namespace
+	if p.Everywhere {
+		namespace = ""
+	}
+	return append(asks, Ask{"list", namespace}, Ask{"watch", namespace})
 }
 
 // Permissions are those for all lookups that a rule needs, sorted by profile, lookup and namespace. What every program reads
@@ -64,12 +82,12 @@ func (l *lookup) permission(s *scope, garden bool) Permission {
 	}
 	needed := Permission{
 		Profile: s.profile, Lookup: request.Name, Position: l.at,
-		Group: request.Group, Resource: request.Resource, Name: request.ObjectName,
+		Group: request.Group, Resource: request.Resource, Name: request.ObjectName, Followed: !l.request.Computed,
 	}
 	if request.Scope != facts.ScopeCluster {
 		needed.Namespace = request.Namespace
 		if garden && needed.Namespace == "" {
-			needed.Namespace = target.GardenNamespace
+			needed.Namespace, needed.Everywhere = target.GardenNamespace, needed.Followed
 		}
 	}
 	return needed

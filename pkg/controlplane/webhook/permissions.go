@@ -7,6 +7,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -19,7 +20,7 @@ import (
 
 // Authorizer says whether the program has a permission. An error says that nobody could be asked.
 type Authorizer interface {
-	MayGet(context.Context, mutation.Permission) (bool, error)
+	May(context.Context, mutation.Ask, mutation.Permission) (bool, error)
 }
 
 // AccessReviews asks the API server, by SelfSubjectAccessReviews. To make those is allowed to everybody who is authenticated
@@ -28,15 +29,15 @@ type AccessReviews struct {
 	Client client.Client
 }
 
-// MayGet implements Authorizer.
-func (a AccessReviews) MayGet(ctx context.Context, r mutation.Permission) (bool, error) {
+// May implements Authorizer.
+func (a AccessReviews) May(ctx context.Context, ask mutation.Ask, r mutation.Permission) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "get", Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
+			Verb: ask.Verb, Group: r.Group, Resource: r.Resource, Namespace: ask.Namespace, Name: r.Name,
 		},
 	}}
 	if err := a.Client.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("asking for the permission to get %s: %w", r.Resource, err)
+		return false, fmt.Errorf("asking for the permission to %s %s: %w", ask.Verb, r.Resource, err)
 	}
 	return review.Status.Allowed, nil
 }
@@ -65,26 +66,41 @@ func (s *Store) permit(ctx context.Context, p Program) error {
 	defer cancel()
 	var findings source.Findings
 	for _, read := range p.Permissions() {
-		allowed, err := s.Authorizer.MayGet(ctx, read)
+		refused, err := refused(ctx, s.Authorizer, read)
 		switch {
 		case err != nil:
 			s.log.Error(err, "It is not known whether the profiles may read what they look up")
 			return findings.Err()
-		case allowed:
+		case refused == nil:
 		case read.Name == "":
 			s.log.Info("A lookup computes the name of its object; each name must be permitted", "profile", read.Profile, "lookup", read.Lookup,
 				"group", read.Group, "resource", read.Resource)
 		default:
-			findings = append(findings, source.Finding{Position: read.Position, Path: "lookups." + read.Lookup, Message: missingRule(read)})
+			findings = append(findings, source.Finding{Position: read.Position, Path: "lookups." + read.Lookup, Message: missingRule(read, refused)})
 		}
 	}
 	return findings.Err()
 }
 
-// missingRule says what an installation lacks for a read, and how the chart gives it.
-func missingRule(r mutation.Permission) string {
+// refused are the verbs that are not allowed.
+func refused(ctx context.Context, authorizer Authorizer, read mutation.Permission) ([]string, error) {
+	var verbs []string
+	for _, ask := range read.Asks() {
+		allowed, err := authorizer.May(ctx, ask, read)
+		if err != nil {
+			return nil, err
+		}
+		if !allowed {
+			verbs = append(verbs, ask.Verb)
+		}
+	}
+	return verbs, nil
+}
+
+// missingRule says what an installation lacks for a read of which the verbs are refused, and how the chart gives it.
+func missingRule(r mutation.Permission, refused []string) string {
 	where := "a ClusterRole"
-	if r.Namespace != "" {
+	if r.Namespace != "" && !r.Everywhere {
 		where = fmt.Sprintf("a ClusterRole, or a Role in the namespace %s,", r.Namespace)
 	}
 	value := fmt.Sprintf("lookups.objects: [{group: %q, resource: %s, names: [%s]}]", r.Group, r.Resource, r.Name)
@@ -94,6 +110,6 @@ func missingRule(r mutation.Permission) string {
 	case r.Group == "" && r.Resource == "configmaps":
 		value = fmt.Sprintf("lookups.configMaps: [%s]", r.Name)
 	}
-	return fmt.Sprintf("the profile %s may not read this: %s with {apiGroups: [%q], resources: [%s], resourceNames: [%s], verbs: [get, list, watch]} is missing; "+
-		"the chart makes it of the value %s", r.Profile, where, r.Group, r.Resource, r.Name, value)
+	return fmt.Sprintf("the profile %s may not %s this: %s with {apiGroups: [%q], resources: [%s], resourceNames: [%s], verbs: [get, list, watch]} is missing; "+
+		"the chart makes it of the value %s", r.Profile, strings.Join(refused, ", "), where, r.Group, r.Resource, r.Name, value)
 }

@@ -19,16 +19,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// permissions permits the names that are true, or fails.
+// permissions permits the names that are true, but for one verb, or fails.
 type permissions struct {
 	names map[string]bool
+	not   string
 	asked int
 	err   error
 }
 
-func (p *permissions) MayGet(_ context.Context, r mutation.Permission) (bool, error) {
+func (p *permissions) May(_ context.Context, ask mutation.Ask, r mutation.Permission) (bool, error) {
 	p.asked++
-	return p.names[r.Name], p.err
+	return p.names[r.Name] && ask.Verb != p.not, p.err
 }
 
 func TestPermissions(t *testing.T) {
@@ -50,7 +51,7 @@ func TestPermissions(t *testing.T) {
 	}
 	files.set(reading("b", "b"))
 	err := store.Load(ctx, files)
-	const want = `p.yaml:5:36: lookups.x: the profile one may not read this: a ClusterRole with {apiGroups: [""], resources: [secrets], ` +
+	const want = `p.yaml:5:36: lookups.x: the profile one may not get, list, watch this: a ClusterRole with {apiGroups: [""], resources: [secrets], ` +
 		`resourceNames: [b], verbs: [get, list, watch]} is missing; the chart makes it of the value lookups.secrets: [b]`
 	if err == nil || err.Error() != want || !store.Serves(a) || store.Serves(b) {
 		t.Fatalf("a profile that reads what it may not is loaded, or not: %s", cmp.Diff(want, err.Error()))
@@ -63,7 +64,12 @@ func TestPermissions(t *testing.T) {
 	if again := store.Load(ctx, files); again == nil || permitted.asked != asked {
 		t.Errorf("the permission is asked for at once again: %v", again)
 	}
-	permitted.names["b"] = true
+	permitted.names["b"], permitted.not = true, "watch"
+	store.waiting.next = time.Now().Add(-time.Second)
+	if err := store.Load(ctx, files); err == nil || !strings.Contains(err.Error(), "may not watch this") {
+		t.Errorf("a profile that may only get what it is to follow is loaded: %v", err)
+	}
+	permitted.not = ""
 	store.waiting.next = time.Now().Add(-time.Second)
 	if err := store.Load(ctx, files); err != nil || !store.Serves(b) {
 		t.Errorf("a permission that came later changes nothing: %v", err)
@@ -88,7 +94,7 @@ func TestMissingRule(t *testing.T) {
 			`lookups.objects: [{group: "extensions.gardener.cloud", resource: infrastructures, names: [x]}]`,
 		},
 	} {
-		if got := missingRule(c.read); !strings.Contains(got, c.want) {
+		if got := missingRule(c.read, []string{"list"}); !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q does not say %q", c.read, got, c.want)
 		}
 	}

@@ -39,7 +39,7 @@ func (p program) Permissions() []mutation.Permission {
 	for _, document := range p {
 		if name, ok := document.Parameters["reads"]; ok {
 			reads = append(reads, mutation.Permission{
-				Profile: document.Metadata.Name, Lookup: "x", Position: name.Position(), Resource: "secrets", Name: name.Value,
+				Profile: document.Metadata.Name, Lookup: "x", Position: name.Position(), Resource: "secrets", Name: name.Value, Followed: true,
 			})
 		}
 	}
