@@ -27,12 +27,14 @@ func Main(version string, arguments []string, s *Streams) int {
 	defer stop()
 	command := NewCommand(version, s)
 	command.SetArgs(arguments)
-	err := command.ExecuteContext(ctx)
-	if ctx.Err() != nil {
-		fmt.Fprintln(s.Err, "interrupted")
-		return statusInterrupted
-	}
-	return s.report(err)
+	return s.guarded(func() int {
+		err := command.ExecuteContext(ctx)
+		if ctx.Err() != nil {
+			fmt.Fprintln(s.Err, "interrupted")
+			return statusInterrupted
+		}
+		return s.report(err)
+	})
 }
 
 // The exit statuses.
@@ -81,7 +83,7 @@ func NewCommand(version string, s *Streams) *cobra.Command {
 
 graft runs the engine of the webhook on your machine. No cluster is needed unless you name one.`,
 		Version:       version,
-		Args:          cobra.NoArgs,
+		Args:          unknownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
@@ -91,15 +93,17 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 	root.SetErr(s.Err)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.PersistentFlags().Var(&s.colour, "color", "colour the output: auto (on a terminal), always or never")
-	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see `%s --help`", err, command.CommandPath())
-	})
+	root.SetFlagErrorFunc(unknownFlag)
+	root.CompletionOptions.DisableDefaultCmd = true
 	for _, command := range []func(*Streams) *cobra.Command{
 		newRenderCommand,
 		newDiffCommand,
+		newCompletionCommand,
+		newManCommand,
 	} {
 		root.AddCommand(command(s))
 	}
+	completeValues(root)
 	return root
 }
 

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+//go:embed assets/words.bash
+var bashWords string
+
+// shells are those that can complete, and how each of them writes its script.
+var shells = []struct {
+	name  string
+	write func(*cobra.Command, io.Writer) error
+}{
+	{"bash", func(root *cobra.Command, out io.Writer) error {
+		if err := root.GenBashCompletionV2(out, true); err != nil {
+			return err
+		}
+		_, err := io.WriteString(out, bashWords)
+		return err
+	}},
+	{"zsh", (*cobra.Command).GenZshCompletion},
+	{"fish", func(root *cobra.Command, out io.Writer) error { return root.GenFishCompletion(out, true) }},
+	{"powershell", (*cobra.Command).GenPowerShellCompletionWithDesc},
+}
+
+func newCompletionCommand(*Streams) *cobra.Command {
+	var names []string
+	for _, shell := range shells {
+		names = append(names, shell.name)
+	}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Write what lets a shell complete the command line",
+		Long: `Write what lets a shell complete commands, flags and their values: targets, operations, formats, versions, parameters.
+
+For the shell that runs, and for each new one when the line stands in the file behind it:
+
+  source <(graft completion bash)                         ~/.bashrc
+  source <(graft completion zsh)                          ~/.zshrc, behind compinit
+  graft completion fish | source                          ~/.config/fish/config.fish
+  graft completion powershell | Out-String | Invoke-Expression   $PROFILE`,
+		Example: `  graft completion bash
+  graft completion fish`,
+		Args:                  exactly("a shell", 1),
+		ValidArgs:             names,
+		DisableFlagsInUseLine: true,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			for _, shell := range shells {
+				if shell.name == arguments[0] {
+					return shell.write(command.Root(), command.OutOrStdout())
+				}
+			}
+			return fmt.Errorf("unknown shell %q%s; there are bash, zsh, fish and powershell", arguments[0], source.Suggest(arguments[0], names))
+		},
+	}
+}

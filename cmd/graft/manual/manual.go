@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manual writes what a command line says of itself as other documents: the page of the reference, and man pages. It takes
+// everything from the commands and must not know any of them. Enter at Markdown and Man.
+package manual
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Commands are a command and those below it that people see, in the order of the help.
+func Commands(root *cobra.Command) []*cobra.Command {
+	out := []*cobra.Command{root}
+	for _, command := range root.Commands() {
+		if command.IsAvailableCommand() && command.Name() != "help" {
+			out = append(out, Commands(command)...)
+		}
+	}
+	return out
+}
+
+// ExitStatus is what the statuses of graft mean.
+func ExitStatus() [][2]string {
+	return [][2]string{
+		{"0", "All is fine."},
+		{"1", "Something was found: errors of a profile, tests that fail, an object that is denied; with --exit-code differences, too."},
+		{"2", "The work could not be done: a wrong command line, a file that is not there or cannot be read, an error of the program."},
+		{"130", "Ctrl-C ended it. Nothing is left half written."},
+	}
+}
+
+// option is a flag as it is shown.
+type option struct {
+	short, long, value, usage string
+}
+
+// options are the visible flags of a set but for --help, which every command has.
+func options(set *pflag.FlagSet) []option {
+	var out []option
+	set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden || flag.Name == "help" {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(flag)
+		if flag.DefValue != "" && flag.DefValue != "false" && flag.DefValue != "[]" && flag.DefValue != "0" && !strings.Contains(usage, "(default") {
+			usage += " (default " + flag.DefValue + ")"
+		}
+		out = append(out, option{short: flag.Shorthand, long: flag.Name, value: value, usage: usage})
+	})
+	return out
+}
+
+// part is a paragraph, or lines that stand as they are written: those that are indented by two spaces or more.
+type part struct {
+	text    string
+	literal bool
+}
+
+// parts cuts a help text into paragraphs and literal lines.
+func parts(text string) []part {
+	var out []part
+	for paragraph := range strings.SplitSeq(strings.Trim(text, "\n"), "\n\n") {
+		literal := strings.HasPrefix(paragraph, "  ")
+		switch last := len(out) - 1; {
+		case strings.TrimSpace(paragraph) == "":
+		case literal && last >= 0 && out[last].literal:
+			out[last].text += "\n\n" + paragraph
+		default:
+			out = append(out, part{text: paragraph, literal: literal})
+		}
+	}
+	return out
+}
+
+// dedent takes the indentation of the first line from all lines.
+func dedent(text string) string {
+	text = strings.Trim(text, "\n")
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(strings.TrimPrefix(lines[i], indent), " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// synopsis is the use of a command with the names of those above it.
+func synopsis(command *cobra.Command) string {
+	return strings.TrimSuffix(command.UseLine(), " [flags]")
+}

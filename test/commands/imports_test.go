@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// heavy are packages, with all below them, that would make graft slow to start: each registers hundreds of types before main begins. What
+// needs them runs as graft-controlplane.
+var heavy = []string{
+	"sigs.k8s.io/controller-runtime",
+	"k8s.io/client-go/kubernetes",
+	"k8s.io/client-go/informers",
+	"k8s.io/kubectl",
+	"helm.sh/helm",
+	"istio.io",
+	"github.com/gardener/gardener/pkg/component",
+	"github.com/gardener/gardener/pkg/client",
+	"github.com/gardener/gardener/extensions",
+	"github.com/gardener/etcd-druid",
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample",
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook",
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/embed",
+}
+
+// light are packages below heavy ones that are data or next to nothing.
+var light = []string{
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static",
+}
+
+// TestImports holds that graft links nothing that is slow to start.
+func TestImports(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/graft")
+	list.Dir = root
+	output, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(output))
+	if len(packages) < 100 {
+		t.Fatalf("only %d packages were found", len(packages))
+	}
+	for _, name := range packages {
+		for _, prefix := range heavy {
+			if within(name, prefix) && !withinAny(name, light) {
+				t.Errorf("graft links %s; `go list -deps` and `go mod why` say through what", name)
+			}
+		}
+	}
+}
+
+func within(name, prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }
+
+func withinAny(name string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if within(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
