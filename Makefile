@@ -37,7 +37,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start test test-unit test-integration test-system bench bench-units check check-format check-charts check-generated \
+.PHONY: help start servers test test-unit test-integration test-system bench bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -49,11 +49,17 @@ start: ## Show a control plane being admitted by a real kube-apiserver, until Ct
 	@$(TOOLS) etcd kube-apiserver kubectl
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
 	@mkdir -p bin
-	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
+	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/gardener-extension-provider-graft
 	@go build -buildvcs=false -o .cache/bin/start ./hack/start
 	@exec .cache/bin/start $(START_ARGS)
 
-test: test-unit test-integration ## Run all tests that need no root: units, then suites against a real kube-apiserver.
+# The servers are built beside the unit tests: neither keeps two cores busy all the time.
+test: ## Run all tests that need no root: units, then suites against a real kube-apiserver.
+	@$(MAKE) --no-print-directory -j2 test-unit servers
+	@$(MAKE) --no-print-directory test-integration
+
+servers: ## Build etcd and kube-apiserver into .cache/tools/bin.
+	@$(TOOLS) etcd kube-apiserver
 
 test-unit: ## Run the unit tests, with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
@@ -61,8 +67,7 @@ test-unit: ## Run the unit tests, with the race detector.
 	$(if $(NO_RACE_HERE),go test $(TESTFLAGS) $(NO_RACE_HERE))
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 
-test-integration: build ## Run the suites against a real etcd and kube-apiserver.
-	@$(TOOLS) etcd kube-apiserver
+test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, one suite after the other)'
 	go test -p 1 -timeout 20m $(TESTFLAGS) ./test/...
 
