@@ -137,12 +137,12 @@ func pruned(value any) any {
 // changed says whether a part is different on the two sides.
 func (c *change) changed(path ...string) bool { return !c.before.at(path...).equal(c.after.at(path...)) }
 
-// places are the changed places at or below a path of which is known that it changed; the path itself where the lines read the same,
-// as when only the order of items is different.
+// places are the changed places at or below a path of which is known that it changed, without those below another of them; the path
+// itself where the lines read the same, as when only the order of items is different.
 func (c *change) places(path string) []string {
 	var found []string
 	for _, p := range c.paths {
-		if p == path || strings.HasPrefix(p, path) && strings.ContainsRune(".[", rune(p[len(path)])) {
+		if within(p, path) && (len(found) == 0 || !within(p, found[len(found)-1])) {
 			found = append(found, p)
 		}
 	}
@@ -150,4 +150,9 @@ func (c *change) places(path string) []string {
 		return []string{path}
 	}
 	return found
+}
+
+// within says whether a place is another one or below it.
+func within(place, outer string) bool {
+	return place == outer || strings.HasPrefix(place, outer) && strings.ContainsRune(".[", rune(place[len(outer)]))
 }
