@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// What may stand in place of an expectation's fields.
+const (
+	// TestChanged is an object that rules change, TestUnchanged one that stays as it is.
+	TestChanged   = "changed"
+	TestUnchanged = "unchanged"
+	// TestDenied is an object that is not admitted.
+	TestDenied = "denied"
+	// TestAbsent is an object that the control plane does not have.
+	TestAbsent = "absent"
+)
+
+// TestStates are the words that may stand in place of an expectation's fields.
+var TestStates = []string{TestChanged, TestUnchanged, TestDenied, TestAbsent}
+
+// TestOthers is the name by which Expect calls all objects that no other entry is for.
+const TestOthers = "others"
+
+// TestExpectation is what is expected of an object: one word, or fields.
+type TestExpectation struct {
+	TestExpected
+
+	// At is the whole expectation.
+	At source.Node
+}
+
+// TestExpected are the fields of an expectation. Where a value is a mapping, each of its members is expected, and there may be
+// others; null expects that there is no such thing.
+type TestExpected struct {
+	// State is changed or unchanged, or that the object is denied or absent.
+	State string `json:"state,omitempty" oneOf:"changed,unchanged,denied,absent"`
+	// Denied says why the object is denied.
+	Denied *TestDenial `json:"denied,omitempty"`
+	// Rules are what becomes of rules, by their names: changed, unchanged, skipped, overridden or observed; applied is one of
+	// the first two.
+	Rules map[string]source.Text `json:"rules,omitempty"`
+	// Purposes are those of the OperatingSystemConfigs that are meant by kubelet and node; reconcile when absent.
+	Purposes []string `json:"purposes,omitempty"`
+
+	// Container is the container that flags and env are of; the target's own when absent.
+	Container string `json:"container,omitempty"`
+	// Flags are values of flags by name: text, a list of texts for one that is repeated, "" for one without a value.
+	Flags map[string]source.Node `json:"flags,omitempty"`
+	// MapFlags are entries of flags such as --runtime-config, by flag.
+	MapFlags map[string]source.Node `json:"mapFlags,omitempty"`
+	// ListFlags are items of flags such as --enable-admission-plugins, by flag: true for one that is there, false for one that is not.
+	ListFlags map[string]source.Node `json:"listFlags,omitempty"`
+	// FeatureGates are gates by name: those of the flag --feature-gates, for a kubelet those of its configuration.
+	FeatureGates map[string]source.Node `json:"featureGates,omitempty"`
+	// Env are environment variables of the container by name: the value, or fields of the variable.
+	Env map[string]source.Node `json:"env,omitempty"`
+
+	// Labels and Annotations are those of the object.
+	Labels      map[string]source.Node `json:"labels,omitempty"`
+	Annotations map[string]source.Node `json:"annotations,omitempty"`
+	// PodLabels and PodAnnotations are those of the pod template.
+	PodLabels      map[string]source.Node `json:"podLabels,omitempty"`
+	PodAnnotations map[string]source.Node `json:"podAnnotations,omitempty"`
+	// Containers are containers of the pod template by name, init containers too, with fields of theirs.
+	Containers map[string]source.Node `json:"containers,omitempty"`
+	// Volumes are volumes of the pod template by name, with fields of theirs.
+	Volumes map[string]source.Node `json:"volumes,omitempty"`
+	// Fields are values by the path of the field, such as spec.storageClass.
+	Fields map[string]source.Node `json:"fields,omitempty"`
+
+	// Configuration are fields of the kubelet's configuration, by path.
+	Configuration map[string]source.Node `json:"configuration,omitempty"`
+	// Units are systemd units by name.
+	Units map[string]TestText `json:"units,omitempty"`
+	// Files are files of the node by path.
+	Files map[string]TestText `json:"files,omitempty"`
+}
+
+// TestDenial is why an object is denied.
+type TestDenial struct {
+	// Reason is that of docs/failures.md, such as LookupMissing; any when absent.
+	Reason source.Text `json:"reason,omitempty"`
+	// Message is a part of the message; any when absent.
+	Message source.Text `json:"message,omitempty"`
+}
+
+// TestText is what is expected of a unit or a file; null expects that there is none.
+type TestText struct {
+	// Contains are parts of the text: one, or a list of them.
+	Contains TestTexts `json:"contains,omitempty"`
+	// Lacks are texts that are no part of it.
+	Lacks TestTexts `json:"lacks,omitempty"`
+	// Content is the whole text.
+	Content source.Text `json:"content,omitempty"`
+	// Sections are the values of a unit's options by section, such as Service: {Restart: always}.
+	Sections map[string]map[string]source.Node `json:"sections,omitempty"`
+	// Fields are fields beside the text, such as permissions, enable and command.
+	Fields map[string]source.Node `json:"fields,omitempty"`
+
+	// At is the whole expectation.
+	At source.Node
+}
+
+// TestTexts are texts: one, or a list.
+type TestTexts []source.Text
+
+// DecodeNode reads a text or a list of them.
+func (t *TestTexts) DecodeNode(n source.Node, path string) source.Findings {
+	return (*TestVersions)(t).DecodeNode(n, path)
+}
+
+// DecodeNode reads one word, or the fields.
+func (e *TestExpectation) DecodeNode(n source.Node, path string) source.Findings {
+	e.At = n
+	if n.Node == nil || n.Kind != yaml.ScalarNode {
+		return source.Decode(n, path, &e.TestExpected)
+	}
+	if !slices.Contains(TestStates, n.Value) {
+		return source.Findings{n.Finding(path, "must be a mapping, or one of %s%s",
+			strings.Join(TestStates, ", "), source.Suggest(n.Value, TestStates))}
+	}
+	e.State = n.Value
+	return nil
+}
+
+// DecodeNode reads the fields, and knows where they stand.
+func (t *TestText) DecodeNode(n source.Node, path string) source.Findings {
+	type plain TestText
+	t.At = n
+	if n.Absent() {
+		return nil
+	}
+	return source.Decode(n, path, (*plain)(t))
+}

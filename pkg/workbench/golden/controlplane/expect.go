@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// expectation is what is expected of the objects that a selector means.
+type expectation struct {
+	selector
+
+	at      source.Node
+	state   string
+	denied  *v1alpha1.TestDenial
+	rules   map[string]source.Text
+	asserts []assertion
+}
+
+// assertion is one thing that is expected of an object.
+type assertion struct {
+	at source.Node
+	// field is the field of the expectation, such as flags.cloud-provider.
+	field string
+	// look compares what is there with what is wanted.
+	look func(o *subject) ([]mismatch, error)
+	// near are texts that all stand in the path or the text of a line of the object where it is written: for telling by whom.
+	near []string
+}
+
+// compiler collects the assertions of an expectation.
+type compiler struct {
+	selector
+
+	expected v1alpha1.TestExpected
+	asserts  []assertion
+	findings source.Findings
+}
+
+func (c *compiler) add(a assertion) { c.asserts = append(c.asserts, a) }
+
+func (c *compiler) refuse(at source.Node, field, format string, arguments ...any) {
+	c.findings = append(c.findings, at.Finding(field, format, arguments...))
+}
+
+// checks read the fields of an expectation. To add one: a field in v1alpha1.TestExpected, and a line here.
+var checks = []func(c *compiler, path string){
+	flags, mapFlags, listFlags, featureGates, env,
+	metadata, containers, volumes, fields,
+	configuration, units, files,
+}
+
+// compileExpectations reads what is expected, in the order in which it is written.
+func compileExpectations(written map[string]v1alpha1.TestExpectation, path string) ([]expectation, source.Findings) {
+	var (
+		all      []expectation
+		findings source.Findings
+	)
+	for title, e := range written {
+		at := path + "." + title
+		s, more := compileSelector(e.At, at, title, e.Purposes, true)
+		findings = append(findings, more...)
+		if len(more) > 0 {
+			continue
+		}
+		c := &compiler{selector: s, expected: e.TestExpected}
+		for _, check := range checks {
+			check(c, at)
+		}
+		c.states(e, at)
+		slices.SortStableFunc(c.asserts, func(a, b assertion) int {
+			if a.at.Position().Before(b.at.Position()) {
+				return -1
+			}
+			return 1
+		})
+		findings = append(findings, c.findings...)
+		all = append(all, expectation{selector: s, at: e.At, state: e.State, denied: e.Denied, rules: e.Rules, asserts: c.asserts})
+	}
+	slices.SortFunc(all, func(a, b expectation) int {
+		if a.at.Position().Before(b.at.Position()) {
+			return -1
+		}
+		return 1
+	})
+	return all, findings
+}
+
+// applied stands for a rule that changed the object or found it so already.
+const applied = "applied"
+
+var ruleWords = []string{
+	applied, string(mutation.Changed), string(mutation.Unchanged), string(mutation.Skipped), string(mutation.Overridden), string(mutation.Observed),
+}
+
+// states checks what is said of the object as a whole, and of rules.
+func (c *compiler) states(e v1alpha1.TestExpectation, path string) {
+	gone := e.Denied != nil || e.State == v1alpha1.TestDenied || e.State == v1alpha1.TestAbsent
+	if gone && (len(c.asserts) > 0 || len(e.Rules) > 0) {
+		c.refuse(e.At, path, "nothing more can be expected of an object that is denied or absent")
+	}
+	if e.Denied != nil && e.State != "" && e.State != v1alpha1.TestDenied {
+		c.refuse(e.At, path, "denied, and %s", e.State)
+	}
+	for name, word := range e.Rules {
+		if !slices.Contains(ruleWords, word.Value) {
+			c.refuse(word.At, path+".rules."+name, "must be one of %v%s", ruleWords, source.Suggest(word.Value, ruleWords))
+		}
+	}
+	if c.others && len(c.asserts) > 0 {
+		c.refuse(e.At, path, "of all others only a state or rules can be expected")
+	}
+}
+
+// mismatch is a value that is not as it is wanted.
+type mismatch struct {
+	// path is below the field of the assertion.
+	path      string
+	want, got string
+}
+
+// absent is what is written of a value that is not there.
+const absent = "(absent)"
+
+// differences compare a value with what is wanted of it: of a mapping each member that is named, of anything else all. A nil that
+// is wanted is a value that is not there.
+func differences(path string, want, got any, there bool) []mismatch {
+	if want == nil {
+		if !there || got == nil {
+			return nil
+		}
+		return []mismatch{{path, absent, shown(got)}}
+	}
+	if !there {
+		return []mismatch{{path, shown(want), absent}}
+	}
+	members, ok := want.(map[string]any)
+	if !ok {
+		if equal(want, got) {
+			return nil
+		}
+		return []mismatch{{path, shown(want), shown(got)}}
+	}
+	others, ok := got.(map[string]any)
+	if !ok {
+		return []mismatch{{path, shown(want), shown(got)}}
+	}
+	var all []mismatch
+	for _, name := range sortedKeys(members) {
+		value, there := others[name]
+		all = append(all, differences(path+"."+name, members[name], value, there)...)
+	}
+	return all
+}
+
+// look compares with a value that is found in the object.
+func lookAt(want any, find func(o *subject) (any, bool, error)) func(o *subject) ([]mismatch, error) {
+	return func(o *subject) ([]mismatch, error) {
+		got, there, err := find(o)
+		if err != nil {
+			return nil, err
+		}
+		return differences("", want, got, there), nil
+	}
+}
+
+func fieldName(path, field, name string) string { return fmt.Sprintf("%s.%s.%s", path, field, name) }

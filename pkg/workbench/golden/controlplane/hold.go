@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+	"znkr.io/diff"
+	"znkr.io/diff/textdiff"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+// The forms of what is held: the readable difference, the objects that changed in one file, or in a folder.
+const (
+	diffForm   = "diff"
+	yamlForm   = "yaml"
+	folderForm = "folder"
+)
+
+// held is a golden file or folder.
+type held struct{ form, path string }
+
+func (tr *trial) hold(form, path string) { tr.holds = append(tr.holds, held{form, path}) }
+
+// hold compares a golden file, or those of a folder, with what was got.
+func (r *run) hold(ctx context.Context, h held) ([]golden.Golden, error) {
+	if h.form == folderForm {
+		return r.holdFolder(h.path)
+	}
+	data, err := os.ReadFile(h.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading a golden file: %w", err)
+	}
+	g := golden.Golden{Path: h.path, Missing: err != nil}
+	if h.form == yamlForm {
+		err = r.holdObjects(&g, data)
+	} else {
+		err = r.holdDiff(ctx, &g, data)
+	}
+	return []golden.Golden{g}, err
+}
+
+// at is the place of a golden file.
+func at(path string) source.Position { return source.Position{File: path} }
+
+func missing(path string) golden.Failure {
+	return golden.Failure{At: at(path), Message: "there is no such golden file; graft test --update writes it"}
+}
+
+const differs = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
+
+func (r *run) holdDiff(ctx context.Context, g *golden.Golden, want []byte) error {
+	var out strings.Builder
+	for _, o := range r.objects {
+		change, err := o.change(ctx)
+		if err != nil {
+			return err
+		}
+		writeChange(&out, o, change)
+	}
+	if out.Len() == 0 {
+		out.WriteString("no object changes\n")
+	}
+	g.Got = []byte(out.String())
+	if g.Same = bytes.Equal(want, g.Got); g.Same {
+		return nil
+	}
+	if g.Failure = missing(g.Path); !g.Missing {
+		g.Failure = golden.Failure{At: at(g.Path), Message: differs, Diff: textDiff(string(want), string(g.Got))}
+	}
+	return nil
+}
+
+// textDiff are the lines that differ, with two around them.
+func textDiff(want, got string) string {
+	var out strings.Builder
+	for i, hunk := range textdiff.Hunks(want, got, diff.Context(2)) {
+		if i > 0 {
+			out.WriteString("  ⋮\n")
+		}
+		for _, edit := range hunk.Edits {
+			sign := map[diff.Op]string{diff.Match: "  ", diff.Delete: "- ", diff.Insert: "+ "}[edit.Op]
+			out.WriteString(sign + strings.TrimSuffix(edit.Line, "\n") + "\n")
+		}
+	}
+	return out.String()
+}
+
+// holdObjects compares a file with objects: those in it are as they were admitted, and all others stay as they came.
+func (r *run) holdObjects(g *golden.Golden, data []byte) error {
+	wanted, findings := manifest.Parse(source.File{Name: g.Path, Data: data})
+	if err := findings.Err(); err != nil {
+		return err
+	}
+	differences, listed := r.compare(wanted)
+	for _, o := range r.objects {
+		if o.denied == nil && o.changed() && !listed[o] {
+			differences, listed[o] = append(differences, "+ "+o.String()+" changes, and is not in the file\n"), true
+		}
+	}
+	if g.Same = len(differences) == 0 && !g.Missing; g.Same {
+		return nil
+	}
+	var err error
+	if g.Got, err = r.yaml(listed); err != nil {
+		return err
+	}
+	if g.Failure = missing(g.Path); !g.Missing {
+		g.Failure = golden.Failure{At: at(g.Path), Message: differs, Diff: strings.Join(differences, "")}
+	}
+	return nil
+}
+
+// compare says how the objects differ from those that were got, and which are meant by them.
+func (r *run) compare(wanted []manifest.Object) ([]string, map[*object]bool) {
+	var differences []string
+	listed := map[*object]bool{}
+	for _, want := range wanted {
+		o := r.find(want)
+		switch {
+		case o == nil:
+			differences = append(differences, "- "+want.String()+" is not there\n")
+		case o.denied != nil:
+			differences = append(differences, "- "+want.String()+" is denied: "+o.reason()+"\n")
+		default:
+			listed[o] = true
+			if !sameJSON(want.JSON, o.result) {
+				text := lineDiff(want.JSON, o.result)
+				if text == "" {
+					text = "  differs in the order of members, or in what only the API server writes\n"
+				}
+				differences = append(differences, "  "+want.String()+"\n"+indented(text))
+			}
+		}
+	}
+	return differences, listed
+}
+
+func indented(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(line[:2] + "  " + line[2:])
+	}
+	return out.String()
+}
+
+func (r *run) find(want manifest.Object) *object {
+	for _, o := range r.objects {
+		if o.Kind == want.Kind && o.Group() == want.Group() && o.Name == want.Name && (want.Namespace == "" || want.Namespace == o.Namespace) {
+			return o
+		}
+	}
+	return nil
+}
+
+func sameJSON(a, b []byte) bool {
+	var one, other any
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && equal(one, other)
+}
+
+// yaml are the listed objects as one file.
+func (r *run) yaml(listed map[*object]bool) ([]byte, error) {
+	var out bytes.Buffer
+	for _, o := range r.objects {
+		if !listed[o] {
+			continue
+		}
+		text, err := yaml.JSONToYAML(o.result)
+		if err != nil {
+			return nil, fmt.Errorf("writing %s: %w", o, err)
+		}
+		if out.Len() > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(text)
+	}
+	if out.Len() == 0 {
+		out.WriteString("# No object changes.\n")
+	}
+	return out.Bytes(), nil
+}
+
+// holdFolder compares the files of a folder, each of which has some of the objects. A changed object that is in none gets a file.
+func (r *run) holdFolder(folder string) ([]golden.Golden, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("reading golden files: %w", err)
+	}
+	var goldens []golden.Golden
+	known := map[*object]bool{}
+	for _, entry := range entries {
+		if entry.IsDir() || strings.HasPrefix(entry.Name(), ".") || filepath.Ext(entry.Name()) != yamlSuffix {
+			continue
+		}
+		g := golden.Golden{Path: filepath.Join(folder, entry.Name())}
+		data, err := os.ReadFile(g.Path)
+		if err != nil {
+			return nil, fmt.Errorf("reading a golden file: %w", err)
+		}
+		wanted, findings := manifest.Parse(source.File{Name: g.Path, Data: data})
+		if err := findings.Err(); err != nil {
+			return nil, err
+		}
+		differences, listed := r.compare(wanted)
+		for o := range listed {
+			known[o] = true
+		}
+		if g.Same = len(differences) == 0; !g.Same {
+			g.Failure = golden.Failure{At: at(g.Path), Message: differs, Diff: strings.Join(differences, "")}
+			if len(listed) > 0 {
+				if g.Got, err = r.yaml(listed); err != nil {
+					return nil, err
+				}
+			}
+		}
+		goldens = append(goldens, g)
+	}
+	for _, o := range r.objects {
+		if o.denied != nil || !o.changed() || known[o] {
+			continue
+		}
+		g := golden.Golden{Path: filepath.Join(folder, slug(strings.ToLower(o.Kind)+"-"+o.Name)+yamlSuffix), Missing: true}
+		g.Failure = missing(g.Path)
+		if g.Got, err = r.yaml(map[*object]bool{o: true}); err != nil {
+			return nil, err
+		}
+		goldens = append(goldens, g)
+	}
+	return goldens, nil
+}
+
+// writeChange writes what became of an object; nothing where it stayed as it was.
+func writeChange(out *strings.Builder, o *object, change *render.Change) {
+	text := ""
+	if o.denied != nil {
+		text = "  denied: " + string(o.denied.Reason) + "\n"
+	} else if text = sections(render.Sections(change.Edits(), 1), true); text == "" {
+		return
+	}
+	if out.Len() > 0 {
+		out.WriteByte('\n')
+	}
+	out.WriteString(o.String() + "\n" + text)
+}

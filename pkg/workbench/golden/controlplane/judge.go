@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+func (e *expectation) isDenied() bool { return e.denied != nil || e.state == v1alpha1.TestDenied }
+
+// expect holds an expectation against all objects that it means.
+func (r *run) expect(ctx context.Context, e expectation) {
+	some := false
+	for _, o := range r.objects {
+		if r.means(e, o) {
+			some = true
+			r.judge(ctx, e, o)
+		}
+	}
+	if !some && e.state != v1alpha1.TestAbsent && !e.others {
+		r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: "there is no such object; " + r.list()})
+	}
+}
+
+// judge holds an expectation against an object.
+func (r *run) judge(ctx context.Context, e expectation, o *object) {
+	wrong := func(at source.Position, path, message string) {
+		r.fail(golden.Failure{At: at, Subject: o.String(), Path: path, Message: message})
+	}
+	at := e.at.Position()
+	switch {
+	case e.state == v1alpha1.TestAbsent:
+		wrong(at, "", "is there, and shall be absent")
+		return
+	case e.isDenied():
+		r.judgeDenial(e, o)
+		return
+	case o.denied != nil:
+		if len(r.holds) > 0 { // otherwise that was said already
+			wrong(at, "", "is denied: "+o.reason())
+		}
+		return
+	case e.state == v1alpha1.TestUnchanged && o.changed():
+		r.fail(golden.Failure{At: at, Subject: o.String(), Message: "shall stay as it is, and changes", Diff: r.told(ctx, o)})
+	case e.state == v1alpha1.TestChanged && !o.changed():
+		wrong(at, "", "shall change, and stays as it is"+idle(o))
+	}
+	r.judgeRules(e, o)
+	if len(e.asserts) == 0 {
+		return
+	}
+	s, err := o.subject(&e.selector)
+	if err != nil {
+		wrong(at, "", err.Error())
+		return
+	}
+	for _, a := range e.asserts {
+		mismatches, err := a.look(s)
+		if err != nil {
+			wrong(a.at.Position(), a.field, err.Error())
+		}
+		for _, m := range mismatches {
+			r.fail(golden.Failure{
+				At: a.at.Position(), Subject: o.String(), Path: a.field + m.path, Want: m.want, Got: m.got,
+				By: o.authors(ctx, append(slices.Clone(a.near), lastKey(m.path)...)),
+			})
+		}
+	}
+}
+
+// lastKey is the last member of a path below a field; none where there is no path.
+func lastKey(path string) []string {
+	if at := strings.LastIndexByte(path, '.'); at >= 0 {
+		return []string{path[at+1:]}
+	}
+	return nil
+}
+
+// idle says why no rule changed an object.
+func idle(o *object) string {
+	if len(o.applied) == 0 {
+		return ": no rule is for it"
+	}
+	var out strings.Builder
+	for _, a := range o.applied {
+		fmt.Fprintf(&out, "\n%s: %s", a.Name(), a.Outcome)
+		if a.Reason != "" {
+			out.WriteString(", " + a.Reason)
+		}
+	}
+	return out.String()
+}
+
+func (r *run) judgeDenial(e expectation, o *object) {
+	at := e.at.Position()
+	if o.denied == nil {
+		r.fail(golden.Failure{At: at, Subject: o.String(), Message: "shall be denied, and is admitted"})
+		return
+	}
+	if e.denied == nil {
+		return
+	}
+	if reason := e.denied.Reason; reason.Value != "" && reason.Value != string(o.denied.Reason) {
+		r.fail(golden.Failure{At: reason.At.Position(), Subject: o.String(), Path: "denied.reason", Want: reason.Value, Got: o.reason()})
+	}
+	if part := e.denied.Message; !strings.Contains(o.denied.Error(), part.Value) {
+		r.fail(golden.Failure{At: part.At.Position(), Subject: o.String(), Path: "denied.message", Want: "… " + part.Value + " …", Got: o.denied.Error()})
+	}
+}
+
+// judgeRules holds what shall become of rules.
+func (r *run) judgeRules(e expectation, o *object) {
+	for _, name := range sortedKeys(e.rules) {
+		word := e.rules[name]
+		var known []string
+		found := false
+		for _, a := range o.applied {
+			known = append(known, a.Name())
+			if a.Name() != name && a.Rule != name {
+				continue
+			}
+			if found = true; outcomeIs(a, word.Value) {
+				continue
+			}
+			got := string(a.Outcome)
+			if a.Reason != "" {
+				got += ": " + a.Reason
+			}
+			r.fail(golden.Failure{
+				At: word.At.Position(), Subject: o.String(), Path: "rules." + name, Want: word.Value, Got: got, By: []string{placeOf(a)},
+			})
+		}
+		if !found && !e.others {
+			message := "no rule is for the object"
+			if len(known) > 0 {
+				message = fmt.Sprintf("unknown rule %q%s; those for it are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
+			}
+			r.fail(golden.Failure{At: word.At.Position(), Subject: o.String(), Path: "rules." + name, Message: message})
+		}
+	}
+}
+
+func outcomeIs(a mutation.Applied, word string) bool {
+	return string(a.Outcome) == word || word == applied && (a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged)
+}
+
+func placeOf(a mutation.Applied) string { return fmt.Sprintf("%s:%d %s", a.Position.File, a.Position.Line, a.Name()) }
+
+// authors are the rules that wrote the lines in which all the texts stand, each once.
+func (o *object) authors(ctx context.Context, near []string) []string {
+	change, err := o.change(ctx)
+	if err != nil {
+		return nil
+	}
+	var by []string
+	for _, edit := range change.Edits() {
+		if edit.By == nil || slices.ContainsFunc(near, func(part string) bool {
+			return !strings.Contains(edit.Line.Path, part) && !strings.Contains(edit.Line.Text, part)
+		}) {
+			continue
+		}
+		author := edit.By.Rule
+		if edit.By.Position != (source.Position{}) {
+			author = fmt.Sprintf("%s:%d %s", edit.By.Position.File, edit.By.Position.Line, edit.By.Rule)
+		}
+		if !slices.Contains(by, author) {
+			by = append(by, author)
+		}
+	}
+	if by == nil {
+		return []string{"no rule"}
+	}
+	return by
+}
+
+// told is what rules made of an object, for people.
+func (r *run) told(ctx context.Context, o *object) string {
+	change, err := o.change(ctx)
+	if err != nil {
+		return ""
+	}
+	return sections(render.Sections(change.Edits(), 1), true)
+}

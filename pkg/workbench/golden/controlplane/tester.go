@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controlplane tests ProviderProfiles: tables of the kind ProviderProfileTest, and folders with a control plane and what
+// profiles shall make of it. Objects go through the same engine as in the webhooks, and each a second time, which must change
+// nothing.
+//
+// It reads files and writes none; package golden runs its cases and writes what they hold. Enter at New.
+package controlplane
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// Tester is the kind of tests for ProviderProfiles.
+type Tester struct {
+	generator scene.Generator
+	profiles  []string
+	programs  programs
+	planes    *planes
+}
+
+// New is the kind. The generator writes the control planes that tests do not bring themselves; profiles are the paths of those
+// that are tested where a test does not say it, in place of the nearest profile.yaml.
+func New(generator scene.Generator, profiles ...string) *Tester {
+	return &Tester{generator: generator, profiles: profiles, programs: programs{}, planes: newPlanes()}
+}
+
+// Profile implements golden.Kind.
+func (t *Tester) Profile() string { return v1alpha1.KindProviderProfile }
+
+// Prepare compiles the profiles of the cases and generates the control planes, each once.
+func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
+	trials := make([]*trial, 0, len(cases))
+	for _, c := range cases {
+		trials = append(trials, c.Test.(*trial))
+	}
+	var compiled []*program
+	for _, tr := range trials {
+		var fresh bool
+		if tr.program, fresh = t.programs.load(tr.profiles, tr.setting.generation(), tr.parameters); fresh {
+			compiled = append(compiled, tr.program)
+		}
+		if tr.program.err == nil {
+			tr.input.Options.Provider = cmp.Or(tr.input.Options.Provider, tr.program.provider())
+			tr.planes = t.planes
+			tr.plan(ctx)
+		}
+	}
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0) + 1) // the generator is a program of its own
+	work.Go(func() error { return t.planes.generate(ctx, t.generator) })
+	for _, p := range compiled {
+		work.Go(func() error { p.compile(); return nil })
+	}
+	return work.Wait()
+}
+
+// profilesFor are the profiles of a test in a folder: those that it names, seen from there, or else those that were given, or the
+// nearest.
+func (t *Tester) profilesFor(folder string, named []string) []string {
+	if len(named) > 0 {
+		paths := make([]string, len(named))
+		for i, name := range named {
+			paths[i] = filepath.Join(folder, filepath.FromSlash(name))
+		}
+		return paths
+	}
+	if len(t.profiles) > 0 {
+		return t.profiles
+	}
+	if nearest, ok := golden.NearestProfile(folder); ok {
+		return []string{nearest}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package golden
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Summary counts cases.
+type Summary struct {
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+	// Errors could not be run, NotRun were not started.
+	Errors int `json:"errors"`
+	NotRun int `json:"notRun"`
+}
+
+// OK says whether all cases were run and pass.
+func (s Summary) OK() bool { return s.Failed+s.Errors+s.NotRun == 0 }
+
+// Summarize counts the cases.
+func Summarize(results []Result) Summary {
+	var s Summary
+	for i := range results {
+		switch r := &results[i]; {
+		case !r.Ran:
+			s.NotRun++
+		case r.Err != nil:
+			s.Errors++
+		case !r.OK():
+			s.Failed++
+		default:
+			s.Passed++
+		}
+	}
+	return s
+}
+
+// String says it in words.
+func (s Summary) String() string {
+	text := fmt.Sprintf("%d passed", s.Passed)
+	for _, other := range []struct {
+		count int
+		word  string
+	}{{s.Failed, "failed"}, {s.Errors, "could not be run"}, {s.NotRun, "not run"}} {
+		if other.count > 0 {
+			text += fmt.Sprintf(", %d %s", other.count, other.word)
+		}
+	}
+	return text
+}
+
+// Style says how results are written.
+type Style struct {
+	// Verbose also writes the cases that pass, with the time that they took.
+	Verbose bool
+	// Colour writes ANSI colours.
+	Colour bool
+}
+
+const (
+	red   = "31"
+	green = "32"
+	bold  = "1"
+	dim   = "2"
+)
+
+func (s Style) paint(code, text string) string {
+	if !s.Colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Write writes the cases that fail with everything that is wrong, and a summary.
+func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
+	var (
+		out  strings.Builder
+		said string
+	)
+	for i := range results {
+		r := &results[i]
+		switch {
+		case !r.Ran:
+			continue
+		case r.OK():
+			if s.Verbose {
+				fmt.Fprintf(&out, "%s %s %s\n", s.paint(green, "ok  "), r.Case.ID(), s.paint(dim, "("+short(r.Took)+")"))
+			}
+			continue
+		}
+		fmt.Fprintf(&out, "%s %s\n", s.paint(red, "FAIL"), s.paint(bold, r.Case.ID()))
+		if r.Err != nil {
+			// Many cases may be of one profile that cannot be loaded.
+			text := r.Err.Error()
+			if text == said {
+				text = "as above"
+			} else {
+				said = text
+			}
+			out.WriteString(indent("    ", text))
+		}
+		for _, failure := range r.AllFailures() {
+			s.failure(&out, failure)
+		}
+	}
+	summary := Summarize(results)
+	text := fmt.Sprintf("%s in %s", summary, short(took))
+	if out.Len() > 0 {
+		out.WriteByte('\n')
+	}
+	out.WriteString(s.paint(map[bool]string{true: green, false: red}[summary.OK()], text) + "\n")
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// failure writes where it is wanted, and below what is wanted and what is there.
+func (s Style) failure(out *strings.Builder, f Failure) {
+	head := f.At.String() + ":"
+	for _, part := range []string{f.Subject, f.Path} {
+		if part != "" {
+			head += " " + part + ":"
+		}
+	}
+	fmt.Fprintf(out, "    %s\n", strings.TrimSuffix(strings.TrimRight(head+" "+firstLine(f.Message), " "), ":"))
+	if _, rest, more := strings.Cut(f.Message, "\n"); more {
+		out.WriteString(indent("        ", rest))
+	}
+	if f.Want != "" || f.Got != "" {
+		out.WriteString(s.value("want", green, f.Want) + s.value("got ", red, f.Got))
+	}
+	for _, by := range f.By {
+		fmt.Fprintf(out, "        by   %s\n", by)
+	}
+	for line := range strings.Lines(f.Diff) {
+		code := map[byte]string{'-': green, '+': red}[line[0]]
+		if line = strings.TrimRight(line, "\n"); code != "" {
+			line = s.paint(code, line)
+		}
+		out.WriteString(strings.TrimRight("        "+line, " ") + "\n")
+	}
+}
+
+func (s Style) value(what, code, text string) string {
+	if !strings.Contains(text, "\n") {
+		return "        " + what + " " + s.paint(code, text) + "\n"
+	}
+	return "        " + what + "\n" + indent("          ", text)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+func indent(by, text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(strings.TrimRight(by+strings.TrimRight(line, "\n"), " ") + "\n")
+	}
+	return out.String()
+}
+
+// short is a time in milliseconds or seconds.
+func short(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// suites are the results by suite, in their order.
+func suites(results []Result) [][]*Result {
+	var (
+		order []string
+		by    = map[string][]*Result{}
+	)
+	for i := range results {
+		suite := results[i].Case.Suite
+		if !slices.Contains(order, suite) {
+			order = append(order, suite)
+		}
+		by[suite] = append(by[suite], &results[i])
+	}
+	grouped := make([][]*Result, len(order))
+	for i, suite := range order {
+		grouped[i] = by[suite]
+	}
+	return grouped
+}
