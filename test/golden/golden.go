@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write what the tests got as what they w
 func Updating() bool { return *update }
 
 // Compare holds that got is what the file says; with -update it writes the file.
-func Compare(t *testing.T, path, got string) {
+func Compare(t testing.TB, path, got string) {
 	t.Helper()
 	if Updating() {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -48,7 +48,7 @@ func Compare(t *testing.T, path, got string) {
 }
 
 // Read reads a profile with the files that it names beside it. Messages call it by the path.
-func Read(t *testing.T, path string) source.File {
+func Read(t testing.TB, path string) source.File {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func Read(t *testing.T, path string) source.File {
 }
 
 // Load reads profiles; what is wrong with them is fatal.
-func Load(t *testing.T, paths ...string) []*profile.Document {
+func Load(t testing.TB, paths ...string) []*profile.Document {
 	t.Helper()
 	var files []source.File
 	for _, path := range paths {
@@ -74,7 +74,7 @@ func Load(t *testing.T, paths ...string) []*profile.Document {
 }
 
 // Compile makes profiles ready to run; what is wrong with them is fatal.
-func Compile(t *testing.T, options mutation.Options, paths ...string) *mutation.Program {
+func Compile(t testing.TB, options mutation.Options, paths ...string) *mutation.Program {
 	t.Helper()
 	program, err := mutation.Compile(Load(t, paths...), options)
 	if err != nil {
@@ -84,7 +84,7 @@ func Compile(t *testing.T, options mutation.Options, paths ...string) *mutation.
 }
 
 // Apply is the object with an RFC 6902 patch applied to it, as an API server does; no patch leaves it as it is.
-func Apply(t *testing.T, object, patch []byte) []byte {
+func Apply(t testing.TB, object, patch []byte) []byte {
 	t.Helper()
 	if len(patch) == 0 {
 		return object

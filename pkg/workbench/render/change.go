@@ -26,6 +26,8 @@ type Change struct {
 	Applied []mutation.Applied
 	// Denied is why the object is not admitted, or nil. Callers that ask somebody else than the engine set it themselves.
 	Denied error
+	// Note stands beside the name in place of what rules have done; empty for that.
+	Note string
 
 	blame             *Blame
 	original, current []byte
@@ -136,8 +138,11 @@ func (c *Change) become(object []byte, advance func([]Line)) error {
 	return nil
 }
 
-// Bytes is the object as it is now, as JSON.
+// Bytes is the object as it is now, as JSON, with everything in it; Shown hides what rules made of Secrets.
 func (c *Change) Bytes() []byte { return c.current }
+
+// Shown is the object as it is now, as JSON. What rules made of Secrets is hidden.
+func (c *Change) Shown() ([]byte, error) { return c.veil.cover().object(c.current) }
 
 // Edits are all lines of the object, those that changed with their authors. What rules made of Secrets is hidden.
 func (c *Change) Edits() []Edit { return c.veil.lines(c.blame.Edits()) }
@@ -149,6 +154,12 @@ func (c *Change) Changed() bool {
 
 // HideAs hides what the other change hides.
 func (c *Change) HideAs(other *Change) { c.veil = other.veil }
+
+// Hides says whether rules have made something of Secrets, which is hidden in all that is shown.
+func (c *Change) Hides() bool { return len(c.veil) > 0 }
+
+// Reveal shows what is hidden. Nobody but the person who asked for it may read the output then.
+func (c *Change) Reveal() { c.veil = veil{} }
 
 // Count says how many of the rules had an outcome.
 func (c *Change) Count(outcome mutation.Outcome) int {

@@ -70,7 +70,7 @@ func compare(t *testing.T, name string, got []byte) {
 }
 
 // admit takes the objects of a control plane through a profile.
-func admit(t *testing.T, file string, o sample.Options, generation contract.Generation, objects []sample.Object) []*render.Change {
+func admit(t testing.TB, file string, o sample.Options, generation contract.Generation, objects []sample.Object) []*render.Change {
 	t.Helper()
 	program, known := golden.Compile(t, mutation.Options{Generation: generation}, file), factsOf(t, o)
 	admission := render.Admission{
@@ -90,7 +90,7 @@ func admit(t *testing.T, file string, o sample.Options, generation contract.Gene
 	return changes
 }
 
-func factsOf(t *testing.T, o sample.Options) *facts.Static {
+func factsOf(t testing.TB, o sample.Options) *facts.Static {
 	t.Helper()
 	cluster, err := sample.Cluster(o)
 	if err != nil {

@@ -8,10 +8,12 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // veil hides what rules made of Secrets wherever it stands in the lines of an object: also where it stood before, and in base64.
@@ -53,11 +55,13 @@ func (v veil) walk(value any, shown string) {
 // secretive is the length below which a piece can be no secret, but stands everywhere.
 const secretive = 3
 
-// hide hides each line of a text, and its base64.
+// hide hides each line of a text, also as it stands in quotes and in quotes within quotes, and its base64.
 func (v veil) hide(text, shown string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); len(line) >= secretive {
 			v[line] = shown
+			quoted := escaped(line)
+			v[quoted], v[escaped(quoted)] = shown, shown
 		}
 	}
 	if len(text) >= secretive {
@@ -65,20 +69,39 @@ func (v veil) hide(text, shown string) {
 	}
 }
 
-// lines are the lines with the pieces hidden. The longest pieces go first, as others may be parts of them.
+// escaped is a text as it stands between quotes, in JSON as in YAML and systemd's units.
+func escaped(text string) string {
+	quoted := document.Quote(text)
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// lines are the lines with the pieces hidden.
 func (v veil) lines(edits []Edit) []Edit {
-	pieces := make([]string, 0, len(v))
-	for piece := range v {
-		pieces = append(pieces, piece)
-	}
-	slices.SortFunc(pieces, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
+	cover := v.cover()
 	for i := range edits {
-		for _, piece := range pieces {
-			edits[i].Line.Text = replaceWord(edits[i].Line.Text, piece, v[piece])
-			edits[i].Line.Path = replaceWord(edits[i].Line.Path, piece, v[piece])
-		}
+		edits[i].Line.Text = cover.text(edits[i].Line.Text)
+		edits[i].Line.Path = cover.text(edits[i].Line.Path)
 	}
 	return edits
+}
+
+// cover is a veil that is ready to be laid over texts: the longest pieces go first, as others may be parts of them.
+type cover struct {
+	veil   veil
+	pieces []string
+}
+
+func (v veil) cover() cover {
+	return cover{v, slices.SortedFunc(maps.Keys(v), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})}
+}
+
+func (c cover) text(text string) string {
+	for _, piece := range c.pieces {
+		text = replaceWord(text, piece, c.veil[piece])
+	}
+	return text
 }
 
 // wordy is the length below which a piece is hidden only where it stands by itself: a letter is in every word.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
 // Style says how changes are written.
@@ -26,6 +27,9 @@ type Style struct {
 	Context int
 	// File shortens the name of a profile's file; without it the last folder and the name are written.
 	File func(string) string
+	// Title heads a page or a comment, and About says below it of what it was made; other formats leave both away.
+	Title string
+	About []report.Fact
 }
 
 // Write writes the changes in the given order: objects that changed with their differences, objects that were denied with the
@@ -38,7 +42,7 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 	)
 	for _, change := range changes {
 		b := s.block(change)
-		if len(b.rows) == 1 && len(change.Applied) == 0 && change.Denied == nil {
+		if len(b.rows) == 1 && len(change.Applied) == 0 && change.Denied == nil && change.Note == "" {
 			others = append(others, change)
 			continue
 		}
@@ -113,11 +117,7 @@ func (s Style) block(c *Change) block {
 		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: summary(c), leftTone: title})
 	}
 	for _, section := range sections {
-		where := section.Path
-		if where == "" {
-			where = "the object"
-		}
-		b.rows = append(b.rows, row{left: "  " + where, leftTone: heading})
+		b.rows = append(b.rows, row{left: "  " + headingOf(section), leftTone: heading})
 		b.rows = append(b.rows, s.section(section)...)
 	}
 	for _, applied := range c.Applied {
@@ -203,6 +203,9 @@ func (s Style) idle(a mutation.Applied) (row, bool) {
 
 // summary says how many rules had a say.
 func summary(c *Change) string {
+	if c.Note != "" {
+		return c.Note
+	}
 	text := count(c.Count(mutation.Changed), "rule") + " changed it"
 	if c.Count(mutation.Changed) == 0 {
 		text = "changed by no rule"
@@ -220,6 +223,9 @@ func summary(c *Change) string {
 
 // unchanged says why nothing changed, with the reason where all rules have the same.
 func unchanged(c *Change) string {
+	if c.Note != "" {
+		return c.Note
+	}
 	if len(c.Applied) == 0 {
 		return "unchanged"
 	}

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import "maps"
+
+// Between is the difference between two results of one object: from what it became on one side to what it became on the other. The author
+// of a line is the rule that wrote or removed it, on whichever side that was. It hides what either of them hides.
+func Between(from, to *Change) (*Change, error) {
+	c, err := NewChange(from.current)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(c.veil, from.veil)
+	maps.Copy(c.veil, to.veil)
+	was, is := from.authors(), to.authors()
+	err = c.become(to.current, func(lines []Line) {
+		c.blame.advance(lines, func(line Line) *Author {
+			key := lineKey{line.Path, line.Text}
+			for _, known := range []map[lineKey]*Author{is.added, was.added, is.removed, was.removed} {
+				if author := known[key]; author != nil {
+					return author
+				}
+			}
+			nobody := NoRule
+			return &nobody
+		})
+	})
+	return c, err
+}
+
+type lineKey struct{ path, text string }
+
+// authorship says who has added and removed lines.
+type authorship struct{ added, removed map[lineKey]*Author }
+
+func (c *Change) authors() authorship {
+	a := authorship{map[lineKey]*Author{}, map[lineKey]*Author{}}
+	for _, edit := range c.blame.Edits() {
+		switch edit.Op {
+		case Added:
+			a.added[lineKey{edit.Line.Path, edit.Line.Text}] = edit.By
+		case Removed:
+			a.removed[lineKey{edit.Line.Path, edit.Line.Text}] = edit.By
+		}
+	}
+	return a
+}
+
+// Heading is a line above several changes, as it is written among them.
+func (s Style) Heading(text string) string { return s.paint(title, text) }
+
+// MarkdownBody is what Markdown says of a change below its heading.
+func (s Style) MarkdownBody(c *Change) string { return s.withDefaults().markdownBody(c) }

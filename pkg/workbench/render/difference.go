@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"errors"
+
+	profilev1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Difference is what the formats json and yaml say of changes; docs/reference/output.md describes it. Fields may be added,
+// but none changes its meaning within a version.
+type Difference struct {
+	// APIVersion is that of profiles; Kind is Difference.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Summary counts the objects.
+	Summary Summary `json:"summary"`
+	// Objects are all that were looked at, in their order.
+	Objects []ObjectDifference `json:"objects"`
+}
+
+// Summary counts objects: each is counted as one of changed, unchanged and denied.
+type Summary struct {
+	Objects   int `json:"objects"`
+	Changed   int `json:"changed"`
+	Unchanged int `json:"unchanged"`
+	Denied    int `json:"denied"`
+}
+
+// ObjectDifference is one object and what became of it.
+type ObjectDifference struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// Changed says whether any line is different.
+	Changed bool `json:"changed"`
+	// Denied is why the object is not admitted; absent where it is.
+	Denied *Denial `json:"denied,omitempty"`
+	// Rules are those for the object's target, in the order in which they were applied.
+	Rules []RuleOutcome `json:"rules"`
+	// Edits are the changed lines, in the order of the object.
+	Edits []LineEdit `json:"edits"`
+}
+
+// Denial is why an object is not admitted.
+type Denial struct {
+	// Reason is a word of docs/failures.md; absent where somebody else than Graft denied the object.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message"`
+}
+
+// RuleOutcome is a rule and what became of it.
+type RuleOutcome struct {
+	Name    string `json:"name"`
+	Profile string `json:"profile,omitempty"`
+	// Outcome is changed, unchanged, skipped, overridden or observed.
+	Outcome string `json:"outcome"`
+	// Reason says why a rule was skipped, by which rule it was overridden or what it would do.
+	Reason   string    `json:"reason,omitempty"`
+	Position *Position `json:"position,omitempty"`
+}
+
+// LineEdit is a line that was added or removed.
+type LineEdit struct {
+	// Op is add or remove.
+	Op string `json:"op"`
+	// Path is the place of the line; items of lists are named by what identifies them.
+	Path string `json:"path"`
+	// Text is the line as a person reads it, without its indentation.
+	Text string `json:"text"`
+	// Rule, Profile and Position say who made the edit; all are absent where no rule explains it.
+	Rule     string    `json:"rule,omitempty"`
+	Profile  string    `json:"profile,omitempty"`
+	Position *Position `json:"position,omitempty"`
+}
+
+// Position is a place in a file; lines and columns count from 1.
+type Position struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// DifferenceOf says what became of the objects.
+func DifferenceOf(changes ...*Change) Difference {
+	d := Difference{
+		APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Difference",
+		Summary: Summary{Objects: len(changes)}, Objects: make([]ObjectDifference, 0, len(changes)),
+	}
+	for _, change := range changes {
+		object := objectDifference(change)
+		switch {
+		case object.Denied != nil:
+			d.Summary.Denied++
+		case object.Changed:
+			d.Summary.Changed++
+		default:
+			d.Summary.Unchanged++
+		}
+		d.Objects = append(d.Objects, object)
+	}
+	return d
+}
+
+func objectDifference(c *Change) ObjectDifference {
+	o := ObjectDifference{
+		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name,
+		Denied: denialOf(c.Denied), Rules: make([]RuleOutcome, 0, len(c.Applied)), Edits: []LineEdit{},
+	}
+	for _, a := range c.Applied {
+		o.Rules = append(o.Rules, RuleOutcome{
+			Name: a.Name(), Profile: a.Profile, Outcome: string(a.Outcome), Reason: a.Reason, Position: positionOf(a.Position),
+		})
+	}
+	for _, edit := range c.Edits() {
+		if edit.Op != Same {
+			o.Edits = append(o.Edits, lineEdit(edit))
+		}
+	}
+	o.Changed = len(o.Edits) > 0
+	return o
+}
+
+func lineEdit(e Edit) LineEdit {
+	out := LineEdit{Op: "add", Path: e.Line.Path, Text: e.Line.Text}
+	if e.Op == Removed {
+		out.Op = "remove"
+	}
+	if e.By != nil && *e.By != NoRule {
+		out.Rule, out.Profile, out.Position = e.By.Rule, e.By.Profile, positionOf(e.By.Position)
+	}
+	return out
+}
+
+func denialOf(err error) *Denial {
+	if err == nil {
+		return nil
+	}
+	denial := &Denial{Message: err.Error()}
+	var failure *mutation.Failure
+	if errors.As(err, &failure) {
+		denial.Reason = string(failure.Reason)
+	}
+	return denial
+}
+
+func positionOf(p source.Position) *Position {
+	if p == (source.Position{}) {
+		return nil
+	}
+	return &Position{File: p.File, Line: p.Line, Column: p.Column}
+}

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// few are the objects of a control plane that show what there is: a command line, a field, units and files, skipped rules only,
+// and an object without rules.
+var few = []string{"kube-controller-manager", "etcd-main", "gardener-node-agent-general-56b95483c45b6c9b-original", "kube-scheduler"}
+
+// admitted are the objects of these names, or all, of a control plane under the OpenStack profile; one more is denied.
+func admitted(t testing.TB, names ...string) []*render.Change {
+	t.Helper()
+	all, err := sample.ControlPlane(t.Context(), sample.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := slices.DeleteFunc(admit(t, openstack, sample.Options{}, contract.Today, all), func(c *render.Change) bool {
+		return len(names) > 0 && (!slices.Contains(names, c.Name) || c.Kind == "VerticalPodAutoscaler")
+	})
+	denied, err := render.NewChange([]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"broken","namespace":"shoot--local--sample"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	denied.Denied = &mutation.Failure{Reason: mutation.ContainerMissing, Message: "the object has no container kube-scheduler"}
+	return append(changes, denied)
+}
+
+// assets are what an HTML report has of its own.
+var assets = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</script>)|sha256-[A-Za-z0-9/=]+(&#43;[A-Za-z0-9/=]+)*`)
+
+// TestFormats holds what is written in each format.
+func TestFormats(t *testing.T) {
+	changes := admitted(t, few...)
+	style := render.Style{Title: "OpenStack", About: []report.Fact{{Name: "Kubernetes", Value: "1.34"}}}
+	for folder, formats := range map[string][]render.Format{"difference": render.Differences(), "objects": render.Objects()[:3]} {
+		for _, format := range formats {
+			t.Run(folder+"/"+format.Name, func(t *testing.T) {
+				var out, again bytes.Buffer
+				if err := errors.Join(format.Write(style, &out, changes...), format.Write(style, &again, changes...)); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(out.Bytes(), again.Bytes()) {
+					t.Error("the same changes have other bytes the second time")
+				}
+				golden.Compare(t, filepath.Join("testdata", folder, "openstack."+format.Name), assets.ReplaceAllString(out.String(), "$1$2$3$4"))
+				if err := format.Write(style, broken{}, changes...); !errors.Is(err, errBroken) {
+					t.Errorf("got error %v, want %v", err, errBroken)
+				}
+				if err := format.Write(style, io.Discard); err != nil {
+					t.Errorf("writing no changes: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestObjectsAreWhole holds that the objects of a whole control plane are read back as they are.
+func TestObjectsAreWhole(t *testing.T) {
+	changes := admitted(t)
+	var asYAML, asJSON bytes.Buffer
+	if err := errors.Join(render.Style{}.ObjectsYAML(&asYAML, changes...), render.Style{}.ObjectsJSON(&asJSON, changes...)); err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Items []any }
+	if err := json.Unmarshal(asJSON.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	texts := strings.Split("\n"+asYAML.String(), "\n---\n")
+	if len(texts) != len(changes) || len(list.Items) != len(changes) {
+		t.Fatalf("got %d documents and %d items, want %d", len(texts), len(list.Items), len(changes))
+	}
+	for i, change := range changes {
+		var want, got any
+		if err := errors.Join(json.Unmarshal(change.Bytes(), &want), yaml.Unmarshal([]byte(texts[i]), &got)); err != nil {
+			t.Fatal(err)
+		}
+		for form, got := range map[string]any{"YAML": got, "JSON": list.Items[i]} {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s %s as %s (-want +got):\n%s", change.Kind, change.Name, form, diff)
+			}
+		}
+	}
+}
+
+// TestPatchApplies holds that each patch makes of the object as it came the object as it is.
+func TestPatchApplies(t *testing.T) {
+	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched := 0
+	for i, change := range admit(t, openstack, sample.Options{}, contract.Today, objects) {
+		var out bytes.Buffer
+		if err := (render.Style{}).Patch(&out, change); err != nil {
+			t.Fatal(err)
+		}
+		if out.Len() == 0 {
+			continue
+		}
+		patched++
+		raw, err := yaml.YAMLToJSON(out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, err := jsonpatch.DecodePatch(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := patch.Apply(objects[i].JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !jsonpatch.Equal(got, change.Bytes()) {
+			t.Errorf("the patch of %s %s makes something else of it", change.Kind, change.Name)
+		}
+	}
+	if patched < 5 {
+		t.Errorf("only %d objects have a patch", patched)
+	}
+}
+
+func TestFind(t *testing.T) {
+	var names []string
+	for _, format := range render.Objects() {
+		names = append(names, format.Name)
+		if format.Summary == "" {
+			t.Errorf("%s has no summary", format.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"yaml", "json", "text", "patch", "markdown", "html"}, names); diff != "" {
+		t.Errorf("formats of objects (-want +got):\n%s", diff)
+	}
+	_, err := render.Find(render.Differences(), "xml")
+	if want := `there is no output format "xml"; there are text, json, yaml, patch, markdown, html`; err == nil || err.Error() != want {
+		t.Errorf("got error %v, want %s", err, want)
+	}
+}
+
+func BenchmarkFormats(b *testing.B) {
+	changes := admitted(b)
+	for _, format := range render.Differences() {
+		b.Run(format.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := format.Write(render.Style{}, io.Discard, changes...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

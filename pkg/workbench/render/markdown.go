@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+)
+
+const (
+	// longDiff is the number of lines from which on a difference is folded.
+	longDiff = 40
+	// commentLimit is how many bytes of differences are written: GitHub takes comments of 65536 characters.
+	commentLimit = 56 << 10
+)
+
+// Markdown writes the changes as a comment for a pull request: a table of the objects, and the differences with the rules that
+// made them. Objects with the same difference share it, long ones are folded, and what would make the comment too long is left
+// out and named. Whatever comes from objects and profiles stands in code, so that it formats and mentions nothing.
+func (s Style) Markdown(w io.Writer, changes ...*Change) error {
+	s = s.withDefaults()
+	var out strings.Builder
+	title := s.Title
+	if title == "" {
+		title = "What the profile changes"
+	}
+	fmt.Fprintf(&out, "## %s\n\n", markdownText(title))
+	for _, fact := range s.About {
+		fmt.Fprintf(&out, "- %s: %s\n", markdownText(fact.Name), codeSpan(fact.Value))
+	}
+	if len(s.About) > 0 {
+		out.WriteByte('\n')
+	}
+	s.markdownTable(&out, changes)
+	left := commentLimit - out.Len()
+	var omitted []string
+	for _, group := range s.markdownGroups(changes) {
+		text := group.heading() + group.body
+		if len(text) > left {
+			omitted = append(omitted, group.names...)
+			continue
+		}
+		left -= len(text)
+		out.WriteString(text)
+	}
+	if len(omitted) > 0 {
+		fmt.Fprintf(&out, "\nThe comment would be too long with the differences of %s. `-o html` has them all.\n", strings.Join(omitted, ", "))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// markdownTable writes a row for each object that changed or was denied, the denied ones first, and counts the others.
+func (s Style) markdownTable(out *strings.Builder, changes []*Change) {
+	var denied, changed strings.Builder
+	same := 0
+	for _, change := range changes {
+		added, removed := change.size()
+		switch {
+		case change.Denied != nil:
+			fmt.Fprintf(&denied, "| %s | **denied** | %s |\n", codeCell(change.title()), markdownSize(added, removed))
+		case added+removed > 0:
+			fmt.Fprintf(&changed, "| %s | %s | %s |\n", codeCell(change.title()), summary(change), markdownSize(added, removed))
+		default:
+			same++
+		}
+	}
+	if denied.Len()+changed.Len() > 0 {
+		fmt.Fprintf(out, "| object | | lines |\n|---|---|---|\n%s%s", &denied, &changed)
+	}
+	switch {
+	case same == len(changes):
+		out.WriteString("Nothing changes.\n")
+	case same > 0:
+		fmt.Fprintf(out, "\n%s as before.\n", map[bool]string{true: "1 other object is", false: fmt.Sprint(same) + " other objects are"}[same == 1])
+	}
+}
+
+func markdownSize(added, removed int) string {
+	if added+removed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("+%d −%d", added, removed)
+}
+
+// size counts the lines that were added and removed.
+func (c *Change) size() (added, removed int) {
+	for _, edit := range c.blame.Edits() {
+		switch edit.Op {
+		case Added:
+			added++
+		case Removed:
+			removed++
+		}
+	}
+	return added, removed
+}
+
+// markdownGroup is the objects that have one difference.
+type markdownGroup struct {
+	kind, body string
+	names      []string
+}
+
+func (g *markdownGroup) heading() string { return "\n### " + strings.Join(g.names, ", ") + "\n\n" }
+
+func (s Style) markdownGroups(changes []*Change) []*markdownGroup {
+	var denied, changed []*markdownGroup
+	known := map[[2]string]*markdownGroup{}
+	for _, change := range changes {
+		body := s.markdownBody(change)
+		if body == "" {
+			continue
+		}
+		key := [2]string{change.Kind, body}
+		if known[key] == nil {
+			known[key] = &markdownGroup{kind: change.Kind, body: body}
+			if change.Denied != nil {
+				denied = append(denied, known[key])
+			} else {
+				changed = append(changed, known[key])
+			}
+		}
+		known[key].names = append(known[key].names, codeSpan(change.title()))
+	}
+	return append(denied, changed...)
+}
+
+// markdownBody is the difference of an object, and the rules that did nothing; empty where nothing is to be said.
+func (s Style) markdownBody(c *Change) string {
+	var out strings.Builder
+	if c.Denied != nil {
+		fmt.Fprintf(&out, "> [!CAUTION]\n> Denied:\n%s\n", quoted(fence("", strings.Split(strings.TrimSpace(c.Denied.Error()), "\n"))))
+	}
+	sections := Sections(c.Edits(), max(0, s.Context))
+	if len(sections) == 0 && c.Denied == nil {
+		return ""
+	}
+	if len(sections) > 0 {
+		lines := s.diffLines(sections)
+		text := fence("diff", lines)
+		if len(lines) > longDiff {
+			text = fmt.Sprintf("<details><summary>%d lines</summary>\n\n%s\n</details>\n", len(lines), text)
+		}
+		out.WriteString(text)
+	}
+	out.WriteString(s.markdownIdle(c))
+	return out.String()
+}
+
+// diffLines are the lines of a difference, with the author in a comment above those that he changed.
+func (s Style) diffLines(sections []Section) []string {
+	var lines []string
+	for _, section := range sections {
+		lines = append(lines, "@@ "+oneLine(headingOf(section))+" @@")
+		var last *Author
+		for _, row := range section.Rows {
+			if row.Gap {
+				lines, last = append(lines, "  …"), nil
+			}
+			if row.By != nil && (last == nil || *last != *row.By) {
+				lines = append(lines, "# "+oneLine(s.author(*row.By)))
+			}
+			last = row.By
+			text := fmt.Sprintf("%c %s%s", row.Op, strings.Repeat("  ", row.Indent), oneLine(row.Line.Text))
+			if row.Folded {
+				text += " …"
+			}
+			lines = append(lines, strings.TrimRight(text, " "))
+		}
+	}
+	return lines
+}
+
+// markdownIdle is a folded table of the rules that changed nothing.
+func (s Style) markdownIdle(c *Change) string {
+	var rows strings.Builder
+	n := 0
+	for _, a := range c.Applied {
+		if a.Outcome == mutation.Changed {
+			continue
+		}
+		n++
+		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", codeCell(a.Name()), outcomes[a.Outcome], codeCell(a.Reason), codeCell(s.position(a.Position)))
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n<details><summary>%s changed nothing</summary>\n\n| rule | | why | where |\n|---|---|---|---|\n%s\n</details>\n", count(n, "rule"), &rows)
+}
+
+func (c *Change) title() string { return c.Kind + " " + c.Name }
+
+// fence puts lines into a block of code that none of them ends.
+func fence(language string, lines []string) string {
+	longest := 2
+	for i := range lines {
+		lines[i] = oneLine(lines[i])
+		longest = max(longest, backticks(lines[i]))
+	}
+	marks := strings.Repeat("`", longest+1)
+	return marks + language + "\n" + strings.Join(lines, "\n") + "\n" + marks + "\n"
+}
+
+// quoted puts "> " before each line.
+func quoted(text string) string {
+	return "> " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n> ") + "\n"
+}
+
+// codeSpan is a text as code; an empty one is nothing.
+func codeSpan(text string) string {
+	text = strings.TrimSpace(oneLine(text))
+	if text == "" {
+		return ""
+	}
+	marks := strings.Repeat("`", backticks(text)+1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	return marks + text + marks
+}
+
+// codeCell is a text as code in a cell of a table, where a bar would end the cell also within code.
+func codeCell(text string) string { return strings.ReplaceAll(codeSpan(text), "|", `\|`) }
+
+// backticks is the length of the longest run of backticks.
+func backticks(text string) int {
+	longest, run := 0, 0
+	for i := range len(text) {
+		if run++; text[i] != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// oneLine replaces what ends lines or cannot be seen.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// markdownText is a text outside of code: what has a meaning in Markdown is escaped, and mentions are broken up.
+func markdownText(text string) string {
+	var out strings.Builder
+	for _, r := range oneLine(text) {
+		switch {
+		case r == '@' || r == '#':
+			out.WriteRune(r)
+			out.WriteString("\u200b")
+		case r == '<' || r == '>' || r == '&':
+			out.WriteString(html.EscapeString(string(r)))
+		case strings.ContainsRune("\\`*_{}[]()!|~", r):
+			out.WriteByte('\\')
+			out.WriteRune(r)
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}

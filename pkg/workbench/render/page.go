@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
+)
+
+// HTML writes the changes as a page.
+func (s Style) HTML(w io.Writer, changes ...*Change) error { return s.Page(changes...).Write(w) }
+
+// Page is the page of the changes; the caller may add to it.
+func (s Style) Page(changes ...*Change) *report.Page {
+	s = s.withDefaults()
+	page := &report.Page{Title: s.Title, Facts: s.About}
+	if page.Title == "" {
+		page.Title = "What the profile changes"
+	}
+	var changed, denied int
+	for _, change := range changes {
+		if change.idle() {
+			page.Rest = addName(page.Rest, change.Kind, change.Name)
+			continue
+		}
+		section := s.PageSection(change)
+		switch {
+		case section.Denied != "":
+			denied++
+		case len(section.Blocks) > 0:
+			changed++
+		}
+		page.Sections = append(page.Sections, section)
+	}
+	page.Figures = []report.Figure{
+		figure(changed, "object changed", "objects changed", report.Good),
+		figure(len(changes)-changed-denied, "object as it was", "objects as they were", ""),
+	}
+	if denied > 0 {
+		page.Figures = append([]report.Figure{figure(denied, "object denied", "objects denied", report.Bad)}, page.Figures...)
+	}
+	return page
+}
+
+// idle says that there is nothing to say of an object: no rule, no change.
+func (c *Change) idle() bool {
+	return len(c.Applied) == 0 && c.Denied == nil && !c.changed()
+}
+
+// changed says whether a line is different.
+func (c *Change) changed() bool {
+	for _, edit := range c.blame.Edits() {
+		if edit.Op != Same {
+			return true
+		}
+	}
+	return false
+}
+
+func figure(n int, one, many string, tone report.Tone) report.Figure {
+	if n == 1 {
+		many = one
+	}
+	return report.Figure{Value: fmt.Sprint(n), Label: many, Tone: tone}
+}
+
+// addName puts a name under "Kind without rules".
+func addName(rest []report.Names, kind, name string) []report.Names {
+	heading := "No rule is for"
+	if len(rest) == 0 {
+		rest = append(rest, report.Names{Heading: heading})
+	}
+	rest[0].Names = append(rest[0].Names, kind+" "+name)
+	return rest
+}
+
+// PageSection is a change as a section of a page.
+func (s Style) PageSection(c *Change) report.Section {
+	s = s.withDefaults()
+	section := report.Section{Kind: c.Kind, Name: c.Name, Note: unchanged(c)}
+	if c.Denied != nil {
+		section.Denied, section.Note = c.Denied.Error(), ""
+	}
+	for _, part := range Sections(c.Edits(), max(0, s.Context)) {
+		section.Blocks = append(section.Blocks, s.pageBlock(part))
+		section.Note = summary(c)
+	}
+	for _, a := range c.Applied {
+		section.Rules = append(section.Rules, report.Applied{
+			Rule: s.pageRule(AuthorOf(a)), Outcome: outcomes[a.Outcome], Reason: a.Reason,
+		})
+	}
+	return section
+}
+
+// outcomes are those of rules in the words of a page.
+var outcomes = map[mutation.Outcome]report.Outcome{
+	mutation.Changed: report.Changed, mutation.Unchanged: report.Unchanged, mutation.Skipped: report.Skipped,
+	mutation.Overridden: report.Overridden, mutation.Observed: report.Observed,
+}
+
+func (s Style) pageBlock(part Section) report.Block {
+	block := report.Block{Heading: headingOf(part)}
+	rules := map[Author]*report.Rule{}
+	for _, row := range part.Rows {
+		line := report.Line{Op: report.Op(row.Op), Indent: row.Indent, Text: row.Line.Text, Gap: row.Gap, Folded: row.Folded}
+		if row.By != nil {
+			if rules[*row.By] == nil {
+				rule := s.pageRule(*row.By)
+				rules[*row.By] = &rule
+			}
+			line.By = rules[*row.By]
+		}
+		block.Lines = append(block.Lines, line)
+	}
+	return block
+}
+
+// pageRule is an author as a rule of a page; a rule that has no name of its own has its position beside it.
+func (s Style) pageRule(a Author) report.Rule {
+	rule := report.Rule{Name: a.Rule, Profile: a.Profile, Alarm: a == NoRule}
+	if a.Position.File != "" {
+		rule.At = s.position(a.Position)
+	}
+	return rule
+}
+
+// headingOf is the place of a section; the object itself has none.
+func headingOf(part Section) string {
+	if part.Path == "" {
+		return "the object"
+	}
+	return part.Path
+}

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// Operations are the RFC 6902 patch from the object as it came to the object as it is, without what the API server alone
+// writes. What rules made of Secrets is hidden.
+func (c *Change) Operations() ([]document.Operation, error) {
+	was, err := document.Parse(c.original)
+	if err != nil {
+		return nil, fmt.Errorf("reading the object: %w", err)
+	}
+	is, err := document.Parse(c.current)
+	if err != nil {
+		return nil, fmt.Errorf("reading the object: %w", err)
+	}
+	if err := transform(was.Root(), is.Root()); err != nil {
+		return nil, fmt.Errorf("comparing the object: %w", err)
+	}
+	operations := slices.DeleteFunc(was.Operations(), func(o document.Operation) bool {
+		return serverSide[strings.ReplaceAll(strings.TrimPrefix(o.Path, "/"), "/", ".")] || strings.HasPrefix(o.Path, "/status/")
+	})
+	if err := cmp.Or(was.Err(), is.Err()); err != nil {
+		return nil, fmt.Errorf("comparing the object: %w", err)
+	}
+	cover := c.veil.cover()
+	for i, operation := range operations {
+		operations[i].Path = cover.text(operation.Path)
+		if operation.Value == nil {
+			continue
+		}
+		if operations[i].Value, err = cover.object(operation.Value); err != nil {
+			return nil, err
+		}
+	}
+	return operations, nil
+}
+
+// Patch writes for each object that changed or was denied a comment that says which it is, and the patch as a JSON list with an
+// operation a line; "---" stands between two. The style makes no difference.
+func (s Style) Patch(w io.Writer, changes ...*Change) error {
+	var out bytes.Buffer
+	for _, change := range changes {
+		operations, err := change.Operations()
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", change.Kind, change.Name, err)
+		}
+		if len(operations) == 0 && change.Denied == nil {
+			continue
+		}
+		if out.Len() > 0 {
+			out.WriteString("---\n")
+		}
+		patch(&out, change, operations)
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+func patch(out *bytes.Buffer, c *Change, operations []document.Operation) {
+	name := scalarText(c.Name)
+	if c.Namespace != "" {
+		name = scalarText(c.Namespace) + "/" + name
+	}
+	fmt.Fprintf(out, "# %s %s %s\n", scalarText(c.APIVersion), scalarText(c.Kind), name)
+	if c.Denied != nil {
+		for line := range strings.Lines("denied: " + c.Denied.Error()) {
+			fmt.Fprintf(out, "# %s\n", strings.TrimSpace(line))
+		}
+	}
+	out.WriteByte('[')
+	for i, operation := range operations {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(out, "\n  {\"op\": %q, \"path\": %s", operation.Op, document.Quote(operation.Path))
+		if operation.Value != nil {
+			fmt.Fprintf(out, ", \"value\": %s", operation.Value)
+		}
+		out.WriteByte('}')
+	}
+	if len(operations) > 0 {
+		out.WriteByte('\n')
+	}
+	out.WriteString("]\n")
+}
