@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// TestExplainAgrees holds for each folder in testdata/admit that an explanation says of the rules what an admission does, that its
+// conditions came to what became of the rules, and that the states around its steps lead to the object that is admitted.
+func TestExplainAgrees(t *testing.T) {
+	folders, err := filepath.Glob("testdata/admit/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			r := readRequest(t, folder)
+			generation, err := contract.GenerationOf(r.GardenerVersion)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, err := compile(t, generation, filepath.Join(folder, "profile.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _ := admit(t, program, r, asJSON(t, r.Object))
+			got, err := program.Explain(context.Background(), requestOf(t, r), static{t, r})
+			if err != nil {
+				if want.Failure == nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			agrees(t, want, got)
+		})
+	}
+}
+
+func agrees(t *testing.T, want outcome, got *mutation.Explanation) {
+	t.Helper()
+	if want.Failure != nil {
+		if got.Denied == nil || got.Denied.Error() != want.Failure.Message {
+			t.Errorf("denied: got %v, want %s", got.Denied, want.Failure.Message)
+		}
+		return
+	}
+	if got.Denied != nil {
+		t.Fatalf("denied: %v", got.Denied)
+	}
+	var lines []string
+	for _, rule := range got.Rules {
+		line := fmt.Sprintf("%s: %s", rule.Name(), rule.Outcome)
+		if rule.Reason != "" {
+			// Of a lookup that is missing, an explanation says more.
+			reason, _, _ := strings.Cut(rule.Reason, " is missing: ")
+			if reason != rule.Reason {
+				reason += " is missing"
+			}
+			line += ": " + reason
+		}
+		lines = append(lines, line)
+		isFalse := rule.When != nil && rule.When.Value == "false"
+		if skipped := rule.Outcome == mutation.Skipped && rule.Reason == "the condition is false"; isFalse != skipped {
+			t.Errorf("%s: the condition came to %+v", line, rule.When)
+		}
+		if rule.Outcome == mutation.Changed && len(rule.Steps) == 0 {
+			t.Errorf("%s: no steps", line)
+		}
+	}
+	if fmt.Sprint(lines) != fmt.Sprint(want.Rules) {
+		t.Errorf("rules\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want.Rules, "\n"))
+	}
+}
+
+func requestOf(t *testing.T, r request) mutation.Request {
+	t.Helper()
+	metadata := r.Object["metadata"].(map[string]any)
+	gvk := schema.FromAPIVersionAndKind(r.Object["apiVersion"].(string), r.Object["kind"].(string))
+	return mutation.Request{
+		Set: r.Set, Provider: r.Provider, Garden: r.Garden, Operation: r.Operation,
+		Namespace: metadata["namespace"].(string), Name: metadata["name"].(string),
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Object: asJSON(t, r.Object), OldObject: asJSON(t, r.OldObject),
+	}
+}
+
+// TestExplainShowsNoSecret holds that a Secret is in no term and no value of an explanation, whether the object is admitted or not.
+func TestExplainShowsNoSecret(t *testing.T) {
+	for _, c := range []struct{ name, rule string }{
+		{"a comparison", `{when: "${ lookups.s.password == 'x' && operation == 'CREATE' }", labels: {set: {x: y}}}`},
+		{"what is left of a text", `{when: "${ lookups.s.password.replace('2', '') != object.name }", labels: {set: {x: y}}}`},
+		{"compared with a variable", `{when: "${ variables.through != '' }", labels: {set: {x: y}}}`},
+		{"in a function", `{when: "${ size(lookups.s.list.split(',')) > 1 && lookups.s.password.startsWith('x') }", labels: {set: {x: y}}}`},
+		{"as JSON", `{when: "${ toJSON([lookups.s.password]) != '' }", labels: {set: {x: y}}}`},
+		{"an item", `{forEach: "${ lookups.s.list.split(',') }", when: "${ item != 'x' }", annotations: {set: {x: "${ item }"}}}`},
+		{"a key", `{when: "${ {'x': 1}[lookups.s.password] == 1 }", labels: {set: {x: y}}}`},
+		{"what a key finds", `{when: "${ {lookups.s.password: lookups.s.number}[variables.direct] != object.name }", labels: {set: {x: y}}}`},
+		{"a failure", `{when: "${ int(lookups.s.password) > 1 }", labels: {set: {x: y}}}`},
+		{"a failure of a value", `{labels: {set: {x: "${ int(lookups.s.password) }"}}}`},
+		{"a loop", `{when: "${ lookups.s.list.split(',').exists(p, p == 'x') }", labels: {set: {x: y}}}`},
+		{"a branch", `{when: "${ lookups.s.password == '' ? false : lookups.s.number == '1' }", labels: {set: {x: y}}}`},
+		{"a tree", `{when: "${ variables.tree.a[0] == '' }", labels: {set: {x: y}}}`},
+		{"all variables", `{when: "${ string(variables.direct) + toJSON(variables.tree) != '' }", labels: {set: {x: y}}}`},
+		{"a name that is computed", `{when: "${ lookups.named.password != '' }", labels: {set: {x: y}}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := explainSecret(t, fmt.Sprintf(secretProfile, c.rule))
+			said := strings.Join(withoutStates(got), "\n")
+			expectNoSecret(t, said)
+			if !strings.Contains(said, "(from Secret ") && !strings.Contains(said, "failed: ") && !strings.Contains(said, "cannot take the value") {
+				t.Errorf("nothing is said to be from a Secret:\n%s", said)
+			}
+		})
+	}
+}
+
+// TestExplainSecretObject holds that what a Secret holds that is admitted itself is in no term.
+func TestExplainSecretObject(t *testing.T) {
+	text := `
+apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: p}
+providers: [acme]
+controlplane:
+  objects:
+  - apiVersion: v1
+    kind: Secret
+    rules:
+    - when: ${ object.data.token != "" && object.?metadata.?annotations.orValue({}) != {} && object.annotations != {} && object.name != "" }
+      labels: {set: {x: y}}
+`
+	got := explain(t, text, mutation.Request{
+		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "shoot--foo--bar", Name: "cloud-x", Version: "v1", Kind: "Secret",
+		Object: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloud-x","annotations":{"last":"aHVudGVyMg=="}},"data":{"token":"aHVudGVyMg=="}}`),
+	}, &facts.Static{})
+	said := strings.Join(withoutStates(got), "\n")
+	expectNoSecret(t, said)
+	if !strings.Contains(said, `object.name → "cloud-x"`) {
+		t.Errorf("the name of the object is no secret:\n%s", said)
+	}
+}
+
+// withoutStates is all that is said but the object itself.
+func withoutStates(e *mutation.Explanation) []string {
+	said := []string{fmt.Sprint(e.Denied, e.Lookups)}
+	for _, rule := range e.Rules {
+		said = append(said, fmt.Sprintf("%v %v", rule.Applied, rule.Failed))
+		for _, step := range rule.Steps {
+			said = append(said, step.String())
+		}
+		var terms strings.Builder
+		if rule.When != nil {
+			writeTerm(&terms, *rule.When, 0)
+		}
+		for _, term := range rule.ForEach {
+			writeTerm(&terms, term, 0)
+		}
+		said = append(said, terms.String())
+	}
+	return said
+}
+
+func writeTerm(out *strings.Builder, term mutation.Term, depth int) {
+	value := term.Value
+	switch {
+	case term.Skipped:
+		value = "not evaluated"
+	case term.Failed != "":
+		value = "failed: " + term.Failed
+	case term.From != nil:
+		value = "(from Secret " + strings.Join(term.From, ", ") + ")"
+	}
+	fmt.Fprintf(out, "%s%s → %s\n", strings.Repeat("  ", depth), term.Text, value)
+	for _, below := range term.Terms {
+		writeTerm(out, below, depth+1)
+	}
+}
+
+func explainSecret(t *testing.T, text string) *mutation.Explanation {
+	t.Helper()
+	return explain(t, text, mutation.Request{
+		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "shoot--foo--bar", Name: "kube-controller-manager",
+		Group: "apps", Version: "v1", Kind: "Deployment",
+		Object: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-controller-manager","namespace":"shoot--foo--bar"},` +
+			`"spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},` +
+			`"spec":{"containers":[{"name":"kube-controller-manager","image":"x:v1.33.5","command":["/kcm","--feature-gates=A=true"]}]}}}}`),
+	}, &facts.Static{
+		Secrets:    map[string]map[string]string{"cloudprovider": theSecret, "shoot--foo--bar-credentials": theSecret},
+		ConfigMaps: map[string]map[string]string{"open": {"k": "visible"}},
+	})
+}
+
+func explain(t *testing.T, text string, r mutation.Request, from facts.Source) *mutation.Explanation {
+	t.Helper()
+	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere})
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained, err := program.Explain(context.Background(), r, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return explained
+}
