@@ -82,6 +82,12 @@ func readOverwrite(path string) (*image.Vector, error) {
 	return overwrite, nil
 }
 
+// overwriteFile is what stands in the file that readOverwrite reads; nothing where it cannot be read.
+func overwriteFile() []byte {
+	raw, _ := os.ReadFile(os.Getenv(imagevector.OverrideEnv))
+	return raw
+}
+
 // warm fills the caches before the first admission needs them. A kind whose CustomResourceDefinition is not there yet is left to
 // that admission.
 func warm(ctx context.Context, mgr manager.Manager) error {

@@ -131,6 +131,7 @@ func (o *Options) addProfiles(ctx context.Context, mgr manager.Manager) (*webhoo
 	}
 	store := webhook.NewStore(compiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
 	store.Authorizer = webhook.AccessReviews{Client: mgr.GetClient()}
+	store.Beside = overwriteFile
 	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
 	later := first
 	if o.Config.Profiles.ConfigMaps.Enabled {

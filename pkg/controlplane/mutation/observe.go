@@ -6,13 +6,34 @@ package mutation
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
 // observe adds to the result of the rules that are enforced what the others would have done. They are tried on a copy of the
-// object, together with those that are enforced, and whatever goes wrong there is told and denies nothing.
+// object, together with those that are enforced, and whatever goes wrong there is told and denies nothing: neither a panic, nor the time
+// that they take.
 func (p *Program) observe(ctx context.Context, selected *selection, r Request, source facts.Source, result *Result) {
+	if !r.ObserveUntil.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, r.ObserveUntil)
+		defer cancel()
+	}
+	enforced := *result
+	defer func() {
+		if value := recover(); value != nil {
+			*result = enforced
+			result.Panic = fmt.Errorf("a rule that is only observed: panic of type %T, at %s", value, debug.Stack())
+			result.denyAll(selected, &Failure{Reason: Internal})
+		}
+	}()
+	p.tryAll(ctx, selected, r, source, result)
+}
+
+// tryAll tries all rules on a copy.
+func (p *Program) tryAll(ctx context.Context, selected *selection, r Request, source facts.Source, result *Result) {
 	r.Document = nil
 	all, failure := p.enforce(ctx, selected, r, source, nil)
 	if failure != nil {

@@ -7,6 +7,7 @@ package mutation
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -54,6 +55,9 @@ type Request struct {
 	// Document and OldDocument are Object and OldObject for a caller that has scanned them already, and nil for any other.
 	// The admission edits Document.
 	Document, OldDocument *document.Document
+	// ObserveUntil is when rules that are only observed are given up, so that what is applied keeps time for its answer; zero: when
+	// the context ends.
+	ObserveUntil time.Time
 }
 
 // Outcome says what became of a rule.
@@ -99,6 +103,8 @@ type Result struct {
 	Observed []byte
 	// Applied are the rules of the target in the order in which they were applied.
 	Applied []Applied
+	// Panic is a fault in Graft that rules brought about which are only observed, with its stack, for the log; nil: none.
+	Panic error
 }
 
 // Reason says in a word why an admission failed; metrics count by it, and docs/failures.md is its table.

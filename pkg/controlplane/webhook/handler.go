@@ -160,6 +160,10 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 		return h.denied(out, x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
+	if deadline, ok := ctx.Deadline(); ok {
+		// The other half is for what is applied, and for the answer.
+		x.review.request.ObserveUntil = x.started.Add(deadline.Sub(x.started) / 2)
+	}
 	result, err := h.Engine.Admit(ctx, x.review.request)
 	if err != nil {
 		var failure *mutation.Failure
@@ -167,6 +171,9 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 			x.target = failure.Target
 		}
 		return h.denied(out, x, denialOf(ctx, err))
+	}
+	if result.Panic != nil {
+		h.Log.Error(result.Panic, "Recovered from a panic", "set", x.route.Set, "provider", x.route.label(), "target", result.Target)
 	}
 	h.Metrics.rules(x, result)
 	switch {

@@ -206,11 +206,14 @@ func TestRequestGivenToTheEngine(t *testing.T) {
 		Group: "apps", Version: "v1", Kind: "Deployment",
 		Object: []byte(`{"kind":"Deployment","data":"` + secret + `"}`), OldObject: []byte(`{"kind":"Deployment"}`),
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(mutation.Request{}, "Document", "OldDocument")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(mutation.Request{}, "Document", "OldDocument", "ObserveUntil")); diff != "" {
 		t.Error(diff)
 	}
 	if got.Document == nil || got.OldDocument == nil {
 		t.Error("the objects would be scanned a second time")
+	}
+	if left := time.Until(got.ObserveUntil); left <= 0 || left > 5*time.Second {
+		t.Errorf("rules that are only observed have %s", left)
 	}
 }
 

@@ -28,7 +28,12 @@ type Metrics struct {
 
 	lock    sync.RWMutex
 	rulesBy map[ruleKey]prometheus.Counter
+	// known are the rules in force; nil: nobody said which.
+	known map[ruleName]bool
 }
+
+// ruleName is a rule as its counters name it.
+type ruleName struct{ set, profile, rule string }
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
@@ -96,6 +101,11 @@ func (m *Metrics) rules(x *exchange, result *mutation.Result) {
 // ruleKey are the labels of a counter of rules.
 type ruleKey struct{ set, target, profile, rule, result string }
 
+func (k ruleKey) name() ruleName { return ruleName{k.set, k.profile, k.rule} }
+
+// uncounted is no series.
+var uncounted = prometheus.NewCounter(prometheus.CounterOpts{Name: "graft_uncounted"})
+
 // rule is the counter; finding it by its labels anew for each rule would cost more than many a rule.
 func (m *Metrics) rule(k ruleKey) prometheus.Counter {
 	m.lock.RLock()
@@ -106,9 +116,30 @@ func (m *Metrics) rule(k ruleKey) prometheus.Counter {
 	}
 	m.lock.Lock()
 	defer m.lock.Unlock()
+	if m.known != nil && !m.known[k.name()] {
+		// An admission that began before the rule went.
+		return uncounted
+	}
 	counter = m.applied.WithLabelValues(k.set, k.target, k.profile, k.rule, k.result)
 	m.rulesBy[k] = counter
 	return counter
+}
+
+// keepRules deletes the series of rules that are none of these.
+func (m *Metrics) keepRules(rules []mutation.RuleInfo) {
+	known := make(map[ruleName]bool, len(rules))
+	for _, r := range rules {
+		known[ruleName{string(r.Set), r.Profile, r.Name}] = true
+	}
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.known = known
+	for key := range m.rulesBy {
+		if !known[key.name()] {
+			delete(m.rulesBy, key)
+			m.applied.DeleteLabelValues(key.set, key.target, key.profile, key.rule, key.result)
+		}
+	}
 }
 
 func (m *Metrics) loaded(documents []*profile.Document) {

@@ -7,6 +7,7 @@ package webhook
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,9 @@ type Program interface {
 // Activator is a Program that is told when it is put in force, such as one that follows what it looks up.
 type Activator interface{ Activate() }
 
+// Lister is a Program that tells its rules, so that those which are gone are counted no more.
+type Lister interface{ Rules() []mutation.RuleInfo }
+
 // Compiler makes a Program of documents that are valid each; what they get wrong together it returns as source.Findings.
 type Compiler func([]*profile.Document) (Program, error)
 
@@ -36,6 +40,9 @@ type Compiler func([]*profile.Document) (Program, error)
 type Store struct {
 	// Authorizer is asked before profiles are put in force, and set before the first Load; nil: everything is permitted.
 	Authorizer Authorizer
+	// Beside reads what the compiler reads beside the documents, so that a change of it alone is an attempt; nil: nothing. What cannot
+	// be read is told by the compiler.
+	Beside func() []byte
 
 	compile    Compiler
 	parameters profile.Parameters
@@ -117,6 +124,9 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 		files = append(files, found...)
 	}
 	sum := digestOf(files)
+	if s.Beside != nil {
+		sum = digestOf(append(slices.Clone(files), source.File{Data: s.Beside()}))
+	}
 	if sum == s.attempted {
 		return s.again(ctx)
 	}
@@ -175,6 +185,9 @@ func (s *Store) put(documents []*profile.Document, program Program) {
 	s.current.Store(next)
 	if activated, ok := program.(Activator); ok {
 		activated.Activate()
+	}
+	if listed, ok := program.(Lister); ok {
+		s.metrics.keepRules(listed.Rules())
 	}
 	s.mended()
 	s.metrics.loaded(documents)

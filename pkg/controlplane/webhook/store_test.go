@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -204,5 +205,68 @@ func TestStoreWithoutProfiles(t *testing.T) {
 	}
 	if got := f.log.String(); !strings.Contains(got, "no profiles are left; those loaded before stay in force") {
 		t.Errorf("the log is %s", got)
+	}
+}
+
+// listing is a program that tells its rules: one of each profile, named like the profile.
+type listing struct{ program }
+
+func (l listing) Rules() []mutation.RuleInfo {
+	var rules []mutation.RuleInfo
+	for _, document := range l.program {
+		rules = append(rules, mutation.RuleInfo{Set: target.ControlPlane, Profile: document.Metadata.Name, Name: document.Metadata.Name})
+	}
+	return rules
+}
+
+// TestRulesThatAreGone holds that the counters of rules go with the rules, and do not come back with an admission that began before.
+func TestRulesThatAreGone(t *testing.T) {
+	f := &fixture{registry: prometheus.NewRegistry()}
+	metrics := NewMetrics(f.registry)
+	store := NewStore(func(documents []*profile.Document) (Program, error) { return listing{documents}, nil }, nil, metrics, logr.Discard())
+	files := &reader{}
+	load := func(name string) {
+		t.Helper()
+		files.set(text2profile(name, "a", "false"))
+		if err := store.Load(t.Context(), files); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(name string) {
+		x := &exchange{route: Route{Set: target.ControlPlane, Provider: "a"}}
+		metrics.rules(x, &mutation.Result{Target: "kube-apiserver", Applied: []mutation.Applied{{Profile: name, Rule: name, Outcome: mutation.Changed}}})
+	}
+	load("one")
+	count("one")
+	if got := f.count(t, "graft_rules_total", map[string]string{"rule": "one"}); got != 1 {
+		t.Errorf("the rule was counted %v times", got)
+	}
+	load("two")
+	count("one")
+	count("two")
+	one, two := f.count(t, "graft_rules_total", map[string]string{"rule": "one"}), f.count(t, "graft_rules_total", map[string]string{"rule": "two"})
+	if one != 0 || two != 1 {
+		t.Errorf("the rule that is gone was counted %v times, the other one %v times", one, two)
+	}
+}
+
+// TestBeside holds that a change of what the compiler reads beside the documents is an attempt.
+func TestBeside(t *testing.T) {
+	compiled, beside := 0, "a"
+	store := NewStore(func(documents []*profile.Document) (Program, error) {
+		compiled++
+		return program(documents), nil
+	}, nil, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	store.Beside = func() []byte { return []byte(beside) }
+	files := &reader{}
+	files.set(text2profile("one", "a", "false"))
+	for i, text := range []string{"a", "a", "b", "b", ""} {
+		beside = text
+		if err := store.Load(t.Context(), files); err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{1, 1, 2, 2, 3}[i]; compiled != want {
+			t.Errorf("step %d: compiled %d times, not %d", i, compiled, want)
+		}
 	}
 }

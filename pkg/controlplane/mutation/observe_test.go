@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// asked is a source that counts what is looked up, by name, and does something more with it.
+type asked struct {
+	facts.Static
+
+	names map[string]int
+	then  func(context.Context)
+}
+
+func (a *asked) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
+	if a.names == nil {
+		a.names = map[string]int{}
+	}
+	a.names[l.ObjectName]++
+	if a.then != nil {
+		a.then(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return a.Static.Lookup(ctx, namespace, l)
+}
+
+// admitEtcd admits an Etcd and gives the result and the rules with what became of them.
+func admitEtcd(t *testing.T, rules string, source facts.Source, until time.Time) (*mutation.Result, []string) {
+	t.Helper()
+	program, _ := programsOf(t, mutation.Options{}, map[string]string{"p": rules})
+	result, err := program.Admit(t.Context(), mutation.Request{
+		Set: target.ControlPlane, Provider: "acme", Operation: "UPDATE", Namespace: "shoot--x--y", Name: "etcd-main", ObserveUntil: until,
+		Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd", Object: []byte(etcdBefore), OldObject: []byte(etcdBefore),
+	}, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outcomes []string
+	for _, applied := range result.Applied {
+		outcomes = append(outcomes, string(applied.Outcome)+" "+applied.Reason)
+	}
+	return result, outcomes
+}
+
+const observing = `
+lookups: {s: {secret: s, keys: [k]}}
+controlplane:
+  etcd-main:
+  - labels: {set: {a: b}}
+  - mode: observe
+    labels: {set: {c: "${ lookups.s.k }"}}
+`
+
+// TestObservedFaults holds that neither a panic that a rule in observe mode brings about nor the time that it takes costs what is applied.
+func TestObservedFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		then func(context.Context)
+		want string
+	}{
+		"a panic":  {func(context.Context) { panic("s3cr3t") }, "would deny the object: Internal"},
+		"too slow": {func(ctx context.Context) { <-ctx.Done() }, "would deny the object: DeadlineExceeded"},
+	} {
+		result, outcomes := admitEtcd(t, observing, &asked{then: test.then}, time.Now().Add(50*time.Millisecond))
+		if diff := cmp.Diff([]string{"changed ", "observed " + test.want}, outcomes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if !strings.Contains(string(result.Patch), `/metadata/labels/a`) {
+			t.Errorf("%s: the patch is %s", name, result.Patch)
+		}
+		if panicked := name == "a panic"; (result.Panic != nil) != panicked || panicked && strings.Contains(result.Panic.Error(), "s3cr3t") {
+			t.Errorf("%s: the panic is %v", name, result.Panic)
+		}
+	}
+}
+
+// TestLookupsOfRulesThatApply holds that what only rules look up whose conditions are false is not read, as far as those say so themselves.
+func TestLookupsOfRulesThatApply(t *testing.T) {
+	const rules = `
+lookups: {%: {secret: no, keys: [k]}, both: {secret: both, keys: [k]}, asked: {secret: asked, keys: [k]}, of: {secret: of, keys: [k]}}
+variables: {v: "${ lookups.%.k }"}
+controlplane:
+  etcd-main:
+  - {when: '${ operation == "CREATE" }', labels: {set: {a: "${ lookups.both.k + variables.v }"}}}
+  - {when: '${ operation == "UPDATE" }', labels: {set: {b: "${ lookups.both.k }"}}}
+  - {when: '${ lookups.of.k == "other" }', labels: {set: {c: "${ lookups.asked.k }"}}}
+`
+	source := &asked{Static: facts.Static{Secrets: map[string]map[string]string{"both": {"k": "v"}, "asked": {"k": "v"}, "of": {"k": "v"}}}}
+	_, outcomes := admitEtcd(t, strings.ReplaceAll(rules, "%", "no"), source, time.Time{})
+	if diff := cmp.Diff([]string{"skipped the condition is false", "changed ", "skipped the condition is false"}, outcomes); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"asked", "both", "of"}, slices.Sorted(maps.Keys(source.names))); diff != "" {
+		t.Errorf("looked up (-want +got):\n%s", diff)
+	}
+}
