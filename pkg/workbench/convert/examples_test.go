@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package convert_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/convert"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+const profiles = "../../../example/profiles"
+
+// TestExamples holds that what each example profile makes of control planes is proposed as a profile that makes the same of them.
+func TestExamples(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(profiles, "*", "profile.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no profiles: %v", err)
+	}
+	total := map[string]int{}
+	for _, path := range paths {
+		provider := filepath.Base(filepath.Dir(path))
+		program := golden.Compile(t, mutation.Options{}, path)
+		for _, test := range []struct {
+			name    string
+			options []sample.Options
+		}{
+			{"1.34", []sample.Options{{}}},
+			{"versions", []sample.Options{{Kubernetes: "1.31.14"}, {Kubernetes: "1.33.6"}, {Kubernetes: "1.34.2"}}},
+			{"annotation", []sample.Options{{Kubernetes: "1.33.6"}, {Kubernetes: "1.33.6", Annotations: enabled(provider)}}},
+			{"kinds", []sample.Options{{}, {HighAvailability: true, IPv6: true}, {Workerless: true}}},
+		} {
+			t.Run(provider+"/"+test.name, func(t *testing.T) {
+				var cases []convert.Case
+				for _, o := range test.options {
+					o.Provider = provider
+					cases = append(cases, caseOf(t, program, o, contract.Today))
+				}
+				proposal, err := convert.Propose(t.Context(), cases, convert.Options{Name: provider, Provider: provider})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, missed := range proposal.Missed {
+					t.Error(missed)
+				}
+				if proposal.Reproduced != proposal.Objects {
+					t.Errorf("%d of %d objects are reproduced", proposal.Reproduced, proposal.Objects)
+				}
+				for operation, count := range proposal.Differences {
+					total[operation] += count
+				}
+				golden.Compare(t, filepath.Join("testdata", "examples", provider+"-"+test.name+".yaml"), string(proposal.Profile))
+			})
+		}
+	}
+	t.Logf("differences by operation: %v", total)
+	if total["patch"] > 0 {
+		t.Errorf("%d differences need a patch", total["patch"])
+	}
+}
+
+func enabled(provider string) map[string]string {
+	return map[string]string{provider + ".provider.extensions.gardener.cloud/enable-volume-attributes-class": "true"}
+}
+
+// caseOf is a control plane as Gardener writes it, and as the program makes it.
+func caseOf(t *testing.T, program *mutation.Program, o sample.Options, generation contract.Generation) convert.Case {
+	t.Helper()
+	var (
+		objects []sample.Object
+		err     error
+	)
+	if generation == contract.Labelled {
+		objects, err = sample.Legacy(sample.LegacyOptions{})
+	} else {
+		objects, err = sample.ControlPlane(t.Context(), o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := convert.Case{Name: o.Kubernetes, Facts: factsOf(t, o)}
+	switch {
+	case o.HighAvailability:
+		c.Name = "ha"
+	case o.Workerless:
+		c.Name = "workerless"
+	case o.Annotations != nil:
+		c.Name = "annotated"
+	}
+	admission := render.Admission{Namespace: c.Facts.Namespace.Name, Labels: c.Facts.Namespace.Labels, Operation: "CREATE"}
+	static := &facts.Static{Facts: c.Facts, Objects: []map[string]any{
+		{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "cloudprovider"}, "data": map[string]any{}},
+		{"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Infrastructure", "metadata": map[string]any{"name": c.Facts.Shoot.Name},
+			"status": map[string]any{"nodesCIDR": "10.250.0.0/16"}},
+	}}
+	for _, object := range objects {
+		before, err := manifest.New(object.JSON, source.Position{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change, err := render.NewChange(object.JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := change.Admit(t.Context(), program, admission, static); err != nil {
+			t.Fatal(err)
+		}
+		after := before
+		after.JSON = change.Bytes()
+		c.Before, c.After = append(c.Before, before), append(c.After, after)
+	}
+	return c
+}
+
+func factsOf(t *testing.T, o sample.Options) *facts.Facts {
+	t.Helper()
+	cluster, err := sample.Cluster(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := facts.FromCluster(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, err := sample.Namespace(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known.WithNamespace(facts.Namespace{Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations})
+}

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// occurrence is an atom in one object.
+type occurrence struct {
+	atom    *atom
+	subject *subject
+	// literal and computed are the value without and with expressions.
+	literal, computed any
+	used              map[string]bool
+}
+
+// variant is one value for one place, and the objects in which it is written there.
+type variant struct {
+	atom  *atom
+	value any
+	// literal is the value without expressions; guessed says that value has some.
+	literal any
+	guessed bool
+	in      []*subject
+	// purposes and when are where it applies.
+	purposes []string
+	when     string
+	notes    []string
+	// refused is why it cannot be a rule.
+	refused string
+}
+
+// gather puts together the atoms that write the same into several objects, in the order in which they were found.
+func gather(found []*differ, o Options) []*variant {
+	var (
+		order  []string
+		places = map[string][]occurrence{}
+	)
+	for _, d := range found {
+		var known []fact
+		if !o.Literal {
+			known = d.subject.facts()
+		}
+		for _, a := range d.atoms {
+			place := a.place()
+			if places[place] == nil {
+				order = append(order, place)
+			}
+			used := map[string]bool{}
+			places[place] = append(places[place], occurrence{
+				atom: a, subject: d.subject, used: used,
+				literal: d.subject.expressed(a, nil, nil), computed: d.subject.expressed(a, known, used),
+			})
+		}
+	}
+	var variants []*variant
+	for _, place := range order {
+		variants = append(variants, variantsOf(places[place])...)
+	}
+	return variants
+}
+
+// variantsOf are the values of one place. A value that is the same everywhere is an expression only where the facts are the same
+// everywhere, too: there it is a guess. Values that are the same but for the facts in them are one.
+func variantsOf(all []occurrence) []*variant {
+	same := func(value func(occurrence) any) bool {
+		return !slices.ContainsFunc(all, func(o occurrence) bool { return string(rawOf(value(o))) != string(rawOf(value(all[0]))) })
+	}
+	value := func(o occurrence) any { return o.computed }
+	if same(func(o occurrence) any { return o.literal }) && !same(value) {
+		value = func(o occurrence) any { return o.literal }
+	}
+	var variants []*variant
+	byValue := map[string]*variant{}
+	for _, o := range all {
+		key := string(rawOf(value(o)))
+		v := byValue[key]
+		if v == nil {
+			v = &variant{atom: o.atom, value: value(o), literal: o.literal, notes: slices.Clone(o.atom.notes)}
+			if v.guessed = string(rawOf(o.literal)) != key; v.guessed {
+				for _, fact := range slices.Sorted(maps.Keys(o.used)) {
+					v.notes = append(v.notes, "a guess: "+fact+" here")
+				}
+			}
+			byValue[key] = v
+			variants = append(variants, v)
+		}
+		v.in = append(v.in, o.subject)
+	}
+	return variants
+}
+
+// sameOwner says whether an object is of the target, or of the other objects, that an atom is for.
+func (a *atom) sameOwner(s *subject) bool {
+	if a.owner.Purposed {
+		return s.form.Kind == "OperatingSystemConfig"
+	}
+	return a.owner.Name == s.target.Name && formName(a.owner) == formName(s.target)
+}
+
+// settle finds where the variants apply: for which purposes and on which condition.
+func (p *proposer) settle(variants []*variant) []*variant {
+	var settled []*variant
+	for _, v := range variants {
+		settled = append(settled, p.place(v)...)
+	}
+	return settled
+}
+
+// place finds where a variant applies, and makes two of it where the purposes need that.
+func (p *proposer) place(v *variant) []*variant {
+	if !v.atom.owner.Purposed {
+		p.condition(v, p.peers(v, nil))
+		return []*variant{v}
+	}
+	purposes := v.purposesIn()
+	peers := p.peers(v, purposes)
+	if len(purposes) < 2 || len(p.harmed(v, peers)) == 0 {
+		v.purposes = purposes
+		p.condition(v, peers)
+		return []*variant{v}
+	}
+	var parts []*variant
+	for _, purpose := range purposes {
+		part := *v
+		part.purposes, part.notes = []string{purpose}, slices.Clone(v.notes)
+		part.in = slices.DeleteFunc(slices.Clone(v.in), func(s *subject) bool { return s.purpose != purpose })
+		p.condition(&part, p.peers(&part, part.purposes))
+		parts = append(parts, &part)
+	}
+	if parts[0].when == parts[1].when && slices.Equal(parts[0].notes, parts[1].notes) {
+		parts[0].purposes, parts[0].in = purposes, v.in
+		return parts[:1]
+	}
+	return parts
+}
+
+// purposesIn are the purposes of the objects in which the variant is.
+func (v *variant) purposesIn() []string {
+	var purposes []string
+	for _, purpose := range []string{"provision", "reconcile"} {
+		if slices.ContainsFunc(v.in, func(s *subject) bool { return s.purpose == purpose }) {
+			purposes = append(purposes, purpose)
+		}
+	}
+	return purposes
+}
+
+// peers are the objects to which a rule of the variant would apply without a condition.
+func (p *proposer) peers(v *variant, purposes []string) []*subject {
+	var peers []*subject
+	for _, s := range p.subjects {
+		if v.atom.sameOwner(s) && (purposes == nil || slices.Contains(purposes, s.purpose)) {
+			peers = append(peers, s)
+		}
+	}
+	return peers
+}
+
+// harmed are those among the peers which the variant would change though the webhook did not.
+func (p *proposer) harmed(v *variant, peers []*subject) []*subject {
+	var others []*subject
+	for _, s := range peers {
+		if !slices.Contains(v.in, s) {
+			others = append(others, s)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	alone := &variant{atom: v.atom, value: v.value}
+	if v.atom.owner.Purposed {
+		alone.purposes = []string{"provision", "reconcile"}
+	}
+	program := p.compile([]*rule{{set: p.setOf(v.atom), variants: []*variant{alone}}})
+	return slices.DeleteFunc(others, func(s *subject) bool {
+		if program == nil {
+			return false
+		}
+		result, err := p.admit(program, s, s.want)
+		return err == nil && result == nil
+	})
+}
+
+// condition finds the condition that tells the objects of the variant from those that it would harm.
+func (p *proposer) condition(v *variant, peers []*subject) {
+	harmed := p.harmed(v, peers)
+	if len(harmed) == 0 {
+		return
+	}
+	if when, note, ok := separate(v.atom.owner, v.in, harmed); ok {
+		v.when = when
+		v.notes = append(v.notes, note)
+		return
+	}
+	v.notes = append(v.notes, "seen in "+names(v.in)+", not in "+names(harmed)+"; no condition tells them apart, so that one has to be found")
+}
+
+// setOf is the set of webhooks in which a rule for the atom stands.
+func (p *proposer) setOf(a *atom) target.Set {
+	if p.options.Set != "" && !a.owner.Garden {
+		return p.options.Set
+	}
+	etcd := a.owner.Component == "etcd" && !a.owner.Garden
+	switch {
+	case etcd && a.operation == "containers" && len(a.path) > 1 && a.path[1] == "backup-restore":
+		return target.Backup
+	case etcd, a.owner.Name == "kube-apiserver-service":
+		return target.Exposure
+	}
+	return target.ControlPlane
+}
+
+// names are the cases of some objects, or the objects where there is one case; few of them.
+func names(subjects []*subject) string {
+	const most = 6
+	var all []string
+	add := func(name string) {
+		if name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	for _, s := range subjects {
+		add(s.from.Name)
+	}
+	if len(all) < 2 {
+		for _, s := range subjects {
+			add(s.object.String())
+		}
+	}
+	if len(all) > most {
+		all = append(all[:most], "others")
+	}
+	return join(all)
+}
