@@ -63,10 +63,12 @@ type formKey struct{ group, kind, name string }
 // selection is what is to be done with one object of the contract, which may be several targets: kubelet and node are both
 // in an OperatingSystemConfig.
 type selection struct {
-	target   *target.Target
-	form     *target.Form
-	rules    []*rule
-	needs    needs
+	target *target.Target
+	form   *target.Form
+	rules  []*rule
+	needs  needs
+	// needsIn are the needs by what an OperatingSystemConfig is, where not all rules concern all; nil: needs are those of each object.
+	needsIn  map[concern]*needs
 	contests contests
 	// enforced is the selection without rules that are only observed; nil where there are none of those.
 	enforced *selection
@@ -134,7 +136,7 @@ func (s *selection) applied() *selection {
 }
 
 func (s *selection) settle() {
-	s.needs = needsOf(s.rules)
+	s.need()
 	s.meet()
 	enforced := slices.DeleteFunc(slices.Clone(s.rules), func(r *rule) bool { return r.observed })
 	if len(enforced) < len(s.rules) {

@@ -98,8 +98,9 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 	clause, locked := contract.ServiceLocked(o, g)
 	how := s.how
 	how.exists = o.Old != nil
+	purpose := o.Purpose()
 	for _, r := range s.rules {
-		skipped := r.misses(o)
+		skipped := r.missesIn(o.Form, purpose, o)
 		if locked {
 			skipped = clause.String()
 		}

@@ -182,7 +182,7 @@ func (s scene) subject() string { return s.selected.target.Subject() }
 // alone is the scene with one rule only.
 func (s scene) alone(r *rule) scene {
 	only := &selection{target: s.selected.target, form: s.selected.form, rules: []*rule{r.origin()}}
-	only.needs = needsOf(only.rules)
+	only.need()
 	only.meet()
 	s.selected = only
 	return s

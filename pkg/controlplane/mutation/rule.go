@@ -42,6 +42,9 @@ type rule struct {
 	item   string
 	// whole is the rule of which this is a member.
 	whole *rule
+	// reach is what its expressions need; early says that its condition needs no lookup, though the rule does.
+	reach *needs
+	early bool
 }
 
 // String names the rule for messages: profile, rule with its item, and position.
@@ -169,7 +172,9 @@ func (r *rule) cannotKeep() source.Findings {
 }
 
 // The purposes of OperatingSystemConfigs (gardener: pkg/apis/extensions/v1alpha1, OperatingSystemConfigPurpose).
-var knownPurposes = []string{"reconcile", "provision"}
+const reconcile, provision = "reconcile", "provision"
+
+var knownPurposes = []string{reconcile, provision}
 
 // purposesOf are the purposes to which a rule of the node side applies; nil for targets without.
 func purposesOf(t *target.Target, r v1alpha1.Rule) ([]string, source.Findings) {
@@ -196,26 +201,28 @@ func purposesOf(t *target.Target, r v1alpha1.Rule) ([]string, source.Findings) {
 	return purposes, findings
 }
 
-// misses says why the rule does not concern an object of the form; empty when it does.
-func (r *rule) misses(o *target.Object) string {
+// misses says why the rule does not concern an object; empty when it does.
+func (r *rule) misses(o *target.Object) string { return r.missesIn(o.Form, o.Purpose(), o) }
+
+// missesIn is misses for an object of the form and the purpose.
+func (r *rule) missesIn(of *target.Form, purpose string, o interface{ HasKubelet() bool }) string {
 	for i := range r.target.Forms {
 		form := &r.target.Forms[i]
-		if form.Kind != o.Form.Kind || form.Group != o.Form.Group {
+		if form.Kind != of.Kind || form.Group != of.Group {
 			continue
 		}
 		if !form.Has(r.operation.Parts) {
 			break
 		}
-		purpose := o.Purpose()
 		if r.purposes != nil && !slices.Contains(r.purposes, purpose) {
 			return fmt.Sprintf("the purpose is %q", purpose)
 		}
-		if r.target.Component == "kubelet" && purpose == "provision" && !o.HasKubelet() {
+		if r.target.Component == "kubelet" && purpose == provision && !o.HasKubelet() {
 			return "there is no kubelet in it"
 		}
 		return ""
 	}
-	return fmt.Sprintf("%s has no part for %s", o.Form, r.operation.Name)
+	return fmt.Sprintf("%s has no part for %s", of, r.operation.Name)
 }
 
 // usable lists the operations that can be used on a target.

@@ -7,6 +7,7 @@ package mutation
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,9 +67,8 @@ func (v views) missing(r *rule) string {
 	if len(of.missing) == 0 {
 		return ""
 	}
-	read := r.scope.reach(r.references()).lookups[r.scope]
 	for _, l := range r.scope.lookups {
-		if name := l.request.Name; of.missing[name] && read[name] {
+		if name := l.request.Name; of.missing[name] && r.reach.lookups[r.scope][name] {
 			return "lookup " + name + " is missing"
 		}
 	}
@@ -138,29 +138,81 @@ func (s *selection) facts(ctx context.Context, g contract.Generation, r Request,
 	result := make(views, len(needs.scopes))
 	for i, scope := range needs.scopes {
 		result[i] = &view{parent: base, context: ctx, scope: scope, facts: found, pool: object.Labels[facts.LabelWorkerPool]}
-		if failure := result[i].look(ctx, r.Namespace, needs.lookups[scope], source); failure != nil {
+		if failure := result[i].look(ctx, r.Namespace, s.wanted(ctx, o, result[i], needs.lookups[scope]), source); failure != nil {
 			return nil, failure
 		}
 	}
 	return result, nil
 }
 
-// needsFor are the needs of the rules that concern the object: nothing is read, and nothing can be missing, for the others.
-func (s *selection) needsFor(g contract.Generation, o *target.Object) needs {
-	if _, locked := contract.ServiceLocked(o, g); locked {
-		return needs{}
+// wanted are the lookups of rules that apply, as far as their conditions say so without a lookup. A condition that has no result is
+// left to the plan, which denies the object.
+func (s *selection) wanted(ctx context.Context, o *target.Object, v *view, all map[string]bool) map[string]bool {
+	if len(all) == 0 || s.how.forced {
+		return all
 	}
-	concerned := func(r *rule) bool { return r.misses(o) == "" }
-	if !slices.ContainsFunc(s.rules, func(r *rule) bool { return !concerned(r) }) {
-		return s.needs
-	}
-	var rules []*rule
+	wanted, left := map[string]bool{}, false
 	for _, r := range s.rules {
-		if concerned(r) {
-			rules = append(rules, r)
+		lookups := r.reach.lookups[r.scope]
+		if r.scope != v.scope || len(lookups) == 0 || r.misses(o) != "" {
+			continue
 		}
+		if r.early {
+			if holds, err := v.holds(ctx, r); err == nil && !holds {
+				left = true
+				continue
+			}
+		}
+		maps.Copy(wanted, lookups)
 	}
-	return needsOf(rules)
+	if !left {
+		return all
+	}
+	return wanted
+}
+
+// needsFor are the needs of the rules that concern the object: nothing is read, and nothing can be missing, for the others.
+func (s *selection) needsFor(g contract.Generation, o *target.Object) *needs {
+	if _, locked := contract.ServiceLocked(o, g); locked {
+		return &needs{}
+	}
+	if s.needsIn == nil {
+		return &s.needs
+	}
+	purpose := o.Purpose()
+	if known := s.needsIn[concern{purpose, purpose != provision || o.HasKubelet()}]; known != nil {
+		return known
+	}
+	return s.needsOfConcerned(purpose, o)
+}
+
+// concern is how an OperatingSystemConfig says which rules concern it; for other objects, purpose is empty.
+type concern struct {
+	purpose string
+	kubelet bool
+}
+
+// HasKubelet is like that of an object.
+func (c concern) HasKubelet() bool { return c.kubelet }
+
+// need finds what the rules need, once.
+func (s *selection) need() {
+	for _, r := range s.rules {
+		r.need()
+	}
+	s.needs, s.needsIn = needsOf(s.rules), nil
+	if !slices.ContainsFunc(s.rules, func(r *rule) bool { return r.target.Purposed || r.missesIn(s.form, "", concern{}) != "" }) {
+		return
+	}
+	s.needsIn = map[concern]*needs{}
+	for _, of := range []concern{{"", true}, {reconcile, true}, {provision, true}, {provision, false}} {
+		s.needsIn[of] = s.needsOfConcerned(of.purpose, of)
+	}
+}
+
+func (s *selection) needsOfConcerned(purpose string, o interface{ HasKubelet() bool }) *needs {
+	found := needsOf(slices.DeleteFunc(slices.Clone(s.rules), func(r *rule) bool { return r.missesIn(s.form, purpose, o) != "" }))
+	return &found
 }
 
 // needs are the facts that a selection's rules name.
@@ -190,6 +242,23 @@ func (n *needs) decode(f *facts.Facts) error {
 // namesOfCluster are the variables for which the Cluster, the namespace or the Garden has to be read.
 var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", imagesName}
 
+// need finds what the rule reaches, and whether its condition can be decided before its lookups are made.
+func (r *rule) need() {
+	if r.reach != nil {
+		return
+	}
+	reach := r.scope.reach(r.references())
+	r.reach = &reach
+	if r.whenText == "" || len(reach.lookups[r.scope]) == 0 {
+		return
+	}
+	if before := r.scope.reach(r.when.References()); len(before.lookups[r.scope]) == 0 {
+		// It is decided twice, and evaluated once.
+		r.early = true
+		r.scope.conditions[r.whenText]++
+	}
+}
+
 func needsOf(rules []*rule) needs {
 	result := needs{lookups: map[*scope]map[string]bool{}}
 	for _, r := range rules {
@@ -197,7 +266,11 @@ func needsOf(rules []*rule) needs {
 			result.scopes = append(result.scopes, r.scope)
 			result.lookups[r.scope] = map[string]bool{}
 		}
-		result.add(r.scope, r.references(), map[string]bool{})
+		maps.Copy(result.lookups[r.scope], r.reach.lookups[r.scope])
+		result.cluster = result.cluster || r.reach.cluster
+		result.object = result.object || r.reach.object
+		result.seed = result.seed || r.reach.seed
+		result.cloudProfile = result.cloudProfile || r.reach.cloudProfile
 	}
 	return result
 }

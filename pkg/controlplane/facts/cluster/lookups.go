@@ -95,8 +95,8 @@ func (s *Source) Start(ctx context.Context) error {
 // NeedLeaderElection is false: every replica answers admissions.
 func (*Source) NeedLeaderElection() bool { return false }
 
-// cached is what a watcher knows; nil where there is none for the request, or it does not know the object.
-func (l *lookups) cached(namespace string, r facts.LookupRequest) *facts.Found {
+// watcher is the one that follows what is requested; nil where none does.
+func (l *lookups) watcher(r facts.LookupRequest) *watcher {
 	if r.Computed || l.client == nil {
 		return nil
 	}
@@ -106,20 +106,31 @@ func (l *lookups) cached(namespace string, r facts.LookupRequest) *facts.Found {
 	if w == nil || !w.selection.Covers(r.Selection()) {
 		return nil
 	}
-	found := w.get(r.In(namespace))
-	if found == nil && r.Scope == facts.ScopeUnknown {
-		found = w.get("")
+	return w
+}
+
+// cached is what the watcher knows of the object for a control plane; absent says that it knows of none.
+func (w *watcher) cached(namespace string, r facts.LookupRequest) (found *facts.Found, absent bool) {
+	in := r.In(namespace)
+	if found, absent = w.get(in), w.lacks(in); found == nil && r.Scope == facts.ScopeUnknown {
+		return w.get(""), absent && w.lacks("")
 	}
-	return found
+	return found, absent
 }
 
 // Lookup implements facts.Source. What a watcher does not know, and objects whose names are computed, are asked of the API
-// server, once and within the time that the context has; nothing of that is kept.
+// server, once and within the time that the context has; nothing of that is kept. That an optional object is not there, a watcher knows.
 func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
-	if found := s.lookups.cached(namespace, l); found != nil {
+	if w := s.lookups.watcher(l); w != nil {
+		found, absent := w.cached(namespace, l)
+		if absent && l.Optional {
+			return nil, nil
+		}
 		// A key that is not there may have been added a moment ago.
-		if picked, err := l.Pick(found); err == nil {
-			return picked, nil
+		if found != nil {
+			if picked, err := l.Pick(found); err == nil {
+				return picked, nil
+			}
 		}
 	}
 	key := client.ObjectKey{Namespace: l.In(namespace), Name: l.ObjectName}

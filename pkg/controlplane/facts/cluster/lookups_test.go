@@ -84,7 +84,7 @@ func TestLookupFollows(t *testing.T) {
 	eventually(t, "the Secrets are listed", func() bool {
 		s.lookups.mutex.RLock()
 		defer s.lookups.mutex.RUnlock()
-		return synced(s.lookups.watchers[key])
+		return synced(s.lookups.watchers[key]) && s.lookups.watchers[key].watches.Load()
 	})
 	if len(s.lookups.watchers) != 1 || s.lookups.watchers[key].found["a"].Keys["password"] != "" || len(s.lookups.watchers[key].found) != 1 {
 		t.Errorf("more is kept than is named: %+v", s.lookups.watchers)
@@ -95,6 +95,16 @@ func TestLookupFollows(t *testing.T) {
 	if got := region("b"); got != "none" || len(asked) != 1 {
 		t.Errorf("not there: %s, asked for %v", got, asked)
 	}
+	optional := request
+	optional.Optional = true
+	if found, err := s.Lookup(ctx, "b", optional); found != nil || err != nil || len(asked) != 1 {
+		t.Errorf("not there and optional: %v, %v, asked for %v", found, err, asked)
+	}
+	s.lookups.watchers[key].watches.Store(false)
+	if found, err := s.Lookup(ctx, "b", optional); found != nil || err != nil || len(asked) != 2 {
+		t.Errorf("not there, and nobody watches: %v, %v, asked for %v", found, err, asked)
+	}
+	s.lookups.watchers[key].watches.Store(true)
 	if err := c.Update(ctx, makeSecret("a", "cloudprovider", map[string]string{"region": "us"})); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +120,7 @@ func TestLookupFollows(t *testing.T) {
 
 	more := request
 	more.Keys = []string{"zone"}
-	if found := s.lookups.cached("a", more); found != nil {
+	if s.lookups.watcher(more) != nil {
 		t.Error("a watcher that keeps less than is asked for has answered")
 	}
 	before := s.lookups.watchers[key]
@@ -219,5 +229,5 @@ func BenchmarkLookups(b *testing.B) {
 func synced(w *watcher) bool {
 	w.mutex.RLock()
 	defer w.mutex.RUnlock()
-	return w.found != nil
+	return w.listed
 }

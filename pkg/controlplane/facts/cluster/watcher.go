@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,9 +36,13 @@ type watcher struct {
 	client    client.WithWatch
 	stop      context.CancelFunc
 
+	// watches says that the last request for a watch was granted.
+	watches atomic.Bool
+
 	mutex sync.RWMutex
-	// found is by namespace; nil before the first list.
-	found map[string]*facts.Found
+	// found is by namespace, nil for what could not be read; listed says that it was all that there was.
+	found  map[string]*facts.Found
+	listed bool
 }
 
 // run follows the objects until the context ends. Where that fails it is tried again, ever more seldom.
@@ -53,6 +58,14 @@ func (w *watcher) get(namespace string) *facts.Found {
 	w.mutex.RLock()
 	defer w.mutex.RUnlock()
 	return w.found[namespace]
+}
+
+// lacks says whether there is no object in the namespace, as far as a watch can tell at once.
+func (w *watcher) lacks(namespace string) bool {
+	w.mutex.RLock()
+	defer w.mutex.RUnlock()
+	_, there := w.found[namespace]
+	return w.listed && w.watches.Load() && !there
 }
 
 // options restrict a request to the name, in the way in which the API server grants it by resourceNames.
@@ -72,6 +85,7 @@ func (w *watcher) newList() *unstructured.UnstructuredList {
 func (w *watcher) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list := w.newList()
 	if err := w.client.List(ctx, list, w.options(o)); err != nil {
+		w.watches.Store(false)
 		return nil, err
 	}
 	picked := &picks{ListMeta: metav1.ListMeta{ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue()}}
@@ -83,6 +97,7 @@ func (w *watcher) list(ctx context.Context, o metav1.ListOptions) (runtime.Objec
 
 func (w *watcher) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	events, err := w.client.Watch(ctx, w.newList(), w.options(o))
+	w.watches.Store(err == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +176,13 @@ var _ toolscache.ReflectorStore = (*watcher)(nil)
 func (w *watcher) Replace(objects []any, _ string) error {
 	found := make(map[string]*facts.Found, len(objects))
 	for _, object := range objects {
-		if p, ok := object.(*pick); ok && p.found != nil {
+		if p, ok := object.(*pick); ok {
 			found[p.Namespace] = p.found
 		}
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.found = found
+	w.found, w.listed = found, true
 	return nil
 }
 
@@ -203,7 +218,7 @@ func (w *watcher) put(object any, gone bool) {
 	if w.found == nil {
 		w.found = map[string]*facts.Found{}
 	}
-	if gone || p.found == nil {
+	if gone {
 		delete(w.found, p.Namespace)
 	} else {
 		w.found[p.Namespace] = p.found
