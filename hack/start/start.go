@@ -119,12 +119,8 @@ func (s *show) read(ctx context.Context) ([]source.File, error) {
 // load compiles the profiles; those before stay where the error is not nil.
 func (s *show) load() error {
 	documents, findings := profile.Load(s.files...)
-	err := findings.Err()
-	var program *mutation.Program
-	if err == nil {
-		program, err = mutation.Compile(documents, mutation.Options{Mark: true})
-	}
-	switch {
+	program, problems := mutation.Check(documents, mutation.Options{Mark: true})
+	switch err := append(findings, problems...).Errors().Err(); {
 	case err != nil:
 		return fmt.Errorf("the profiles are wrong:\n%w", err)
 	case len(documents) == 0:

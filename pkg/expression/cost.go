@@ -35,7 +35,7 @@ func (e *Environment) boundCost(p *program) *source.Finding {
 	if err == nil {
 		message = fmt.Sprintf("too costly: an estimate of %d where %d is allowed; comprehensions within comprehensions multiply", estimate.Max, maximumCost)
 	}
-	finding := p.finding(message)
+	finding := p.finding(message).Of(TooCostly)
 	return &finding
 }
 

@@ -42,32 +42,43 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 		missing  map[string][]string
 	)
 	for _, issue := range issues.Errors() {
-		offset := offsetOf(text.text, issue.Location)
+		offset, rule := offsetOf(text.text, issue.Location), WrongResult
+		var (
+			unknown string
+			known   []string
+		)
 		message, isSyntax := strings.CutPrefix(issue.Message, "Syntax error: ")
 		if isSyntax {
 			message, _, _ = strings.Cut(message, " expecting {")
-			message = "syntax error: " + message
+			message, rule = "syntax error: "+message, SyntaxError
 		}
 		if m := undefinedField.FindStringSubmatch(message); m != nil {
 			if missing == nil {
 				missing = e.missingFields(text.text)
 			}
 			offset = nameAfter(text.text, offset)
-			message += source.Suggest(m[1], missing[m[1]])
+			unknown, known = m[1], missing[m[1]]
+			message += source.Suggest(unknown, known)
 		}
 		if m := undeclaredReference.FindStringSubmatch(message); m != nil {
-			known := e.Variables()
+			unknown, known = m[1], e.Variables()
 			if offset < len(text.text) && text.text[offset] == '(' {
 				known = functionNames(e.env)
 				offset = nameBefore(text.text, offset)
 			}
-			message = "undeclared reference to '" + m[1] + "'" + source.Suggest(m[1], known)
+			message = "undeclared reference to '" + m[1] + "'" + source.Suggest(unknown, known)
 		}
 		if m := reservedName.FindStringSubmatch(message); m != nil {
 			message = "'" + m[1] + "' is reserved by CEL" + source.Suggest(m[1]+"Object", e.Variables())
 		}
-		finding := o.finding(text.offset+offset, "%s", message+hint(message))
-		if !slices.Contains(findings, finding) {
+		finding := o.finding(text.offset+offset, "%s", message+hint(message)).Of(rule)
+		if unknown != "" {
+			finding = finding.Of(UnknownName)
+			if word, ok := source.Nearest(unknown, known); ok && finding.Column > 0 {
+				finding.Fix = &source.Fix{At: finding.Position, Old: unknown, New: word}
+			}
+		}
+		if !slices.ContainsFunc(findings, func(f source.Finding) bool { return f.Error() == finding.Error() }) {
 			findings = append(findings, finding)
 		}
 		if isSyntax {

@@ -42,9 +42,9 @@ func Failure(message string) error { return failure(message) }
 func findingOf(err error) source.Findings {
 	var failed *EvaluationError
 	if errors.As(err, &failed) {
-		return source.Findings{{Position: failed.Position, Message: failed.Message}}
+		return source.Findings{{Position: failed.Position, Message: failed.Message, Rule: FailingConstant}}
 	}
-	return source.Findings{{Message: err.Error()}}
+	return source.Findings{{Message: err.Error(), Rule: FailingConstant}}
 }
 
 func (p *program) failed(message string) error {

@@ -151,7 +151,7 @@ func (p *program) checkText() source.Findings {
 }
 
 func (p *program) finding(message string) source.Finding {
-	return source.Finding{Position: p.origin.position(p.offset), Message: message}
+	return source.Finding{Position: p.origin.position(p.offset), Message: message, Rule: WrongResult}
 }
 
 func leadingSpace(text string) int {

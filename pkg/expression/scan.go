@@ -169,5 +169,5 @@ func (o origin) position(offset int) source.Position {
 }
 
 func (o origin) finding(offset int, format string, arguments ...any) source.Finding {
-	return source.Finding{Position: o.position(offset), Message: fmt.Sprintf(format, arguments...)}
+	return source.Finding{Position: o.position(offset), Message: fmt.Sprintf(format, arguments...), Rule: SyntaxError}
 }

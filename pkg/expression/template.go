@@ -31,14 +31,14 @@ func (e *Environment) Condition(text string, at source.Position) (*Expression, e
 		return nil, source.Findings{o.finding(problem.offset, "%s", problem.message)}
 	}
 	if len(pieces) != 1 || !pieces[0].expression {
-		return nil, source.Findings{o.finding(0, "a condition is one expression in braces, such as ${ shoot.hibernated }")}
+		return nil, source.Findings{o.finding(0, "a condition is one expression in braces, such as ${ shoot.hibernated }").Of(WrongCondition)}
 	}
 	p, err := e.compile(o, pieces[0])
 	if err != nil {
 		return nil, err
 	}
 	if t := p.result; !t.IsExactType(cel.BoolType) && t.Kind() != types.DynKind {
-		return nil, source.Findings{o.finding(p.offset, "a condition must be bool, is %s", describeType(t))}
+		return nil, source.Findings{o.finding(p.offset, "a condition must be bool, is %s", describeType(t)).Of(WrongResult)}
 	}
 	return &Expression{p}, nil
 }

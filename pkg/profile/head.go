@@ -8,6 +8,8 @@ import (
 	"io/fs"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // kubernetes checks the versions that the profile supports.
@@ -17,7 +19,7 @@ func (v *validator) kubernetes() {
 		return
 	}
 	if _, err := semver.NewConstraint(text); err != nil {
-		v.add("kubernetes", "%q is no constraint on versions, such as \">= 1.31\" or \">= 1.31, < 1.35\"", text)
+		v.add(source.WrongValue, "kubernetes", "%q is no constraint on versions, such as \">= 1.31\" or \">= 1.31, < 1.35\"", text)
 	}
 }
 
@@ -45,6 +47,6 @@ func (v *validator) imageVector() {
 		return
 	}
 	if !fs.ValidPath(path.Value) || path.Value == "." {
-		v.add("imageVector", "%q is no path of a file beside the profile, such as images.yaml", path.Value)
+		v.add(source.InvalidName, "imageVector", "%q is no path of a file beside the profile, such as images.yaml", path.Value)
 	}
 }

@@ -28,41 +28,81 @@ type Document struct {
 	Hash string
 	// Attachments are the files that the profile takes contents from, by the path that it writes.
 	Attachments map[string][]byte
+	// Findings are what is known to be wrong with the document.
+	Findings source.Findings
 }
 
-// Load reads all profiles of the files. The findings are of all files together; when there are any, the documents are
-// those that could still be decoded, and must not be put in force.
-func Load(files ...source.File) ([]*Document, source.Findings) {
+// Part is a document of a file, not yet decoded.
+type Part struct {
+	File source.File
+	Node source.Node
+}
+
+// Parse splits files into their documents. A document in which something is wrong is there as far as it could be read.
+func Parse(files ...source.File) ([]Part, source.Findings) {
 	var (
-		documents []*Document
-		findings  source.Findings
-		named     = map[string]source.Position{}
+		parts    []Part
+		findings source.Findings
 	)
 	for _, file := range files {
 		nodes, problems := source.Parse(file)
+		if len(nodes)+len(problems) == 0 {
+			problems = source.Findings{{Position: source.Position{File: file.Name}, Message: "no document in this file", Rule: source.NoDocument}}
+		}
 		findings = append(findings, problems...)
-		if len(problems) > 0 {
+		for _, node := range nodes {
+			parts = append(parts, Part{file, node})
+		}
+	}
+	return parts, findings
+}
+
+// Load reads all profiles of the files. The findings are of all files together; when there are any, the documents are
+// those that could still be decoded: the wings can say what else is wrong with them, and they must not be put in force.
+func Load(files ...source.File) ([]*Document, source.Findings) {
+	parts, findings := Parse(files...)
+	return Decode(parts, findings)
+}
+
+// Decode reads the profiles in documents of which findings are known already; it gives those and its own, but none that is only a
+// consequence of another.
+func Decode(parts []Part, known source.Findings) ([]*Document, source.Findings) {
+	var (
+		documents []*Document
+		findings  = slices.Clone(known)
+		named     = map[string]source.Position{}
+	)
+	for i, part := range parts {
+		own := in(parts, i, known)
+		document, problems := decode(part.Node)
+		problems = problems.Beyond(own)
+		findings = append(findings, problems...)
+		if document == nil {
 			continue
 		}
-		if len(nodes) == 0 {
-			findings = append(findings, source.Finding{Position: source.Position{File: file.Name}, Message: "no document in this file"})
+		document.Findings = slices.Concat(own, problems)
+		name := document.Metadata.Name
+		if earlier, ok := named[name]; ok && name != "" {
+			findings = append(findings, part.Node.Finding("metadata.name", "the profile %q is already defined at %s", name, earlier).Of(source.DuplicateName))
+			continue
 		}
-		for _, node := range nodes {
-			document, problems := decode(node)
-			findings = append(findings, problems...)
-			if document == nil {
-				continue
-			}
-			if earlier, ok := named[document.Metadata.Name]; ok {
-				findings = append(findings, node.Finding("metadata.name", "the profile %q is already defined at %s", document.Metadata.Name, earlier))
-			}
-			named[document.Metadata.Name] = node.Position()
-			document.Hash, document.Attachments = hash(file), file.Attachments
-			documents = append(documents, document)
-		}
+		named[name] = part.Node.Position()
+		document.Hash, document.Attachments = hash(part.File), part.File.Attachments
+		documents = append(documents, document)
 	}
 	findings.Sort()
 	return documents, findings
+}
+
+// in are the findings in the document with an index.
+func in(parts []Part, index int, findings source.Findings) source.Findings {
+	begin, end := parts[index].Node.Position(), source.Position{}
+	if next := index + 1; next < len(parts) && parts[next].Node.File == begin.File {
+		end = parts[next].Node.Position()
+	}
+	return slices.DeleteFunc(slices.Clone(findings), func(f source.Finding) bool {
+		return f.File != begin.File || f.Position.Before(begin) || end.Line > 0 && !f.Position.Before(end)
+	})
 }
 
 func hash(file source.File) string {
@@ -74,40 +114,45 @@ func hash(file source.File) string {
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
+// decode reads a profile; what is meant to be none is nil.
 func decode(node source.Node) (*Document, source.Findings) {
-	var head struct{ apiVersion, kind source.Node }
-	for _, field := range node.Fields() {
-		switch field.Key.Value {
-		case "apiVersion":
-			head.apiVersion = field.Value
-		case "kind":
-			head.kind = field.Value
-		}
-	}
-	if findings := checkHead(node, head.apiVersion, head.kind); len(findings) > 0 {
+	apiVersion, kind := node.Get("apiVersion"), node.Get("kind")
+	findings := checkHead(node, apiVersion, kind)
+	if !meant(apiVersion, kind) {
 		return nil, findings
 	}
 	document := &Document{ProviderProfile: &v1alpha1.ProviderProfile{}, Node: node}
-	findings := source.Decode(node, "", document.ProviderProfile)
-	return document, append(findings, validate(document)...)
+	problems := source.Decode(node, "", document.ProviderProfile)
+	findings = append(findings, problems.Beyond(findings)...)
+	return document, append(findings, validate(document).Beyond(findings)...)
+}
+
+// meant says whether a document is meant to be a profile, though its head may be wrong.
+func meant(apiVersion, kind source.Node) bool {
+	if kind.Node == nil {
+		return apiVersion.Node != nil && apiVersion.Value == v1alpha1.GroupVersion.String()
+	}
+	return kind.Value == v1alpha1.KindProviderProfile || source.Suggest(kind.Value, []string{v1alpha1.KindProviderProfile}) != ""
 }
 
 func checkHead(node, apiVersion, kind source.Node) source.Findings {
-	want := v1alpha1.GroupVersion.String()
-	switch {
-	case apiVersion.Node == nil:
-		return source.Findings{node.Finding("apiVersion", "is missing: must be %s", want)}
-	case apiVersion.Value != want:
-		return source.Findings{apiVersion.Finding("apiVersion", "unknown apiVersion %q%s: must be %s",
-			apiVersion.Value, source.Suggest(apiVersion.Value, []string{want}), want)}
-	case kind.Node == nil:
-		return source.Findings{node.Finding("kind", "is missing: must be %s", v1alpha1.KindProviderProfile)}
-	case kind.Value != v1alpha1.KindProviderProfile:
-		return source.Findings{kind.Finding("kind", "unknown kind %q%s: must be %s", kind.Value,
-			source.Suggest(kind.Value, []string{v1alpha1.KindProviderProfile}), v1alpha1.KindProviderProfile)}
-	default:
-		return nil
+	var findings source.Findings
+	for _, head := range []struct {
+		name, want string
+		node       source.Node
+	}{
+		{"apiVersion", v1alpha1.GroupVersion.String(), apiVersion},
+		{"kind", v1alpha1.KindProviderProfile, kind},
+	} {
+		switch known := []string{head.want}; {
+		case head.node.Node == nil:
+			findings = append(findings, node.Finding(head.name, "is missing: must be %s", head.want).Of(source.UnknownKind))
+		case head.node.Value != head.want:
+			findings = append(findings, head.node.Finding(head.name, "unknown %s %q%s: must be %s", head.name, head.node.Value,
+				source.Suggest(head.node.Value, known), head.want).Of(source.UnknownKind).Instead(head.node, known))
+		}
 	}
+	return findings
 }
 
 // Summary is the document in one line, for logs: name, version and providers.

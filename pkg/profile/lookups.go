@@ -19,25 +19,25 @@ func (v *validator) lookup(name string, l v1alpha1.Lookup) {
 	path := "lookups." + name
 	named := whats(l)
 	if len(named) == 0 {
-		v.add(path, "names no object: one of secret, configMap, infrastructure, backupBucket and object is needed")
+		v.add(source.ExclusiveFields, path, "names no object: one of secret, configMap, infrastructure, backupBucket and object is needed")
 		return
 	}
 	if len(named) > 1 {
-		v.add(path, "a lookup reads one object, this one names %s and %s", named[0], named[1])
+		v.add(source.ExclusiveFields, path, "a lookup reads one object, this one names %s and %s", named[0], named[1])
 		return
 	}
 	if l.Object != nil {
 		v.object(path+".object", *l.Object)
 	}
 	if len(l.Keys)+len(l.Paths)+len(l.Labels)+len(l.Annotations) == 0 && !l.Checksum {
-		v.add(path, "names nothing to read: keys, paths, labels, annotations or checksum; only what is named is read and kept")
+		v.add(source.MissingField, path, "names nothing to read: keys, paths, labels, annotations or checksum; only what is named is read and kept")
 	}
 	if hasData := named[0] == "secret" || named[0] == "configMap"; !hasData {
 		if len(l.Keys) > 0 {
-			v.add(path+".keys", "only a Secret or ConfigMap has keys; of other objects fields are read, such as paths: {nodes: status.nodesCIDR}")
+			v.add(source.UnknownField, path+".keys", "only a Secret or ConfigMap has keys; of other objects fields are read, such as paths: {nodes: status.nodesCIDR}")
 		}
 		if l.Checksum {
-			v.add(path+".checksum", "only a Secret or ConfigMap has a checksum")
+			v.add(source.UnknownField, path+".checksum", "only a Secret or ConfigMap has a checksum")
 		}
 	}
 	v.seen(name, l)
@@ -63,17 +63,17 @@ func whats(l v1alpha1.Lookup) []string {
 func (v *validator) object(path string, o v1alpha1.LookupObject) {
 	for _, field := range [][2]string{{"apiVersion", o.APIVersion}, {"kind", o.Kind}, {"name", o.Name.Value}} {
 		if field[1] == "" {
-			v.add(path, "%s is missing", field[0])
+			v.add(source.MissingField, path, "%s is missing", field[0])
 		}
 	}
 	group, err := schema.ParseGroupVersion(o.APIVersion)
 	switch {
 	case err != nil:
-		v.add(path+".apiVersion", "%q is no apiVersion, such as v1 or apps/v1", o.APIVersion)
+		v.add(source.WrongValue, path+".apiVersion", "%q is no apiVersion, such as v1 or apps/v1", o.APIVersion)
 	case group.Group == "" && o.Kind == "Secret":
-		v.add(path, "a Secret is looked up by secret: <name>")
+		v.add(source.ExclusiveFields, path, "a Secret is looked up by secret: <name>")
 	case group.Group == "" && o.Kind == "ConfigMap":
-		v.add(path, "a ConfigMap is looked up by configMap: <name>")
+		v.add(source.ExclusiveFields, path, "a ConfigMap is looked up by configMap: <name>")
 	}
 }
 
@@ -82,7 +82,7 @@ func (v *validator) seen(name string, l v1alpha1.Lookup) {
 	path, taken := "lookups."+name, map[string]string{}
 	take := func(field, member, what string) {
 		if earlier, ok := taken[member]; ok {
-			v.add(path+"."+field, "lookups.%s.%s is already %s", name, member, earlier)
+			v.add(source.DuplicateName, path+"."+field, "lookups.%s.%s is already %s", name, member, earlier)
 		}
 		taken[member] = what
 	}
@@ -101,18 +101,18 @@ func (v *validator) seen(name string, l v1alpha1.Lookup) {
 	for _, member := range slices.Sorted(maps.Keys(l.Paths)) {
 		take("paths", member, "a key")
 		if !source.IsIdentifier(member) {
-			v.add(path+".paths."+member, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
+			v.add(source.InvalidName, path+".paths."+member, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
 		}
 	}
 	for field, list := range map[string][]string{"keys": l.Keys, "labels": l.Labels, "annotations": l.Annotations} {
 		if slices.Contains(list, "") {
-			v.add(path+"."+field, "a key must not be empty")
+			v.add(source.InvalidName, path+"."+field, "a key must not be empty")
 		}
 	}
 }
 
 func (v *validator) missing(path string, l v1alpha1.Lookup) {
 	if l.Missing != "" && l.Optional {
-		v.add(path+".missing", "says nothing beside optional: what is missing is absent then, and rules apply")
+		v.drop(find(v.document.Node, path+".missing"), source.ExclusiveFields, path+".missing", "says nothing beside optional: what is missing is absent then, and rules apply")
 	}
 }

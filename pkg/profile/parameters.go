@@ -27,9 +27,9 @@ func (p Parameters) Override(documents []*Document) source.Findings {
 			fallback, ok := document.Parameters[name]
 			switch known := slices.Collect(maps.Keys(document.Parameters)); {
 			case !ok:
-				findings = append(findings, value.Finding(path, "the profile has no such parameter%s", source.Suggest(name, known)))
+				findings = append(findings, value.Finding(path, "the profile has no such parameter%s", source.Suggest(name, known)).Of(source.UnknownField))
 			case !sameType(value, fallback):
-				findings = append(findings, value.Finding(path, "must be of the type of the default at %s", fallback.Position()))
+				findings = append(findings, value.Finding(path, "must be of the type of the default at %s", fallback.Position()).Of(source.WrongType))
 			default:
 				document.Parameters[name] = value
 			}

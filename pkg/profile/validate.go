@@ -18,9 +18,9 @@ import (
 func validate(d *Document) source.Findings {
 	v := validator{document: d}
 	if d.Metadata.Name == "" {
-		v.add("metadata.name", "is missing")
+		v.add(source.MissingField, "metadata.name", "is missing")
 	} else if problems := validation.IsDNS1123Subdomain(d.Metadata.Name); len(problems) > 0 {
-		v.add("metadata.name", "%q is no valid name: %s", d.Metadata.Name, strings.Join(problems, "; "))
+		v.add(source.InvalidName, "metadata.name", "%q is no valid name: %s", d.Metadata.Name, strings.Join(problems, "; "))
 	}
 	v.providers()
 	v.mode()
@@ -33,7 +33,7 @@ func validate(d *Document) source.Findings {
 		v.lookup(name, d.Lookups[name])
 	}
 	if len(d.ControlPlane)+len(d.ControlPlaneExposure)+len(d.ControlPlaneBackup) == 0 {
-		v.add("", "no rules: at least one of controlplane, controlplaneexposure and controlplanebackup is needed")
+		v.add(source.MissingField, "", "no rules: at least one of controlplane, controlplaneexposure and controlplanebackup is needed")
 	}
 	return v.findings
 }
@@ -43,34 +43,49 @@ type validator struct {
 	findings source.Findings
 }
 
-func (v *validator) add(path, format string, arguments ...any) {
-	v.findings = append(v.findings, find(v.document.Node, path).Finding(path, format, arguments...))
+// add adds a finding and returns it, so that a fix can be given to it.
+func (v *validator) add(rule source.Rule, path, format string, arguments ...any) *source.Finding {
+	v.findings = append(v.findings, find(v.document.Node, path).Finding(path, format, arguments...).Of(rule))
+	return &v.findings[len(v.findings)-1]
+}
+
+// drop adds a finding that is mended by removing a node.
+func (v *validator) drop(n source.Node, rule source.Rule, path, format string, arguments ...any) {
+	finding := v.add(rule, path, format, arguments...)
+	*finding = finding.Without(n)
 }
 
 // mode checks which rules are only observed.
 func (v *validator) mode() {
 	if mode := v.document.Mode; mode != "" && mode != v1alpha1.ModeEnforce && mode != v1alpha1.ModeObserve {
-		v.add("mode", "must be enforce or observe, is %q", mode)
+		finding := v.add(source.WrongValue, "mode", "must be enforce or observe, is %q", mode)
+		*finding = finding.Instead(v.document.Node.Get("mode"), []string{v1alpha1.ModeEnforce, v1alpha1.ModeObserve})
 	}
 	sets := []string{"controlplane", "controlplaneexposure", "controlplanebackup"}
-	for _, set := range v.document.Observe {
-		if !slices.Contains(sets, set) {
-			v.add("observe", "%q is no set%s", set, source.Suggest(set, sets))
+	items := v.document.Node.Get("observe").Items()
+	for i, set := range v.document.Observe {
+		if !slices.Contains(sets, set) && items[i].Tag == "!!str" {
+			finding := v.add(source.WrongValue, "observe", "%q is no set%s", set, source.Suggest(set, sets))
+			*finding = finding.Instead(items[i], sets)
 		}
 	}
 }
 
 func (v *validator) providers() {
 	if len(v.document.Providers) == 0 {
-		v.add("providers", "at least one provider type is needed, such as openstack")
+		v.add(source.MissingField, "providers", "at least one provider type is needed, such as openstack")
 	}
 	seen := map[string]bool{}
-	for _, provider := range v.document.Providers {
+	items := v.document.Node.Get("providers").Items()
+	for i, provider := range v.document.Providers {
+		if items[i].Tag != "!!str" {
+			continue // of another type, which is said already
+		}
 		if problems := validation.IsValidLabelValue(provider); provider == "" || len(problems) > 0 {
-			v.add("providers", "%q is no provider type: it must be a label value", provider)
+			v.add(source.InvalidName, "providers", "%q is no provider type: it must be a label value", provider)
 		}
 		if seen[provider] {
-			v.add("providers", "%q is listed twice", provider)
+			v.drop(items[i], source.DuplicateName, "providers", "%q is listed twice", provider)
 		}
 		seen[provider] = true
 	}
@@ -79,7 +94,7 @@ func (v *validator) providers() {
 func (v *validator) names(field string, names []string) {
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if !source.IsIdentifier(name) {
-			v.add(field+"."+name, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
+			v.add(source.InvalidName, field+"."+name, "a name that expressions use must consist of letters, digits and _, and not begin with a digit")
 		}
 	}
 }

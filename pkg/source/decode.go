@@ -58,7 +58,7 @@ func decode(n Node, path string, into reflect.Value) Findings {
 
 func decodeStruct(n Node, path string, into reflect.Value) Findings {
 	if n.Kind != yaml.MappingNode {
-		return Findings{n.Finding(path, "must be a mapping, is %s", describe(n))}
+		return Findings{n.Finding(path, "must be a mapping, is %s", describe(n)).Of(WrongType)}
 	}
 	fields, names := structFields(into.Type())
 	var findings Findings
@@ -66,12 +66,21 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 		inner := join(path, field.Key.Value)
 		index, ok := fields[field.Key.Value]
 		if !ok {
-			findings = append(findings, field.Key.Finding(path, "unknown field %q%s", field.Key.Value, Suggest(field.Key.Value, names)))
+			findings = append(findings, UnknownKey(field.Key, path, n, names))
 			continue
 		}
 		findings = append(findings, decodeField(field.Value, inner, into, index)...)
 	}
 	return findings
+}
+
+// UnknownKey is the finding that a key of a mapping is none of the known fields.
+func UnknownKey(key Node, path string, mapping Node, known []string) Finding {
+	finding := key.Finding(path, "unknown field %q%s", key.Value, Suggest(key.Value, known)).Of(UnknownField)
+	if word, ok := Nearest(key.Value, known); ok && !mapping.Has(word) {
+		return finding.Write(key, word)
+	}
+	return finding
 }
 
 func decodeField(n Node, path string, into reflect.Value, index []int) Findings {
@@ -81,7 +90,7 @@ func decodeField(n Node, path string, into reflect.Value, index []int) Findings 
 	}
 	limits, err := LimitsOf(into.Type().FieldByIndex(index).Tag)
 	if err != nil {
-		return Findings{n.Finding(path, "%s", err)}
+		return Findings{n.Finding(path, "%s", err).Of(WrongValue)}
 	}
 	return limits.check(n, path, value)
 }
@@ -103,7 +112,7 @@ func structFields(t reflect.Type) (map[string][]int, []string) {
 
 func decodeMap(n Node, path string, into reflect.Value) Findings {
 	if n.Kind != yaml.MappingNode {
-		return Findings{n.Finding(path, "must be a mapping, is %s", describe(n))}
+		return Findings{n.Finding(path, "must be a mapping, is %s", describe(n)).Of(WrongType)}
 	}
 	var findings Findings
 	result := reflect.MakeMap(into.Type())
@@ -118,7 +127,7 @@ func decodeMap(n Node, path string, into reflect.Value) Findings {
 
 func decodeSlice(n Node, path string, into reflect.Value) Findings {
 	if n.Kind != yaml.SequenceNode {
-		return Findings{n.Finding(path, "must be a list, is %s", describe(n))}
+		return Findings{n.Finding(path, "must be a list, is %s", describe(n)).Of(WrongType)}
 	}
 	var findings Findings
 	result := reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content))
@@ -131,7 +140,11 @@ func decodeSlice(n Node, path string, into reflect.Value) Findings {
 
 func decodeScalar(n Node, path string, into reflect.Value) Findings {
 	wrong := func(want string) Findings {
-		return Findings{n.Finding(path, "must be %s, is %s", want, describe(n))}
+		finding := n.Finding(path, "must be %s, is %s", want, describe(n)).Of(WrongType)
+		if text, ok := meant(n, into.Kind()); ok {
+			finding = finding.Replace(n, text)
+		}
+		return Findings{finding}
 	}
 	if n.Kind != yaml.ScalarNode {
 		return wrong(scalarName(into.Kind()))
@@ -155,9 +168,27 @@ func decodeScalar(n Node, path string, into reflect.Value) Findings {
 		}
 		into.SetInt(value)
 	default:
-		return Findings{n.Finding(path, "cannot be decoded into %s", into.Type())}
+		return Findings{n.Finding(path, "cannot be decoded into %s", into.Type()).Of(WrongType)}
 	}
 	return nil
+}
+
+// meant is how a scalar is written so that it is of the kind that is wanted; false where that is not clear.
+func meant(n Node, kind reflect.Kind) (string, bool) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		return "", false
+	case kind == reflect.String:
+		return `"` + n.Value + `"`, true
+	case n.Tag != "!!str":
+		return "", false
+	case kind == reflect.Bool:
+		word, ok := map[string]string{"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}[strings.ToLower(n.Value)]
+		return word, ok
+	default:
+		number, err := strconv.ParseInt(n.Value, 10, 64)
+		return n.Value, err == nil && strconv.FormatInt(number, 10) == n.Value
+	}
 }
 
 func scalarName(kind reflect.Kind) string {

@@ -47,9 +47,10 @@ func LimitsOf(tag reflect.StructTag) (Limits, error) {
 func (l Limits) check(n Node, path string, value reflect.Value) Findings {
 	switch {
 	case l.OneOf != nil && !slices.Contains(l.OneOf, value.String()):
-		return Findings{n.Finding(path, "must be one of %s%s", strings.Join(l.OneOf, ", "), Suggest(value.String(), l.OneOf))}
+		finding := n.Finding(path, "must be one of %s%s", strings.Join(l.OneOf, ", "), Suggest(value.String(), l.OneOf))
+		return Findings{finding.Of(WrongValue).Instead(n, l.OneOf)}
 	case l.Bounded && (value.Int() < l.Least || value.Int() > l.Most):
-		return Findings{n.Finding(path, "must be %d to %d", l.Least, l.Most)}
+		return Findings{n.Finding(path, "must be %d to %d", l.Least, l.Most).Of(WrongValue)}
 	default:
 		return nil
 	}

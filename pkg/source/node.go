@@ -38,7 +38,7 @@ func (n Node) Position() Position {
 	return Position{File: n.File, Line: n.Line, Column: n.Column}
 }
 
-// Finding is a finding at the node.
+// Finding is a finding at the node; Of says which rule it is of.
 func (n Node) Finding(path, format string, arguments ...any) Finding {
 	return Finding{Position: n.Position(), Path: path, Message: fmt.Sprintf(format, arguments...)}
 }
@@ -65,6 +65,56 @@ func (n Node) Fields() []Field {
 	return fields
 }
 
+// Get is the value of a key of a mapping; the zero Node when it has none, or is none.
+func (n Node) Get(key string) Node {
+	for _, field := range n.Fields() {
+		if field.Key.Value == key {
+			return field.Value
+		}
+	}
+	return Node{File: n.File}
+}
+
+// Has says whether the node is a mapping that has a key.
+func (n Node) Has(key string) bool {
+	return slices.ContainsFunc(n.Fields(), func(f Field) bool { return f.Key.Value == key })
+}
+
+// Naming is the scalar with this text that names a value below the node: the value itself, or the nearest key above it; the zero Node
+// when there is none.
+func (n Node) Naming(value Node, text string) Node {
+	found, _ := n.naming(value, text)
+	return found
+}
+
+// naming also says whether the value is at or below the node.
+func (n Node) naming(value Node, text string) (Node, bool) {
+	if n.Node == nil || value.Node == nil {
+		return Node{}, false
+	}
+	if n.Line == value.Line && n.Column == value.Column && n.Kind == value.Kind {
+		if n.Kind == yaml.ScalarNode && n.Value == text {
+			return n, true
+		}
+		return Node{}, true
+	}
+	for _, item := range n.Items() {
+		if found, ok := item.naming(value, text); ok {
+			return found, true
+		}
+	}
+	for _, field := range n.Fields() {
+		found, ok := field.Value.naming(value, text)
+		if ok && found.Node == nil && field.Key.Value == text {
+			found = field.Key
+		}
+		if ok {
+			return found, true
+		}
+	}
+	return Node{}, false
+}
+
 // Items are the entries of a sequence; nil for anything else.
 func (n Node) Items() []Node {
 	if n.Node == nil || n.Kind != yaml.SequenceNode {
@@ -84,7 +134,7 @@ const maximumFileSize = 4 << 20
 // says it. A key that stands twice is a finding; empty documents are left out.
 func Parse(file File) ([]Node, Findings) {
 	if len(file.Data) > maximumFileSize {
-		return nil, Findings{{Position: Position{File: file.Name}, Message: fmt.Sprintf("larger than %d bytes", maximumFileSize)}}
+		return nil, Findings{{Position: Position{File: file.Name}, Message: fmt.Sprintf("larger than %d bytes", maximumFileSize), Rule: NotYAML}}
 	}
 	var (
 		nodes    []Node
@@ -118,7 +168,7 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 var bareExpression = regexp.MustCompile(`[{\[].*[:,{\[]\s*\$\{|[:-]\s+\$\{.*: |"[^"]*\$\{[^"}]*"`)
 
 func syntaxFinding(file File, err error) Finding {
-	finding := Finding{Position: Position{File: file.Name}, Message: err.Error()}
+	finding := Finding{Position: Position{File: file.Name}, Message: err.Error(), Rule: NotYAML}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		finding.Line, _ = strconv.Atoi(m[1])
 		finding.Message = "not YAML: " + m[2]
@@ -139,18 +189,22 @@ func checkTree(n Node, path string) Findings {
 		n.Tag = "!!str"
 	}
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		return Findings{n.Finding(path, "anchors and aliases are not allowed")}
+		return Findings{n.Finding(path, "anchors and aliases are not allowed").Of(Anchor)}
 	}
 	first := map[string]Node{}
 	for _, field := range n.Fields() {
 		inner := join(path, field.Key.Value)
 		if field.Key.Kind != yaml.ScalarNode || field.Key.Tag == "!!merge" {
-			findings = append(findings, field.Key.Finding(path, "a key must be a plain string"))
+			rule := WrongType
+			if field.Key.Tag == "!!merge" {
+				rule = Anchor
+			}
+			findings = append(findings, field.Key.Finding(path, "a key must be a plain string").Of(rule))
 			continue
 		}
 		field.Key.Tag = "!!str" // whatever it looks like, a key is its text
 		if earlier, ok := first[field.Key.Value]; ok {
-			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line))
+			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line).Of(DuplicateKey).sameTwice(n, field))
 		}
 		first[field.Key.Value] = field.Key
 		findings = append(findings, checkTree(field.Value, inner)...)

@@ -53,6 +53,23 @@ type Finding struct {
 	Path string
 	// Message says what is wrong and, where it is known, what would be right.
 	Message string
+	// Rule is the check that found it, and Severity how bad it is.
+	Rule     Rule
+	Severity Severity
+	// Fix mends it; nil where nobody can say for certain what was meant.
+	Fix *Fix
+}
+
+// Of is the finding of a rule.
+func (f Finding) Of(rule Rule) Finding {
+	f.Rule = rule
+	return f
+}
+
+// Warn is the finding as a warning.
+func (f Finding) Warn() Finding {
+	f.Severity = Warning
+	return f
 }
 
 // Error writes the finding in one line: position, field and message.
@@ -87,6 +104,21 @@ func (f Findings) Err() error {
 // Sort orders the findings by position; findings at one place keep their order.
 func (f Findings) Sort() {
 	sort.SliceStable(f, func(i, j int) bool { return f[i].Before(f[j].Position) })
+}
+
+// Of gives the rule to those findings that have none.
+func (f Findings) Of(rule Rule) Findings {
+	for i := range f {
+		if f[i].Rule == "" {
+			f[i].Rule = rule
+		}
+	}
+	return f
+}
+
+// Errors are the findings that are no warnings.
+func (f Findings) Errors() Findings {
+	return slices.DeleteFunc(slices.Clone(f), func(finding Finding) bool { return finding.Severity != Error })
 }
 
 // FindingsOf are the findings that an error is or wraps, with the path where they have none; any other error is a finding

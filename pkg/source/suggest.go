@@ -12,16 +12,34 @@ import (
 
 // Suggest is the hint ` (did you mean "x"?)` for the known word that is nearest to the one given, or "" when none is near.
 func Suggest(word string, known []string) string {
-	best, distance := "", len(word)/3+2
-	for _, candidate := range slices.Sorted(slices.Values(known)) {
-		if d := editDistance(strings.ToLower(word), strings.ToLower(candidate)); d < distance {
-			best, distance = candidate, d
-		}
-	}
+	best, _ := nearest(word, known)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %q?)", best)
+}
+
+// Nearest is the known word that must have been meant; false where none is near, or more than one.
+func Nearest(word string, known []string) (string, bool) {
+	best, rivals := nearest(word, known)
+	return best, best != "" && rivals == 0
+}
+
+// nearest is the known word that is nearest to the one given, and how many others are near too.
+func nearest(word string, known []string) (best string, rivals int) {
+	near := len(word)/3 + 2
+	distance := near
+	for _, candidate := range slices.Compact(slices.Sorted(slices.Values(known))) {
+		d := editDistance(strings.ToLower(word), strings.ToLower(candidate))
+		if d >= near {
+			continue
+		}
+		rivals++
+		if d < distance {
+			best, distance = candidate, d
+		}
+	}
+	return best, max(rivals-1, 0)
 }
 
 // editDistance counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.

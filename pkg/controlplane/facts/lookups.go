@@ -26,8 +26,8 @@ type Lookups struct {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// NewLookups declares the variable for these requests.
-func NewLookups(requests []LookupRequest) (*Lookups, error) {
+// NewLookups declares the variable for these requests, and fields of any type for other lookups of which nothing is known.
+func NewLookups(requests []LookupRequest, unknown ...string) (*Lookups, error) {
 	l := &Lookups{lookups: map[string]*expression.Object{}}
 	fields := map[string]*cel.Type{}
 	var nested []*expression.Object
@@ -38,6 +38,9 @@ func NewLookups(requests []LookupRequest) (*Lookups, error) {
 		o := expression.NewObject("graft.Lookups."+r.Name, r.members())
 		l.lookups[r.Name], fields[r.Name] = o, o.Type()
 		nested = append(nested, o)
+	}
+	for _, name := range unknown {
+		fields[name] = cel.DynType
 	}
 	l.object = expression.NewObject("graft.Lookups", fields, nested...)
 	return l, nil

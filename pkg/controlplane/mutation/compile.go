@@ -43,6 +43,8 @@ type Program struct {
 	warnings   source.Findings
 	// others are the forms of objects that the contract does not name.
 	others []*target.Form
+	// partial are the names of the targets for which a rule could not be compiled: what the others lack, it may bring.
+	partial map[string]bool
 }
 
 // ProfileVersion names a profile that is part of a program.
@@ -84,34 +86,6 @@ type selection struct {
 type contests struct {
 	places map[operation.Place]bool
 	any    bool
-}
-
-// Compile checks the profiles and makes them ready to run. The error is source.Findings: all that is wrong, with positions.
-func Compile(profiles []*profile.Document, o Options) (*Program, error) {
-	p := &Program{generation: o.Generation, marks: o.Mark, scopes: map[scopeKey]map[formKey]*selection{}}
-	profiles = slices.SortedFunc(slices.Values(profiles), func(a, b *profile.Document) int {
-		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
-	})
-	var findings source.Findings
-	for _, document := range profiles {
-		p.profiles = append(p.profiles, ProfileVersion{document.Metadata.Name, document.Hash, document.Providers})
-		c := profileCompiler{program: p, document: WithLookups(document), options: o}
-		c.compile()
-		findings = append(findings, c.findings...)
-	}
-	if len(findings) == 0 {
-		p.inherit()
-		findings = append(p.conflicts(), p.order()...)
-		p.settle()
-	}
-	if len(findings) == 0 {
-		findings = p.rehearse()
-	}
-	if err := findings.Err(); err != nil {
-		return nil, err
-	}
-	p.warnings.Sort()
-	return p, nil
 }
 
 // settle finds once what each selection needs to know.
@@ -179,6 +153,8 @@ type profileCompiler struct {
 	// set is the set of which rules are compiled, and rules are those compiled so far.
 	set   target.Set
 	rules []*rule
+	// broken are the values and rules that could not be compiled; what they would use is not known.
+	broken []source.Node
 }
 
 func (c *profileCompiler) compile() {
@@ -186,6 +162,7 @@ func (c *profileCompiler) compile() {
 	if c.scope == nil {
 		return
 	}
+	c.broken = c.scope.broken
 	for _, set := range target.Sets() {
 		c.set = set
 		objects := 0
@@ -200,9 +177,7 @@ func (c *profileCompiler) compile() {
 			c.idle(entry, at)
 		}
 	}
-	if len(c.findings) == 0 {
-		c.tidy()
-	}
+	c.tidy()
 }
 
 func (c *profileCompiler) rulesOf(set target.Set) v1alpha1.Set {
@@ -218,7 +193,12 @@ func (c *profileCompiler) rulesOf(set target.Set) v1alpha1.Set {
 
 func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules, at string) {
 	t, findings := targetOf(entry, at)
-	if c.findings = append(c.findings, findings...); len(findings) > 0 {
+	c.findings = append(c.findings, findings...)
+	if t == nil {
+		c.broken = append(c.broken, entry.At)
+		for _, r := range entry.Rules {
+			c.broken = append(c.broken, r.At)
+		}
 		return
 	}
 	var rules []*rule
@@ -227,39 +207,60 @@ func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules, at 
 		c.findings = append(c.findings, findings...)
 		if compiled != nil {
 			rules = append(rules, compiled)
+		} else {
+			c.broken = append(c.broken, r.At)
+			c.program.partial[t.Name] = true
 		}
 	}
 	c.rules = append(c.rules, rules...)
-	some := len(rules) > 0
+	if len(rules) > 0 && len(findings) == 0 {
+		c.put(set, entry, t, rules, at)
+	}
+}
+
+// put adds the rules for a target to the program.
+func (c *profileCompiler) put(set target.Set, entry v1alpha1.TargetRules, t *target.Target, rules []*rule, at string) {
 	if c.document.Retired {
 		rules = nil
 	}
 	switch {
-	case !some:
 	case t.Garden:
 		c.add(scopeKey{set: set, garden: true}, t, rules)
 	case t.Other:
-		for _, provider := range c.document.Providers {
+		for _, provider := range c.providers() {
 			c.addOther(scopeKey{set: set, provider: provider}, entry, t, rules, at)
 		}
 	default:
-		for _, provider := range c.document.Providers {
+		for _, provider := range c.providers() {
 			c.add(scopeKey{set: set, provider: provider}, t, rules)
 		}
 	}
 }
 
-// targetOf is the target of an entry of a set.
+// providers are those of the profile; without any, which is a finding of its own, its rules are compared all the same.
+func (c *profileCompiler) providers() []string {
+	if len(c.document.Providers) == 0 {
+		return []string{""}
+	}
+	return c.document.Providers
+}
+
+// targetOf is the target of an entry of a set. With findings it is the one that is likely meant, or nil.
 func targetOf(entry v1alpha1.TargetRules, at string) (*target.Target, source.Findings) {
 	if entry.Objects != nil {
 		return otherTarget(entry, at)
 	}
 	t, ok := target.Lookup(entry.Target)
-	if !ok {
-		return nil, source.Findings{entry.At.Finding(at, "unknown target %q%s", entry.Target,
-			source.Suggest(entry.Target, append(target.Names(), v1alpha1.ObjectsField)))}
+	if ok {
+		return t, nil
 	}
-	return t, nil
+	known := append(target.Names(), v1alpha1.ObjectsField)
+	finding := entry.At.Finding(at, "unknown target %q%s", entry.Target, source.Suggest(entry.Target, known)).Of(UnknownTarget)
+	if meant, ok := source.Nearest(entry.Target, known); ok {
+		finding = finding.Write(entry.At, meant)
+		t, _ = target.Lookup(meant)
+	}
+	return t, source.Findings{finding}
 }
 
 // formsOf are the selections of a scope.

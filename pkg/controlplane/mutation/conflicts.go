@@ -70,7 +70,7 @@ func conflictsAmong(rules []*rule) source.Findings {
 			now := constantWrite{r, write, value}
 			if i := slices.IndexFunc(always, now.contradicts); i >= 0 {
 				findings = append(findings, write.At.Finding(write.Path, "%s of %s is written as %s here and as %s at %s; both rules always apply",
-					write.Place, r.target.Name, value, always[i].value, always[i].write.At.Position()))
+					write.Place, r.target.Name, value, always[i].value, always[i].write.At.Position()).Of(Conflict))
 			}
 			always = append(always, now)
 		}

@@ -64,11 +64,11 @@ func (c *profileCompiler) family(r v1alpha1.Rule, context operation.Context, arg
 	}
 	declared, problem := f.items.declare(result)
 	if problem != "" {
-		return nil, source.Findings{r.ForEach.Finding(r.Path+".forEach", "%s", problem)}
+		return nil, source.Findings{r.ForEach.Finding(r.Path+".forEach", "%s", problem).Of(source.WrongType)}
 	}
 	var err error
 	if f.environment, err = c.scope.environment.Extend(declared); err != nil {
-		return nil, source.FindingsOf(r.ForEach, r.Path+".forEach", err)
+		return nil, source.FindingsOf(r.ForEach, r.Path+".forEach", err).Of(expression.WrongResult)
 	}
 	f.values = &compiledValues{environment: f.environment, at: map[source.Position]bool{}, templates: map[compiledValue]*expression.Template{}}
 	f.context.Expressions = f.values
@@ -81,7 +81,7 @@ func (i *items) compile(environment *expression.Environment, path string) (*cel.
 	if i.node.Kind == yaml.ScalarNode {
 		template, err := environment.Template(i.node.Value, expression.At(i.node))
 		if err != nil {
-			return nil, source.FindingsOf(i.node, path, err)
+			return nil, source.FindingsOf(i.node, path, err).Of(expression.WrongResult)
 		}
 		i.template = template
 		return template.Type(), nil

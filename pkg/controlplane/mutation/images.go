@@ -38,11 +38,11 @@ func readImages(d *profile.Document, overwrite *image.Vector) (*images, source.F
 	}
 	raw, ok := d.Attachments[path.Value]
 	if !ok {
-		return nil, source.Findings{path.At.Finding("imageVector", "there is no file %s beside the profile", path.Value)}
+		return nil, source.Findings{path.At.Finding("imageVector", "there is no file %s beside the profile", path.Value).Of(source.MissingFile)}
 	}
 	vector, err := image.Parse(raw)
 	if err != nil {
-		return nil, source.Findings{path.At.Finding("imageVector", "%s: %s", path.Value, err)}
+		return nil, source.Findings{path.At.Finding("imageVector", "%s: %s", path.Value, err).Of(source.MissingFile)}
 	}
 	return &images{vector: vector.Overwrite(overwrite), choices: lru.New(choicesKept)}, nil
 }

@@ -25,7 +25,7 @@ func (c *profileCompiler) kubernetes(r *rule) source.Findings {
 	if len(versions) == 0 {
 		return nil
 	}
-	check := versionCheck{component: r.target.Component, variable: "shoot", versions: versions}
+	check := versionCheck{component: r.target.Component, variable: "shoot", versions: versions, document: c.document.Node}
 	switch {
 	case r.target.Garden:
 		check.variable = "garden"
@@ -67,6 +67,7 @@ type versionCheck struct {
 	// variable is the one whose field kubernetes is the version of the component.
 	variable string
 	versions []kubeflags.Minor
+	document source.Node
 	findings source.Findings
 	warnings source.Findings
 }
@@ -76,7 +77,7 @@ func (c *versionCheck) flag(write *operation.Write, name string) {
 	former, gone := kubeflags.Former(c.component, name)
 	if removes(write) {
 		if !known && !gone {
-			c.refuse(write, "%s has had no flag --%s since Kubernetes %s%s", c.component, name, kubeflags.Versions()[0], c.suggestFlag(name))
+			c.misspelt(UnknownFlag, write, name, c.flags(), "%s has had no flag --%s since Kubernetes %s", c.component, name, kubeflags.Versions()[0])
 		}
 		return
 	}
@@ -84,46 +85,49 @@ func (c *versionCheck) flag(write *operation.Write, name string) {
 	switch {
 	case known && len(missing) == 0:
 	case known:
-		c.refuse(write, "%s of Kubernetes %s has no flag --%s: %s%s", c.component, list(missing), name, history.Span, c.narrow(history.In))
+		c.refuse(UnknownFlag, write, "%s of Kubernetes %s has no flag --%s: %s%s", c.component, list(missing), name, history.Span, c.narrow(history.In))
 		return
 	case gone:
-		c.refuse(write, "%s of Kubernetes %s has no flag --%s: it went before; %s had it", c.component, list(c.versions), name, former)
+		c.refuse(UnknownFlag, write, "%s of Kubernetes %s has no flag --%s: it went before; %s had it", c.component, list(c.versions), name, former)
 		return
 	default:
-		c.refuse(write, "%s of Kubernetes %s has no flag --%s%s", c.component, list(c.versions), name, c.suggestFlag(name))
+		c.misspelt(UnknownFlag, write, name, c.flags(), "%s of Kubernetes %s has no flag --%s", c.component, list(c.versions), name)
 		return
 	}
 	if value, ok := write.Value.Constant(); ok && write.Place.Kind == operation.Flag {
 		if problem := history.Check(value.Texts); problem != "" {
-			c.refuse(write, "--%s %s", name, problem)
+			c.refuse(FlagValue, write, "--%s %s", name, problem)
 		}
 	}
 	if deprecated := slices.DeleteFunc(slices.Clone(c.versions), func(m kubeflags.Minor) bool { return !history.DeprecatedIn(m) }); len(deprecated) > 0 {
-		c.warn(write, "--%s of %s is deprecated in Kubernetes %s: %s", name, c.component, list(deprecated), history.Message)
+		c.warn(Deprecated, write, "--%s of %s is deprecated in Kubernetes %s: %s", name, c.component, list(deprecated), history.Message)
 	}
 }
 
-func (c *versionCheck) suggestFlag(name string) string {
-	return source.Suggest(name, kubeflags.Flags(c.component, c.versions[len(c.versions)-1]))
+// flags are the flags of the newest version.
+func (c *versionCheck) flags() []string {
+	return kubeflags.Flags(c.component, c.versions[len(c.versions)-1])
 }
 
 func (c *versionCheck) gate(write *operation.Write) {
 	name := write.Place.Name
 	history, known := kubeflags.Gate(c.component, name)
-	suggestion := source.Suggest(name, kubeflags.Gates(c.component, c.versions[len(c.versions)-1]))
+	gates := kubeflags.Gates(c.component, c.versions[len(c.versions)-1])
+	suggestion := source.Suggest(name, gates)
 	if removes(write) {
 		// Gates come and go, and a profile may clean up after versions that had one: only what looks like a slip is worth a word.
 		if !known && suggestion != "" {
-			c.warn(write, "%s has had no feature gate %s since Kubernetes %s%s", c.component, name, kubeflags.Versions()[0], suggestion)
+			c.warn(UnknownGate, write, "%s has had no feature gate %s since Kubernetes %s%s", c.component, name, kubeflags.Versions()[0], suggestion)
 		}
 		return
 	}
 	if !known {
-		c.refuse(write, "%s of Kubernetes %s knows no feature gate %s, and does not start with it%s", c.component, list(c.versions), name, suggestion)
+		c.misspelt(UnknownGate, write, name, gates, "%s of Kubernetes %s knows no feature gate %s, and does not start with it",
+			c.component, list(c.versions), name)
 		return
 	}
 	if missing := c.without(history.In); len(missing) > 0 {
-		c.refuse(write, "%s of Kubernetes %s knows no feature gate %s, and does not start with it: it is %s%s",
+		c.refuse(UnknownGate, write, "%s of Kubernetes %s knows no feature gate %s, and does not start with it: it is %s%s",
 			c.component, list(missing), name, history, c.narrow(history.In))
 		return
 	}
@@ -133,12 +137,12 @@ func (c *versionCheck) gate(write *operation.Write) {
 		return !state.Locked || !constant || fmt.Sprint(state.Default) == value.Text()
 	}
 	if locked := c.without(takes); len(locked) > 0 {
-		c.refuse(write, "%s of Kubernetes %s does not start with %s=%s: the feature gate is %s%s",
+		c.refuse(UnknownGate, write, "%s of Kubernetes %s does not start with %s=%s: the feature gate is %s%s",
 			c.component, list(locked), name, value.Text(), history, c.narrow(func(m kubeflags.Minor) bool { return history.In(m) && takes(m) }))
 		return
 	}
 	if deprecated := c.without(func(m kubeflags.Minor) bool { return history[m].Stage != kubeflags.Deprecated }); len(deprecated) > 0 {
-		c.warn(write, "the feature gate %s of %s is deprecated in Kubernetes %s", name, c.component, list(deprecated))
+		c.warn(Deprecated, write, "the feature gate %s of %s is deprecated in Kubernetes %s", name, c.component, list(deprecated))
 	}
 }
 
@@ -150,12 +154,12 @@ func (c *versionCheck) field(write *operation.Write, path string, value any) {
 		if i := strings.LastIndexByte(path, '.'); i >= 0 {
 			above, name = path[:i], path[i+1:]
 		}
-		c.refuse(write, "a KubeletConfiguration of Kubernetes %s has no field %s%s", list(c.versions), path,
-			source.Suggest(name, kubeflags.Fields(above, c.versions[len(c.versions)-1])))
+		c.misspelt(UnknownKubeletField, write, name, kubeflags.Fields(above, c.versions[len(c.versions)-1]),
+			"a KubeletConfiguration of Kubernetes %s has no field %s", list(c.versions), path)
 		return
 	}
 	if missing := c.without(history.In); len(missing) > 0 && !removes(write) {
-		c.refuse(write, "a KubeletConfiguration of Kubernetes %s has no field %s: %s%s", list(missing), path, history.Span, c.narrow(history.In))
+		c.refuse(UnknownKubeletField, write, "a KubeletConfiguration of Kubernetes %s has no field %s: %s%s", list(missing), path, history.Span, c.narrow(history.In))
 		return
 	}
 	switch below := value.(type) {
@@ -215,12 +219,21 @@ func (c *versionCheck) narrow(holds func(kubeflags.Minor) bool) string {
 	return fmt.Sprintf("; say in when for which versions the rule is: ${ %s.kubernetes.satisfies(%q) }", c.variable, join(bounds))
 }
 
-func (c *versionCheck) refuse(write *operation.Write, format string, arguments ...any) {
-	c.findings = append(c.findings, write.At.Finding(write.Path, format, arguments...))
+func (c *versionCheck) refuse(rule source.Rule, write *operation.Write, format string, arguments ...any) {
+	c.findings = append(c.findings, write.At.Finding(write.Path, format, arguments...).Of(rule))
 }
 
-func (c *versionCheck) warn(write *operation.Write, format string, arguments ...any) {
-	c.warnings = append(c.warnings, write.At.Finding(write.Path, format, arguments...))
+// misspelt refuses a name that does not exist, with the known one that is near.
+func (c *versionCheck) misspelt(rule source.Rule, write *operation.Write, name string, known []string, format string, arguments ...any) {
+	c.refuse(rule, write, format+"%s", append(arguments, source.Suggest(name, known))...)
+	if scalar := c.document.Naming(write.At, name); scalar.Node != nil {
+		last := &c.findings[len(c.findings)-1]
+		*last = last.Instead(scalar, known)
+	}
+}
+
+func (c *versionCheck) warn(rule source.Rule, write *operation.Write, format string, arguments ...any) {
+	c.warnings = append(c.warnings, write.At.Finding(write.Path, format, arguments...).Of(rule).Warn())
 }
 
 func removes(write *operation.Write) bool {

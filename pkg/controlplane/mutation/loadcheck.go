@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
@@ -16,8 +18,8 @@ import (
 )
 
 // warn adds a warning: the profile can be used, and is likely not what its author wants.
-func (c *profileCompiler) warn(at source.Node, path, format string, arguments ...any) {
-	c.program.warnings = append(c.program.warnings, at.Finding(path, format, arguments...))
+func (c *profileCompiler) warn(rule source.Rule, at source.Node, path, format string, arguments ...any) {
+	c.program.warnings = append(c.program.warnings, at.Finding(path, format, arguments...).Of(rule).Warn())
 }
 
 // dead finds a condition that never holds: whatever the facts are, or in every version of Kubernetes that is served.
@@ -27,10 +29,11 @@ func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 	}
 	path := r.path + ".when"
 	if c.scope.environment.Partial().False(r.when) {
-		return source.Findings{from.When.Finding(path, "is always false: the rule never applies")}
+		return source.Findings{from.When.Finding(path, "is always false: the rule never applies").Of(NeverApplies)}
 	}
 	if r.when.Constant() {
-		c.warn(from.When, path, "is always true; leave it out")
+		finding := from.When.Finding(path, "is always true; leave it out").Of(AlwaysTrue).Warn().Without(from.When)
+		c.program.warnings = append(c.program.warnings, finding)
 		return nil
 	}
 	views := c.versionViews(r.target)
@@ -40,9 +43,9 @@ func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 	}
 	if c.document.Kubernetes != "" {
 		return source.Findings{from.When.Finding(path, "is false in all versions of Kubernetes that the profile supports (%s): the rule never applies",
-			c.document.Kubernetes)}
+			c.document.Kubernetes).Of(NeverApplies)}
 	}
-	c.warn(from.When, path, "is false in all versions of Kubernetes that are served, %s to %s: the rule never applies",
+	c.warn(NeverApplies, from.When, path, "is false in all versions of Kubernetes that are served, %s to %s: the rule never applies",
 		views[0].minor, views[len(views)-1].minor)
 	return nil
 }
@@ -63,11 +66,20 @@ func (c *profileCompiler) tidy() {
 	} {
 		slices.Sort(section.names)
 		for _, name := range section.names {
-			if path := section.name + "." + name; !used[section.name] && !used[path] {
-				c.warn(nodeAt(c.document.Node, section.name, name), path, "is not used by any rule")
+			if path := section.name + "." + name; !used[section.name] && !used[path] && !slices.ContainsFunc(c.broken, mentions(name)) {
+				c.warn(Unused, nodeAt(c.document.Node, section.name, name), path, "is not used by any rule")
 			}
 		}
 	}
+}
+
+// mentions says of a value whether a name stands in one of its texts.
+func mentions(name string) func(source.Node) bool {
+	var visit func(n *yaml.Node) bool
+	visit = func(n *yaml.Node) bool {
+		return n != nil && (strings.Contains(n.Value, name) || slices.ContainsFunc(n.Content, visit))
+	}
+	return func(n source.Node) bool { return visit(n.Node) }
 }
 
 // use adds parameters, lookups and variables that references reach, as <section>.<name>; a section alone is all of it.
@@ -101,7 +113,7 @@ func (c *profileCompiler) names(entry v1alpha1.TargetRules) {
 			continue
 		}
 		if earlier, ok := seen[r.Name]; ok {
-			c.warn(r.At, r.Path+".name", "the rule at %s has the name %q too", earlier, r.Name)
+			c.warn(source.DuplicateName, r.At, r.Path+".name", "the rule at %s has the name %q too", earlier, r.Name)
 		}
 		seen[r.Name] = r.At.Position()
 	}
@@ -125,18 +137,22 @@ func (p *Program) order() source.Findings {
 				later := selected.rules[i+1:]
 				if hiding := slices.IndexFunc(later, func(l *rule) bool { return l.hides(r) }); hiding >= 0 {
 					into, by := &findings, later[hiding]
+					finding := source.Finding{Position: r.position, Path: r.path, Rule: NoEffect,
+						Message: "has no effect: " + by.String() + " always writes the same places later"}
 					if by.profile != r.profile {
-						into = &p.warnings
+						into, finding = &p.warnings, finding.Warn()
 					}
-					once(into, source.Finding{Position: r.position, Path: r.path,
-						Message: "has no effect: " + by.String() + " always writes the same places later"})
+					once(into, finding)
+				}
+				if p.partial[r.target.Name] {
+					continue
 				}
 				for _, finding := range r.nowhere(selected.rules) {
 					once(&p.warnings, finding)
 				}
 				if write, by := r.tooEarly(selected.rules[:i], later); by != nil {
 					once(&findings, write.At.Finding(write.Path, "the container %s is added by a later rule, %s; this rule must stand behind it",
-						write.Place.Container, by))
+						write.Place.Container, by).Of(TooEarly))
 				}
 			}
 		}
@@ -207,9 +223,10 @@ func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
 	switch {
 	case entry.Objects != nil:
 	case len(entry.Rules) == 0:
-		c.warn(entry.At, at+"."+entry.Target, "has no rules; leave it out")
+		finding := entry.At.Finding(at+"."+entry.Target, "has no rules; leave it out").Of(NoEffect).Warn().Without(entry.At)
+		c.program.warnings = append(c.program.warnings, finding)
 	case entry.Target == serviceTarget && c.options.Generation == contract.Today:
-		c.warn(entry.At, at+"."+entry.Target, "has no effect: with today's Gardener the Service of the kube-apiserver must not be mutated at all")
+		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no effect: with today's Gardener the Service of the kube-apiserver must not be mutated at all")
 	}
 }
 

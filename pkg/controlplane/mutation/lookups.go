@@ -48,14 +48,21 @@ func (s *scope) declareLookups(d *profile.Document) source.Findings {
 	var (
 		findings source.Findings
 		requests []facts.LookupRequest
+		unknown  []string
 	)
 	for _, name := range slices.Sorted(maps.Keys(d.Lookups)) {
 		declared := d.Lookups[name]
+		if !declarable(name, declared) {
+			// Which is said already, and what expressions would see of it is not known.
+			unknown = append(unknown, name)
+			s.broken = append(s.broken, nodeAt(d.Node, lookupsName, name))
+			continue
+		}
 		request := requestOf(name, declared)
 		for _, field := range slices.Sorted(maps.Keys(declared.Paths)) {
 			parsed, err := facts.ParsePath(declared.Paths[field])
 			if err != nil {
-				findings = append(findings, nodeAt(d.Node, "lookups", name, "paths", field).Finding("lookups."+name+".paths."+field, "%s", err))
+				findings = append(findings, nodeAt(d.Node, "lookups", name, "paths", field).Finding("lookups."+name+".paths."+field, "%s", err).Of(operation.WrongPath))
 			}
 			request.Fields[field] = parsed
 		}
@@ -65,12 +72,22 @@ func (s *scope) declareLookups(d *profile.Document) source.Findings {
 			request: request, profile: s.profile, at: object.At.Position(), shown: object.Value, skip: declared.Missing == v1alpha1.MissingSkip,
 		})
 	}
-	if len(findings) > 0 {
-		return findings
-	}
 	var err error
-	s.lookupsType, err = facts.NewLookups(requests)
-	return source.FindingsOf(d.Node, "lookups", err)
+	s.lookupsType, err = facts.NewLookups(requests, unknown...)
+	return append(findings, source.FindingsOf(d.Node, lookupsName, err).Of(WrongLookup)...)
+}
+
+// declarable says whether a lookup has a name that expressions can use, and says which one object it reads.
+func declarable(name string, l v1alpha1.Lookup) bool {
+	objects := 0
+	for _, given := range []bool{
+		l.Secret.Value != "", l.ConfigMap.Value != "", l.Infrastructure.Value != "", l.BackupBucket.Value != "", l.Object != nil,
+	} {
+		if given {
+			objects++
+		}
+	}
+	return objects == 1 && source.IsIdentifier(name)
 }
 
 func requestOf(name string, l v1alpha1.Lookup) facts.LookupRequest {
@@ -115,6 +132,9 @@ func (s *scope) nameLookups(d *profile.Document) source.Findings {
 	var findings source.Findings
 	for _, l := range s.lookups {
 		declared, path := d.Lookups[l.request.Name], "lookups."+l.request.Name
+		if objectNameOf(declared).Value == "" {
+			continue // which is said already
+		}
 		var problems source.Findings
 		if l.name, l.request.ObjectName, problems = s.lookupName(objectNameOf(declared), path); len(problems) > 0 {
 			findings = append(findings, problems...)
@@ -133,7 +153,7 @@ func (s *scope) nameLookups(d *profile.Document) source.Findings {
 func (s *scope) lookupName(text source.Text, at string) (*expression.Template, string, source.Findings) {
 	template, err := s.environment.Template(text.Value, expression.At(text.At))
 	if err != nil {
-		findings := source.FindingsOf(text.At, at, err)
+		findings := source.FindingsOf(text.At, at, err).Of(WrongLookup)
 		for i := range findings {
 			if findings[i].Message == "undeclared reference to '"+itemName+"'" {
 				findings[i].Message += "; what is looked up is the same for all items of a forEach"
@@ -142,11 +162,11 @@ func (s *scope) lookupName(text source.Text, at string) (*expression.Template, s
 		return nil, "", findings
 	}
 	if t := template.Type(); !t.IsExactType(cel.StringType) && t.Kind() != types.DynKind {
-		return nil, "", source.Findings{text.At.Finding(at, "a name must be a string, is %s", cel.FormatCELType(t))}
+		return nil, "", source.Findings{text.At.Finding(at, "a name must be a string, is %s", cel.FormatCELType(t)).Of(WrongLookup)}
 	}
 	if read := s.reach(template.References()).lookups[s]; len(read) > 0 {
 		return nil, "", source.Findings{text.At.Finding(at, "the name of an object that is looked up cannot need a lookup (%s)",
-			strings.Join(slices.Sorted(maps.Keys(read)), ", "))}
+			strings.Join(slices.Sorted(maps.Keys(read)), ", ")).Of(WrongLookup)}
 	}
 	if !template.Constant() {
 		return template, "", nil
@@ -155,7 +175,7 @@ func (s *scope) lookupName(text source.Text, at string) (*expression.Template, s
 	if err == nil {
 		err = checkName(name)
 	}
-	return nil, name, source.FindingsOf(text.At, at, err)
+	return nil, name, source.FindingsOf(text.At, at, err).Of(WrongLookup)
 }
 
 // checkName refuses what would be another path in the API, whatever the kind allows besides.

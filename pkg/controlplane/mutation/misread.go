@@ -29,14 +29,15 @@ func misread(n source.Node, path string) source.Findings {
 	}
 	var value any
 	if err := n.Decode(&value); err != nil {
-		return source.Findings{n.Finding(path, "cannot be read as a number; put it in quotes if it is text")}
+		return source.Findings{n.Finding(path, "cannot be read as a number; put it in quotes if it is text").Of(MisreadNumber).Replace(n, `"`+n.Value+`"`)}
 	}
 	read := fmt.Sprint(value)
 	if float, ok := value.(float64); ok {
 		read = strconv.FormatFloat(float, 'f', -1, 64)
 	}
 	if read != strings.TrimPrefix(n.Value, "+") {
-		return source.Findings{n.Finding(path, "%s is read as %s; put it in quotes if it is text, or write the number so", n.Value, read)}
+		finding := n.Finding(path, "%s is read as %s; put it in quotes if it is text, or write the number so", n.Value, read)
+		return source.Findings{finding.Of(MisreadNumber).Replace(n, `"`+n.Value+`"`)}
 	}
 	return nil
 }

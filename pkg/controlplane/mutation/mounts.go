@@ -57,7 +57,7 @@ func (r *rule) nowhere(all []*rule) source.Findings {
 		}
 		if name := write.Place.Name; !sampleVolumes()[r.target.Name][name] && !brought(all, name) {
 			findings = append(findings, write.At.Finding(write.Path, "no volume %s is known: neither does a rule bring it, nor does %s have it in the samples",
-				name, r.target.Name))
+				name, r.target.Name).Of(UnknownVolume).Warn())
 		}
 	}
 	return findings

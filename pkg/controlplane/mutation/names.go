@@ -112,7 +112,7 @@ func (f *family) compileNames() source.Findings {
 		}
 		var err error
 		if name.template, err = f.environment.Template(name.node.Value, expression.At(name.node)); err != nil {
-			findings = append(findings, source.FindingsOf(name.node, name.path, err)...)
+			findings = append(findings, source.FindingsOf(name.node, name.path, err).Of(expression.WrongResult)...)
 		}
 	}
 	return findings

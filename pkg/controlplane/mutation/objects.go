@@ -25,32 +25,40 @@ const anyName = "*"
 func otherTarget(entry v1alpha1.TargetRules, at string) (*target.Target, source.Findings) {
 	o := entry.Objects
 	var findings source.Findings
-	add := func(field, format string, arguments ...any) {
-		findings = append(findings, entry.At.Finding(at+"."+field, format, arguments...))
+	add := func(rule source.Rule, field, format string, arguments ...any) {
+		findings = append(findings, nodeAt(entry.At, field).Finding(at+"."+field, format, arguments...).Of(rule))
 	}
 	version, err := schema.ParseGroupVersion(o.APIVersion)
 	if err != nil || version.Version == "" {
-		add("apiVersion", "must be that of the objects, such as v1 or apps/v1, is %q", o.APIVersion)
+		rule := source.WrongValue
+		if o.APIVersion == "" {
+			rule = source.MissingField
+		}
+		add(rule, "apiVersion", "must be that of the objects, such as v1 or apps/v1, is %q", o.APIVersion)
 	}
 	if o.Kind == "" {
-		add("kind", "is missing")
+		add(source.MissingField, "kind", "is missing")
 	}
 	prefix, isPrefix := strings.CutSuffix(o.Name, "*")
 	switch problems := path.IsValidPathSegmentName(prefix); {
 	case o.Name == anyName:
-		add("name", "leave it out for objects of any name")
+		add(source.WrongValue, "name", "leave it out for objects of any name")
+		findings[len(findings)-1] = findings[len(findings)-1].Without(nodeAt(entry.At, "name"))
 	case strings.Contains(prefix, "*") || len(problems) > 0:
-		add("name", "must be a name, or the beginning of one and a * behind, is %q", o.Name)
+		add(source.InvalidName, "name", "must be a name, or the beginning of one and a * behind, is %q", o.Name)
 	}
 	if len(entry.Rules) == 0 {
-		add("rules", "is missing: what is to be done with the objects")
+		add(source.MissingField, "rules", "is missing: what is to be done with the objects")
 	}
 	form := target.Form{Group: version.Group, Version: version.Version, Kind: o.Kind, Name: o.Name, Resource: o.Resource}
 	if form.Resource == "" {
 		form.Resource = strings.ToLower(o.Kind) + "s"
 	}
 	if t := contracted(form, isPrefix); t != nil && len(findings) == 0 {
-		add("name", "%s is the target %s of the contract; its rules stand there", form, t.Name)
+		add(operation.WrongTarget, "name", "%s is the target %s of the contract; its rules stand there", form, t.Name)
+	}
+	if form.Version == "" || form.Kind == "" {
+		return nil, findings
 	}
 	return target.Other(form), findings
 }
@@ -71,7 +79,7 @@ func (c *profileCompiler) addOther(key scopeKey, entry v1alpha1.TargetRules, t *
 	for _, known := range c.program.others {
 		if known.Group == form.Group && known.Kind == form.Kind && (known.Version != form.Version || known.Resource != form.Resource) {
 			c.findings = append(c.findings, entry.At.Finding(at, "%s is %s/%s %s elsewhere; all rules for a kind must name the same version and resource",
-				form.Kind, known.Group, known.Version, known.Resource))
+				form.Kind, known.Group, known.Version, known.Resource).Of(Conflict))
 			return
 		}
 	}
@@ -92,7 +100,7 @@ func unnamedContainers(r *rule) source.Findings {
 		case operation.Flag, operation.FeatureGate, operation.ListFlagItem, operation.MapFlagEntry, operation.AdmissionPlugin, operation.Env,
 			operation.VolumeMount:
 			if r.target.Other && write.Place.Container == "" {
-				findings = append(findings, write.At.Finding(write.Path, "a container must be named, as the contract requires none in %s", r.target.Name))
+				findings = append(findings, write.At.Finding(write.Path, "a container must be named, as the contract requires none in %s", r.target.Name).Of(UnnamedContainer))
 			}
 		}
 	}

@@ -20,12 +20,12 @@ func refuse(t *target.Target, r *rule, g contract.Generation) source.Findings {
 	var findings source.Findings
 	for _, write := range r.writes {
 		if clause, ok := forbidden(t, write, g); ok {
-			findings = append(findings, write.At.Finding(write.Path, "%s must not be written: %s", write.Place, clause))
+			findings = append(findings, write.At.Finding(write.Path, "%s must not be written: %s", write.Place, clause).Of(Forbidden))
 			continue
 		}
 		if clause, ok := reserved(t, write, r.writes); ok && !r.override {
 			findings = append(findings, write.At.Finding(write.Path, "%s is reserved: %s; a rule that must write it all the same says why in `override`",
-				write.Place, clause))
+				write.Place, clause).Of(Reserved))
 		}
 	}
 	return findings

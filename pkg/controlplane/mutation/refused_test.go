@@ -71,8 +71,9 @@ func compileWith(t *testing.T, o mutation.Options, paths ...string) (*mutation.P
 		files = append(files, file)
 	}
 	documents, findings := profile.Load(files...)
-	if len(findings) > 0 {
-		return nil, findings.Err()
+	program, problems := mutation.Check(documents, o)
+	if err := append(findings, problems...).Errors().Err(); err != nil {
+		return nil, err
 	}
-	return mutation.Compile(documents, o)
+	return program, nil
 }

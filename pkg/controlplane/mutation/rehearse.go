@@ -96,7 +96,7 @@ func (r *rehearsal) play(s scene) {
 		return
 	}
 	if err := first.broken; err != nil {
-		r.blame(s, first.changed, "on the sample %s, "+s.subject()+" is changed in a way that the contract forbids: %s", s.stage.plane.Name, err)
+		r.blame(BreaksContract, s, first.changed, "on the sample %s, "+s.subject()+" is changed in a way that the contract forbids: %s", s.stage.plane.Name, err)
 		return
 	}
 	second := s.act(first.object)
@@ -106,48 +106,51 @@ func (r *rehearsal) play(s scene) {
 	culprits := slices.DeleteFunc(slices.Clone(second.changed), func(rule *rule) bool { return !s.alone(rule).repeats() })
 	again := "applied to " + s.subject() + " of the sample %s a second time, it changes it again, at %s; a rule must leave alone what it made"
 	if len(culprits) > 0 {
-		r.blame(s, culprits, again, s.stage.plane.Name, places(second.patch))
+		r.blame(NotIdempotent, s, culprits, again, s.stage.plane.Name, places(second.patch))
 		return
 	}
 	for _, rule := range second.changed {
-		r.warn(rule, "with the other rules, "+again, s.stage.plane.Name, places(second.patch))
+		r.warn(NotIdempotent, rule, "with the other rules, "+again, s.stage.plane.Name, places(second.patch))
 	}
 }
 
 // denials warns of rules for which the sample would be denied: they ask for a container, unit or file that it does not have.
 func (r *rehearsal) denials(s scene, a act) {
+	if r.program.partial[s.selected.target.Name] {
+		return
+	}
 	for _, denied := range a.denied {
 		if denied.err.Reason == ContainerMissing || denied.err.Reason == NodePartMissing {
-			r.warn(denied.rule, "the sample %s would be denied: %s", s.stage.plane.Name, denied.err.Err)
+			r.warn(SampleDenied, denied.rule, "the sample %s would be denied: %s", s.stage.plane.Name, denied.err.Err)
 		}
 	}
 }
 
 // blame makes a finding of what a single one of the rules causes, and warnings of what none causes alone.
-func (r *rehearsal) blame(s scene, rules []*rule, format string, arguments ...any) {
+func (r *rehearsal) blame(id source.Rule, s scene, rules []*rule, format string, arguments ...any) {
 	for _, rule := range rules {
 		alone := s.alone(rule)
 		if a := alone.act(alone.request.Object); a.broken == nil && !alone.repeats() {
-			r.warn(rule, format, arguments...)
+			r.warn(id, rule, format, arguments...)
 			continue
 		}
-		if finding := r.once(rule, format, arguments...); finding != nil {
+		if finding := r.once(id, rule, format, arguments...); finding != nil {
 			r.findings = append(r.findings, *finding)
 		}
 	}
 }
 
-func (r *rehearsal) warn(rule *rule, format string, arguments ...any) {
-	if finding := r.once(rule, format, arguments...); finding != nil {
-		r.program.warnings = append(r.program.warnings, *finding)
+func (r *rehearsal) warn(id source.Rule, rule *rule, format string, arguments ...any) {
+	if finding := r.once(id, rule, format, arguments...); finding != nil {
+		r.program.warnings = append(r.program.warnings, finding.Warn())
 	}
 }
 
 // once makes a finding of a rule unless there is one already: the next sample would say the same.
-func (r *rehearsal) once(rule *rule, format string, arguments ...any) *source.Finding {
-	if id := fmt.Sprintf("%s %.20s", rule.position, format); !r.seen[id] {
-		r.seen[id] = true
-		return &source.Finding{Position: rule.position, Path: rule.path, Message: fmt.Sprintf(format, arguments...)}
+func (r *rehearsal) once(id source.Rule, rule *rule, format string, arguments ...any) *source.Finding {
+	if key := fmt.Sprintf("%s %.20s", rule.position, format); !r.seen[key] {
+		r.seen[key] = true
+		return &source.Finding{Position: rule.position, Path: rule.path, Message: fmt.Sprintf(format, arguments...), Rule: id}
 	}
 	return nil
 }

@@ -60,15 +60,12 @@ func nameOf(rule, item string) string {
 	return rule + "[" + item + "]"
 }
 
+// rule compiles a rule. It goes on after each mistake; the rule is nil when it could not be compiled, and what depends on it as a
+// whole is not checked.
 func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*rule, source.Findings) {
 	definition, arguments, findings := operationOf(t, r)
-	if len(findings) > 0 {
-		return nil, findings
-	}
-	purposes, findings := purposesOf(t, r)
-	if len(findings) > 0 {
-		return nil, findings
-	}
+	purposes, problems := purposesOf(t, r)
+	findings = append(findings, problems...)
 	compiled := &rule{
 		target: t, purposes: purposes, profile: c.document.Metadata.Name, name: r.Name, position: r.At.Position(), path: r.Path,
 		operation: definition, override: r.Override != "", scope: c.scope,
@@ -77,35 +74,47 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	if compiled.name == "" {
 		compiled.name = fmt.Sprintf("%s[%d].%s", t.Name, index, definition.Name)
 	}
-	path := r.Path + "." + definition.Name
-	if !t.Has(definition.Parts) {
-		return nil, source.Findings{arguments.Key.Finding(path, "%s cannot be used on %s; these can: %s", definition.Name, t.Name, usable(t))}
-	}
-	context := operation.Context{Target: t, Expressions: c.scope.environment, Files: c.document.Attachments}
-	environment := c.scope.environment
-	if !r.ForEach.Absent() {
-		if compiled.family, findings = c.family(r, context, arguments.Value, path); len(findings) > 0 {
-			return nil, findings
-		}
-		environment = compiled.family.environment
-	}
-	if compiled.when, findings = condition(environment, r); len(findings) > 0 {
-		return nil, findings
-	}
-	if compiled.when != nil && compiled.family == nil {
-		compiled.whenText = r.When.Value
-		c.scope.conditions[r.When.Value]++
-	}
-	if compiled.family != nil {
-		compiled.writes, findings = compiled.family.sample(definition)
-	} else {
-		compiled.writes, findings = definition.Compile(&context, arguments.Value, path)
-	}
+	findings = append(findings, c.fill(compiled, r, arguments)...)
 	if len(findings) > 0 {
 		return nil, findings
 	}
 	c.scope.taint(t, compiled.writes, compiled.itemReferences())
 	return compiled, c.check(compiled, r)
+}
+
+// fill compiles the expressions and the operation of a rule; the operation is empty where nobody knows which is meant.
+func (c *profileCompiler) fill(compiled *rule, r v1alpha1.Rule, arguments source.Field) source.Findings {
+	var findings, problems source.Findings
+	definition, path := compiled.operation, r.Path+"."+compiled.operation.Name
+	unusable := definition.Name == ""
+	if !unusable && !compiled.target.Has(definition.Parts) {
+		findings, unusable = append(findings, arguments.Key.Finding(path, "%s cannot be used on %s; these can: %s", definition.Name,
+			compiled.target.Name, usable(compiled.target)).Of(operation.WrongTarget)), true
+	}
+	context := operation.Context{Target: compiled.target, Expressions: c.scope.environment, Files: c.document.Attachments}
+	environment := c.scope.environment
+	if r.ForEach.Node != nil {
+		if compiled.family, problems = c.family(r, context, arguments.Value, path); len(problems) > 0 {
+			// What an item is, and so what the rest of the rule means, is not known.
+			return append(findings, problems...)
+		}
+		environment = compiled.family.environment
+	}
+	compiled.when, problems = condition(environment, r)
+	findings = append(findings, problems...)
+	if compiled.when != nil && compiled.family == nil {
+		compiled.whenText = r.When.Value
+		c.scope.conditions[r.When.Value]++
+	}
+	switch {
+	case unusable:
+		return findings
+	case compiled.family != nil:
+		compiled.writes, problems = compiled.family.sample(definition)
+	default:
+		compiled.writes, problems = definition.Compile(&context, arguments.Value, path)
+	}
+	return append(findings, problems...)
 }
 
 // itemReferences are the dotted paths of what the items of the rule come from; nil without forEach.
@@ -129,7 +138,9 @@ func (c *profileCompiler) check(compiled *rule, from v1alpha1.Rule) source.Findi
 	compiled.keep = from.OnUpdate == v1alpha1.OnUpdateKeep || from.OnUpdate == "" && compiled.operation.KeepsByDefault
 	findings := append(doubleWrites(compiled), refuse(compiled.target, compiled, c.options.Generation)...)
 	if compiled.override && len(findings) == 0 && needless(compiled.target, compiled) {
-		findings = append(findings, from.At.Finding(compiled.path+".override", "is not needed: the rule writes nothing that the contract reserves"))
+		override := nodeAt(from.At, "override")
+		findings = append(findings, override.Finding(compiled.path+".override", "is not needed: the rule writes nothing that the contract reserves").
+			Of(NeedlessOverride).Without(override))
 	}
 	findings = append(findings, unnamedContainers(compiled)...)
 	if compiled.family != nil {
@@ -149,10 +160,10 @@ func (c *profileCompiler) tellsSecrets(r *rule) source.Findings {
 			references = append(references, r.family.items.references()...)
 		}
 		for _, lookup := range c.scope.secretsIn(references) {
-			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the lookup %s", lookup.request.Name))
+			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the lookup %s", lookup.request.Name).Of(SecretInName))
 		}
 		if c.scope.readsSecret(r.target, references) {
-			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the object"))
+			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the object").Of(SecretInName))
 		}
 	}
 	return findings
@@ -165,7 +176,7 @@ func (r *rule) cannotKeep() source.Findings {
 	}
 	for _, write := range r.writes {
 		if write.Keep == nil {
-			return source.Findings{write.At.Finding(r.path+".onUpdate", "%s cannot keep what the old object has; onUpdate must be set", write.Place)}
+			return source.Findings{write.At.Finding(r.path+".onUpdate", "%s cannot keep what the old object has; onUpdate must be set", write.Place).Of(CannotKeep)}
 		}
 	}
 	return nil
@@ -186,17 +197,18 @@ func purposesOf(t *target.Target, r v1alpha1.Rule) ([]string, source.Findings) {
 		return nil, nil
 	}
 	if !t.Purposed {
-		return nil, source.Findings{r.Purposes.Finding(path, "only kubelet and node have purposes")}
+		return nil, source.Findings{r.Purposes.Finding(path, "only kubelet and node have purposes").Of(operation.WrongTarget)}
 	}
 	var purposes []string
 	findings := source.Decode(r.Purposes, path, &purposes)
 	for _, purpose := range purposes {
 		if !slices.Contains(knownPurposes, purpose) {
-			findings = append(findings, r.Purposes.Finding(path, "unknown purpose %q%s: reconcile or provision", purpose, source.Suggest(purpose, knownPurposes)))
+			findings = append(findings, r.Purposes.Finding(path, "unknown purpose %q%s: reconcile or provision", purpose, source.Suggest(purpose, knownPurposes)).
+				Of(source.WrongValue))
 		}
 	}
 	if len(purposes) == 0 && len(findings) == 0 {
-		findings = source.Findings{r.Purposes.Finding(path, "names no purpose")}
+		findings = source.Findings{r.Purposes.Finding(path, "names no purpose").Of(source.MissingField)}
 	}
 	return purposes, findings
 }
@@ -236,7 +248,7 @@ func usable(t *target.Target) string {
 	return strings.Join(names, ", ")
 }
 
-// operationOf finds the one operation of a rule.
+// operationOf finds the one operation of a rule. With findings it is the one that is likely meant, or none.
 func operationOf(t *target.Target, r v1alpha1.Rule) (operation.Definition, source.Field, source.Findings) {
 	known := slices.Concat(operation.Names(), v1alpha1.RuleFields)
 	var (
@@ -248,23 +260,35 @@ func operationOf(t *target.Target, r v1alpha1.Rule) (operation.Definition, sourc
 	for _, field := range r.Operations {
 		found, ok := operation.Lookup(field.Key.Value)
 		if !ok {
-			hint := source.Suggest(field.Key.Value, known)
-			if hint == "" {
-				hint = "; these can be used on " + t.Name + ": " + usable(t)
+			finding := unknownOperation(t, r, field, known)
+			findings = append(findings, finding)
+			if meant, near := source.Nearest(field.Key.Value, known); near {
+				found, ok = operation.Lookup(meant)
 			}
-			findings = append(findings, field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, hint))
-			continue
 		}
-		definition, arguments, named = found, field, append(named, found.Name)
+		if ok {
+			definition, arguments, named = found, field, append(named, found.Name)
+		}
 	}
 	switch {
-	case len(findings) > 0:
-	case len(named) == 0:
-		findings = source.Findings{r.At.Finding(r.Path, "a rule needs one operation, such as flags")}
-	case len(named) > 1:
-		findings = source.Findings{arguments.Key.Finding(r.Path, "a rule has one operation, this one has %s and %s", named[0], named[1])}
+	case len(named) == 0 && len(findings) == 0:
+		findings = append(findings, r.At.Finding(r.Path, "a rule needs one operation, such as flags").Of(OneOperation))
+	case len(named) > 1 && len(findings) == 0:
+		findings = append(findings, arguments.Key.Finding(r.Path, "a rule has one operation, this one has %s and %s", named[0], named[1]).Of(OneOperation))
 	}
 	return definition, arguments, findings
+}
+
+func unknownOperation(t *target.Target, r v1alpha1.Rule, field source.Field, known []string) source.Finding {
+	hint := source.Suggest(field.Key.Value, known)
+	if hint == "" {
+		hint = "; these can be used on " + t.Name + ": " + usable(t)
+	}
+	finding := field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, hint).Of(UnknownOperation)
+	if meant, ok := source.Nearest(field.Key.Value, known); ok && !r.At.Has(meant) {
+		finding = finding.Write(field.Key, meant)
+	}
+	return finding
 }
 
 func condition(environment *expression.Environment, r v1alpha1.Rule) (*expression.Expression, source.Findings) {
@@ -273,10 +297,18 @@ func condition(environment *expression.Environment, r v1alpha1.Rule) (*expressio
 	}
 	path := r.Path + ".when"
 	if r.When.Kind != yaml.ScalarNode || r.When.Tag != "!!str" {
-		return nil, source.Findings{r.When.Finding(path, "must be one expression in braces, such as ${ shoot.hibernated }")}
+		finding := r.When.Finding(path, "must be one expression in braces, such as ${ shoot.hibernated }")
+		return nil, source.Findings{finding.Of(expression.WrongCondition)}
 	}
 	condition, err := environment.Condition(r.When.Value, expression.At(r.When))
-	return condition, source.FindingsOf(r.When, path, err)
+	findings := source.FindingsOf(r.When, path, err).Of(expression.WrongResult)
+	if len(findings) == 1 && findings[0].Rule == expression.WrongCondition && !strings.Contains(r.When.Value, "${") {
+		braced := "${ " + r.When.Value + " }"
+		if _, err := environment.Condition(braced, expression.At(r.When)); err == nil {
+			findings[0] = findings[0].Write(r.When, braced)
+		}
+	}
+	return condition, findings
 }
 
 // doubleWrites finds places that one rule writes twice.
@@ -285,7 +317,7 @@ func doubleWrites(r *rule) source.Findings {
 	seen := map[operation.Place]operation.Write{}
 	for _, write := range r.writes {
 		if earlier, ok := seen[write.Place]; ok {
-			findings = append(findings, write.At.Finding(write.Path, "%s is already written at %s", write.Place, earlier.At.Position()))
+			findings = append(findings, write.At.Finding(write.Path, "%s is already written at %s", write.Place, earlier.At.Position()).Of(operation.WrittenTwice))
 		}
 		seen[write.Place] = write
 	}

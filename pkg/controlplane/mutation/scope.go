@@ -35,42 +35,39 @@ type scope struct {
 	variableOf  map[string]*variable
 	varType     *expression.Object
 	images      *images // nil for a profile without
+	// broken are the values that could not be compiled.
+	broken []source.Node
 	// conditions says how many rules have a condition, by its text.
 	conditions map[string]int
 }
 
-// newScope declares the parameters, lookups and variables of a profile; the scope is nil when that is not possible.
+// newScope declares the parameters, lookups and variables of a profile. What is wrong with one of them is a finding, and it is then
+// declared so that every use of it is possible. The scope is nil when nothing can be declared.
 func newScope(d *profile.Document, o Options) (*scope, source.Findings) {
 	s := &scope{profile: d.Metadata.Name, conditions: map[string]int{}}
 	base, err := expression.NewEnvironment(facts.Variables()...)
 	if err != nil {
-		return nil, source.FindingsOf(d.Node, "", err)
+		return nil, source.FindingsOf(d.Node, "", err).Of(expression.WrongResult)
 	}
 	declared, findings := s.declareParameters(d)
-	if len(findings) > 0 {
-		return nil, findings
-	}
-	if findings := s.declareLookups(d); len(findings) > 0 {
+	findings = append(findings, s.declareLookups(d)...)
+	if s.lookupsType == nil {
 		return nil, findings
 	}
 	more := []expression.Variable{declared, s.lookupsType.Variable()}
-	if s.images, findings = readImages(d, o.ImageOverwrite); len(findings) > 0 {
-		return nil, findings
-	}
-	if s.images != nil {
+	var problems source.Findings
+	if s.images, problems = readImages(d, o.ImageOverwrite); s.images != nil {
 		more = append(more, s.images.variable())
+	} else if len(problems) > 0 {
+		more = append(more, expression.Variable{Name: imagesName, Type: cel.MapType(cel.StringType, cel.StringType)})
 	}
+	findings = append(findings, problems...)
 	s.environment, err = base.Extend(more...)
 	if err != nil {
-		return nil, source.FindingsOf(d.Node, "", err)
+		return nil, append(findings, source.FindingsOf(d.Node, "", err).Of(expression.WrongResult)...)
 	}
-	if findings := s.declareVariables(d); len(findings) > 0 {
-		return nil, findings
-	}
-	if findings := s.nameLookups(d); len(findings) > 0 {
-		return nil, findings
-	}
-	return s, nil
+	findings = append(findings, s.declareVariables(d)...)
+	return s, append(findings, s.nameLookups(d)...)
 }
 
 // declareParameters makes an object type of the parameters, and a value.
@@ -84,11 +81,13 @@ func (s *scope) declareParameters(d *profile.Document) (expression.Variable, sou
 		n, path := d.Parameters[name], "parameters."+name
 		var value any
 		if err := n.Decode(&value); n.Absent() || err != nil {
-			findings = append(findings, n.Finding(path, "a parameter needs a default value"))
+			findings = append(findings, n.Finding(path, "a parameter needs a default value").Of(source.MissingField))
+			fields[name] = cel.DynType
 			continue
 		}
 		if problems := misread(n, path); len(problems) > 0 {
 			findings = append(findings, problems...)
+			fields[name] = cel.DynType
 			continue
 		}
 		fields[name], values[name] = typeOf(value), normal(value)

@@ -27,49 +27,57 @@ type variable struct {
 	tree     operation.Value
 	celType  *cel.Type
 	needs    []string // the variables that it uses itself
+	broken   bool     // something is wrong with it
 }
 
 // declareVariables compiles the variables so that each is typed by its expression. That takes two rounds: the first, in
-// which all are of any type, finds which variable uses which; the second goes in that order.
+// which all are of any type, finds which variable uses which; the second goes in that order. A variable with which something is
+// wrong stays of any type.
 func (s *scope) declareVariables(d *profile.Document) source.Findings {
 	s.variableOf = map[string]*variable{}
-	untyped := map[string]*cel.Type{}
+	types := map[string]*cel.Type{}
 	for _, name := range slices.Sorted(maps.Keys(d.Variables)) {
 		s.variableOf[name] = &variable{name: name, node: d.Variables[name]}
-		untyped[name] = cel.DynType
+		types[name] = cel.DynType
 	}
 	environment := s.environment
-	if findings := s.compileVariables(untyped, slices.Sorted(maps.Keys(untyped))); len(findings) > 0 {
-		return findings
-	}
-	order, findings := s.orderVariables()
-	if len(findings) > 0 {
-		return findings
-	}
-	typed := map[string]*cel.Type{}
+	findings := s.compileVariables(types, slices.Sorted(maps.Keys(types)))
+	order, cycles := s.orderVariables()
+	findings = append(findings, cycles...)
 	for _, name := range order {
-		s.environment = environment
-		if findings := s.compileVariables(typed, []string{name}); len(findings) > 0 {
-			return findings
+		if v := s.variableOf[name]; !v.broken {
+			s.environment = environment
+			findings = append(findings, s.compileVariables(types, []string{name})...)
+			types[name] = v.celType
 		}
-		typed[name] = s.variableOf[name].celType
-		s.variables = append(s.variables, s.variableOf[name])
+	}
+	for _, name := range order {
+		if v := s.variableOf[name]; v.broken {
+			types[name] = cel.DynType
+			s.broken = append(s.broken, v.node)
+			v.template, v.tree, v.needs = nil, operation.Value{}, nil
+		} else {
+			s.variables = append(s.variables, v)
+		}
 	}
 	s.environment = environment
-	return s.compileVariables(typed, nil)
+	return append(findings, s.compileVariables(types, nil)...)
 }
 
 // compileVariables compiles the named variables while those with a type are declared; it leaves the environment extended.
 func (s *scope) compileVariables(types map[string]*cel.Type, names []string) source.Findings {
-	s.varType = expression.NewObject("graft.Variables", types)
+	s.varType = expression.NewObject("graft.Variables", maps.Clone(types))
 	extended, err := s.environment.Extend(expression.Variable{Name: variablesName, Object: s.varType})
 	if err != nil {
-		return source.Findings{{Message: err.Error()}}
+		return source.Findings{{Message: err.Error(), Rule: expression.WrongResult}}
 	}
 	s.environment = extended
 	var findings source.Findings
 	for _, name := range names {
-		findings = append(findings, s.variableOf[name].compile(extended)...)
+		v := s.variableOf[name]
+		problems := v.compile(extended)
+		v.broken = v.broken || len(problems) > 0
+		findings = append(findings, problems...)
 	}
 	return findings
 }
@@ -79,7 +87,7 @@ func (v *variable) compile(environment *expression.Environment) source.Findings 
 	if v.node.Kind == yaml.ScalarNode && v.node.Tag == "!!str" {
 		template, err := environment.Template(v.node.Value, expression.At(v.node))
 		if err != nil {
-			return source.FindingsOf(v.node, path, err)
+			return source.FindingsOf(v.node, path, err).Of(expression.WrongResult)
 		}
 		v.template, v.celType, v.needs = template, template.Type(), variablesIn(template.References())
 		return nil
@@ -122,10 +130,15 @@ func (s *scope) orderVariables() ([]string, source.Findings) {
 		if i := slices.Index(path, name); i >= 0 {
 			cycle := append(slices.Clone(path[i:]), name)
 			v := s.variableOf[name]
-			findings = append(findings, v.node.Finding("variables."+name, "variables use each other in a cycle: %s", strings.Join(cycle, " -> ")))
+			if !v.broken {
+				findings = append(findings, v.node.Finding("variables."+name, "variables use each other in a cycle: %s", strings.Join(cycle, " -> ")).Of(VariableCycle))
+			}
+			for _, name := range cycle {
+				s.variableOf[name].broken = true
+			}
 			return
 		}
-		if done[name] || len(findings) > 0 {
+		if done[name] {
 			return
 		}
 		for _, need := range s.variableOf[name].needs {

@@ -47,7 +47,7 @@ func compileAdmissionPlugins(c *Context, arguments source.Node, path string) ([]
 		return nil, findings
 	}
 	if c.Target.Component != "kube-apiserver" {
-		return nil, source.Findings{arguments.Finding(path, "only a kube-apiserver has admission plugins")}
+		return nil, source.Findings{arguments.Finding(path, "only a kube-apiserver has admission plugins").Of(WrongTarget)}
 	}
 	place := Place{Kind: AdmissionPlugin, Container: c.container("")}
 	enabled, findings := compileItems(a.Enable, path+".enable", place, Fixed("enabled"))
@@ -58,7 +58,7 @@ func compileAdmissionPlugins(c *Context, arguments source.Node, path string) ([]
 		writes[i].Apply = applyAdmissionPlugin(place.Container, writes[i].Place.Name)
 	}
 	if findings = slices.Concat(findings, problems, more); len(writes)+len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path, "names no admission plugin: one of enable, disable and default is needed"))
+		findings = append(findings, arguments.Finding(path, "names no admission plugin: one of enable, disable and default is needed").Of(NothingToDo))
 	}
 	return writes, findings
 }

@@ -107,11 +107,11 @@ func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, 
 func (c *Context) checksum(n source.Node, path string) (Value, source.Findings) {
 	var s checksumSource
 	if n.Node == nil || n.Kind != yaml.MappingNode {
-		return Value{}, source.Findings{n.Finding(path, "must be a mapping with secret or configMap")}
+		return Value{}, source.Findings{n.Finding(path, "must be a mapping with secret or configMap").Of(source.WrongType)}
 	}
 	findings := source.Decode(n, path, &s)
 	if (s.Secret.Value == "") == (s.ConfigMap.Value == "") && len(findings) == 0 {
-		findings = append(findings, n.Finding(path, "exactly one of secret and configMap is needed"))
+		findings = append(findings, n.Finding(path, "exactly one of secret and configMap is needed").Of(source.ExclusiveFields))
 	}
 	for _, name := range []source.Text{s.Secret, s.ConfigMap} {
 		if name.Value == "" || len(findings) > 0 {

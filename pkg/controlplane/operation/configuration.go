@@ -66,7 +66,7 @@ func checkKubeletField(write Write, value Resolved) source.Findings {
 	decoder.DisallowUnknownFields()
 	var into kubeletconfigv1beta1.KubeletConfiguration
 	if err := decoder.Decode(&into); err != nil {
-		return source.Findings{write.At.Finding(write.Path, "the kubelet cannot read this: %s", strings.TrimPrefix(err.Error(), "json: "))}
+		return source.Findings{write.At.Finding(write.Path, "the kubelet cannot read this: %s", strings.TrimPrefix(err.Error(), "json: ")).Of(WrongShape)}
 	}
 	return nil
 }

@@ -41,11 +41,11 @@ func compileNamedObjects(c *Context, arguments source.Node, path string, kind Ki
 		place: Place{Kind: kind},
 		value: func(n source.Node, path string) (Value, source.Findings) {
 			if n.Node == nil || n.Kind != yaml.MappingNode {
-				return Value{}, source.Findings{n.Finding(path, "must be a mapping of fields")}
+				return Value{}, source.Findings{n.Finding(path, "must be a mapping of fields").Of(source.WrongType)}
 			}
 			for _, field := range n.Fields() {
 				if field.Key.Value == key {
-					return Value{}, source.Findings{field.Key.Finding(path, "%s is what it stands under; leave it out here", key)}
+					return Value{}, source.Findings{field.Key.Finding(path, "%s is what it stands under; leave it out here", key).Of(MisplacedField)}
 				}
 			}
 			value, findings := c.Tree(n, path)

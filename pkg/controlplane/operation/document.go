@@ -60,10 +60,10 @@ func compileDocument(c *Context, arguments source.Node, at string) ([]Write, sou
 	var a documentArguments
 	findings := source.Decode(arguments, at, &a)
 	if a.Format != "" && !slices.Contains([]string{"yaml", "json"}, a.Format) {
-		findings = append(findings, arguments.Finding(at+".format", "must be yaml or json, is %q", a.Format))
+		findings = append(findings, arguments.Finding(at+".format", "must be yaml or json, is %q", a.Format).Of(source.WrongValue))
 	}
 	if a.Encoding != "" && !slices.Contains([]string{"plain", "b64"}, a.Encoding) {
-		findings = append(findings, arguments.Finding(at+".encoding", "must be plain or b64, is %q", a.Encoding))
+		findings = append(findings, arguments.Finding(at+".encoding", "must be plain or b64, is %q", a.Encoding).Of(source.WrongValue))
 	}
 	place, problems := c.documentPlace(a, arguments, at)
 	if findings = append(findings, problems...); len(findings) > 0 {
@@ -97,11 +97,11 @@ func (c *Context) documentPlace(a documentArguments, arguments source.Node, at s
 	place := documentPlace{format: a.Format, encoding: a.Encoding}
 	switch {
 	case a.At.Absent() == a.File.Absent():
-		return place, source.Findings{arguments.Finding(at, "exactly one of at and file is needed")}
+		return place, source.Findings{arguments.Finding(at, "exactly one of at and file is needed").Of(source.ExclusiveFields)}
 	case !a.File.Absent():
 		place.name, place.file = a.File.Value, a.File.Value
 		if problem := c.checkDocumentFile(a); problem != "" {
-			return place, source.Findings{a.File.Finding(at+".file", "%s", problem)}
+			return place, source.Findings{a.File.Finding(at+".file", "%s", problem).Of(WrongPath)}
 		}
 		return place, nil
 	}
@@ -116,7 +116,7 @@ func (c *Context) documentPlace(a documentArguments, arguments source.Node, at s
 		problem = checkDocumentField(c.Target, field)
 	}
 	if problem != "" {
-		return place, source.Findings{a.At.Finding(at+".at", "%s", problem)}
+		return place, source.Findings{a.At.Finding(at+".at", "%s", problem).Of(WrongPath)}
 	}
 	return place, nil
 }
@@ -152,7 +152,7 @@ func checkDocumentField(t *target.Target, field fieldPath) string {
 // append adds a write for each item that a list must have.
 func (f *fieldCompiler) append(n source.Node, at string, place documentPlace) {
 	if n.Node != nil && !n.Absent() && n.Kind != yaml.MappingNode {
-		f.findings = append(f.findings, n.Finding(at, "must be a mapping of paths to lists"))
+		f.findings = append(f.findings, n.Finding(at, "must be a mapping of paths to lists").Of(source.WrongType))
 		return
 	}
 	for _, field := range n.Fields() {
@@ -169,7 +169,7 @@ func (f *fieldCompiler) append(n source.Node, at string, place documentPlace) {
 		case value.Node != nil && value.Kind == yaml.ScalarNode && strings.Contains(value.Value, "${"):
 			f.appendItem(p, value, inner, place, true)
 		default:
-			f.findings = append(f.findings, value.Finding(inner, "must be a list of what the list must have"))
+			f.findings = append(f.findings, value.Finding(inner, "must be a list of what the list must have").Of(source.WrongType))
 		}
 	}
 }

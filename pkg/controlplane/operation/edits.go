@@ -71,11 +71,11 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 		findings source.Findings
 	)
 	if set.Node != nil && !set.Absent() && set.Kind != yaml.MappingNode {
-		return nil, source.Findings{set.Finding(path+".set", "must be a mapping of names to values")}
+		return nil, source.Findings{set.Finding(path+".set", "must be a mapping of names to values").Of(source.WrongType)}
 	}
 	add := func(key source.Node, at source.Node, path string, value Value) {
 		if problem := k.checkName(key.Value); problem != "" {
-			findings = append(findings, key.Finding(path, "%s", problem))
+			findings = append(findings, key.Finding(path, "%s", problem).Of(source.InvalidName))
 			return
 		}
 		place := k.place
@@ -96,13 +96,13 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 	}
 	for _, name := range remove {
 		if name.Node == nil || name.Kind != yaml.ScalarNode || name.Absent() {
-			findings = append(findings, name.Finding(path+".remove", "must be a list of names"))
+			findings = append(findings, name.Finding(path+".remove", "must be a list of names").Of(source.WrongType))
 			continue
 		}
 		add(name, name, path+".remove", Remove())
 	}
 	if len(writes)+len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path, "nothing to set and nothing to remove"))
+		findings = append(findings, arguments.Finding(path, "nothing to set and nothing to remove").Of(NothingToDo))
 	}
 	return writes, findings
 }

@@ -75,7 +75,7 @@ func checkFields(n source.Node, path string, known []string) source.Findings {
 	var findings source.Findings
 	for _, field := range n.Fields() {
 		if !slices.Contains(known, field.Key.Value) {
-			findings = append(findings, field.Key.Finding(path, "unknown field %q%s", field.Key.Value, source.Suggest(field.Key.Value, known)))
+			findings = append(findings, source.UnknownKey(field.Key, path, n, known))
 		}
 	}
 	return findings

@@ -32,7 +32,7 @@ var gateName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
 func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	if arguments.Node == nil || arguments.Kind != yaml.MappingNode {
-		return nil, source.Findings{arguments.Finding(path, "must be a mapping of feature gates to true, false or null")}
+		return nil, source.Findings{arguments.Finding(path, "must be a mapping of feature gates to true, false or null").Of(source.WrongType)}
 	}
 	container := c.container("")
 	var (
@@ -43,7 +43,7 @@ func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Writ
 		gate, inner := field.Key.Value, path+"."+field.Key.Value
 		value, problems := c.gateValue(field.Value, inner)
 		if !gateName.MatchString(gate) {
-			problems = append(problems, field.Key.Finding(path, "%q is no name of a feature gate", gate))
+			problems = append(problems, field.Key.Finding(path, "%q is no name of a feature gate", gate).Of(source.InvalidName))
 		}
 		findings = append(findings, problems...)
 		apply := applyMapEntry(container, "feature-gates", gate)
@@ -53,7 +53,7 @@ func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Writ
 		writes = append(writes, Write{Place: Place{FeatureGate, container, gate}, Value: value, At: field.Value, Path: inner, Apply: apply})
 	}
 	if len(arguments.Fields()) == 0 {
-		findings = append(findings, arguments.Finding(path, "names no feature gate"))
+		findings = append(findings, arguments.Finding(path, "names no feature gate").Of(NothingToDo))
 	}
 	return writes, findings
 }
@@ -65,7 +65,7 @@ func (c *Context) gateValue(n source.Node, path string) (Value, source.Findings)
 	}
 	value, findings := c.Text(n, path)
 	if constant, ok := value.Constant(); ok && constant.Text() != "true" && constant.Text() != "false" {
-		findings = append(findings, n.Finding(path, "must be true, false or null"))
+		findings = append(findings, n.Finding(path, "must be true, false or null").Of(source.WrongValue))
 	}
 	return value, findings
 }

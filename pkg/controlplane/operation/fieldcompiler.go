@@ -33,7 +33,7 @@ type fieldCompiler struct {
 
 func (f fieldCompiler) compile(arguments source.Node, path string, a edits) ([]Write, source.Findings) {
 	if a.Set.Node != nil && !a.Set.Absent() && a.Set.Kind != yaml.MappingNode {
-		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of paths to values")}
+		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of paths to values").Of(source.WrongType)}
 	}
 	for _, field := range a.Set.Fields() {
 		inner := path + ".set." + field.Key.Value
@@ -47,7 +47,7 @@ func (f fieldCompiler) compile(arguments source.Node, path string, a edits) ([]W
 		}
 	}
 	if len(f.writes)+len(f.findings) == 0 {
-		f.findings = source.Findings{arguments.Finding(path, "nothing to set and nothing to remove")}
+		f.findings = source.Findings{arguments.Finding(path, "nothing to set and nothing to remove").Of(NothingToDo)}
 	}
 	return f.writes, f.findings
 }
@@ -55,7 +55,7 @@ func (f fieldCompiler) compile(arguments source.Node, path string, a edits) ([]W
 // path reads the path in a key of set or an item of remove.
 func (f *fieldCompiler) path(n source.Node, at string) (fieldPath, bool) {
 	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Absent() {
-		f.findings = append(f.findings, n.Finding(at, "must be a path, such as spec.replicas"))
+		f.findings = append(f.findings, n.Finding(at, "must be a path, such as spec.replicas").Of(source.WrongType))
 		return nil, false
 	}
 	problem := checkName(n.Value)
@@ -64,7 +64,7 @@ func (f *fieldCompiler) path(n source.Node, at string) (fieldPath, bool) {
 		problem = "is no path: " + err.Error()
 	}
 	if problem != "" {
-		f.findings = append(f.findings, n.Finding(at, "%s", problem))
+		f.findings = append(f.findings, n.Finding(at, "%s", problem).Of(WrongPath))
 	}
 	return p, problem == ""
 }
@@ -82,13 +82,13 @@ func (f *fieldCompiler) set(p fieldPath, n source.Node, at string) {
 				problem = field.Key.Value + " is what the item is found by; leave it out here"
 			}
 			if problem != "" {
-				f.findings = append(f.findings, field.Key.Finding(inner, "%s", problem))
+				f.findings = append(f.findings, field.Key.Finding(inner, "%s", problem).Of(MisplacedField))
 				continue
 			}
 			f.set(below, field.Value, inner)
 		}
 	case p.isItem() && n.Kind != yaml.MappingNode && n.Tag != "!!str":
-		f.findings = append(f.findings, n.Finding(at, "the item of a list that is found by a member must be a mapping"))
+		f.findings = append(f.findings, n.Finding(at, "the item of a list that is found by a member must be a mapping").Of(source.WrongType))
 	default:
 		value, findings := f.context.Tree(n, at)
 		f.findings = append(f.findings, findings...)
@@ -100,7 +100,7 @@ func (f *fieldCompiler) set(p fieldPath, n source.Node, at string) {
 func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) {
 	if constant, ok := value.Constant(); f.check != nil {
 		if problem := f.check(p, ok && constant.Absent); problem != "" {
-			f.findings = append(f.findings, n.Finding(at, "%s", problem))
+			f.findings = append(f.findings, n.Finding(at, "%s", problem).Of(OtherOperation))
 			return
 		}
 	}
@@ -108,7 +108,7 @@ func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) 
 	place.Name = p.String()
 	meets := func(w Write) bool { return place.Covers(w.Place) || w.Place.Covers(place) }
 	if i := slices.IndexFunc(f.writes, meets); i >= 0 {
-		f.findings = append(f.findings, n.Finding(at, "%s and %s, which the rule writes too, are one inside the other", place, f.writes[i].Place))
+		f.findings = append(f.findings, n.Finding(at, "%s and %s, which the rule writes too, are one inside the other", place, f.writes[i].Place).Of(WrittenTwice))
 		return
 	}
 	write := Write{Place: place, Value: value, At: n, Path: at, Apply: f.apply(p)}

@@ -72,13 +72,13 @@ func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.
 	var a fileArguments
 	findings := source.Decode(arguments, at, &a)
 	if !path.IsAbs(a.Path) || path.Clean(a.Path) != a.Path {
-		findings = append(findings, arguments.Finding(at+".path", "must be an absolute path without . and .."))
+		findings = append(findings, arguments.Finding(at+".path", "must be an absolute path without . and ..").Of(source.WrongValue))
 	}
 	if a.Path == target.KubeletConfigurationPath {
-		findings = append(findings, arguments.Finding(at+".path", "the kubelet's configuration is edited with configuration and featureGates on the target kubelet"))
+		findings = append(findings, arguments.Finding(at+".path", "the kubelet's configuration is edited with configuration and featureGates on the target kubelet").Of(OtherOperation))
 	}
 	if a.Encoding != "" && a.Encoding != "b64" {
-		findings = append(findings, arguments.Finding(at+".encoding", "must be b64 or empty, is %q", a.Encoding))
+		findings = append(findings, arguments.Finding(at+".encoding", "must be b64 or empty, is %q", a.Encoding).Of(source.WrongValue))
 	}
 	write := Write{Place: Place{Kind: File, Name: a.Path}, At: arguments, Path: at}
 	if a.Remove {
@@ -101,7 +101,7 @@ func (c *Context) fileFields(a fileArguments, arguments source.Node, at string) 
 	if !a.Permissions.Absent() {
 		mode, err := permissions(a.Permissions)
 		if err != nil {
-			findings = append(findings, a.Permissions.Finding(at+".permissions", "%s", err))
+			findings = append(findings, a.Permissions.Finding(at+".permissions", "%s", err).Of(source.WrongValue))
 		}
 		add(fields, "permissions", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatUint(mode, 10)})
 	}
@@ -138,7 +138,7 @@ func (c *Context) fileContent(a fileArguments, arguments source.Node, at string)
 		add(content, "inline", inline)
 	}
 	if sources != 1 && len(findings) == 0 {
-		findings = append(findings, arguments.Finding(at, "exactly one of content, contentFrom, secretRef and imageRef is needed"))
+		findings = append(findings, arguments.Finding(at, "exactly one of content, contentFrom, secretRef and imageRef is needed").Of(source.ExclusiveFields))
 	}
 	return content, findings
 }
@@ -147,10 +147,10 @@ func (c *Context) fileContent(a fileArguments, arguments source.Node, at string)
 func (c *Context) textOrFile(content, contentFrom source.Node, at string) (*yaml.Node, source.Findings) {
 	switch {
 	case !content.Absent() && !contentFrom.Absent():
-		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "content is given too")}
+		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "content is given too").Of(source.ExclusiveFields)}
 	case !content.Absent():
 		if content.Kind != yaml.ScalarNode || content.Tag != "!!str" {
-			return nil, source.Findings{content.Finding(at+".content", "must be a string")}
+			return nil, source.Findings{content.Finding(at+".content", "must be a string").Of(source.WrongType)}
 		}
 		return content.Node, nil
 	case contentFrom.Absent():
@@ -158,7 +158,7 @@ func (c *Context) textOrFile(content, contentFrom source.Node, at string) (*yaml
 	}
 	data, ok := c.Files[contentFrom.Value]
 	if !ok {
-		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "there is no file %q beside the profile", contentFrom.Value)}
+		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "there is no file %q beside the profile", contentFrom.Value).Of(source.MissingFile)}
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: literal(string(data)), Line: contentFrom.Line, Column: contentFrom.Column}, nil
 }
@@ -177,7 +177,7 @@ func checkBoolean(n source.Node, at string) source.Findings {
 	if n.Absent() || n.Tag == "!!bool" || (n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "${")) {
 		return nil
 	}
-	return source.Findings{n.Finding(at, "must be true or false")}
+	return source.Findings{n.Finding(at, "must be true or false").Of(source.WrongType)}
 }
 
 // checkAllFields finds fields that are unknown or missing, and values that are no texts.
@@ -187,12 +187,12 @@ func checkAllFields(n source.Node, at string, fields []string) source.Findings {
 	for _, field := range n.Fields() {
 		present[field.Key.Value] = !field.Value.Absent()
 		if field.Value.Kind != yaml.ScalarNode {
-			findings = append(findings, field.Value.Finding(at+"."+field.Key.Value, "must be a string"))
+			findings = append(findings, field.Value.Finding(at+"."+field.Key.Value, "must be a string").Of(source.WrongType))
 		}
 	}
 	for _, field := range fields {
 		if !present[field] {
-			findings = append(findings, n.Finding(at+"."+field, "is missing"))
+			findings = append(findings, n.Finding(at+"."+field, "is missing").Of(source.MissingField))
 		}
 	}
 	return findings

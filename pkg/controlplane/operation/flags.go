@@ -52,7 +52,7 @@ func (c *Context) flagValue(n source.Node, path string) (Value, source.Findings)
 	case n.Kind == yaml.ScalarNode:
 		return c.Text(n, path)
 	default:
-		return Value{}, source.Findings{n.Finding(path, "must be a value, a list of values for a repeated flag, or null for a flag without a value")}
+		return Value{}, source.Findings{n.Finding(path, "must be a value, a list of values for a repeated flag, or null for a flag without a value").Of(source.WrongType)}
 	}
 }
 

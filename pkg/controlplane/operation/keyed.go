@@ -30,7 +30,7 @@ func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, at 
 			value, findings := c.Text(n, path)
 			if constant, ok := value.Constant(); ok && member == "labels" && len(findings) == 0 {
 				for _, problem := range validation.IsValidLabelValue(constant.Text()) {
-					findings = append(findings, n.Finding(path, "%s", problem))
+					findings = append(findings, n.Finding(path, "%s", problem).Of(source.WrongValue))
 				}
 			}
 			return value, findings

@@ -47,7 +47,7 @@ func compileListFlags(c *Context, arguments source.Node, path string) ([]Write, 
 			writes[i].Apply = applyListItem(container, flag, strings.TrimPrefix(writes[i].Place.Name, flag+":"))
 		}
 		if findings = append(findings, problems...); len(writes)+len(findings) == 0 {
-			findings = append(findings, entry.Finding(path, "nothing to add and nothing to remove"))
+			findings = append(findings, entry.Finding(path, "nothing to add and nothing to remove").Of(NothingToDo))
 		}
 		return writes, findings
 	})
@@ -61,11 +61,11 @@ func compileItems(items []source.Node, path string, place Place, value Value) ([
 	)
 	for _, item := range items {
 		if item.Node == nil || item.Kind != yaml.ScalarNode || item.Absent() || item.Value == "" || strings.Contains(item.Value, ",") {
-			findings = append(findings, item.Finding(path, "must be a list of names without commas"))
+			findings = append(findings, item.Finding(path, "must be a list of names without commas").Of(source.WrongType))
 			continue
 		}
 		if problem := checkName(item.Value); problem != "" {
-			findings = append(findings, item.Finding(path, "%s", problem))
+			findings = append(findings, item.Finding(path, "%s", problem).Of(source.InvalidName))
 			continue
 		}
 		at := place

@@ -63,9 +63,9 @@ func compileMachineProvider(c *Context, arguments source.Node, path string) ([]W
 	}
 	switch {
 	case a.Provider.Absent():
-		return nil, source.Findings{arguments.Finding(path+".provider", "is missing")}
+		return nil, source.Findings{arguments.Finding(path+".provider", "is missing").Of(source.MissingField)}
 	case a.Provider.Kind != yaml.ScalarNode || !providerName.MatchString(a.Provider.Value):
-		return nil, source.Findings{a.Provider.Finding(path+".provider", "must be a name in lower case, such as openstack")}
+		return nil, source.Findings{a.Provider.Finding(path+".provider", "must be a name in lower case, such as openstack").Of(source.InvalidName)}
 	}
 	name := "machine-controller-manager-provider-" + a.Provider.Value
 	if c.Target.Has(target.ContainerPolicies) {
@@ -85,7 +85,7 @@ func (c *Context) sidecarPolicy(a machineProviderArguments, name string, argumen
 		value source.Node
 	}{{"image", a.Image}, {"args", a.Args}, {"env", a.Env}, {"volumeMounts", a.VolumeMounts}} {
 		if !other.value.Absent() {
-			findings = append(findings, other.value.Finding(path+"."+other.name, "is for the Deployment; a VerticalPodAutoscaler takes provider only"))
+			findings = append(findings, other.value.Finding(path+"."+other.name, "is for the Deployment; a VerticalPodAutoscaler takes provider only").Of(MisplacedField))
 		}
 	}
 	value := Value{constant: &Resolved{JSON: object("controlledValues", []byte(`"`+vpaautoscalingv1.ContainerControlledValuesRequestsOnly+`"`))}}
@@ -102,12 +102,12 @@ func (c *Context) sidecarInputs(a machineProviderArguments, name string, argumen
 		findings source.Findings
 	)
 	if !a.Env.Absent() && a.Env.Kind != yaml.MappingNode {
-		findings = append(findings, a.Env.Finding(path+".env", "must be a mapping of variables to values"))
+		findings = append(findings, a.Env.Finding(path+".env", "must be a mapping of variables to values").Of(source.WrongType))
 	}
 	for _, field := range a.Env.Fields() {
 		inner := path + ".env." + field.Key.Value
 		if problem := checkEnvName(field.Key.Value); problem != "" {
-			findings = append(findings, field.Key.Finding(inner, "%s", problem))
+			findings = append(findings, field.Key.Finding(inner, "%s", problem).Of(source.InvalidName))
 		}
 		value, problems := c.envValue(field.Value, inner)
 		findings = append(findings, problems...)
@@ -120,12 +120,12 @@ func (c *Context) sidecarInputs(a machineProviderArguments, name string, argumen
 	findings = append(findings, problems...)
 	writes = append(writes, sidecarMount(name, kubeconfigVolume, value, arguments, path))
 	if !a.VolumeMounts.Absent() && a.VolumeMounts.Kind != yaml.MappingNode {
-		return writes, append(findings, a.VolumeMounts.Finding(path+".volumeMounts", "must be a mapping of volumes to mounts"))
+		return writes, append(findings, a.VolumeMounts.Finding(path+".volumeMounts", "must be a mapping of volumes to mounts").Of(source.WrongType))
 	}
 	for _, field := range a.VolumeMounts.Fields() {
 		inner := path + ".volumeMounts." + field.Key.Value
 		if problem := checkName(field.Key.Value); problem != "" {
-			findings = append(findings, field.Key.Finding(inner, "%s", problem))
+			findings = append(findings, field.Key.Finding(inner, "%s", problem).Of(source.InvalidName))
 		}
 		value, problems := c.mountValue(field.Value, inner, sidecarMountFields)
 		findings = append(findings, problems...)

@@ -45,7 +45,7 @@ func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, s
 // compileFlagEntries compiles a mapping of flags to what is to be done with their entries.
 func compileFlagEntries(arguments source.Node, path string, one func(flag string, n source.Node, path string) ([]Write, source.Findings)) ([]Write, source.Findings) {
 	if arguments.Node == nil || arguments.Kind != yaml.MappingNode || len(arguments.Fields()) == 0 {
-		return nil, source.Findings{arguments.Finding(path, "must be a mapping of flags to the entries that change")}
+		return nil, source.Findings{arguments.Finding(path, "must be a mapping of flags to the entries that change").Of(source.WrongType)}
 	}
 	var (
 		writes   []Write
@@ -53,7 +53,7 @@ func compileFlagEntries(arguments source.Node, path string, one func(flag string
 	)
 	for _, field := range arguments.Fields() {
 		if problem := checkFlagName(field.Key.Value); problem != "" {
-			findings = append(findings, field.Key.Finding(path, "%s", problem))
+			findings = append(findings, field.Key.Finding(path, "%s", problem).Of(source.InvalidName))
 			continue
 		}
 		more, problems := one(field.Key.Value, field.Value, path+"."+field.Key.Value)

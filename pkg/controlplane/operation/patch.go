@@ -46,7 +46,7 @@ type patchOperation struct {
 
 func compilePatch(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	if arguments.Node == nil || arguments.Kind != yaml.SequenceNode {
-		return nil, source.Findings{arguments.Finding(path, "must be a list of operations with op, path and value")}
+		return nil, source.Findings{arguments.Finding(path, "must be a list of operations with op, path and value").Of(source.WrongType)}
 	}
 	var (
 		writes   []Write
@@ -62,7 +62,7 @@ func compilePatch(c *Context, arguments source.Node, path string) ([]Write, sour
 		}
 	}
 	if len(writes)+len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path, "changes nothing"))
+		findings = append(findings, arguments.Finding(path, "changes nothing").Of(NothingToDo))
 	}
 	return writes, findings
 }
@@ -78,7 +78,7 @@ func (c *Context) patchOperation(item source.Node, at string, run *patchRun) (Wr
 		problem = checkPatchOwner(c.Target, p)
 	}
 	if problem != "" {
-		return Write{}, source.Findings{item.Finding(at, "%s", problem)}
+		return Write{}, source.Findings{item.Finding(at, "%s", problem).Of(WrongPath)}
 	}
 	value, findings := Remove(), source.Findings(nil)
 	if a.Op != "remove" {
@@ -90,7 +90,7 @@ func (c *Context) patchOperation(item source.Node, at string, run *patchRun) (Wr
 	if a.Op == "test" {
 		constant, ok := value.Constant()
 		if !ok {
-			return Write{}, source.Findings{a.Value.Finding(at+".value", "a test compares with a constant; an expression belongs into the condition of the rule")}
+			return Write{}, source.Findings{a.Value.Finding(at+".value", "a test compares with a constant; an expression belongs into the condition of the rule").Of(source.WrongValue)}
 		}
 		run.tests = append(run.tests, patchTest{pointer: a.Path, want: constant.JSON})
 		return Write{}, nil

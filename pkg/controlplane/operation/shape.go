@@ -80,7 +80,7 @@ func (v Value) shaped(shape func([]byte) ([]byte, error), n source.Node, path st
 	}
 	raw, err := shape(v.constant.JSON)
 	if err != nil {
-		return v, source.FindingsOf(n, path, err)
+		return v, source.FindingsOf(n, path, err).Of(WrongShape)
 	}
 	v.constant = &Resolved{JSON: raw}
 	return v, nil

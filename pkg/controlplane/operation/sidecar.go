@@ -63,10 +63,10 @@ func (c *Context) sidecarContainer(a machineProviderArguments, name string, argu
 	}
 	var parsed yaml.Node
 	if err := yaml.Unmarshal([]byte(sidecar), &parsed); err != nil {
-		return write, source.FindingsOf(arguments, path, fmt.Errorf("reading the sidecar: %w", err))
+		return write, source.FindingsOf(arguments, path, fmt.Errorf("reading the sidecar: %w", err)).Of(WrongShape)
 	}
 	container := parsed.Content[0]
-	findings := source.Findings{arguments.Finding(path+".image", "is missing")}
+	findings := source.Findings{arguments.Finding(path+".image", "is missing").Of(source.MissingField)}
 	if !a.Image.Absent() {
 		_, findings = c.Text(a.Image, path+".image")
 		add(container, "image", a.Image.Node)
@@ -87,7 +87,7 @@ func (c *Context) sidecarContainer(a machineProviderArguments, name string, argu
 func (c *Context) sidecarArgs(given, arguments source.Node, path string) (*yaml.Node, source.Findings) {
 	flags := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: arguments.Line, Column: arguments.Column}
 	if !given.Absent() && given.Kind != yaml.MappingNode {
-		return flags, source.Findings{given.Finding(path, "must be a mapping of flags to values")}
+		return flags, source.Findings{given.Finding(path, "must be a mapping of flags to values").Of(source.WrongType)}
 	}
 	var findings source.Findings
 	values, known := map[string]source.Field{}, map[string]bool{}
@@ -98,7 +98,7 @@ func (c *Context) sidecarArgs(given, arguments source.Node, path string) (*yaml.
 			problem = "the port is that of the probe and of the metrics"
 		}
 		if problem != "" {
-			findings = append(findings, field.Key.Finding(inner, "%s", problem))
+			findings = append(findings, field.Key.Finding(inner, "%s", problem).Of(source.InvalidName))
 		}
 		if !field.Value.Absent() {
 			_, problems := c.Text(field.Value, inner)

@@ -49,7 +49,7 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 	}
 	findings := source.Decode(arguments, path, &a)
 	if a.Class.Absent() && a.Capacity.Absent() && len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path, "one of class and capacity is needed"))
+		findings = append(findings, arguments.Finding(path, "one of class and capacity is needed").Of(source.MissingField))
 	}
 	var writes []Write
 	for _, name := range []string{storageClass, storageCapacity} {
@@ -60,7 +60,7 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 		value, problems := c.Text(n, path+"."+name)
 		if constant, ok := value.Constant(); ok && name == storageCapacity {
 			if _, err := resource.ParseQuantity(constant.Text()); err != nil {
-				problems = append(problems, n.Finding(path+".capacity", "%q is no quantity, such as 25Gi", constant.Text()))
+				problems = append(problems, n.Finding(path+".capacity", "%q is no quantity, such as 25Gi", constant.Text()).Of(source.WrongValue))
 			}
 		}
 		findings = append(findings, problems...)

@@ -42,7 +42,7 @@ func treeValue(compiled *tree, n source.Node, path string) (Value, source.Findin
 	}
 	var out bytes.Buffer
 	if err := compiled.write(context.Background(), nothing{}, &out); err != nil {
-		return Value{}, source.FindingsOf(n, path, err)
+		return Value{}, source.FindingsOf(n, path, err).Of(expression.FailingConstant)
 	}
 	return Value{constant: &Resolved{JSON: out.Bytes()}}, nil
 }
@@ -77,17 +77,17 @@ func (c *Context) leaf(n source.Node, path string) (*tree, source.Findings) {
 	if n.Tag == "!!str" {
 		template, err := c.Expressions.Template(n.Value, expression.At(n))
 		if err != nil {
-			return nil, source.FindingsOf(n, path, err)
+			return nil, source.FindingsOf(n, path, err).Of(expression.FailingConstant)
 		}
 		return &tree{template: template}, nil
 	}
 	var value any
 	if err := n.Decode(&value); err != nil {
-		return nil, source.Findings{n.Finding(path, "cannot be read: %s", err)}
+		return nil, source.Findings{n.Finding(path, "cannot be read: %s", err).Of(source.WrongType)}
 	}
 	literal, err := json.Marshal(value)
 	if err != nil {
-		return nil, source.Findings{n.Finding(path, "has no form in JSON: %s", err)}
+		return nil, source.Findings{n.Finding(path, "has no form in JSON: %s", err).Of(source.WrongType)}
 	}
 	return &tree{literal: literal}, nil
 }

@@ -72,10 +72,10 @@ func compileUnit(c *Context, arguments source.Node, path string) ([]Write, sourc
 		a.Name = target.KubeletUnit
 	}
 	if a.Name == "" || !strings.Contains(a.Name, ".") {
-		findings = append(findings, arguments.Finding(path+".name", "must be the name of a unit, such as containerd.service"))
+		findings = append(findings, arguments.Finding(path+".name", "must be the name of a unit, such as containerd.service").Of(source.WrongValue))
 	}
 	if (c.Target.Name == "kubelet") != (a.Name == target.KubeletUnit) && len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path+".name", "%s is edited on the target kubelet, and other units on the target node", target.KubeletUnit))
+		findings = append(findings, arguments.Finding(path+".name", "%s is edited on the target kubelet, and other units on the target node", target.KubeletUnit).Of(WrongTarget))
 	}
 	if len(findings) > 0 {
 		return nil, findings
@@ -86,7 +86,7 @@ func compileUnit(c *Context, arguments source.Node, path string) ([]Write, sourc
 		writes, findings = append(writes, more...), append(findings, problems...)
 	}
 	if len(writes)+len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path, "nothing to do for the unit"))
+		findings = append(findings, arguments.Finding(path, "nothing to do for the unit").Of(NothingToDo))
 	}
 	return writes, findings
 }
@@ -97,7 +97,7 @@ func (c *Context) unitContent(a unitArguments, arguments source.Node, path strin
 		return nil, findings
 	}
 	if a.Name == target.KubeletUnit {
-		return nil, source.Findings{arguments.Finding(path+".content", "the unit of the kubelet is Gardener's; only its options can be edited")}
+		return nil, source.Findings{arguments.Finding(path+".content", "the unit of the kubelet is Gardener's; only its options can be edited").Of(WrongTarget)}
 	}
 	value, findings := c.Text(source.Node{Node: text, File: arguments.File}, path+".content")
 	return []Write{{
@@ -118,7 +118,7 @@ func (c *Context) unitFields(a unitArguments, _ source.Node, path string) ([]Wri
 		findings source.Findings
 	)
 	if !a.Command.Absent() && !slices.Contains(unitCommands, a.Command.Value) && !strings.Contains(a.Command.Value, "${") {
-		findings = append(findings, a.Command.Finding(path+".command", "must be start, stop or restart, is %q", a.Command.Value))
+		findings = append(findings, a.Command.Finding(path+".command", "must be start, stop or restart, is %q", a.Command.Value).Of(source.WrongValue))
 	}
 	findings = append(findings, checkBoolean(a.Enable, path+".enable")...)
 	for _, field := range []struct {
@@ -144,7 +144,7 @@ func (c *Context) unitDropIns(a unitArguments, _ source.Node, path string) ([]Wr
 		findings source.Findings
 	)
 	if !a.DropIns.Absent() && a.DropIns.Kind != yaml.MappingNode {
-		return nil, source.Findings{a.DropIns.Finding(path+".dropIns", "must be a mapping of names to texts, null to remove one")}
+		return nil, source.Findings{a.DropIns.Finding(path+".dropIns", "must be a mapping of names to texts, null to remove one").Of(source.WrongType)}
 	}
 	for _, field := range a.DropIns.Fields() {
 		name, inner := field.Key.Value, path+".dropIns."+field.Key.Value
@@ -153,7 +153,7 @@ func (c *Context) unitDropIns(a unitArguments, _ source.Node, path string) ([]Wr
 			value, problems = c.Text(field.Value, inner)
 		}
 		if !strings.HasSuffix(name, ".conf") {
-			problems = append(problems, field.Key.Finding(inner, "the name of a drop-in must end in .conf"))
+			problems = append(problems, field.Key.Finding(inner, "the name of a drop-in must end in .conf").Of(source.InvalidName))
 		}
 		findings = append(findings, problems...)
 		writes = append(writes, Write{
@@ -168,12 +168,12 @@ func (c *Context) unitDropIns(a unitArguments, _ source.Node, path string) ([]Wr
 func (c *Context) unitOptions(a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
 	if a.Set.Absent() && a.Add.Absent() && len(a.Remove) == 0 {
 		if a.Section != "" {
-			return nil, source.Findings{arguments.Finding(path+".section", "set, add or remove is needed with a section")}
+			return nil, source.Findings{arguments.Finding(path+".section", "set, add or remove is needed with a section").Of(NothingToDo)}
 		}
 		return nil, nil
 	}
 	if a.Section == "" {
-		return nil, source.Findings{arguments.Finding(path+".section", "is missing: options stand in a section, such as Service")}
+		return nil, source.Findings{arguments.Finding(path+".section", "is missing: options stand in a section, such as Service").Of(source.MissingField)}
 	}
 	place := Place{Kind: UnitOption, Container: a.Name}
 	check := func(name string) string {

@@ -134,12 +134,12 @@ func (c *Context) Texts(nodes []source.Node, path string) (Value, source.Finding
 	)
 	for _, n := range nodes {
 		if n.Node == nil || n.Kind != yaml.ScalarNode || n.Absent() {
-			findings = append(findings, n.Finding(path, "must be a string, a number or a boolean"))
+			findings = append(findings, n.Finding(path, "must be a string, a number or a boolean").Of(source.WrongType))
 			continue
 		}
 		template, err := c.template(n)
 		if err != nil {
-			findings = append(findings, source.FindingsOf(n, path, err)...)
+			findings = append(findings, source.FindingsOf(n, path, err).Of(expression.FailingConstant)...)
 			continue
 		}
 		constant = constant && template.Constant()
@@ -148,7 +148,7 @@ func (c *Context) Texts(nodes []source.Node, path string) (Value, source.Finding
 	if constant && len(findings) == 0 {
 		resolved, err := value.resolve(context.Background(), nothing{})
 		if err != nil {
-			return Value{}, source.FindingsOf(nodes[0], path, err)
+			return Value{}, source.FindingsOf(nodes[0], path, err).Of(expression.FailingConstant)
 		}
 		value = Value{constant: &resolved}
 	}

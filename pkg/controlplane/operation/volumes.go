@@ -61,7 +61,7 @@ func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, so
 		return removals, findings
 	}
 	if a.Set.Kind != yaml.MappingNode {
-		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of volume names to volumes")}
+		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of volume names to volumes").Of(source.WrongType)}
 	}
 	if len(a.Remove) == 0 {
 		findings = nil
@@ -78,7 +78,7 @@ func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, so
 func (c *Context) volume(field source.Field, path string) ([]Write, source.Findings) {
 	name := field.Key.Value
 	if problem := checkName(name); problem != "" {
-		return nil, source.Findings{field.Key.Finding(path, "%s", problem)}
+		return nil, source.Findings{field.Key.Finding(path, "%s", problem).Of(source.InvalidName)}
 	}
 	var mount source.Node
 	volume := &yaml.Node{Kind: yaml.MappingNode, Line: field.Value.Line, Column: field.Value.Column}
@@ -89,14 +89,15 @@ func (c *Context) volume(field source.Field, path string) ([]Write, source.Findi
 			continue
 		}
 		if !slices.Contains(volumeSources, member.Key.Value) {
+			known := slices.Concat(volumeSources, []string{"mount"})
 			return nil, source.Findings{member.Key.Finding(path, "unknown source of a volume %q%s", member.Key.Value,
-				source.Suggest(member.Key.Value, append(volumeSources, "mount")))}
+				source.Suggest(member.Key.Value, known)).Of(source.UnknownField).Instead(member.Key, known)}
 		}
 		sources++
 		volume.Content = append(volume.Content, member.Key.Node, member.Value.Node)
 	}
 	if sources > 1 || (sources == 0 && mount.Node == nil) {
-		return nil, source.Findings{field.Value.Finding(path, "exactly one source of the volume is needed, such as secret or configMap")}
+		return nil, source.Findings{field.Value.Finding(path, "exactly one source of the volume is needed, such as secret or configMap").Of(source.ExclusiveFields)}
 	}
 	writes, findings := c.mounts(name, mount, path+".mount")
 	if sources == 1 {
@@ -126,7 +127,7 @@ func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write
 		}
 	}
 	if slices.Contains(containers, "") {
-		findings = append(findings, mount.Finding(path+".containers", "must be a list of names"))
+		findings = append(findings, mount.Finding(path+".containers", "must be a list of names").Of(source.WrongType))
 	}
 	if len(containers) == 0 {
 		containers = []string{c.Target.Container}
@@ -151,7 +152,7 @@ func (c *Context) mountValue(mount source.Node, path string, known []string) (Va
 		mounted = mounted || field.Key.Value == "mountPath" && !field.Value.Absent()
 	}
 	if !mounted {
-		findings = append(findings, mount.Finding(path+".mountPath", "is missing"))
+		findings = append(findings, mount.Finding(path+".mountPath", "is missing").Of(source.MissingField))
 	}
 	value, problems := c.Tree(source.Node{Node: rest, File: mount.File}, path)
 	if len(problems)+len(findings) == 0 {

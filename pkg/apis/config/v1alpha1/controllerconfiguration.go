@@ -134,7 +134,7 @@ func (d *Duration) DecodeNode(n source.Node, path string) source.Findings {
 	}
 	duration, err := time.ParseDuration(text)
 	if err != nil || duration < 0 {
-		return source.Findings{n.Finding(path, "%q is no duration: write it like 500ms, 10s or 5m", text)}
+		return source.Findings{n.Finding(path, "%q is no duration: write it like 500ms, 10s or 5m", text).Of(source.WrongValue)}
 	}
 	d.Duration, d.Set = duration, true
 	return nil

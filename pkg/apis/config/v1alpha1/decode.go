@@ -22,7 +22,7 @@ func DecodeControllerConfiguration(file source.File) (*ControllerConfiguration, 
 	case 1:
 		node = nodes[0]
 	default:
-		return nil, source.Findings{nodes[1].Finding("", "a second document: there must be one %s", KindControllerConfiguration)}
+		return nil, source.Findings{nodes[1].Finding("", "a second document: there must be one %s", KindControllerConfiguration).Of(source.NoDocument)}
 	}
 	if findings := checkHead(node); len(findings) > 0 {
 		return nil, findings.Err()
@@ -45,10 +45,10 @@ func checkHead(node source.Node) source.Findings {
 	} {
 		value := find(node, want.field)
 		if value.Absent() {
-			return source.Findings{node.Finding(want.field, "is missing: must be %s", want.value)}
+			return source.Findings{node.Finding(want.field, "is missing: must be %s", want.value).Of(source.UnknownKind)}
 		}
 		if value.Value != want.value {
-			return source.Findings{value.Finding(want.field, "unknown %s %q: must be %s", want.field, value.Value, want.value)}
+			return source.Findings{value.Finding(want.field, "unknown %s %q: must be %s", want.field, value.Value, want.value).Of(source.UnknownKind)}
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ type validator struct {
 }
 
 func (v *validator) add(message string, keys ...string) {
-	v.findings = append(v.findings, find(v.root, keys...).Finding(strings.Join(keys, "."), "%s", message))
+	v.findings = append(v.findings, find(v.root, keys...).Finding(strings.Join(keys, "."), "%s", message).Of(source.WrongValue))
 }
 
 func (v *validator) written(keys []string) bool { return !find(v.root, keys...).Absent() }

@@ -119,7 +119,7 @@ func (s *Set) decodeObjects(n source.Node, path string) source.Findings {
 func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 	r.At, r.Path = n, path
 	if n.Node == nil || len(n.Fields()) == 0 {
-		return source.Findings{n.Finding(path, "a rule must be a mapping with one operation")}
+		return source.Findings{n.Finding(path, "a rule must be a mapping with one operation").Of(source.WrongType)}
 	}
 	var findings source.Findings
 	for _, field := range n.Fields() {
@@ -131,7 +131,7 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 			r.When = field.Value
 		case "forEach":
 			if r.ForEach = field.Value; r.ForEach.Absent() {
-				findings = append(findings, field.Value.Finding(inner, "must be a list or a mapping, such as ${ parameters.gates }"))
+				findings = append(findings, field.Value.Finding(inner, "must be a list or a mapping, such as ${ parameters.gates }").Of(source.WrongType))
 			}
 		case "purposes":
 			r.Purposes = field.Value
@@ -142,7 +142,8 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 		case "override":
 			findings = append(findings, source.Decode(field.Value, inner, &r.Override)...)
 			if r.Override == "" && len(findings) == 0 {
-				findings = append(findings, field.Value.Finding(inner, "must give the reason"))
+				r.Override = "?" // so that the reason is missing, and not what it is for
+				findings = append(findings, field.Value.Finding(inner, "must give the reason").Of(source.MissingField))
 			}
 		default:
 			r.Operations = append(r.Operations, field)
@@ -155,7 +156,7 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 func choose(n source.Node, path string, into *string, one, other string) source.Findings {
 	findings := source.Decode(n, path, into)
 	if *into != one && *into != other && len(findings) == 0 {
-		findings = append(findings, n.Finding(path, "must be %s or %s, is %q", one, other, *into))
+		findings = append(findings, n.Finding(path, "must be %s or %s, is %q", one, other, *into).Of(source.WrongValue).Instead(n, []string{one, other}))
 	}
 	return findings
 }

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation
+
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+
+// The rules of what operations are given.
+const (
+	// NothingToDo is an operation that changes nothing.
+	NothingToDo source.Rule = "nothing-to-do"
+	// WrongTarget is an operation or an argument that is not for the target.
+	WrongTarget source.Rule = "wrong-target"
+	// OtherOperation is an edit for which there is an operation of its own.
+	OtherOperation source.Rule = "other-operation"
+	// WrongShape is a value that is not what Kubernetes has in the place.
+	WrongShape source.Rule = "wrong-shape"
+	// WrittenTwice is a place that one rule writes twice.
+	WrittenTwice source.Rule = "written-twice"
+	// MisplacedField is a field that says what is said already, or cannot be said there.
+	MisplacedField source.Rule = "misplaced-field"
+	// WrongPath is a text that is no path, or a path that cannot be edited.
+	WrongPath source.Rule = "wrong-path"
+)

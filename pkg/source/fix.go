@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Fix is a change of the text that mends a finding, where there is no doubt what was meant.
+type Fix struct {
+	// At is where Old stands, or a key or value of the entry that is removed.
+	At Position
+	// Old is the text that is replaced by New, exactly as the file has it.
+	Old, New string
+	// Remove says that the whole entry of the mapping, or the whole item of the list, is removed instead.
+	Remove bool
+}
+
+// Replace mends the finding by another YAML text for a scalar that stands in one line.
+func (f Finding) Replace(n Node, text string) Finding {
+	if old, ok := written(n); ok {
+		f.Fix = &Fix{At: n.Position(), Old: old, New: text}
+	}
+	return f
+}
+
+// Instead mends the finding by the only known word that is near to a scalar; none is, or several are: there is no fix.
+func (f Finding) Instead(n Node, known []string) Finding {
+	if n.Node == nil {
+		return f
+	}
+	if word, ok := Nearest(n.Value, known); ok {
+		return f.Write(n, word)
+	}
+	return f
+}
+
+// Write mends the finding by another text in a scalar, which stays quoted as it is where that is possible.
+func (f Finding) Write(n Node, text string) Finding {
+	if n.Node == nil {
+		return f
+	}
+	return f.Replace(n, quote(text, n.Style))
+}
+
+// Without mends the finding by removing the entry of a mapping, or the item of a list, that the node is.
+func (f Finding) Without(n Node) Finding {
+	if n.Node != nil {
+		f.Fix = &Fix{At: n.Position(), Remove: true}
+	}
+	return f
+}
+
+// sameTwice mends the finding of a key that stands twice with the same value, by removing it the second time.
+func (f Finding) sameTwice(mapping Node, field Field) Finding {
+	if first := mapping.Get(field.Key.Value); equal(first.Node, field.Value.Node) {
+		return f.Without(field.Key)
+	}
+	return f
+}
+
+// equal says whether two values are written the same.
+func equal(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.Tag == b.Tag && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, equal)
+}
+
+// written is a scalar as it stands in the file; false where that cannot be told from its value.
+func written(n Node) (string, bool) {
+	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Value == "" || strings.ContainsAny(n.Value, "\n\r\t\\'\"") {
+		return "", false
+	}
+	switch {
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		return "'" + n.Value + "'", true
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		return `"` + n.Value + `"`, true
+	default:
+		return n.Value, n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0
+	}
+}
+
+// plainWord are texts that need no quotes anywhere.
+var plainWord = regexp.MustCompile(`^[A-Za-z_/][-A-Za-z0-9_./]*$`)
+
+// quote writes a text as YAML in a style.
+func quote(text string, style yaml.Style) string {
+	switch {
+	case style&yaml.SingleQuotedStyle != 0:
+		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	case style&yaml.DoubleQuotedStyle == 0 && strings.Contains(text, `"`) && !strings.Contains(text, "'"):
+		return "'" + text + "'"
+	case style&yaml.DoubleQuotedStyle == 0 && plainWord.MatchString(text) && !ambiguous[strings.ToLower(text)]:
+		return text
+	default:
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+	}
+}
+
+// ambiguous are words that YAML 1.1 or 1.2 does not take for text.
+var ambiguous = map[string]bool{"true": true, "false": true, "yes": true, "no": true, "on": true, "off": true, "null": true, "y": true, "n": true}
