@@ -14,8 +14,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -42,6 +44,7 @@ var notCommands = []string{"", "yaml", "json", "go", "promql", "lua", "vim", "to
 
 // TestPages runs the commands of every page, from top to bottom, in a copy of the repository of the page's own.
 func TestPages(t *testing.T) {
+	logf.SetLogger(logr.Discard()) // of what the landscape is made of
 	bin, err := commands.Build(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
