@@ -65,18 +65,11 @@ func missing(path string) golden.Failure {
 const differs = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
 
 func (r *run) holdDiff(ctx context.Context, g *golden.Golden, want []byte) error {
-	var out strings.Builder
-	for _, o := range r.objects {
-		change, err := o.change(ctx)
-		if err != nil {
-			return err
-		}
-		writeChange(&out, o, change)
+	text, err := r.diff(ctx)
+	if err != nil {
+		return err
 	}
-	if out.Len() == 0 {
-		out.WriteString("no object changes\n")
-	}
-	g.Got = []byte(out.String())
+	g.Got = []byte(text)
 	if g.Same = bytes.Equal(want, g.Got); g.Same {
 		return nil
 	}
@@ -244,16 +237,37 @@ func (r *run) holdFolder(folder string) ([]golden.Golden, error) {
 	return goldens, nil
 }
 
-// writeChange writes what became of an object; nothing where it stayed as it was.
-func writeChange(out *strings.Builder, o *object, change *render.Change) {
-	text := ""
-	if o.denied != nil {
-		text = "  denied: " + string(o.denied.Reason) + "\n"
-	} else if text = sections(render.Sections(change.Edits(), 1), true); text == "" {
-		return
+// diff is what became of the objects, those that stayed as they were left out. Where the same becomes of several of a kind, it is
+// written once, below all their names.
+func (r *run) diff(ctx context.Context) (string, error) {
+	type key struct{ kind, text string }
+	var order []key
+	names := map[key][]string{}
+	for _, o := range r.objects {
+		text := ""
+		if o.denied != nil {
+			text = "  denied: " + string(o.denied.Reason) + "\n"
+		} else {
+			change, err := o.change(ctx)
+			if err != nil {
+				return "", err
+			}
+			if text = sections(render.Sections(change.Edits(), 1), true); text == "" {
+				continue
+			}
+		}
+		k := key{o.Kind, text}
+		if names[k] == nil {
+			order = append(order, k)
+		}
+		names[k] = append(names[k], o.String()+"\n")
 	}
-	if out.Len() > 0 {
-		out.WriteByte('\n')
+	if len(order) == 0 {
+		return "no object changes\n", nil
 	}
-	out.WriteString(o.String() + "\n" + text)
+	blocks := make([]string, len(order))
+	for i, k := range order {
+		blocks[i] = strings.Join(names[k], "") + k.text
+	}
+	return strings.Join(blocks, "\n"), nil
 }

@@ -29,7 +29,7 @@ func (r *run) expect(ctx context.Context, e expectation) {
 		}
 	}
 	if !some && e.state != v1alpha1.TestAbsent && !e.others {
-		r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: "there is no such object; " + r.list()})
+		r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: r.none(e.selector)})
 	}
 }
 
@@ -155,7 +155,9 @@ func outcomeIs(a mutation.Applied, word string) bool {
 	return string(a.Outcome) == word || word == applied && (a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged)
 }
 
-func placeOf(a mutation.Applied) string { return fmt.Sprintf("%s:%d %s", a.Position.File, a.Position.Line, a.Name()) }
+func placeOf(a mutation.Applied) string {
+	return fmt.Sprintf("%s:%d %s", a.Position.File, a.Position.Line, a.Name())
+}
 
 // authors are the rules that wrote the lines in which all the texts stand, each once.
 func (o *object) authors(ctx context.Context, near []string) []string {

@@ -211,4 +211,3 @@ func (tr *trial) set(version, path string) source.Findings {
 	tr.old, more = compileEdits(tr.setting.Old, path+"old")
 	return append(findings, more...)
 }
-

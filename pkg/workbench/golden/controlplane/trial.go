@@ -149,7 +149,7 @@ func (r *run) edit(o *object) error {
 func (r *run) unused() {
 	for i, e := range slices.Concat(r.edits, r.trial.old) {
 		if !r.edited[i] {
-			r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: "the edit is of no object; " + r.list()})
+			r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: r.none(e.selector)})
 		}
 	}
 }
@@ -206,14 +206,20 @@ func (r *run) means(e expectation, o *object) bool {
 	})
 }
 
-// list names the objects that there are.
-func (r *run) list() string {
-	if len(r.objects) == 0 {
-		return "there is no object at all"
+// none says that there is no object that a selector means, and which there are that come near.
+func (r *run) none(s selector) string {
+	text := "the control plane has no such object"
+	if s.target != nil {
+		return text + "; absent is what expects that"
 	}
-	names := make([]string, len(r.objects))
-	for i, o := range r.objects {
-		names[i] = fmt.Sprintf("%s/%s", o.Kind, o.Name)
+	var names []string
+	for _, o := range r.objects {
+		if o.Kind == s.kind {
+			names = append(names, o.Name)
+		}
 	}
-	return "there are " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		return text + ", and none of kind " + s.kind
+	}
+	return fmt.Sprintf("%s; of kind %s are %s", text, s.kind, strings.Join(names, ", "))
 }

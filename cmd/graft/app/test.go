@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
+)
+
+// testOptions are the flags of graft test.
+type testOptions struct {
+	profiles      []string
+	run           string
+	update, prune bool
+	failFast      bool
+	verbose       bool
+	parallel      int
+	junit         string
+	output        string
+	coverage      bool
+	coverageMin   float64
+}
+
+// kinds are the kinds of documents that can be tested, with what their tests need. To add one: one line here.
+func (o *testOptions) kinds() []golden.Kind {
+	return []golden.Kind{
+		controlplane.New(generator{}, o.profiles...),
+	}
+}
+
+func newTestCommand(s *Streams) *cobra.Command {
+	o := &testOptions{}
+	command := &cobra.Command{
+		Use:   "test [file|folder]...",
+		Short: "Run the tests of profiles",
+		Long: `Run the tests of profiles: tables (documents of kind ProviderProfileTest) and cases in folders, below files and folders, the
+working directory when none is named.
+
+Each case takes a control plane through the webhooks, and holds what becomes of its objects against what is expected, and
+against golden files. Each object passes a second time, which must change nothing. Exit status 1 says that a case fails, or
+that the coverage is too low; 2 that the tests could not be run.`,
+		Example: `  # all tests of the examples
+  graft test example/profiles
+
+  # those of one provider that have ha in their name, with all that pass
+  graft test example/profiles/openstack --run ha -v
+
+  # which rules has no case shown?
+  graft test example/profiles/openstack --coverage
+
+  # write the golden files anew; read the difference before you commit it
+  graft test example/profiles/openstack --update
+
+  # for a pipeline
+  graft test example/profiles --junit junit.xml --coverage-min 80`,
+		RunE: func(command *cobra.Command, arguments []string) error { return o.test(command.Context(), s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringArrayVarP(&o.profiles, "profile", "p", nil, "profiles of tests that name none (repeatable; default the nearest profile.yaml in the folder or above)")
+	set.StringVar(&o.run, "run", "", "run only cases whose path and name match this regular expression")
+	set.BoolVar(&o.update, "update", false, "write golden files that differ; cases that fail otherwise keep theirs")
+	set.BoolVar(&o.prune, "prune", false, "with --update: remove golden files that no case holds any more")
+	set.BoolVar(&o.failFast, "fail-fast", false, "start no more cases after one has failed")
+	set.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "number of cases that are run at the same time")
+	set.BoolVarP(&o.verbose, "verbose", "v", false, "also list the cases that pass")
+	set.StringVar(&o.junit, "junit", "", "file for a JUnit report")
+	set.StringVarP(&o.output, "output", "o", "text", "format of the result: text or json")
+	set.BoolVar(&o.coverage, "coverage", false, "say for each rule in how many cases it did what")
+	set.Float64Var(&o.coverageMin, "coverage-min", 0, "percentage of rules that cases must have shown")
+	_ = command.RegisterFlagCompletionFunc("output", fixed("text", "json"))
+	for _, name := range []string{"run", "parallel", "coverage-min"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+	return command
+}
+
+// check refuses flags that make no sense, and gives the expression that chooses cases; nil for all.
+func (o *testOptions) check() (*regexp.Regexp, error) {
+	var format string
+	if err := choose(&format, o.output, "text", "json"); err != nil {
+		return nil, fmt.Errorf("--output %s: %w", o.output, err)
+	}
+	switch {
+	case o.prune && !o.update:
+		return nil, errors.New("--prune is for --update")
+	case o.prune && o.run != "":
+		return nil, errors.New("--prune cannot tell with --run which golden files no case holds")
+	case o.parallel < 1:
+		return nil, errors.New("--parallel: must be 1 or more")
+	case o.run == "":
+		return nil, nil
+	}
+	pattern, err := regexp.Compile(o.run)
+	if err != nil {
+		return nil, fmt.Errorf("--run: %w", err)
+	}
+	return pattern, nil
+}
+
+func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) error {
+	pattern, err := o.check()
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	began := time.Now()
+	tests, err := golden.Find(o.kinds(), paths...)
+	if err == nil && pattern != nil {
+		tests, err = tests.Only(pattern)
+	}
+	if err != nil {
+		return err
+	}
+	bar := progress{s: s, total: len(tests.Cases), began: began}
+	bar.show("preparing", 0, 0)
+	defer bar.clear()
+	if err := golden.Prepare(ctx, tests.Cases); err != nil {
+		return err
+	}
+	results, err := golden.Run(ctx, tests.Cases, golden.Options{
+		Workers: o.parallel, FailFast: o.failFast, Now: time.Now,
+		Progress: func(done, failed int) { bar.show("", done, failed) },
+	})
+	if err != nil {
+		return err
+	}
+	bar.clear()
+	if o.update {
+		if err := o.write(ctx, s, results, tests.Stale); err != nil {
+			return err
+		}
+	}
+	return o.report(s, results, tests.Stale, time.Since(began))
+}
+
+// write writes golden files, and says which.
+func (o *testOptions) write(ctx context.Context, s *Streams, results []golden.Result, stale []string) error {
+	updated, err := golden.Update(ctx, results, stale, o.prune)
+	for _, path := range updated.Written {
+		fmt.Fprintln(s.Err, "wrote", path)
+	}
+	for _, path := range updated.Removed {
+		fmt.Fprintln(s.Err, "removed", path)
+	}
+	for _, path := range updated.Stale {
+		fmt.Fprintln(s.Err, "no case holds", path+"; --prune removes it")
+	}
+	for _, kept := range updated.Kept {
+		fmt.Fprintln(s.Err, "not written, as the case fails:", kept.ID())
+	}
+	return err
+}
+
+func (o *testOptions) report(s *Streams, results []golden.Result, stale []string, took time.Duration) error {
+	coverage := golden.Cover(results)
+	if o.junit != "" {
+		report, err := golden.JUnit(results, took)
+		if err == nil {
+			err = golden.WriteFile(o.junit, report)
+		}
+		if err != nil {
+			return fmt.Errorf("writing --junit: %w", err)
+		}
+	}
+	if err := o.print(s, results, coverage, stale, took); err != nil {
+		return err
+	}
+	summary := golden.Summarize(results)
+	switch {
+	case !summary.OK():
+		return found{}
+	case coverage.Percent() < o.coverageMin:
+		return found{fmt.Sprintf("the coverage is %.1f %%, less than %g %%", coverage.Percent(), o.coverageMin)}
+	}
+	return nil
+}
+
+func (o *testOptions) print(s *Streams, results []golden.Result, coverage *golden.Coverage, stale []string, took time.Duration) error {
+	if o.output == "json" {
+		if !o.coverage && o.coverageMin == 0 {
+			coverage = nil
+		}
+		return golden.WriteJSON(s.Out, results, coverage, took)
+	}
+	if err := (golden.Style{Verbose: o.verbose, Colour: s.Colour()}).Write(s.Out, results, took); err != nil {
+		return err
+	}
+	if len(stale) > 0 && !o.update {
+		fmt.Fprintf(s.Err, "no case holds %d golden files, such as %s; --update --prune removes them\n", len(stale), stale[0])
+	}
+	if !o.coverage {
+		return nil
+	}
+	fmt.Fprintln(s.Out)
+	return coverage.Write(s.Out)
+}
+
+// progress is a line on a terminal that says how far the tests are.
+type progress struct {
+	s     *Streams
+	total int
+	began time.Time
+	shown bool
+	last  time.Time
+}
+
+// The line appears when it takes longer than a moment, and changes some times a second.
+const (
+	progressAfter = 700 * time.Millisecond
+	progressEvery = 100 * time.Millisecond
+)
+
+func (p *progress) show(what string, done, failed int) {
+	now := time.Now()
+	if !p.s.ErrInteractive || what == "" && (now.Sub(p.began) < progressAfter || now.Sub(p.last) < progressEvery) {
+		return
+	}
+	p.last, p.shown = now, true
+	if what == "" {
+		what = fmt.Sprintf("%d of %d", done, p.total)
+	}
+	if failed > 0 {
+		what += fmt.Sprintf(", %d failed", failed)
+	}
+	fmt.Fprintf(p.s.Err, "\r\x1b[K%s", what)
+}
+
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.s.Err, "\r\x1b[K")
+		p.shown = false
+	}
+}
