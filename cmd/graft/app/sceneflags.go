@@ -39,8 +39,14 @@ func (f *sceneFlags) addTo(set *pflag.FlagSet) {
 	set.BoolVar(&o.Garden, "garden", false, "the virtual garden that gardener-operator writes, in place of a shoot")
 	set.BoolVar(&o.Legacy, "legacy", false, "a control plane of the older generation: flags in commands, etcd as StatefulSets")
 	set.StringVar(&o.Provider, "provider", "", "provider of the shoot (default: the first of the profiles)")
-	set.StringVar(&o.SeedProvider, "seed-provider", "", "provider of the seed (default: that of the shoot)")
 	set.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the control plane (default shoot--local--sample)")
+	f.addSharedTo(set)
+}
+
+// addSharedTo defines the flags that also say something of many shoots.
+func (f *sceneFlags) addSharedTo(set *pflag.FlagSet) {
+	o := &f.options
+	set.StringVar(&o.SeedProvider, "seed-provider", "", "provider of the seed (default: that of the shoot)")
 	set.StringArrayVar(&f.annotations, "annotation", nil, "annotation of the shoot: key=value (repeatable)")
 	set.StringArrayVar(&f.set, "set", nil, "field of the shoot: region=eu, spec.purpose=testing; of its seed and cloud profile: seed.…, cloudProfile.… (repeatable)")
 	set.StringVar(&f.shoot, "shoot", "", "manifest of the Shoot")

@@ -54,3 +54,9 @@ func (s Style) Heading(text string) string { return s.paint(title, text) }
 
 // MarkdownBody is what Markdown says of a change below its heading.
 func (s Style) MarkdownBody(c *Change) string { return s.withDefaults().markdownBody(c) }
+
+// CodeSpan is a text as code in Markdown.
+func CodeSpan(text string) string { return codeCell(text) }
+
+// DenialOf is why an object is denied, for documents.
+func DenialOf(err error) *Denial { return denialOf(err) }

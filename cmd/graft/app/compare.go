@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/revision"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// compareOptions are the flags of graft compare.
+type compareOptions struct {
+	profiles  profileFlags
+	scenes    sceneFlags
+	matrix    compare.Matrix
+	manifests []string
+	format    formatName
+	context   int
+	exitCode  bool
+}
+
+// formatName is the value of --output.
+type formatName string
+
+// String implements pflag.Value.
+func (f *formatName) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (*formatName) Type() string { return "format" }
+
+// Set implements pflag.Value.
+func (f *formatName) Set(value string) error { return choose((*string)(f), value, compare.Formats()...) }
+
+func newCompareCommand(s *Streams) *cobra.Command {
+	o := &compareOptions{format: formatName(compare.Formats()[0])}
+	command := &cobra.Command{
+		Use:   "compare OLD NEW",
+		Short: "Show what another version of profiles changes, for whom, and what would roll",
+		Long: `Show what another version of profiles changes, for whom, and what would roll.
+
+OLD and NEW are files or folders with profiles, or either of them in a revision of git, as in HEAD~1:profile.yaml; with
+git's own rule, such a path begins at the root of the repository, or with ./ at the working directory.
+
+Both are tried on the control planes that Gardener writes for many shoots: each version of --kubernetes in each of the
+--variants. What is the same for several shoots is said once, with what sets those shoots apart. Manifests of control planes,
+as graft diff takes them, can be named with --manifest in place of the generated ones.
+
+Exit status: 0, or with --exit-code 1 when something is different; 1 when NEW denies what OLD does not; 2 when it could not
+be done.`,
+		Example: `  # what the last commit changes
+  graft compare HEAD:example/profiles/openstack/profile.yaml example/profiles/openstack/profile.yaml
+
+  # for highly available shoots of two versions, as a page to attach to a pull request
+  graft compare HEAD:example/profiles/aws example/profiles/aws --kubernetes 1.33,1.34 --variants ha -o html`,
+		Args: exactly("two versions of profiles", 2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return o.run(command.Context(), s, arguments[0], arguments[1])
+		},
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	m := &o.matrix
+	set.StringSliceVar(&m.Versions, "kubernetes", nil, "versions of the shoots, such as 1.33,1.34.2 (default: one of each minor version that is known)")
+	set.StringSliceVar(&m.Variants, "variants", nil,
+		"variants of the shoots: "+strings.Join(compare.Variants(), ", ")+", or several in one as in ha+ipv6 (default: each)")
+	set.StringSliceVar(&m.Providers, "providers", nil, "providers of the shoots (default: the first of each profile)")
+	set.StringArrayVarP(&o.manifests, "manifest", "f", nil, "manifests to compare on in place of generated control planes: file, folder or - (repeatable)")
+	o.scenes.addSharedTo(set)
+	o.profiles.addInstallationTo(set)
+	set.VarP(&o.format, "output", "o", "format: "+strings.Join(compare.Formats(), ", "))
+	set.IntVarP(&o.context, "context", "U", 1, "number of lines to show around changed ones")
+	set.BoolVar(&o.exitCode, "exit-code", false, "exit with status 1 when something is different")
+	return command
+}
+
+func (o *compareOptions) run(ctx context.Context, s *Streams, oldName, newName string) error {
+	before, err := o.side(ctx, oldName)
+	if err != nil {
+		return fmt.Errorf("reading OLD: %w", err)
+	}
+	after, err := o.side(ctx, newName)
+	if err != nil {
+		return fmt.Errorf("reading NEW: %w", err)
+	}
+	scenes, err := o.read(ctx, s, before, after)
+	if err != nil {
+		return err
+	}
+	meter := newMeter(s, "shoot")
+	result, err := compare.Run(ctx, compare.Options{
+		Old: compare.Program{Program: before.Program}, New: compare.Program{Program: after.Program}, OldName: oldName, NewName: newName,
+		OldFiles: before.files(), NewFiles: after.files(), Scenes: scenes, Progress: meter.step,
+	})
+	meter.done()
+	if err != nil {
+		return err
+	}
+	return o.write(s, result)
+}
+
+// side reads and compiles the profiles of one side.
+func (o *compareOptions) side(ctx context.Context, name string) (*loaded, error) {
+	files, err := revision.Read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return o.profiles.compile(files)
+}
+
+// files are the names of the files of the profiles.
+func (l *loaded) files() []string {
+	var names []string
+	for _, document := range l.Documents {
+		names = append(names, document.Node.Position().File)
+	}
+	return names
+}
+
+// read gives the shoots: those of manifests, or generated ones.
+func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded) ([]*scene.Scene, error) {
+	if len(o.manifests) > 0 {
+		return o.scenes.scenes(ctx, s, o.manifests, sides[1].Provider())
+	}
+	m := o.matrix
+	var err error
+	if m.Base, err = o.scenes.complete(""); err != nil {
+		return nil, err
+	}
+	for _, side := range sides {
+		for _, document := range side.Documents {
+			if o.matrix.Providers == nil && len(document.Providers) > 0 && !slices.Contains(m.Providers, document.Providers[0]) {
+				m.Providers = append(m.Providers, document.Providers[0])
+			}
+		}
+		for _, registration := range side.Program.Registrations() {
+			m.Garden = m.Garden || registration.Garden
+		}
+	}
+	present, err := manifest.Read(o.scenes.present, s.In)
+	if err != nil {
+		return nil, err
+	}
+	scenes, err := m.Scenes(ctx, generator{})
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range scenes {
+		if err := one.Find(present...); err != nil {
+			return nil, err
+		}
+		for _, side := range sides {
+			one.Invent(side.Program.Lookups()...)
+		}
+	}
+	return scenes, nil
+}
+
+// write writes the result and says what the command ends with.
+func (o *compareOptions) write(s *Streams, result *compare.Result) error {
+	style := s.style()
+	if style.Context = o.context; o.context == 0 {
+		style.Context = -1
+	}
+	if err := result.Write(s.Out, string(o.format), style); err != nil {
+		return err
+	}
+	switch denied := result.NewlyDenied(); {
+	case denied == 1:
+		return found{"1 object is newly denied"}
+	case denied > 1:
+		return found{fmt.Sprintf("%d objects are newly denied", denied)}
+	case o.exitCode && result.Differs():
+		return found{}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package compare says what is different between two versions of profiles: for each object of many shoots the two results, the
+// difference between them with the rules that make it, and what follows from it. What is the same for several shoots is said once, with
+// what sets those shoots apart.
+//
+// It reads no profiles, files or clusters, and writes to what it is given. Enter at Run, Matrix and Result.Text.
+package compare
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/rollout"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// Side is one of the two that are compared. It is used by several goroutines at a time.
+type Side interface {
+	// Admit takes an object of the scene through the webhooks of the side. An object that is denied is a change with Denied set.
+	Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error)
+}
+
+// quick is a Side that can say at less cost what an object becomes, nil when it is denied.
+type quick interface {
+	becomes(ctx context.Context, s *scene.Scene, object manifest.Object) ([]byte, error)
+}
+
+// Options are what is compared.
+type Options struct {
+	// Old and New are the sides; OldName and NewName are what they are called in what is written.
+	Old, New         Side
+	OldName, NewName string
+	// OldFiles and NewFiles are the names of the profiles' files, by which rules of the two sides are told apart.
+	OldFiles, NewFiles []string
+	// Scenes are those that objects are taken from. Scenes of one run have different titles.
+	Scenes []*scene.Scene
+	// More adds to what follows from a difference, and to nothing where there is none; nil: nothing is added.
+	More func(s *scene.Scene, object manifest.Object, from, to *render.Change) []rollout.Effect
+	// Progress is told after each scene how many are done; nil: nobody is.
+	Progress func(done, of int)
+	// Parallel is how many scenes are compared at a time; as many as there are processors when it is 0.
+	Parallel int
+}
+
+// Run compares the sides over all scenes. The error is of an object that is none, of a side that cannot answer, or of the context.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if o.Parallel == 0 {
+		o.Parallel = runtime.GOMAXPROCS(0)
+	}
+	found := make([][]outcome, len(o.Scenes))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(o.Parallel)
+	var (
+		lock sync.Mutex
+		done int
+	)
+	for i, s := range o.Scenes {
+		group.Go(func() error {
+			var err error
+			if found[i], err = o.compare(inner, s); err != nil {
+				return fmt.Errorf("comparing %s: %w", s.Title, err)
+			}
+			if o.Progress != nil {
+				lock.Lock()
+				defer lock.Unlock()
+				done++
+				o.Progress(done, len(o.Scenes))
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	return gather(o, found), nil
+}
+
+// Verdict says what is different between two results; they are in the order in which they are shown.
+type Verdict string
+
+// The verdicts.
+const (
+	// NewlyDenied: only the new side denies the object.
+	NewlyDenied Verdict = "newlyDenied"
+	// Admitted: only the old side denies it.
+	Admitted Verdict = "noLongerDenied"
+	// Different: both admit it, and the results differ.
+	Different Verdict = "different"
+	// Denied: both deny it.
+	Denied Verdict = "denied"
+	// Same: the results are equal.
+	Same Verdict = "same"
+)
+
+var verdicts = []Verdict{NewlyDenied, Admitted, Different, Denied, Same}
+
+// outcome is what was found of one object in one scene.
+type outcome struct {
+	object   manifest.Object
+	verdict  Verdict
+	old, new *render.Change
+	// difference is nil unless the verdict is Different.
+	difference *render.Change
+	effects    []rollout.Effect
+}
+
+func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error) {
+	outcomes := make([]outcome, 0, len(s.Objects))
+	for _, object := range s.Objects {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		one, err := o.compareObject(ctx, s, object)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", object, err)
+		}
+		outcomes = append(outcomes, one)
+	}
+	return outcomes, nil
+}
+
+func (o Options) compareObject(ctx context.Context, s *scene.Scene, object manifest.Object) (outcome, error) {
+	out := outcome{object: object, verdict: Same}
+	same, err := o.same(ctx, s, object)
+	if err != nil || same {
+		return out, err
+	}
+	if out.old, err = o.Old.Admit(ctx, s, object); err != nil {
+		return out, err
+	}
+	if out.new, err = o.New.Admit(ctx, s, object); err != nil {
+		return out, err
+	}
+	switch {
+	case out.old.Denied != nil && out.new.Denied != nil:
+		out.verdict = Denied
+		return out, nil
+	case out.new.Denied != nil:
+		out.verdict = NewlyDenied
+		return out, nil
+	case out.old.Denied != nil:
+		out.verdict = Admitted
+		return out, nil
+	}
+	if out.effects, err = rollout.Of(out.old.Bytes(), out.new.Bytes()); err != nil {
+		return out, err
+	}
+	if o.More != nil {
+		out.effects = append(out.effects, o.More(s, object, out.old, out.new)...)
+	}
+	if len(out.effects) == 0 {
+		return out, nil
+	}
+	out.verdict = Different
+	out.difference, err = render.Between(out.old, out.new)
+	return out, err
+}
+
+// same says whether both sides make the same of the object, as far as that can be known at little cost.
+func (o Options) same(ctx context.Context, s *scene.Scene, object manifest.Object) (bool, error) {
+	from, ok := o.Old.(quick)
+	to, alsoOK := o.New.(quick)
+	if !ok || !alsoOK || o.More != nil {
+		return false, nil
+	}
+	was, err := from.becomes(ctx, s, object)
+	if err != nil || was == nil {
+		return false, err
+	}
+	is, err := to.becomes(ctx, s, object)
+	return err == nil && is != nil && string(was) == string(is), err
+}
