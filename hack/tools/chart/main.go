@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chart renders Helm charts with their default values and decodes every manifest that comes out, strictly where
-// the kind is one of Kubernetes' own. It needs neither a cluster nor the helm program. Usage: chart [-print] FOLDER...
+// Command chart renders Helm charts with their default values, or with others, and decodes every manifest that comes out, strictly where
+// the kind is one of Kubernetes' own. It needs neither a cluster nor the helm program. Usage: chart [-print] [-values FILE] FOLDER...
 package main
 
 import (
@@ -29,15 +29,16 @@ import (
 
 func main() {
 	show := flag.Bool("print", false, "print the manifests")
+	values := flag.String("values", "", "file of values that take the place of defaults")
 	flag.Parse()
-	if err := run(flag.Args(), *show); err != nil {
+	if err := run(flag.Args(), *values, *show); err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
 		os.Exit(1)
 	}
 }
 
 // run checks the charts in the folders, and reports all their problems together.
-func run(folders []string, show bool) error {
+func run(folders []string, valuesFile string, show bool) error {
 	if len(folders) == 0 {
 		return errors.New("no chart folders given: there is nothing to check, which is not the same as being correct")
 	}
@@ -45,9 +46,15 @@ func run(folders []string, show bool) error {
 	if err != nil {
 		return err
 	}
+	var values chartutil.Values
+	if valuesFile != "" {
+		if values, err = chartutil.ReadValuesFile(valuesFile); err != nil {
+			return fmt.Errorf("reading the values: %w", err)
+		}
+	}
 	var problems []error
 	for _, folder := range folders {
-		manifests, err := render(folder)
+		manifests, err := render(folder, values)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("rendering %s: %w", folder, err))
 			continue
@@ -72,14 +79,15 @@ type manifest struct {
 	text  string
 }
 
-// render gives the manifests of a chart for its default values, in the order of their files. A chart that gives none is an error.
-func render(folder string) ([]manifest, error) {
+// render gives the manifests of a chart, in the order of their files. A chart that gives none is an error. Values that are not given
+// are the default ones.
+func render(folder string, given chartutil.Values) ([]manifest, error) {
 	loaded, err := loader.LoadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	options := chartutil.ReleaseOptions{Name: loaded.Name(), Namespace: "garden", Revision: 1, IsInstall: true}
-	values, err := chartutil.ToRenderValues(loaded, nil, options, nil)
+	values, err := chartutil.ToRenderValues(loaded, given, options, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 		"nothing is written": {template: "{{ if false }}a: b{{ end }}", want: "no template gave a manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := run([]string{writeChart(t, test.template)}, false)
+			err := run([]string{writeChart(t, test.template)}, "", false)
 			switch {
 			case test.want == "" && err != nil:
 				t.Fatalf("unexpected error: %v", err)
@@ -37,8 +37,25 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
-	if err := run(nil, false); err == nil {
+	if err := run(nil, "", false); err == nil {
 		t.Error("no folders must be an error")
+	}
+}
+
+func TestValues(t *testing.T) {
+	folder := writeChart(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n{{ if eq .Values.name \"other\" }}dta: {a: b}{{ end }}\n")
+	if err := run([]string{folder}, "", false); err != nil {
+		t.Error(err)
+	}
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(values, []byte("name: other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{folder}, values, false); err == nil || !strings.Contains(err.Error(), "dta") {
+		t.Errorf("with other values: %v", err)
+	}
+	if err := run([]string{folder}, values+"x", false); err == nil {
+		t.Error("values that are not there must be an error")
 	}
 }
 
