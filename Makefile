@@ -9,8 +9,10 @@ MODULE  := github.com/graft-provider/gardener-extension-provider-graft
 VERSION := $(shell cat VERSION)
 COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
-# What the programs say about themselves: variables of their package main.
-LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+DAY     := $(shell git show --no-patch --format=%cs HEAD 2>/dev/null)
+
+# What the programs say about themselves: variables of their package main, and the date of man pages.
+LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(MODULE)/cmd/graft/manual.day=$(DAY)
 
 TOOLS := hack/tools/build.sh
 LINT  := .cache/tools/bin/golangci-lint

@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,14 +20,14 @@ func newManCommand(*Streams) *cobra.Command {
 		Short: "Write man pages",
 		Long: `Write a man page for each command into a folder.
 
-The pages bear the date of the commit that graft was built from, or that of SOURCE_DATE_EPOCH, so that the same release writes the
+The pages bear the day of the commit that graft was built from, or that of SOURCE_DATE_EPOCH, so that the same release writes the
 same bytes. To read them where they are, for instance:
 
   man -M share/man graft-diff`,
 		Example: "  graft man share/man/man1",
 		Args:    exactly("a folder", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			release := manual.Release{Version: command.Root().Version, Date: releaseDay(os.Getenv)}
+			release := manual.Release{Version: command.Root().Version, Day: manual.Day(os.Getenv)}
 			if err := os.MkdirAll(arguments[0], 0o755); err != nil {
 				return fmt.Errorf("making the folder of man pages: %w", err)
 			}
@@ -43,21 +40,4 @@ same bytes. To read them where they are, for instance:
 			return nil
 		},
 	}
-}
-
-// releaseDay is the day of SOURCE_DATE_EPOCH (reproducible-builds.org), or else that of the commit; empty where neither is known.
-func releaseDay(environment func(string) string) string {
-	if seconds, err := strconv.ParseInt(environment("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
-		return time.Unix(seconds, 0).UTC().Format(time.DateOnly)
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, setting := range info.Settings {
-		if day, err := time.Parse(time.RFC3339, setting.Value); setting.Key == "vcs.time" && err == nil {
-			return day.UTC().Format(time.DateOnly)
-		}
-	}
-	return ""
 }

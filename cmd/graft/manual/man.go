@@ -7,7 +7,9 @@ package manual
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,8 +17,20 @@ import (
 
 // Release is what man pages say of the program. The same release gives the same bytes.
 type Release struct {
-	// Version is that of the program, Date its day as 2006-01-02.
-	Version, Date string
+	// Version is that of the program, Day its day as 2006-01-02.
+	Version, Day string
+}
+
+// day is that of the commit; the linker sets it: -X <this package>.day=2006-01-02.
+var day string
+
+// Day is the day of SOURCE_DATE_EPOCH (reproducible-builds.org), or else of the commit; empty where neither is known.
+func Day(environment func(string) string) string {
+	seconds, err := strconv.ParseInt(environment("SOURCE_DATE_EPOCH"), 10, 64)
+	if err != nil {
+		return day
+	}
+	return time.Unix(seconds, 0).UTC().Format(time.DateOnly)
 }
 
 // ManName is the file of a command's man page, such as graft-diff.1.
@@ -30,7 +44,7 @@ func manTitle(command *cobra.Command) string {
 func Man(command *cobra.Command, release Release) []byte {
 	command.InitDefaultHelpFlag()
 	out := &bytes.Buffer{}
-	fmt.Fprintf(out, ".TH %s 1 %q %q %q\n", escape(strings.ToUpper(manTitle(command))), release.Date, command.Root().Name()+" "+release.Version,
+	fmt.Fprintf(out, ".TH %s 1 %q %q %q\n", escape(strings.ToUpper(manTitle(command))), release.Day, command.Root().Name()+" "+release.Version,
 		"Manual of "+command.Root().Name())
 	fmt.Fprintf(out, ".SH NAME\n%s \\- %s\n", escape(manTitle(command)), escape(command.Short))
 	name, use, _ := strings.Cut(synopsis(command), command.CommandPath())
