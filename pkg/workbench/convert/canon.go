@@ -108,6 +108,7 @@ func canonItem(item tree, list string) any {
 const (
 	canonProgram = "program"
 	canonFlags   = "flags"
+	canonRest    = "arguments"
 )
 
 func canonContainer(container tree) any {
@@ -121,6 +122,9 @@ func canonContainer(container tree) any {
 	}
 	if flags := canonFlagsOf(&line.FlagList); len(flags) > 0 {
 		out[canonFlags] = flags
+	}
+	if rest := besides(container, line); len(rest) > 0 {
+		out[canonRest] = texts(rest)
 	}
 	return out
 }

@@ -124,7 +124,7 @@ func newSubject(c *Case, before, after manifest.Object, o Options) (*subject, er
 		return nil, err
 	}
 	s.target, s.form = target.Match(s.garden, before.Group(), before.Kind, before.Name)
-	if s.target != nil && s.form.Kind == "Service" && o.Generation == contract.Today {
+	if s.target != nil && s.form.Kind == "Service" && o.Generation == contract.Today && !equal(canonical(s.before), canonical(s.after)) {
 		return s, fmt.Errorf("is Gardener's; today's Gardener lets no webhook mutate it")
 	}
 	if s.target == nil {

@@ -18,17 +18,20 @@ import (
 
 // separate finds a condition that holds for all of some objects and for none of others, and what is to be said about it.
 func separate(owner *target.Target, in, out []*subject) (when, note string, ok bool) {
+	is, isNot := names(in, out)
+	seen := "seen in " + is + ", not in " + isNot
 	if when, ok := separateVersions(owner, in, out); ok {
-		return "${ " + when + " }", "the versions tell apart where this was seen: in " + names(in) + ", not in " + names(out), true
+		return "${ " + when + " }", seen, true
 	}
+	seen += "; the condition is a guess"
 	features := featuresOf(owner, slices.Concat(in, out))
 	for i, f := range features {
 		if f.separates(in, out) {
-			return "${ " + f.text + " }", "a guess at the condition: this was seen in " + names(in) + ", not in " + names(out), true
+			return "${ " + f.text + " }", seen, true
 		}
 		for _, g := range features[:i] {
 			if both := f.and(g); both.separates(in, out) {
-				return "${ " + both.text + " }", "a guess at the condition: this was seen in " + names(in) + ", not in " + names(out), true
+				return "${ " + both.text + " }", seen, true
 			}
 		}
 	}

@@ -29,26 +29,10 @@ func commandOf(container tree) *document.CommandLine {
 		return nil
 	}
 	line, err := document.CommandLineOf(parsed.Root())
-	if err != nil || !onlyFlags(container, line) {
+	if err != nil {
 		return nil
 	}
 	return line
-}
-
-// onlyFlags says whether a command line is a program and flags, without arguments of another kind behind them.
-func onlyFlags(container tree, line *document.CommandLine) bool {
-	count := len(line.Program())
-	for f := range line.Flags() {
-		elements, _ := container[f.List].([]any)
-		if count++; f.Index < len(elements) && !f.Bare && !strings.Contains(scalarText(elements[f.Index]), "=") {
-			count++
-		}
-	}
-	for _, list := range []string{"command", "args"} {
-		elements, _ := container[list].([]any)
-		count -= len(elements)
-	}
-	return count == 0
 }
 
 func orEmpty(value any) any {
@@ -58,13 +42,46 @@ func orEmpty(value any) any {
 	return value
 }
 
+// besides are the elements of a command line that are neither the program nor flags or their values.
+func besides(container tree, line *document.CommandLine) []string {
+	var (
+		elements []string
+		begin    = map[string]int{}
+	)
+	for _, list := range []string{"command", "args"} {
+		begin[list] = len(elements)
+		items, _ := container[list].([]any)
+		for _, element := range items {
+			elements = append(elements, scalarText(element))
+		}
+	}
+	taken := make([]bool, len(elements)+1)
+	for i := range line.Program() {
+		taken[i] = true
+	}
+	for f := range line.Flags() {
+		at := begin[f.List] + f.Index
+		taken[at] = true
+		if !f.Bare && !strings.Contains(elements[at], "=") {
+			taken[at+1] = true
+		}
+	}
+	var rest []string
+	for i, element := range elements {
+		if !taken[i] {
+			rest = append(rest, element)
+		}
+	}
+	return rest
+}
+
 // commandLine compares the command lines of a container, flag by flag; what is no flag is left for others.
 func (d *differ) commandLine(name string, before, after tree) {
 	if equal(before["command"], after["command"]) && equal(before["args"], after["args"]) {
 		return
 	}
 	was, is := commandOf(before), commandOf(after)
-	if was == nil || is == nil || !slices.Equal(was.Program(), is.Program()) {
+	if was == nil || is == nil || !slices.Equal(was.Program(), is.Program()) || !slices.Equal(besides(before, was), besides(after, is)) {
 		return
 	}
 	d.flags(name, flagsIn(&was.FlagList), flagsIn(&is.FlagList))

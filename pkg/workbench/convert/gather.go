@@ -199,7 +199,8 @@ func (p *proposer) condition(v *variant, peers []*subject) {
 		v.notes = append(v.notes, note)
 		return
 	}
-	v.notes = append(v.notes, "seen in "+names(v.in)+", not in "+names(harmed)+"; no condition tells them apart, so that one has to be found")
+	is, isNot := names(v.in, harmed)
+	v.notes = append(v.notes, "seen in "+is+", not in "+isNot+"; no condition was found that tells them apart, write one")
 }
 
 // setOf is the set of webhooks in which a rule for the atom stands.
@@ -217,21 +218,24 @@ func (p *proposer) setOf(a *atom) target.Set {
 	return target.ControlPlane
 }
 
-// names are the cases of some objects, or the objects where there is one case; few of them.
-func names(subjects []*subject) string {
+// names say where something is and where it is not: by the cases, or by the objects where the cases do not tell them apart.
+func names(in, out []*subject) (is, isNot string) {
+	byCase := func(s *subject) string { return s.from.Name }
+	if slices.ContainsFunc(in, func(s *subject) bool {
+		return slices.ContainsFunc(out, func(other *subject) bool { return other.from.Name == s.from.Name })
+	}) {
+		byCase = (*subject).String
+	}
+	return listOf(in, byCase), listOf(out, byCase)
+}
+
+// listOf lists some of the names of objects.
+func listOf(subjects []*subject, of func(*subject) string) string {
 	const most = 6
 	var all []string
-	add := func(name string) {
-		if name != "" && !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
 	for _, s := range subjects {
-		add(s.from.Name)
-	}
-	if len(all) < 2 {
-		for _, s := range subjects {
-			add(s.object.String())
+		if name := of(s); !slices.Contains(all, name) {
+			all = append(all, name)
 		}
 	}
 	if len(all) > most {

@@ -5,6 +5,7 @@
 package convert
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,7 +37,7 @@ func patches(got, want tree) [][]any {
 // endings are the paths in the object for one in the canonical form, in which a command line stands for two lists.
 func endings(path []string) [][]string {
 	for i, key := range path {
-		if (key == canonProgram || key == canonFlags) && i > 1 && (path[i-2] == "containers" || path[i-2] == "initContainers") {
+		if slices.Contains([]string{canonProgram, canonFlags, canonRest}, key) && i > 1 && (path[i-2] == "containers" || path[i-2] == "initContainers") {
 			begin := path[:i:i]
 			return [][]string{append(begin, "command"), append(begin, "args")}
 		}

@@ -66,7 +66,7 @@ func (p *proposer) madeBy(s *subject, name string, arguments tree) tree {
 // sidecarArgs gives the flags that differ as arguments; false where they cannot be given.
 func sidecarArgs(arguments, made, is tree) bool {
 	was, now := commandOf(made), commandOf(is)
-	if was == nil || now == nil || !slices.Equal(was.Program(), now.Program()) {
+	if was == nil || now == nil || !slices.Equal(was.Program(), now.Program()) || !slices.Equal(besides(made, was), besides(is, now)) {
 		return false
 	}
 	before, after := flagsIn(&was.FlagList), flagsIn(&now.FlagList)

@@ -6,6 +6,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,24 +33,28 @@ func (p *proposer) write(rules []*rule, kubernetes string, notes ...string) ([]b
 		constraint := text(kubernetes)
 		constraint.Style = yaml.DoubleQuotedStyle
 		add(document, "kubernetes", constraint)
-		document.Content[len(document.Content)-2].HeadComment = "The versions of the objects; others were not seen."
+		document.Content[len(document.Content)-2].HeadComment = "The versions of the objects; of others nothing is known."
 	}
 	var set, targets *yaml.Node
 	for i, r := range rules {
 		if i == 0 || rules[i-1].set != r.set {
 			set, targets = mapping(), nil
 			add(document, string(r.set), set)
-			document.Content[len(document.Content)-2].HeadComment = "\n"
+			document.Content[len(document.Content)-2].HeadComment = blankLine
 		}
 		if i == 0 || rules[i-1].set != r.set || !sameTarget(rules[i-1], r) {
 			targets = sequence()
 			p.addTarget(set, r, targets)
+			if first := set.Content[len(set.Content)-2]; len(set.Content) > 2 && first.Value != v1alpha1.ObjectsField {
+				first.HeadComment = blankLine
+			}
 		}
 		targets.Content = append(targets.Content, r.node())
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
 	if err := encoder.Encode(document); err != nil {
 		return nil, fmt.Errorf("writing the profile: %w", err)
 	}
@@ -125,6 +130,7 @@ func (p *proposer) refusedRule(v *variant) string {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
 	if err := encoder.Encode(sequence(node)); err != nil {
 		return ""
 	}
@@ -169,7 +175,7 @@ func nodeOf(value any) *yaml.Node {
 		return n
 	case tree:
 		n := mapping()
-		for _, key := range slices.Sorted(maps.Keys(value)) {
+		for _, key := range slices.SortedFunc(maps.Keys(value), compareKeys) {
 			add(n, key, nodeOf(value[key]))
 		}
 		return n
@@ -191,6 +197,19 @@ func nodeOf(value any) *yaml.Node {
 	default:
 		return numberNode(scalarText(value))
 	}
+}
+
+// firstKeys are members that say what the others are about, and stand in front of them.
+var firstKeys = []string{"op", "path", "provider", "name", "image", "permissions"}
+
+func compareKeys(a, b string) int {
+	rank := func(key string) int {
+		if i := slices.Index(firstKeys, key); i >= 0 {
+			return i
+		}
+		return len(firstKeys)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
 // numberNode writes a number as JSON has it.
@@ -234,11 +253,14 @@ func widthOf(n *yaml.Node) (int, bool) {
 	return width, true
 }
 
-// tidy takes out the marks for empty lines.
+// blankLine is the comment that stands for an empty line until the YAML is written.
+const blankLine = "graft: an empty line"
+
+// tidy makes empty lines where they are meant. The marks stand before sets and targets, no deeper than any text.
 func tidy(out []byte) []byte {
 	lines := strings.Split(string(out), "\n")
 	for i, line := range lines {
-		if strings.TrimSpace(line) == "#" {
+		if line == "# "+blankLine || line == "  # "+blankLine {
 			lines[i] = ""
 		}
 	}
