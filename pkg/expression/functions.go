@@ -20,20 +20,20 @@ import (
 func ownFunctions() cel.EnvOption {
 	options := []cel.EnvOption{
 		constraintFunction(),
-		textFunction("base64.encode", cel.StringType, func(data []byte) ref.Val {
+		textFunction("base64.encode", "base64 of a text or of bytes", cel.StringType, func(data []byte) ref.Val {
 			return types.String(base64.StdEncoding.EncodeToString(data))
 		}),
-		textFunction("sha256", cel.StringType, func(data []byte) ref.Val {
+		textFunction("sha256", "SHA-256 of a text or of bytes, in hexadecimal", cel.StringType, func(data []byte) ref.Val {
 			sum := sha256.Sum256(data)
 			return types.String(hex.EncodeToString(sum[:]))
 		}),
-		cel.Function("base64.decode", cel.Overload("graft_base64_decode_string", []*cel.Type{cel.StringType}, cel.BytesType,
+		cel.Function("base64.decode", cel.FunctionDocs("the bytes that a text has in base64"), cel.Overload("graft_base64_decode_string", []*cel.Type{cel.StringType}, cel.BytesType,
 			cel.UnaryBinding(decodeBase64))),
-		cel.Function("quote", cel.Overload("graft_quote_string", []*cel.Type{cel.StringType}, cel.StringType,
+		cel.Function("quote", cel.FunctionDocs("a text in double quotes with escapes"), cel.Overload("graft_quote_string", []*cel.Type{cel.StringType}, cel.StringType,
 			cel.UnaryBinding(quote))),
-		cel.Function("toJSON", cel.Overload("graft_to_json_dyn", []*cel.Type{cel.DynType}, cel.StringType,
+		cel.Function("toJSON", cel.FunctionDocs("a value as JSON"), cel.Overload("graft_to_json_dyn", []*cel.Type{cel.DynType}, cel.StringType,
 			cel.UnaryBinding(toJSON))),
-		cel.Function("toYAML", cel.Overload("graft_to_yaml_dyn", []*cel.Type{cel.DynType}, cel.StringType,
+		cel.Function("toYAML", cel.FunctionDocs("a value as YAML"), cel.Overload("graft_to_yaml_dyn", []*cel.Type{cel.DynType}, cel.StringType,
 			cel.UnaryBinding(toYAML))),
 	}
 	return func(env *cel.Env) (*cel.Env, error) {
@@ -48,8 +48,9 @@ func ownFunctions() cel.EnvOption {
 }
 
 // textFunction declares a function of a string or of bytes.
-func textFunction(name string, result *cel.Type, f func([]byte) ref.Val) cel.EnvOption {
+func textFunction(name, summary string, result *cel.Type, f func([]byte) ref.Val) cel.EnvOption {
 	return cel.Function(name,
+		cel.FunctionDocs(summary),
 		cel.Overload("graft_"+name+"_string", []*cel.Type{cel.StringType}, result),
 		cel.Overload("graft_"+name+"_bytes", []*cel.Type{cel.BytesType}, result),
 		cel.SingletonUnaryBinding(func(argument ref.Val) ref.Val {

@@ -182,3 +182,20 @@ func OwnContainer(t *target.Target, name string, fields []string) (Clause, bool)
 	}
 	return container, len(fields) == 0 || slices.Contains(fields, "command") || slices.Contains(fields, "args")
 }
+
+// Reserved are flags of one clause; a name that ends in * stands for all flags that begin so.
+type Reserved struct {
+	Clause Clause
+	Flags  []string
+}
+
+// ReservedFlags are the flags of a target's own container that are Gardener's, for those who list them.
+func ReservedFlags(t *target.Target) []Reserved {
+	var all []Reserved
+	for _, r := range reservations {
+		if r.component == t.Component {
+			all = append(all, Reserved{r.clause, r.flags})
+		}
+	}
+	return all
+}

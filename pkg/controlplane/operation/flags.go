@@ -100,3 +100,9 @@ func nested(err error, format string, arguments ...any) error {
 	}
 	return fmt.Errorf("%w: %s: %w", target.ErrNested, fmt.Sprintf(format, arguments...), err)
 }
+
+// OfFlag is the operation for a flag whose value holds several entries; false for all others, which are for flags.
+func OfFlag(flag string) (string, bool) {
+	name, ok := keyedFlags[flag]
+	return name, ok
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package explain_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// TestStatic holds pages as text of 80 columns. The name of the file is that of the words.
+func TestStatic(t *testing.T) {
+	for _, words := range []string{
+		"",
+		"operation", "operation volumes", "operation volumes.set.mount", "operation storage", "operation flags",
+		"target", "target kubelet", "target kube-apiserver", "target virtual-garden-etcd-main",
+		"variable", "variable shoot", "variable shoot.networking.type", "variable shoot.workers.kubernetes", "variable shoot.spec", "variable lookups",
+		"function satisfies", "function startsWith",
+		"flag", "flag kube-apiserver/--feature-gates", "flag feature-gates", "flag kubelet cloud-config", "flag kubelet cni-bin-dir",
+		"flag kube-apiserver advertise-address", "flag kube-apiserver secure-port",
+		"gate VolumeAttributesClass", "gate kubelet/InPlacePodVerticalScaling",
+		"profile", "profile.lookups.keys", "profile.lookups.cloudprovider.object", "profile.controlplane", "profile.controlplane.kubelet",
+		"profile.controlplane.kube-apiserver.flags.set", "ProviderProfile.controlplane.kubelet.configuration.set.memorySwap", "profile.controlplane.objects",
+		"configuration",
+	} {
+		t.Run(words, func(t *testing.T) {
+			page, err := explain.Static(strings.Fields(words)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := (explain.Style{Width: 80}).WritePage(&out, page); err != nil {
+				t.Fatal(err)
+			}
+			name := cmp.Or(words, "overview")
+			name = strings.NewReplacer(" ", "_", "/", "_").Replace(name)
+			golden.Compare(t, filepath.Join("testdata", "pages", name+".txt"), out.String())
+			for line := range strings.Lines(out.String()) {
+				if utf8.RuneCountInString(line) > 81 {
+					t.Errorf("%d columns: %s", utf8.RuneCountInString(line)-1, line)
+				}
+			}
+			var same explain.Page
+			raw, err := json.Marshal(page)
+			if err != nil || json.Unmarshal(raw, &same) != nil {
+				t.Errorf("as JSON: %v", err)
+			}
+		})
+	}
+}
+
+// TestStaticUnknown holds what is said of what is not known.
+func TestStaticUnknown(t *testing.T) {
+	for _, c := range []struct{ words, want string }{
+		{"flags", `"flags" is no topic; see ` + "`graft explain operation flags`"},
+		{"kubelet", `"kubelet" is no topic; see ` + "`graft explain target kubelet`"},
+		{"profil.lookups", `"profil" is no topic (did you mean "profile"?)`},
+		{"operation flag", `there is no operation "flag" (did you mean "flags"?)`},
+		{"operation flags.sett", `the operation flags has no argument "sett" (did you mean "set"?)`},
+		{"target kube-apiservr", `there is no target "kube-apiservr" (did you mean "kube-apiserver"?)`},
+		{"variable shot", `there is no variable "shot" (did you mean "shoot"?)`},
+		{"variable shoot.regoin", `shoot has no field "regoin" (did you mean "region"?)`},
+		{"variable shoot.spec.x", `shoot.spec has no fields that are known before an expression is evaluated: it is dyn`},
+		{"function satisfy", `there is no function "satisfy" (did you mean "satisfies"?)`},
+		{"flag kube-apiserver/featuregates", `kube-apiserver has had no flag --featuregates since Kubernetes 1.31 (did you mean "feature-gates"?)`},
+		{"flag kube-apisever/v", `there is no component "kube-apisever" (did you mean "kube-apiserver"?)`},
+		{"gate VolumeAttributeClass", `there is no gate "VolumeAttributeClass" (did you mean "VolumeAttributesClass"?)`},
+		{"profile.lookups.x.key", `lookups.<name> has no field "key" (did you mean "keys"?)`},
+		{"profile.controlplane.kube-apiserver.flag", `controlplane.kube-apiserver[] has no field "flag" (did you mean "flags"?)`},
+		{"profile.kubernetes.x", `kubernetes has no fields below it that are known`},
+		{"qqqqqqqqqqqq", `"qqqqqqqqqqqq" is neither a topic (operation, target, variable, function, flag, gate, profile, configuration) nor an object, which is written as kind/name`},
+	} {
+		t.Run(c.words, func(t *testing.T) {
+			_, err := explain.Static(strings.Fields(c.words)...)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestNamesHavePages holds that there is a page about everything that is listed.
+func TestNamesHavePages(t *testing.T) {
+	for _, topic := range explain.Complete(nil) {
+		for _, row := range explain.Complete([]string{topic.Name}) {
+			if _, err := explain.Static(topic.Name, row.Name); err != nil {
+				t.Errorf("%s %s: %s", topic.Name, row.Name, err)
+			}
+		}
+	}
+}
