@@ -49,9 +49,6 @@ func (r *Result) group(out *strings.Builder, style render.Style, g *Group) error
 	if g.Verdict != Different && change.Note != "" {
 		fmt.Fprintf(out, "    %s\n", change.Note)
 	}
-	if len(g.Names) > 1 {
-		fmt.Fprintf(out, "    named %s\n", strings.Join(g.Names, ", "))
-	}
 	for _, effect := range g.Effects {
 		fmt.Fprintf(out, "  %s %s", arrow, effect.What)
 		if where := g.where(effect); where != "" {

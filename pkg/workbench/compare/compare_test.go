@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package compare_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// generated are the control planes of all tests: two versions in four variants.
+var generated = sync.OnceValues(func() ([]*scene.Scene, error) {
+	m := compare.Matrix{
+		Base: scene.Options{Provider: "acme"}, Versions: []string{"1.32", "1.34"}, Variants: []string{"plain", "ha", "ipv6", "hibernated"},
+	}
+	return m.Scenes(context.Background(), gardener.Generator{})
+})
+
+func scenes(t testing.TB) []*scene.Scene {
+	t.Helper()
+	all, err := generated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// run compares the versions in a folder of testdata. The flags of the profiles are no real ones.
+func run(t testing.TB, folder string) *compare.Result {
+	t.Helper()
+	options := compare.Options{Scenes: scenes(t), OldName: "old.yaml", NewName: "new.yaml"}
+	none, err := semver.NewConstraint("< 1.31") // of which no flags are known
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, side := range []struct {
+		name  string
+		into  *compare.Side
+		files *[]string
+	}{{"old.yaml", &options.Old, &options.OldFiles}, {"new.yaml", &options.New, &options.NewFiles}} {
+		path := filepath.Join(folder, side.name)
+		program := golden.Compile(t, mutation.Options{Kubernetes: none}, path)
+		for _, s := range options.Scenes {
+			s.Invent(program.Lookups()...)
+		}
+		*side.into, *side.files = compare.Program{Program: program}, []string{path}
+	}
+	result, err := compare.Run(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// TestRun holds in each folder of testdata that the difference between old.yaml and new.yaml is what want.text says.
+func TestRun(t *testing.T) {
+	folders, err := filepath.Glob("testdata/*/old.yaml")
+	if err != nil || len(folders) == 0 {
+		t.Fatal("there are no cases", err)
+	}
+	for _, old := range folders {
+		folder := filepath.Dir(old)
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			var out strings.Builder
+			if err := run(t, folder).Text(&out, render.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, filepath.Join(folder, "want.text"), out.String())
+			for _, secret := range []string{"sample-user", "sample-password"} {
+				if strings.Contains(out.String(), secret) {
+					t.Errorf("%s is shown", secret)
+				}
+			}
+		})
+	}
+}
+
+func TestFormats(t *testing.T) {
+	result := run(t, "testdata/for-whom")
+	for _, format := range compare.Formats() {
+		t.Run(format, func(t *testing.T) {
+			var out strings.Builder
+			if err := result.Write(&out, format, render.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			if format == "html" {
+				// What a page looks like, package report holds.
+				for _, want := range []string{"only for Kubernetes 1.34 and with high availability", "pods are replaced", "NEW new.yaml:14", `class="matrix"`} {
+					if !strings.Contains(out.String(), want) {
+						t.Errorf("the page does not say %s", want)
+					}
+				}
+				return
+			}
+			golden.Compare(t, filepath.Join("testdata/formats", format), out.String())
+		})
+	}
+	var text, other strings.Builder
+	if err := errors.Join(result.Write(&text, "text", render.Style{}), result.Write(&other, "", render.Style{})); err != nil || text.String() != other.String() {
+		t.Error("without a format, text is written", err)
+	}
+}
+
+// TestRunEndsWithItsContext holds that nothing is said of a comparison that was interrupted.
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	program := compare.Program{Program: golden.Compile(t, mutation.Options{}, "testdata/gone/old.yaml")}
+	result, err := compare.Run(ctx, compare.Options{Old: program, New: program, Scenes: scenes(t), Parallel: 1, Progress: func(int, int) { cancel() }})
+	if !errors.Is(err, context.Canceled) || result != nil {
+		t.Errorf("got %v, %v", result, err)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	program := compare.Program{Program: golden.Compile(t, mutation.Options{}, "testdata/gone/old.yaml")}
+	var seen []int
+	_, err := compare.Run(t.Context(), compare.Options{
+		Old: program, New: program, Scenes: scenes(t)[:3], Progress: func(done, of int) { seen = append(seen, done*10+of) },
+	})
+	if diff := cmp.Diff([]int{13, 23, 33}, seen); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestMatrix(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		matrix compare.Matrix
+		// want are the titles of the first options, and count how many there are.
+		want  string
+		count int
+		err   error
+	}{
+		{name: "by default", want: "1.31.14; 1.31.14, ha; 1.31.14, ipv6", count: 20},
+		{name: "chosen", matrix: compare.Matrix{Versions: []string{"1.33"}, Variants: []string{"plain", "ha+ipv6"}}, want: "1.33.6; 1.33.6, ha, ipv6", count: 2},
+		{name: "a whole version", matrix: compare.Matrix{Versions: []string{"1.33.1"}, Variants: []string{"plain"}}, want: "1.33.1", count: 1},
+		{name: "providers", matrix: compare.Matrix{Providers: []string{"a", "b"}, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6", count: 2},
+		{name: "gardens", matrix: compare.Matrix{Garden: true, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6, garden", count: 2},
+		{name: "no such variant", matrix: compare.Matrix{Variants: []string{"hibernate"}}, err: compare.ErrVariant},
+		{name: "no such version", matrix: compare.Matrix{Versions: []string{"1.12"}}, err: compare.ErrVersion},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			options, err := c.matrix.Options()
+			if !errors.Is(err, c.err) {
+				t.Fatalf("got error %v, want %v", err, c.err)
+			}
+			if len(options) != c.count {
+				t.Errorf("there are %d options, want %d", len(options), c.count)
+			}
+			var titles []string
+			for _, o := range options {
+				titles = append(titles, o.Title())
+			}
+			if got := strings.Join(titles[:min(3, len(titles))], "; "); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestVersions holds that control planes can be generated for each of the versions, and of no other minor version that Graft knows.
+func TestVersions(t *testing.T) {
+	known := map[string]bool{}
+	for _, version := range compare.Versions() {
+		if _, err := (gardener.Generator{}).Generate(t.Context(), scene.Options{Kubernetes: version, Workerless: true}); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
+		known[version[:4]] = true
+	}
+	for _, minor := range kubeflags.Versions() {
+		_, err := (gardener.Generator{}).Generate(t.Context(), scene.Options{Kubernetes: minor.String() + ".0", Workerless: true})
+		if (err == nil) != known[minor.String()] {
+			t.Errorf("%s can be generated: %v, and is compared: %v", minor, err == nil, known[minor.String()])
+		}
+	}
+}
+
+// TestNothingStale holds that testdata has nothing that no test reads.
+func TestNothingStale(t *testing.T) {
+	entries, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if _, err := os.Stat(filepath.Join("testdata", entry.Name(), "old.yaml")); err != nil && entry.Name() != "formats" {
+			t.Errorf("testdata/%s is no case", entry.Name())
+		}
+	}
+}
