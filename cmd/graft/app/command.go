@@ -69,7 +69,7 @@ func (s *Streams) report(err error) int {
 		fmt.Fprintln(s.Err, findings.Error())
 		return statusFailed
 	default:
-		fmt.Fprintln(s.Err, "Error: "+err.Error())
+		fmt.Fprintln(s.Err, "Error: "+plain(err))
 		return statusFailed
 	}
 }
@@ -99,6 +99,7 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newRenderCommand,
 		newDiffCommand,
 		newCompareCommand,
+		newConvertCommand,
 		newTestCommand,
 		newCompletionCommand,
 		newManCommand,

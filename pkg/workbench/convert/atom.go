@@ -5,9 +5,12 @@
 package convert
 
 import (
+	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
@@ -165,12 +168,40 @@ func (d *differ) texted(operation string, path ...string) {
 		case had == has && equal(was, is):
 		case !has:
 			d.remove(operation, nil, key)
+		case operation == "podAnnotations" && d.checksum(key, scalarText(is)):
 		default:
 			d.add(operation, nil, is, "set", key)
 		}
 	}
 	drop(d.before, path...)
 	drop(d.after, path...)
+}
+
+var (
+	checksumKey   = regexp.MustCompile(`^checksum/(secret|configmap)-(.+)$`)
+	checksumValue = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// checksum proposes checksumAnnotations where the annotation is that of a Secret or ConfigMap which is there; false elsewhere, with a
+// note where the object would have to be there.
+func (d *differ) checksum(key, value string) bool {
+	match := checksumKey.FindStringSubmatch(key)
+	if match == nil || !checksumValue.MatchString(value) {
+		return false
+	}
+	request, argument := facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: match[2], Checksum: true}, "secret"
+	if match[1] == "configmap" {
+		request.GroupVersionKind, argument = facts.ConfigMap, "configMap"
+	}
+	found, err := (&facts.Static{Objects: d.subject.from.Present}).Lookup(context.Background(), d.subject.object.Namespace, request)
+	if err != nil || found == nil || found.Checksum != value {
+		a := d.add("podAnnotations", nil, value, "set", key)
+		a.notes = append(a.notes, "this looks like a checksum; with the "+request.Kind+" among the manifests, it would be checksumAnnotations: "+
+			"{set: {"+key+": {"+argument+": "+match[2]+"}}}")
+		return true
+	}
+	d.add("checksumAnnotations", nil, tree{argument: match[2]}, "set", key).plain = true
+	return true
 }
 
 // secret leaves the data of a Secret alone: they have no place in a profile.

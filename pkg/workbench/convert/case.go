@@ -25,6 +25,8 @@ type Case struct {
 	Before, After []manifest.Object
 	// Facts are what is known of the control plane; nil: only what the objects say.
 	Facts *facts.Facts
+	// Present are Secrets and ConfigMaps, for checksums of them.
+	Present []map[string]any
 }
 
 // Options say what is to be proposed.

@@ -32,6 +32,8 @@ type variant struct {
 	purposes []string
 	when     string
 	notes    []string
+	// harms are the objects that it changes otherwise than the webhook, as no condition keeps it from them.
+	harms []*subject
 	// refused is why it cannot be a rule.
 	refused string
 }
@@ -199,6 +201,7 @@ func (p *proposer) condition(v *variant, peers []*subject) {
 		v.notes = append(v.notes, note)
 		return
 	}
+	v.harms = harmed
 	is, isNot := names(v.in, harmed)
 	v.notes = append(v.notes, "seen in "+is+", not in "+isNot+"; no condition was found that tells them apart, write one")
 }

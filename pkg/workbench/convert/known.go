@@ -77,7 +77,7 @@ func projectAndName(namespace string) (project, name string) {
 	return parts[0], parts[1]
 }
 
-// namespaceFor are the facts for an object, in whose namespace all sets are those of the provider.
+// source are the facts for an object, in whose namespace all sets are those of the provider.
 func (s *subject) source(provider string) facts.Source {
 	if s.known == nil {
 		return &facts.Static{}
@@ -90,7 +90,7 @@ func (s *subject) source(provider string) facts.Source {
 	if len(namespace.Labels) == 0 {
 		namespace.Labels = labels
 	}
-	return &facts.Static{Facts: s.known.WithNamespace(namespace)}
+	return &facts.Static{Facts: s.known.WithNamespace(namespace), Objects: s.from.Present}
 }
 
 // fact is a text that stands for something that is known of a control plane.

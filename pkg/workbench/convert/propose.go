@@ -133,7 +133,8 @@ func (p *proposer) patch(found []*differ, variants []*variant, trials []trial) b
 	added := false
 	for _, t := range trials {
 		i := slices.IndexFunc(found, func(d *differ) bool { return d.subject == t.subject })
-		if i < 0 || len(t.differs) == 0 || t.denied != nil || len(found[i].left) > 0 {
+		harmed := slices.ContainsFunc(variants, func(v *variant) bool { return slices.Contains(v.harms, t.subject) })
+		if i < 0 || len(t.differs) == 0 || t.denied != nil || len(found[i].left) > 0 || harmed {
 			continue
 		}
 		for _, steps := range patches(t.got, t.subject.after) {

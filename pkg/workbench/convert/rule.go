@@ -80,7 +80,7 @@ func rank(name string) int {
 // words are what rules of an operation are called.
 var words = map[string]string{
 	"featureGates": "feature gates", "listFlags": "items of flags", "mapFlags": "entries of flags", "admissionPlugins": "admission plugins",
-	"env": "environment", "initContainers": "init containers", "podLabels": "labels of pods", "podAnnotations": "annotations of pods",
+	"env": "environment", "initContainers": "init containers", "podLabels": "labels of pods", "podAnnotations": "annotations of pods", "checksumAnnotations": "checksums",
 	"containerPolicies": "policies of containers", "configuration": "configuration of the kubelet", "sysctl": "kernel settings",
 	"cri": "container runtime", "providerConfig": "configuration of the operating system", "machineControllerManagerProvider": "sidecar",
 }

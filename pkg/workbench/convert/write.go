@@ -140,6 +140,9 @@ func (p *proposer) refusedRule(v *variant) string {
 func text(value string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(value)
+	if n.Style == 0 && strings.Contains(value, "${ ") && !strings.ContainsAny(value, `"\`) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	return n
 }
 
