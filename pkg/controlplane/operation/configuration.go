@@ -5,14 +5,9 @@
 package operation
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
-
-	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -21,10 +16,13 @@ import (
 // configuration sets and removes fields of the kubelet's configuration file.
 func configuration() Definition {
 	return Definition{
-		Name:      "configuration",
-		Summary:   "sets and removes fields of the kubelet's configuration file; mappings are merged, and all other fields and comments stay",
-		Example:   "configuration: {set: {enableControllerAttachDetach: true}, remove: [volumePluginDir]}",
-		Arguments: setAndRemove("fields", shapeLike[kubeletconfigv1beta1.KubeletConfiguration]("kind", "apiVersion", "featureGates")),
+		Name:    "configuration",
+		Summary: "sets and removes fields of the kubelet's configuration file; mappings are merged, and all other fields and comments stay",
+		Example: "configuration: {set: {enableControllerAttachDetach: true}, remove: [volumePluginDir]}",
+		Examples: []string{
+			"configuration: {set: {memoryReservationPolicy: TieredReservation, tlsCurvePreferences: [29], defaultPodSysctls: {net.ipv4.ip_forward: \"1\"}}}",
+		},
+		Arguments: setAndRemove("fields", kubeletShape()),
 		Parts:     target.KubeletConfiguration,
 		Compile:   compileConfiguration,
 	}
@@ -35,7 +33,7 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
-	known := fieldsOf(reflect.TypeFor[kubeletconfigv1beta1.KubeletConfiguration]())
+	known := kubeletFields()
 	writes, findings := compiler{
 		place: Place{Kind: KubeletField},
 		value: c.Tree,
@@ -60,27 +58,12 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 	return writes, findings
 }
 
-// checkKubeletField decodes a constant as the kubelet would, strictly.
+// checkKubeletField judges a constant.
 func checkKubeletField(write Write, value Resolved) source.Findings {
-	decoder := json.NewDecoder(bytes.NewReader(object(write.Place.Name, value.JSON)))
-	decoder.DisallowUnknownFields()
-	var into kubeletconfigv1beta1.KubeletConfiguration
-	if err := decoder.Decode(&into); err != nil {
-		return source.Findings{write.At.Finding(write.Path, "the kubelet cannot read this: %s", strings.TrimPrefix(err.Error(), "json: ")).Of(WrongShape)}
+	if problem := checkKubeletValue(write.Place.Name, value.JSON); problem != "" {
+		return source.Findings{write.At.Finding(write.Path, "the kubelet cannot read this: %s", problem).Of(WrongShape)}
 	}
 	return nil
-}
-
-// fieldsOf are the names of a struct's fields in JSON, without those that say what kind of document it is.
-func fieldsOf(t reflect.Type) []string {
-	var names []string
-	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name != "" && name != "-" && name != "kind" && name != "apiVersion" {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func setKubeletField(o *target.Object, v Resolved, path ...string) error {
