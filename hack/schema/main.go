@@ -25,6 +25,8 @@ func main() {
 	for name, build := range map[string]func() (object, error){
 		"providerprofile.json":         providerProfile,
 		"controllerconfiguration.json": controllerConfiguration,
+		"providerprofiletest.json":     providerProfileTest,
+		"testcase.json":                testFolder,
 	} {
 		schema, err := build()
 		if err != nil {

@@ -143,7 +143,7 @@ func (b *builder) fields(t reflect.Type, fallback reflect.Value) (object, error)
 		if err := bound(schema, field.Tag); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		comment, err := b.comments.ofField(t, field.Name)
+		comment, err := b.comments.ofField(owner(t, field.Index), field.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -157,6 +157,14 @@ func (b *builder) fields(t reflect.Type, fallback reflect.Value) (object, error)
 		schema["required"] = required
 	}
 	return schema, nil
+}
+
+// owner is the struct that declares a field, which may be one that is embedded.
+func owner(t reflect.Type, index []int) reflect.Type {
+	for ; len(index) > 1; index = index[1:] {
+		t = t.Field(index[0]).Type
+	}
+	return t
 }
 
 // bound adds what the tags of a field say about its values, as pkg/source reads them.

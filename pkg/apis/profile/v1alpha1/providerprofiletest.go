@@ -63,9 +63,10 @@ type TestSetting struct {
 	Workerless bool `json:"workerless,omitempty"`
 	// Garden is the virtual garden instead of a shoot.
 	Garden bool `json:"garden,omitempty"`
-	// Legacy is the older generation of Gardener, and SNI its feature gate APIServerSNI.
+	// Legacy is a control plane of the older generation of Gardener.
 	Legacy bool `json:"legacy,omitempty"`
-	SNI    bool `json:"sni,omitempty"`
+	// SNI is the feature gate APIServerSNI of the older generation.
+	SNI bool `json:"sni,omitempty"`
 
 	// Provider is the type of the shoot's infrastructure; the first provider of the profile when absent.
 	Provider string `json:"provider,omitempty"`
@@ -75,9 +76,10 @@ type TestSetting struct {
 	BackupProvider string `json:"backupProvider,omitempty"`
 	// Annotations are those of the Shoot.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// InfrastructureConfig and ControlPlaneConfig are those of the Shoot.
+	// InfrastructureConfig is that of the Shoot.
 	InfrastructureConfig source.Node `json:"infrastructureConfig,omitempty"`
-	ControlPlaneConfig   source.Node `json:"controlPlaneConfig,omitempty"`
+	// ControlPlaneConfig is that of the Shoot.
+	ControlPlaneConfig source.Node `json:"controlPlaneConfig,omitempty"`
 	// WorkerConfig is the provider's configuration of the first worker pool.
 	WorkerConfig source.Node `json:"workerConfig,omitempty"`
 	// CloudProfileConfig is the provider's configuration in the CloudProfile.
@@ -121,8 +123,9 @@ type TestReplacement struct {
 	Unit string `json:"unit,omitempty"`
 	// File is the path of the file.
 	File string `json:"file,omitempty"`
-	// Old is what stands there, and New what shall.
+	// Old is what stands there.
 	Old string `json:"old"`
+	// New is what shall stand there.
 	New string `json:"new"`
 }
 

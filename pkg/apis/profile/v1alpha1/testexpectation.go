@@ -27,6 +27,12 @@ const (
 // TestStates are the words that may stand in place of an expectation's fields.
 var TestStates = []string{TestChanged, TestUnchanged, TestDenied, TestAbsent}
 
+// TestApplied is a rule that changed the object, or found it so already.
+const TestApplied = "applied"
+
+// TestOutcomes are what may be expected of a rule.
+var TestOutcomes = []string{TestApplied, "changed", "unchanged", "skipped", "overridden", "observed"}
+
 // TestOthers is the name by which Expect calls all objects that no other entry is for.
 const TestOthers = "others"
 
@@ -64,11 +70,13 @@ type TestExpected struct {
 	// Env are environment variables of the container by name: the value, or fields of the variable.
 	Env map[string]source.Node `json:"env,omitempty"`
 
-	// Labels and Annotations are those of the object.
-	Labels      map[string]source.Node `json:"labels,omitempty"`
+	// Labels are those of the object.
+	Labels map[string]source.Node `json:"labels,omitempty"`
+	// Annotations are those of the object.
 	Annotations map[string]source.Node `json:"annotations,omitempty"`
-	// PodLabels and PodAnnotations are those of the pod template.
-	PodLabels      map[string]source.Node `json:"podLabels,omitempty"`
+	// PodLabels are those of the pod template.
+	PodLabels map[string]source.Node `json:"podLabels,omitempty"`
+	// PodAnnotations are those of the pod template.
 	PodAnnotations map[string]source.Node `json:"podAnnotations,omitempty"`
 	// Containers are containers of the pod template by name, init containers too, with fields of theirs.
 	Containers map[string]source.Node `json:"containers,omitempty"`

@@ -7,9 +7,9 @@ package controlplane
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -93,13 +93,6 @@ func compileExpectations(written map[string]v1alpha1.TestExpectation, path strin
 	return all, findings
 }
 
-// applied stands for a rule that changed the object or found it so already.
-const applied = "applied"
-
-var ruleWords = []string{
-	applied, string(mutation.Changed), string(mutation.Unchanged), string(mutation.Skipped), string(mutation.Overridden), string(mutation.Observed),
-}
-
 // states checks what is said of the object as a whole, and of rules.
 func (c *compiler) states(e v1alpha1.TestExpectation, path string) {
 	gone := e.Denied != nil || e.State == v1alpha1.TestDenied || e.State == v1alpha1.TestAbsent
@@ -110,8 +103,8 @@ func (c *compiler) states(e v1alpha1.TestExpectation, path string) {
 		c.refuse(e.At, path, "denied, and %s", e.State)
 	}
 	for name, word := range e.Rules {
-		if !slices.Contains(ruleWords, word.Value) {
-			c.refuse(word.At, path+".rules."+name, "must be one of %v%s", ruleWords, source.Suggest(word.Value, ruleWords))
+		if !slices.Contains(v1alpha1.TestOutcomes, word.Value) {
+			c.refuse(word.At, path+".rules."+name, "must be one of %s%s", strings.Join(v1alpha1.TestOutcomes, ", "), source.Suggest(word.Value, v1alpha1.TestOutcomes))
 		}
 	}
 	if c.others && len(c.asserts) > 0 {

@@ -152,7 +152,7 @@ func (r *run) judgeRules(e expectation, o *object) {
 }
 
 func outcomeIs(a mutation.Applied, word string) bool {
-	return string(a.Outcome) == word || word == applied && (a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged)
+	return string(a.Outcome) == word || word == v1alpha1.TestApplied && (a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged)
 }
 
 func placeOf(a mutation.Applied) string {

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
+)
+
+// writeProfileTest writes the page of tests: tables, settings, expectations, and the file of a folder.
+func writeProfileTest(out *bytes.Buffer) error {
+	schema, err := readSchema("providerprofiletest.json")
+	if err != nil {
+		return err
+	}
+	folder, err := readSchema("testcase.json")
+	if err != nil {
+		return err
+	}
+	setting, cases := schema.Definitions["setting"], schema.Properties["cases"].Items
+	fmt.Fprintf(out, "# Reference of the ProviderProfileTest\n\n%s [Testing a profile](../usage/testing.md) explains it by example.\n\n## Fields\n\n",
+		schema.Description)
+	table(out, "field", "type", "meaning")
+	testRows(out, schema, nil)
+	fmt.Fprintf(out, "\n## Cases\n\nA case has the fields of a [setting](#settings), and these:\n\n")
+	table(out, "field", "type", "meaning")
+	testRows(out, cases, setting)
+	fmt.Fprintf(out, "\n## Settings\n\n")
+	table(out, "field", "type", "meaning")
+	testRows(out, setting, nil)
+	fmt.Fprintf(out, "\n## Expectations\n\nBy [target](profile.md#targets), by kind and name such as `Deployment/acme`, or for all `%s`. An "+
+		"expectation is one of the words %s, or has fields:\n\n", v1alpha1.TestOthers, code(v1alpha1.TestStates...))
+	table(out, "field", "type", "meaning")
+	testRows(out, schema.Definitions["expectation"].AnyOf[1], nil)
+	fmt.Fprintf(out, "\n## case.yaml\n\nThe file of a folder has the fields of a [setting](#settings), and these:\n\n")
+	table(out, "field", "type", "meaning")
+	testRows(out, folder, setting)
+	return nil
+}
+
+// testRows writes the fields, those of another schema left out, with the fields below them.
+func testRows(out *bytes.Buffer, s, without *reference.Schema) {
+	var rows func(s *reference.Schema, prefix string)
+	rows = func(s *reference.Schema, prefix string) {
+		for _, name := range s.Order() {
+			if without != nil && prefix == "" && without.Properties[name] != nil {
+				continue
+			}
+			field := s.Properties[name]
+			row(out, code(prefix+name), testKind(field), prose(field.Description))
+			rows(field, prefix+name+".")
+			if values := field.Values(); values != nil {
+				rows(values, prefix+name+".<name>.")
+			}
+			if field.Items != nil && name != "cases" {
+				rows(field.Items, prefix+name+"[].")
+			}
+		}
+	}
+	rows(s, "")
+}
+
+// testKind is what may stand there, in words, with links to the other tables of the page.
+func testKind(s *reference.Schema) string {
+	definition := func(s *reference.Schema) string {
+		switch strings.TrimPrefix(s.Ref, "#/definitions/") {
+		case "setting":
+			return "[setting](#settings)"
+		case "expectations":
+			return "[expectations](#expectations)"
+		}
+		return ""
+	}
+	if known := definition(s); known != "" {
+		return known
+	}
+	if values := s.Values(); values != nil {
+		if known := definition(values); known != "" {
+			return "mapping of names to " + known
+		}
+	}
+	if s.Items != nil && s.Items.Properties["expect"] != nil {
+		return "list of [cases](#cases)"
+	}
+	// A null takes a setting away, which need not be said of each.
+	words := strings.TrimSuffix(s.Kind(code), " or null")
+	if types, ok := s.Type.([]any); ok && s.Items != nil && slices.Contains(types, any("string")) {
+		words = "string, or " + words
+	}
+	return words
+}
