@@ -22,6 +22,8 @@ var ErrNoObject = errors.New("not an object with a kind and a name")
 // Change is an object on its way: what it was, what it is, who made the difference and which rules had a say.
 type Change struct {
 	APIVersion, Kind, Namespace, Name string
+	// Scene says of which control plane the object is; empty where there is one only.
+	Scene string
 	// Applied are the rules of the object's target with what became of each, in the order in which they were applied.
 	Applied []mutation.Applied
 	// Denied is why the object is not admitted, or nil. Callers that ask somebody else than the engine set it themselves.
@@ -151,6 +153,9 @@ func (c *Change) Edits() []Edit { return c.veil.lines(c.blame.Edits()) }
 func (c *Change) Changed() bool {
 	return !bytes.Equal(c.original, c.current)
 }
+
+// denial is why the object is denied. What rules made of Secrets is hidden, whoever wrote the message.
+func (c *Change) denial() string { return c.veil.cover().text(c.Denied.Error()) }
 
 // HideAs hides what the other change hides.
 func (c *Change) HideAs(other *Change) { c.veil = other.veil }

@@ -38,6 +38,8 @@ type ObjectDifference struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
+	// Scene says of which control plane the object is; absent where there is one only.
+	Scene string `json:"scene,omitempty"`
 	// Changed says whether any line is different.
 	Changed bool `json:"changed"`
 	// Denied is why the object is not admitted; absent where it is.
@@ -110,8 +112,11 @@ func DifferenceOf(changes ...*Change) Difference {
 
 func objectDifference(c *Change) ObjectDifference {
 	o := ObjectDifference{
-		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name,
-		Denied: denialOf(c.Denied), Rules: make([]RuleOutcome, 0, len(c.Applied)), Edits: []LineEdit{},
+		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Scene: c.Scene,
+		Rules: make([]RuleOutcome, 0, len(c.Applied)), Edits: []LineEdit{},
+	}
+	if o.Denied = denialOf(c.Denied); o.Denied != nil {
+		o.Denied.Message = c.denial()
 	}
 	for _, a := range c.Applied {
 		o.Rules = append(o.Rules, RuleOutcome{

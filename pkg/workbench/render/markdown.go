@@ -64,9 +64,9 @@ func (s Style) markdownTable(out *strings.Builder, changes []*Change) {
 		added, removed := change.size()
 		switch {
 		case change.Denied != nil:
-			fmt.Fprintf(&denied, "| %s | **denied** | %s |\n", codeCell(change.title()), markdownSize(added, removed))
+			fmt.Fprintf(&denied, "| %s | **denied** | %s |\n", codeCell(change.place()), markdownSize(added, removed))
 		case added+removed > 0:
-			fmt.Fprintf(&changed, "| %s | %s | %s |\n", codeCell(change.title()), summary(change), markdownSize(added, removed))
+			fmt.Fprintf(&changed, "| %s | %s | %s |\n", codeCell(change.place()), markdownText(summary(change)), markdownSize(added, removed))
 		default:
 			same++
 		}
@@ -127,7 +127,7 @@ func (s Style) markdownGroups(changes []*Change) []*markdownGroup {
 				changed = append(changed, known[key])
 			}
 		}
-		known[key].names = append(known[key].names, codeSpan(change.title()))
+		known[key].names = append(known[key].names, codeSpan(change.place()))
 	}
 	return append(denied, changed...)
 }
@@ -136,7 +136,7 @@ func (s Style) markdownGroups(changes []*Change) []*markdownGroup {
 func (s Style) markdownBody(c *Change) string {
 	var out strings.Builder
 	if c.Denied != nil {
-		fmt.Fprintf(&out, "> [!CAUTION]\n> Denied:\n%s\n", quoted(fence("", strings.Split(strings.TrimSpace(c.Denied.Error()), "\n"))))
+		fmt.Fprintf(&out, "> [!CAUTION]\n> Denied:\n%s\n", quoted(fence("", strings.Split(strings.TrimSpace(c.denial()), "\n"))))
 	}
 	sections := Sections(c.Edits(), max(0, s.Context))
 	if len(sections) == 0 && c.Denied == nil {
@@ -196,6 +196,14 @@ func (s Style) markdownIdle(c *Change) string {
 }
 
 func (c *Change) title() string { return c.Kind + " " + c.Name }
+
+// place is the title with the scene, where there are several.
+func (c *Change) place() string {
+	if c.Scene == "" {
+		return c.title()
+	}
+	return c.title() + " (" + c.Scene + ")"
+}
 
 // fence puts lines into a block of code that none of them ends.
 func fence(language string, lines []string) string {

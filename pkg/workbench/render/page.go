@@ -25,7 +25,7 @@ func (s Style) Page(changes ...*Change) *report.Page {
 	var changed, denied int
 	for _, change := range changes {
 		if change.idle() {
-			page.Rest = addName(page.Rest, change.Kind, change.Name)
+			page.Rest = addName(page.Rest, change)
 			continue
 		}
 		section := s.PageSection(change)
@@ -49,17 +49,7 @@ func (s Style) Page(changes ...*Change) *report.Page {
 
 // idle says that there is nothing to say of an object: no rule, no change.
 func (c *Change) idle() bool {
-	return len(c.Applied) == 0 && c.Denied == nil && !c.changed()
-}
-
-// changed says whether a line is different.
-func (c *Change) changed() bool {
-	for _, edit := range c.blame.Edits() {
-		if edit.Op != Same {
-			return true
-		}
-	}
-	return false
+	return len(c.Applied) == 0 && c.Denied == nil && !c.Changed()
 }
 
 func figure(n int, one, many string, tone report.Tone) report.Figure {
@@ -69,13 +59,17 @@ func figure(n int, one, many string, tone report.Tone) report.Figure {
 	return report.Figure{Value: fmt.Sprint(n), Label: many, Tone: tone}
 }
 
-// addName puts a name under "Kind without rules".
-func addName(rest []report.Names, kind, name string) []report.Names {
+// addName puts an object among those for which there is no rule, scene by scene.
+func addName(rest []report.Names, c *Change) []report.Names {
 	heading := "No rule is for"
-	if len(rest) == 0 {
+	if c.Scene != "" {
+		heading = "In " + c.Scene + " no rule is for"
+	}
+	if last := len(rest) - 1; last < 0 || rest[last].Heading != heading {
 		rest = append(rest, report.Names{Heading: heading})
 	}
-	rest[0].Names = append(rest[0].Names, kind+" "+name)
+	last := &rest[len(rest)-1]
+	last.Names = append(last.Names, c.title())
 	return rest
 }
 
@@ -83,8 +77,11 @@ func addName(rest []report.Names, kind, name string) []report.Names {
 func (s Style) PageSection(c *Change) report.Section {
 	s = s.withDefaults()
 	section := report.Section{Kind: c.Kind, Name: c.Name, Note: unchanged(c)}
+	if c.Scene != "" {
+		section.For = []string{c.Scene}
+	}
 	if c.Denied != nil {
-		section.Denied, section.Note = c.Denied.Error(), ""
+		section.Denied, section.Note = c.denial(), ""
 	}
 	for _, part := range Sections(c.Edits(), max(0, s.Context)) {
 		section.Blocks = append(section.Blocks, s.pageBlock(part))

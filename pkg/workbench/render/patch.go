@@ -75,8 +75,11 @@ func patch(out *bytes.Buffer, c *Change, operations []document.Operation) {
 		name = scalarText(c.Namespace) + "/" + name
 	}
 	fmt.Fprintf(out, "# %s %s %s\n", scalarText(c.APIVersion), scalarText(c.Kind), name)
+	if c.Scene != "" {
+		fmt.Fprintf(out, "# of %s\n", oneLine(c.Scene))
+	}
 	if c.Denied != nil {
-		for line := range strings.Lines("denied: " + c.Denied.Error()) {
+		for line := range strings.Lines("denied: " + c.denial()) {
 			fmt.Fprintf(out, "# %s\n", strings.TrimSpace(line))
 		}
 	}

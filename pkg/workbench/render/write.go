@@ -34,27 +34,22 @@ type Style struct {
 
 // Write writes the changes in the given order: objects that changed with their differences, objects that were denied with the
 // reason, objects that rules left as they were with a line each, and at the end the names of those for which there is no rule.
+// Where changes are of several scenes, each has a heading.
 func (s Style) Write(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
-	var (
-		blocks []block
-		others []*Change
-	)
-	for _, change := range changes {
-		b := s.block(change)
-		if len(b.rows) == 1 && len(change.Applied) == 0 && change.Denied == nil && change.Note == "" {
-			others = append(others, change)
-			continue
+	var blocks []block
+	for len(changes) > 0 {
+		var scene []*Change
+		scene, changes = ofScene(changes)
+		if scene[0].Scene != "" {
+			blocks = append(blocks, block{rows: []row{{left: scene[0].Scene, leftTone: title}}, apart: true})
 		}
-		blocks = append(blocks, b)
-	}
-	if len(others) > 0 {
-		blocks = append(blocks, s.others(others))
+		blocks = append(blocks, s.scene(scene)...)
 	}
 	column := s.column(blocks)
 	var out strings.Builder
 	for i, b := range blocks {
-		if i > 0 && (len(b.rows) > 1 || len(blocks[i-1].rows) > 1) {
+		if i > 0 && (len(b.rows) > 1 || len(blocks[i-1].rows) > 1 || b.apart || blocks[i-1].apart) {
 			out.WriteByte('\n')
 		}
 		for _, r := range b.rows {
@@ -63,6 +58,36 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// ofScene are the first changes, which are of one scene, and the rest.
+func ofScene(changes []*Change) (first, rest []*Change) {
+	for i, change := range changes {
+		if change.Scene != changes[0].Scene {
+			return changes[:i], changes[i:]
+		}
+	}
+	return changes, nil
+}
+
+// scene are the blocks of the changes of one scene.
+func (s Style) scene(changes []*Change) []block {
+	var (
+		blocks []block
+		others []*Change
+	)
+	for _, change := range changes {
+		b := s.block(change)
+		if len(b.rows) == 1 && len(change.Applied) == 0 && change.Denied == nil {
+			others = append(others, change)
+			continue
+		}
+		blocks = append(blocks, b)
+	}
+	if len(others) > 0 {
+		blocks = append(blocks, s.others(others))
+	}
+	return blocks
 }
 
 func (s Style) withDefaults() Style {
@@ -99,7 +124,11 @@ type row struct {
 	clip bool
 }
 
-type block struct{ rows []row }
+type block struct {
+	rows []row
+	// apart says that empty lines stand around it, also if it is one line.
+	apart bool
+}
 
 func (s Style) block(c *Change) block {
 	sections := Sections(c.Edits(), max(0, s.Context))
@@ -107,7 +136,7 @@ func (s Style) block(c *Change) block {
 	switch {
 	case c.Denied != nil:
 		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: "denied", leftTone: title, rightTone: alarm})
-		for line := range strings.Lines(c.Denied.Error()) {
+		for line := range strings.Lines(c.denial()) {
 			b.rows = append(b.rows, row{left: "    " + strings.TrimSpace(line)})
 		}
 	case len(sections) == 0:

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 )
 
@@ -35,6 +36,9 @@ func Start(ctx context.Context) (*Browser, error) {
 		return nil, fmt.Errorf("making a folder for the browser: %w", err)
 	}
 	b := &Browser{folder: folder}
+	if err := b.letters(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
 	if err := b.start(ctx, program); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the browser: %w", err), b.Close())
 	}
@@ -54,13 +58,32 @@ func (b *Browser) start(ctx context.Context, program string) error {
 	b.pipes = []*os.File{out, in}
 	b.command = exec.CommandContext(ctx, program, arguments(b.folder)...)
 	b.command.ExtraFiles = []*os.File{commands, answers}
-	b.command.Env = append(os.Environ(), "HOME="+b.folder)
+	b.command.Env = append(os.Environ(), "HOME="+b.folder, "XDG_CONFIG_HOME="+filepath.Join(b.folder, ".config"))
 	b.command.WaitDelay = 10 * time.Second
 	err = b.command.Start()
 	if err = errors.Join(err, commands.Close(), answers.Close()); err != nil {
 		return err
 	}
 	b.connection = connect(out, in)
+	return nil
+}
+
+// fonts are the letters of the system's own fonts, so that pictures look the same whichever else are installed.
+const fonts = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
+<fontconfig>
+<alias binding="same"><family>system-ui</family><prefer><family>Roboto</family></prefer></alias>
+<alias binding="same"><family>sans-serif</family><prefer><family>Roboto</family></prefer></alias>
+<alias binding="same"><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
+`
+
+// letters writes the configuration of the fonts into the browser's home.
+func (b *Browser) letters() error {
+	folder := filepath.Join(b.folder, ".config", "fontconfig")
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "fonts.conf"), []byte(fonts), 0o600)); err != nil {
+		return fmt.Errorf("choosing the browser's fonts: %w", err)
+	}
 	return nil
 }
 
