@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-// Checkout copies the files of the repository to a folder: those that git has, and new ones that it does not ignore.
+// Checkout copies the files of the repository to a folder: those that git has, and new ones that it does not ignore. The folder is a
+// repository with one commit then.
 func Checkout(ctx context.Context, root, folder string) error {
 	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
@@ -26,6 +27,17 @@ func Checkout(ctx context.Context, root, folder string) error {
 	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
 		if err := copyFile(filepath.Join(root, name), filepath.Join(folder, name)); err != nil {
 			return fmt.Errorf("copying the repository: %w", err)
+		}
+	}
+	for _, arguments := range [][]string{
+		{"init", "--quiet"},
+		{"add", "--all"},
+		{"-c", "user.name=Graft", "-c", "user.email=graft@example.com", "commit", "--quiet", "--message=Begin"},
+	} {
+		step := exec.CommandContext(ctx, "git", arguments...)
+		step.Dir = folder
+		if output, err := step.CombinedOutput(); err != nil {
+			return fmt.Errorf("making a repository of the copy: git %s: %w\n%s", arguments[0], err, output)
 		}
 	}
 	return nil

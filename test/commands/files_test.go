@@ -12,13 +12,18 @@ import (
 	"testing"
 )
 
-// contents are all files below a folder.
+// contents are all files below a folder, but for those of git.
 func contents(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		switch {
+		case err != nil:
 			return err
+		case entry.IsDir() && entry.Name() == ".git":
+			return filepath.SkipDir
+		case entry.IsDir():
+			return nil
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {

@@ -61,7 +61,7 @@ be done.`,
   graft compare HEAD:example/profiles/openstack/profile.yaml example/profiles/openstack/profile.yaml
 
   # for highly available shoots of two versions, as a page to attach to a pull request
-  graft compare HEAD:example/profiles/aws example/profiles/aws --kubernetes 1.33,1.34 --variants ha -o html`,
+  graft compare HEAD:example/profiles/aws/profile.yaml example/profiles/aws/profile.yaml --kubernetes 1.33,1.34 --variants ha -o html`,
 		Args: exactly("two versions of profiles", 2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return o.run(command.Context(), s, arguments[0], arguments[1])

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/manual"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 )
 
 func newManCommand(*Streams) *cobra.Command {
@@ -28,12 +29,9 @@ same bytes. To read them where they are, for instance:
 		Args:    exactly("a folder", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			release := manual.Release{Version: command.Root().Version, Day: manual.Day(os.Getenv)}
-			if err := os.MkdirAll(arguments[0], 0o755); err != nil {
-				return fmt.Errorf("making the folder of man pages: %w", err)
-			}
 			for _, page := range manual.Commands(command.Root()) {
 				path := filepath.Join(arguments[0], manual.ManName(page))
-				if err := os.WriteFile(path, manual.Man(page, release), 0o644); err != nil {
+				if err := golden.WriteFile(path, manual.Man(page, release)); err != nil {
 					return fmt.Errorf("writing a man page: %w", err)
 				}
 			}

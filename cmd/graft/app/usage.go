@@ -7,6 +7,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -45,6 +46,16 @@ func unknownFlag(command *cobra.Command, err error) error {
 		suggestion = source.Suggest("--"+missing.GetSpecifiedName(), known)
 	}
 	return fmt.Errorf("%w%s; `%s --help` lists the flags", err, suggestion, command.CommandPath())
+}
+
+// plain is the text of an error without the name of a system call before the name of a file.
+func plain(err error) string {
+	text := err.Error()
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		text = strings.Replace(text, file.Op+" "+file.Path+":", file.Path+":", 1)
+	}
+	return text
 }
 
 // exactly asks for so many arguments; what says in words which.
