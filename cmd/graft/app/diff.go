@@ -5,6 +5,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 type diffOptions struct {
 	profiles profileFlags
 	scenes   sceneFlags
+	output   outputFlags
 	context  int
 	exitCode bool
 }
@@ -37,19 +39,26 @@ Exit status: 0, or with --exit-code 1 when something changes; 1 when an object i
   graft diff -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
 
   # of one that is highly available, in another region
-  graft diff -p example/profiles/aws/profile.yaml --ha --set region=eu-west-1`,
+  graft diff -p example/profiles/openstack/profile.yaml --ha --set region=eu-west-1
+
+  # as a comment for a pull request
+  graft diff -p example/profiles/openstack/profile.yaml -o markdown`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
 	set.SortFlags = false
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
+	o.output.addTo(command, render.Differences())
 	set.IntVarP(&o.context, "context", "U", 1, "number of lines to show around changed ones")
 	set.BoolVar(&o.exitCode, "exit-code", false, "exit with status 1 when something changes")
 	return command
 }
 
 func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string) error {
+	if err := o.output.check(); err != nil {
+		return err
+	}
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err
@@ -62,25 +71,33 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 	if style.Context = o.context; o.context == 0 {
 		style.Context = -1
 	}
+	heads(&style, profiles, scenes)
+	changes, err := admit(command.Context(), profiles, scenes)
+	if err != nil {
+		return err
+	}
+	if err := o.output.write(s, style, changes); err != nil {
+		return err
+	}
+	return o.status(changes)
+}
+
+// admit takes the objects of all scenes through the profiles.
+func admit(ctx context.Context, profiles *loaded, scenes []*scene.Scene) ([]*render.Change, error) {
 	var all []*render.Change
 	for _, scene := range scenes {
-		changes, err := scene.Admit(command.Context(), profiles.Program)
+		changes, err := scene.Admit(ctx, profiles.Program)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := o.write(s, style, scenes, scene, changes); err != nil {
-			return err
+		for _, change := range changes {
+			if len(scenes) > 1 {
+				change.Scene = scene.Title
+			}
 		}
 		all = append(all, changes...)
 	}
-	return o.status(all)
-}
-
-func (o *diffOptions) write(s *Streams, style render.Style, scenes []*scene.Scene, of *scene.Scene, changes []*render.Change) error {
-	if len(scenes) > 1 {
-		fmt.Fprintf(s.Out, "%s\n\n", of.Title)
-	}
-	return style.Write(s.Out, changes...)
+	return all, nil
 }
 
 // status is what the command ends with.

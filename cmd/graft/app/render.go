@@ -8,13 +8,15 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
 // renderOptions are the flags of graft render.
 type renderOptions struct {
 	profiles profileFlags
 	scenes   sceneFlags
+	output   outputFlags
 }
 
 func newRenderCommand(s *Streams) *cobra.Command {
@@ -25,19 +27,27 @@ func newRenderCommand(s *Streams) *cobra.Command {
 		Long: `Write the objects as profiles make them.
 
 The manifests and flags are those of graft diff. Objects that no rule is for are written as they are; one that is denied is
-left out, and said on standard error.`,
+left out, and said on standard error. What rules make of Secrets is hidden unless --show-secrets is given.`,
 		Example: `  # the control plane of a shoot, after the webhooks
-  graft render -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2`,
+  graft render -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
+
+  # to read: a flag a line, files and units as text
+  graft render -p example/profiles/openstack/profile.yaml -o text`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
 	set.SortFlags = false
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
+	o.output.addTo(command, render.Objects())
 	return command
 }
 
 func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []string) error {
+	format, err := render.Find(o.output.formats, o.output.format)
+	if err != nil {
+		return err
+	}
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err
@@ -46,26 +56,47 @@ func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []stri
 	if err != nil {
 		return err
 	}
-	denied := 0
-	for _, scene := range scenes {
-		changes, err := scene.Admit(command.Context(), profiles.Program)
-		if err != nil {
-			return err
-		}
-		for _, change := range changes {
-			if change.Denied != nil {
-				denied++
-				fmt.Fprintf(s.Err, "%s %s is denied: %s\n", change.Kind, change.Name, change.Denied)
-				continue
-			}
-			text, err := yaml.JSONToYAML(change.Bytes())
-			if err != nil {
-				return fmt.Errorf("writing %s %s: %w", change.Kind, change.Name, err)
-			}
-			fmt.Fprintf(s.Out, "---\n%s", text)
+	changes, err := admit(command.Context(), profiles, scenes)
+	if err != nil {
+		return err
+	}
+	style := s.style()
+	heads(&style, profiles, scenes)
+	if format.Whole {
+		return o.writeObjects(s, style, changes)
+	}
+	if err := o.output.write(s, style, changes); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		if change.Denied != nil {
+			return found{}
 		}
 	}
-	if denied > 0 {
+	return nil
+}
+
+// writeObjects writes the objects that are admitted, and says what is not there.
+func (o *renderOptions) writeObjects(s *Streams, style render.Style, changes []*render.Change) error {
+	var admitted []*render.Change
+	hidden := 0
+	for _, change := range changes {
+		if change.Denied != nil {
+			fmt.Fprintf(s.Err, "%s %s is denied: %s\n", change.Kind, change.Name, change.Denied)
+			continue
+		}
+		if change.Hides() && !o.output.showSecrets {
+			hidden++
+		}
+		admitted = append(admitted, change)
+	}
+	if err := o.output.write(s, style, admitted); err != nil {
+		return err
+	}
+	if hidden > 0 {
+		fmt.Fprintf(s.Err, "what rules made of Secrets is hidden in %d of the objects; --show-secrets shows it\n", hidden)
+	}
+	if len(admitted) < len(changes) {
 		return found{}
 	}
 	return nil

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// outputFlags say in which form changes are written, and where to.
+type outputFlags struct {
+	formats     []render.Format
+	format      string
+	file        string
+	showSecrets bool
+}
+
+// addTo defines the flags; the first of the formats is taken where none is named.
+func (f *outputFlags) addTo(command *cobra.Command, formats []render.Format) {
+	f.formats = formats
+	var names []string
+	for _, format := range formats {
+		names = append(names, format.Name+"\t"+format.Summary)
+	}
+	set := command.Flags()
+	set.StringVarP(&f.format, "output", "o", formats[0].Name, "form of the output: "+render.Names(formats))
+	set.StringVar(&f.file, "output-file", "", "file to write to in place of standard output; it is there whole or not at all")
+	set.BoolVar(&f.showSecrets, "show-secrets", false, "show what rules make of Secrets, which is hidden otherwise")
+	_ = command.RegisterFlagCompletionFunc("output", fixed(names...)) // fails for unknown flags only
+}
+
+// check finds the format before any work is done.
+func (f *outputFlags) check() error {
+	_, err := render.Find(f.formats, f.format)
+	return err
+}
+
+// write writes the changes.
+func (f *outputFlags) write(s *Streams, style render.Style, changes []*render.Change) error {
+	format, err := render.Find(f.formats, f.format)
+	if err != nil {
+		return err
+	}
+	for _, change := range changes {
+		if f.showSecrets {
+			change.Reveal()
+		}
+	}
+	if f.file == "" {
+		return format.Write(style, s.Out, changes...)
+	}
+	style.Colour, style.Width = s.colour == colourAlways, 0
+	return writeFile(f.file, func(w io.Writer) error { return format.Write(style, w, changes...) })
+}
+
+// writeFile writes a file beside the one that is wanted, and then puts it in its place.
+func writeFile(path string, write func(io.Writer) error) error {
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	_, err = file.Write(out.Bytes())
+	for _, then := range []func() error{file.Close, func() error { return os.Chmod(file.Name(), 0o644) }, func() error { return os.Rename(file.Name(), path) }} {
+		if err == nil {
+			err = then()
+		}
+	}
+	if err != nil {
+		_ = file.Close() // it may be closed already
+		_ = os.Remove(file.Name())
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// heads gives a page or a comment its title, and says of what it was made.
+func heads(style *render.Style, profiles *loaded, scenes []*scene.Scene) {
+	var names []string
+	for _, document := range profiles.Documents {
+		names = append(names, document.Metadata.Name)
+	}
+	var titles []string
+	for _, one := range scenes {
+		titles = append(titles, one.Title)
+	}
+	subject, verb := strings.Join(names, " and "), "changes"
+	if len(names) > 1 {
+		verb = "change"
+	}
+	style.Title = "What " + subject + " " + verb
+	style.About = []report.Fact{{Name: "Profiles", Value: strings.Join(profiles.files(), ", ")}, {Name: "Shoots", Value: strings.Join(titles, "; ")}}
+	if len(names) == 1 {
+		style.About[0].Name = "Profile"
+	}
+	if len(titles) == 1 {
+		style.About[1].Name = "Shoot"
+	}
+}
