@@ -5,6 +5,7 @@
 package mutation
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -228,6 +229,21 @@ func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
 	case entry.Target == serviceTarget && c.options.Generation == contract.Today:
 		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no effect: with today's Gardener the Service of the kube-apiserver must not be mutated at all")
 	}
+}
+
+// outdated warns of a rule that edits what only an object of the older generation has.
+func (c *profileCompiler) outdated(r *rule, from v1alpha1.Rule) {
+	if c.options.Generation != contract.Today || r.target.Other || r.target.HasToday(r.operation.Parts) {
+		return
+	}
+	c.warn(NoEffect, from.At, r.path, "has no effect: with today's Gardener %s is an %s, which has no part for %s; use %s",
+		r.target.Name, r.target.Forms[0].Kind, r.operation.Name, cmp.Or(onEtcd[r.operation.Name], "fields, for what an Etcd has itself"))
+}
+
+// onEtcd says how an Etcd of etcd-druid takes what other objects have in a pod template (etcd-druid: api/core/v1alpha1, EtcdSpec).
+var onEtcd = map[string]string{
+	"podAnnotations": "fields with spec.annotations, which the etcd's pods get", "checksumAnnotations": "fields with spec.annotations, which the etcd's pods get",
+	"podLabels": "fields with spec.labels, which the etcd's pods get",
 }
 
 // serviceTarget is the target that exists in the older generation only.

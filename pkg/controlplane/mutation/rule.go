@@ -147,6 +147,7 @@ func (c *profileCompiler) check(compiled *rule, from v1alpha1.Rule) source.Findi
 		findings = append(findings, c.tellsSecrets(compiled)...)
 	}
 	findings = append(findings, c.dead(compiled, from)...)
+	c.outdated(compiled, from)
 	findings = append(findings, c.kubernetes(compiled)...)
 	return append(findings, compiled.cannotKeep()...)
 }

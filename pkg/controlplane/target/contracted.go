@@ -50,12 +50,12 @@ var targets = []Target{
 	{
 		Name: "etcd-main", Component: "etcd", Container: "etcd",
 		Summary: "the etcd of all objects but events: an Etcd of etcd-druid, or the older generation's StatefulSet",
-		Forms:   []Form{etcd("etcd-main"), statefulSet("etcd-main", Storage)},
+		Forms:   []Form{etcd("etcd-main"), older(statefulSet("etcd-main", Storage))},
 	},
 	{
 		Name: "etcd-events", Component: "etcd", Container: "etcd",
 		Summary: "the etcd of events: an Etcd of etcd-druid, or the older generation's StatefulSet",
-		Forms:   []Form{etcd("etcd-events"), statefulSet("etcd-events", Storage)},
+		Forms:   []Form{etcd("etcd-events"), older(statefulSet("etcd-events", Storage))},
 	},
 	{
 		Name:    "kube-apiserver-service",
@@ -103,6 +103,11 @@ func deploymentWith(name string, more Part) Form {
 
 func statefulSet(name string, more Part) Form {
 	return Form{Group: "apps", Version: "v1", Kind: "StatefulSet", Resource: "statefulsets", Name: name, Parts: Metadata | PodTemplate | CommandLine | more}
+}
+
+func older(f Form) Form {
+	f.Older = true
+	return f
 }
 
 func etcd(name string) Form {

@@ -86,6 +86,8 @@ type Form struct {
 	Name string
 	// Parts are the parts that objects of this form have.
 	Parts Part
+	// Older says that only the older generation of Gardener has objects of this form.
+	Older bool
 }
 
 // Has says whether objects of the form have all the given parts.
@@ -132,6 +134,11 @@ func (t *Target) Subject() string {
 // Has says whether any form of the target has all the given parts.
 func (t *Target) Has(parts Part) bool {
 	return slices.ContainsFunc(t.Forms, func(f Form) bool { return f.Has(parts) })
+}
+
+// HasToday says whether any form that today's Gardener writes has all the given parts.
+func (t *Target) HasToday(parts Part) bool {
+	return slices.ContainsFunc(t.Forms, func(f Form) bool { return !f.Older && f.Has(parts) })
 }
 
 // Names are the names of all targets, sorted.
