@@ -6,6 +6,7 @@ package profile
 
 import (
 	"io/fs"
+	"regexp"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -49,4 +50,17 @@ func (v *validator) imageVector() {
 	if !fs.ValidPath(path.Value) || path.Value == "." {
 		v.add(source.InvalidName, "imageVector", "%q is no path of a file beside the profile, such as images.yaml", path.Value)
 	}
+}
+
+// head is a key by which a document says what it is, at the beginning of a line or in a mapping that is written in braces.
+var head = regexp.MustCompile(`(?m)(?:^|[{,])[ \t]*["']?(?:apiVersion|kind)["']?[ \t]*:`)
+
+// IsOther says whether a file holds documents, and none that says by apiVersion or kind what it is: it is no profile, not even one with a
+// mistake in its head, or one that is just being written.
+func IsOther(file source.File) bool {
+	if head.Match(file.Data) {
+		return false
+	}
+	nodes, findings := source.Parse(file)
+	return len(nodes) > 0 && len(findings) == 0
 }

@@ -33,6 +33,15 @@ type Paths []string
 // Read reads all files now.
 func (p Paths) Read(context.Context) ([]source.File, error) { return folder.Read(p...) }
 
+// LeftAlone are the files that are no profiles.
+func (p Paths) LeftAlone() []string {
+	left, err := folder.LeftAlone(p...)
+	if err != nil {
+		return nil
+	}
+	return left
+}
+
 // ConfigMaps reads the keys that end in .yaml or .yml of the labelled ConfigMaps of a namespace. A file beside the profile is
 // another key: its path, with _ in place of each slash, which a key cannot have.
 type ConfigMaps struct {

@@ -31,8 +31,8 @@ func write(t *testing.T, path, text string) {
 // TestPathsOfKubelet swaps a mounted ConfigMap as the kubelet does: a link to a folder of the version is replaced.
 func TestPathsOfKubelet(t *testing.T) {
 	folder := t.TempDir()
-	write(t, filepath.Join(folder, "..v1", "a.yaml"), "1")
-	write(t, filepath.Join(folder, "..v2", "a.yaml"), "2")
+	write(t, filepath.Join(folder, "..v1", "a.yaml"), "kind: 1")
+	write(t, filepath.Join(folder, "..v2", "a.yaml"), "kind: 2")
 	link := func(to, name string) {
 		if err := os.Symlink(to, filepath.Join(folder, name+".new")); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,11 @@ func TestPathsOfKubelet(t *testing.T) {
 	link("..data/a.yaml", "a.yaml")
 	write(t, filepath.Join(folder, "notes.txt"), "x")
 	write(t, filepath.Join(folder, "more", "b.yaml"), "x")
-	for _, want := range []string{"1", "2"} {
+	write(t, filepath.Join(folder, "table.yaml"), "rows: [{a: b}]\n")
+	if diff := cmp.Diff([]string{filepath.Join(folder, "table.yaml")}, Paths{folder}.LeftAlone()); diff != "" {
+		t.Errorf("left alone (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{"kind: 1", "kind: 2"} {
 		files, err := Paths{folder}.Read(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +109,7 @@ func TestAttachments(t *testing.T) {
 	})
 	t.Run("folder", func(t *testing.T) {
 		folder := t.TempDir()
-		write(t, filepath.Join(folder, "z.yaml"), "imageVector: images.yaml\n")
+		write(t, filepath.Join(folder, "z.yaml"), "kind: x\nimageVector: images.yaml\n")
 		write(t, filepath.Join(folder, "images.yaml"), "images: []\n")
 		files, err := Paths{folder}.Read(t.Context())
 		if err != nil || len(files) != 1 || filepath.Base(files[0].Name) != "z.yaml" || len(files[0].Attachments) != 1 {

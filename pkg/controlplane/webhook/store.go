@@ -145,6 +145,13 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 		return s.failed(err)
 	}
 	s.put(documents, program)
+	for _, reader := range readers {
+		if walked, ok := reader.(interface{ LeftAlone() []string }); ok {
+			if left := walked.LeftAlone(); len(left) > 0 {
+				s.log.Info("Files without apiVersion and kind are no profiles, and are left alone", "files", left)
+			}
+		}
+	}
 	return nil
 }
 

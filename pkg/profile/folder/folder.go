@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -18,26 +19,47 @@ import (
 )
 
 // Read reads files, and the *.yaml and *.yml files of folders (not of folders in them), in the order of the paths. What a
-// profile names as a file beside it, such as its image vector, is attached to it and no file of its own. A path that does not
-// exist is an error; an empty folder is not.
+// profile names as a file beside it, such as its image vector, is attached to it and no file of its own. A file of a folder in which no
+// document has an apiVersion or a kind is left alone. A path that does not exist is an error; an empty folder is not.
 func Read(paths ...string) ([]source.File, error) {
-	var files []source.File
+	files, _, err := read(paths)
+	return files, err
+}
+
+// LeftAlone are the files that Read leaves alone, without those that are attached to a profile.
+func LeftAlone(paths ...string) ([]string, error) {
+	_, left, err := read(paths)
+	return left, err
+}
+
+func read(paths []string) (files []source.File, left []string, err error) {
+	var others []source.File
 	for _, path := range paths {
 		names, err := filesAt(path)
 		if err != nil {
-			return nil, fmt.Errorf("finding profiles: %w", err)
+			return nil, nil, fmt.Errorf("finding profiles: %w", err)
 		}
 		for _, name := range names {
 			data, err := os.ReadFile(name)
 			if err != nil {
-				return nil, fmt.Errorf("reading a profile: %w", err)
+				return nil, nil, fmt.Errorf("reading a profile: %w", err)
 			}
-			files = append(files, Attach(source.File{Name: name, Data: data}))
+			file := Attach(source.File{Name: name, Data: data})
+			if name != path && profile.IsOther(file) {
+				others = append(others, file)
+			} else {
+				files = append(files, file)
+			}
 		}
 	}
-	return profile.WithoutAttachments(files, func(f source.File, path string) string {
-		return filepath.Join(filepath.Dir(f.Name), filepath.FromSlash(path))
-	}), nil
+	beside := func(f source.File, path string) string { return filepath.Join(filepath.Dir(f.Name), filepath.FromSlash(path)) }
+	all := profile.WithoutAttachments(slices.Concat(files, others), beside)
+	for _, file := range all {
+		if slices.ContainsFunc(others, func(other source.File) bool { return other.Name == file.Name }) {
+			left = append(left, file.Name)
+		}
+	}
+	return slices.DeleteFunc(all, func(f source.File) bool { return slices.Contains(left, f.Name) }), left, nil
 }
 
 // Attach reads the files that a profile names, in the folder of the profile.

@@ -83,6 +83,9 @@ func (r *repository) read(ctx context.Context, name string) ([]source.File, erro
 		if err != nil {
 			return nil, err
 		}
+		if name != inside && profile.IsOther(source.File{Name: name, Data: data}) {
+			continue
+		}
 		files = append(files, profile.Attach(source.File{Name: r.revision + ":" + name, Data: data}, func(beside string) ([]byte, error) {
 			return r.blob(ctx, path.Join(path.Dir(name), beside))
 		}))

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package folder_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+)
+
+const profile = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nimageVector: images.yaml\n"
+
+// TestLeftAlone holds which files of a folder are taken for profiles, and that a file which is named is read whatever it says.
+func TestLeftAlone(t *testing.T) {
+	in := t.TempDir()
+	for name, text := range map[string]string{
+		"profile.yaml": profile, "images.yaml": "images: []\n", "table.yaml": "# x\nrows:\n- {a: b}\n", "list.yml": "- a\n",
+		"slip.yaml": "apiversion: x\nkind: ProviderProfil\n", "json.yaml": `{"metadata": {}, "kind": "x"}`, "empty.yaml": "", "begun.yaml": "# SPDX\n", "broken.yaml": "a: [",
+	} {
+		if err := os.WriteFile(filepath.Join(in, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := folder.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []string
+	for _, file := range files {
+		read = append(read, filepath.Base(file.Name))
+	}
+	if diff := cmp.Diff([]string{"begun.yaml", "broken.yaml", "empty.yaml", "json.yaml", "profile.yaml", "slip.yaml"}, read); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+	left, err := folder.LeftAlone(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{filepath.Join(in, "list.yml"), filepath.Join(in, "table.yaml")}, left); diff != "" {
+		t.Errorf("left alone (-want +got):\n%s", diff)
+	}
+	named, err := folder.Read(filepath.Join(in, "table.yaml"))
+	if err != nil || len(named) != 1 {
+		t.Errorf("a file that is named: %v, %v", named, err)
+	}
+}
