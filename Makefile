@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-# Everything here works without root, and needs Go, git, make, bash and a C compiler (for the race detector) only.
+# Everything here works without root, and needs Go, git, make, bash and a C compiler (for the race detector) only; test-system alone
+# installs Debian packages, and needs root for that.
 # Servers and linters are built from Go modules into .cache/tools, once. GOFLAGS and the other settings of Go are respected.
 
 MODULE  := github.com/graft-provider/gardener-extension-provider-graft
@@ -73,8 +74,10 @@ test-integration: build servers ## Run the suites against a real etcd and kube-a
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, one suite after the other)'
 	go test -p 1 -timeout 20m $(TESTFLAGS) ./test/...
 
-test-system: ## Run what needs root or Debian packages.
-	@echo '==> system tests: there is no suite that needs root or Debian packages yet, so nothing has been run'
+test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
+	@hack/system/packages.sh
+	@echo '==> system suites: a browser, shells'
+	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
 
 bench: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
 	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
@@ -87,6 +90,7 @@ bench-units: ## Run the Go benchmarks of the packages (BENCH=<regexp> to choose)
 check: check-format ## Check format, vet, linters with the import rules, generated files and charts.
 	@echo '==> go vet'
 	go vet ./...
+	go vet -tags system ./test/system/...
 	cd hack/tools/chart && go vet ./...
 	@echo '==> golangci-lint (the first time, about three minutes)'
 	$(LINT) run

@@ -26,7 +26,7 @@ func (p *Page) Evaluate(ctx context.Context, expression string, into any) error 
 	if thrown := answer.ExceptionDetails; thrown != nil {
 		return fmt.Errorf("evaluating %s: %s %s", expression, thrown.Text, thrown.Exception.Description)
 	}
-	if into == nil {
+	if into == nil || answer.Result.Value == nil { // undefined has no value
 		return nil
 	}
 	if err := json.Unmarshal(answer.Result.Value, into); err != nil {
