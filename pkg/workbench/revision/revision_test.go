@@ -39,18 +39,18 @@ func repository(t *testing.T) {
 		}
 	}
 	git("init", "--quiet", "--initial-branch=main")
-	write("acme/profile.yaml", "first: {contentFrom: files/a.sh}\nimageVector: images.yaml\n")
+	write("acme/profile.yaml", "first: {contentFrom: files/a.sh}\nimageVector: images.yaml\nkind: x\n")
 	write("acme/files/a.sh", "one")
 	write("acme/images.yaml", "images")
 	write("acme/notes.txt", "none")
 	write("acme/.hidden.yaml", "none")
 	git("add", ".")
 	git("commit", "--quiet", "-m", "first")
-	write("acme/profile.yaml", "second: {}\n")
+	write("acme/profile.yaml", "second: {}\nkind: x\n")
 	write("acme/other.yml", "other: {}\n")
 	git("add", ".")
 	git("commit", "--quiet", "-m", "second")
-	write("acme/profile.yaml", "third: {}\n")
+	write("acme/profile.yaml", "third: {}\nkind: x\n")
 	write("with:colon.yaml", "colon: {}\n")
 }
 
@@ -72,7 +72,7 @@ func TestRead(t *testing.T) {
 		},
 		{
 			name: "a folder of a revision", argument: "main:acme",
-			want: []string{"main:acme/images.yaml images", "main:acme/other.yml other", "main:acme/profile.yaml second"},
+			want: []string{"main:acme/profile.yaml second"},
 		},
 		{name: "what is attached is no profile", argument: "HEAD~1:acme/", want: []string{"HEAD~1:acme/profile.yaml first files/a.sh=one images.yaml=images"}},
 		{name: "from a folder", folder: "acme", argument: "HEAD:./profile.yaml", want: []string{"HEAD:acme/profile.yaml second"}},
