@@ -151,7 +151,7 @@ func (s Style) value(what, code, text string) string {
 	if !strings.Contains(text, "\n") {
 		return "        " + what + " " + s.paint(code, text) + "\n"
 	}
-	return "        " + what + "\n" + indent("          ", text)
+	return "        " + strings.TrimRight(what, " ") + "\n" + indent("          ", text)
 }
 
 func firstLine(text string) string {

@@ -49,10 +49,11 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 }
 
 func (u *Updated) put(g *Golden, prune bool) error {
-	g.Same = true
 	if len(g.Got) == 0 {
+		g.Same = prune
 		return u.remove(g.Path, prune)
 	}
+	g.Same = true
 	if err := WriteFile(g.Path, g.Got); err != nil {
 		return fmt.Errorf("writing a golden file: %w", err)
 	}

@@ -108,7 +108,7 @@ func flagText(values []string) string {
 
 // mapFlags are entries of flags such as --runtime-config.
 func mapFlags(c *compiler, path string) {
-	eachEntry(c, path+".mapFlags", "mapFlags", c.expected.MapFlags, mapEntry)
+	eachEntry(c, path, "mapFlags", c.expected.MapFlags, mapEntry)
 }
 
 func mapEntry(values []string, key string) (string, bool) {
@@ -117,7 +117,7 @@ func mapEntry(values []string, key string) (string, bool) {
 
 // listFlags are items of flags such as --enable-admission-plugins.
 func listFlags(c *compiler, path string) {
-	eachEntry(c, path+".listFlags", "listFlags", c.expected.ListFlags, func(values []string, item string) (string, bool) {
+	eachEntry(c, path, "listFlags", c.expected.ListFlags, func(values []string, item string) (string, bool) {
 		return map[bool]string{true: "true", false: "false"}[document.ListValue(strings.Join(values, ",")).Has(item)], true
 	})
 }
@@ -127,26 +127,26 @@ func eachEntry(c *compiler, path, field string, written map[string]source.Node, 
 	if len(written) == 0 {
 		return
 	}
-	container, ok := c.commandLine(path, first(written))
+	container, ok := c.commandLine(path+"."+field, first(written))
 	if !ok {
 		return
 	}
 	for flag, entries := range written {
 		if entries.Absent() || entries.Kind != yaml.MappingNode {
-			c.refuse(entries, path+"."+flag, "must be a mapping of its entries")
+			c.refuse(entries, fieldName(path, field, flag), "must be a mapping of its entries")
 			continue
 		}
 		for _, f := range entries.Fields() {
-			c.entry(container, flag, field+"."+flag+"."+f.Key.Value, f, entry)
+			c.entry(path, container, flag, field+"."+flag+"."+f.Key.Value, f, entry)
 		}
 	}
 }
 
-func (c *compiler) entry(container, flag, field string, f source.Field, entry func(values []string, key string) (string, bool)) {
+func (c *compiler) entry(path, container, flag, field string, f source.Field, entry func(values []string, key string) (string, bool)) {
 	key, want := f.Key.Value, any(nil)
 	if !f.Value.Absent() {
 		if f.Value.Kind != yaml.ScalarNode {
-			c.refuse(f.Value, field, "must be text, or null for an entry that is not there")
+			c.refuse(f.Value, path+"."+field, "must be text, or null for an entry that is not there")
 			return
 		}
 		want = f.Value.Value
@@ -184,7 +184,7 @@ func featureGates(c *compiler, path string) {
 			})})
 		default:
 			field.Key = source.Node{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, File: node.File}
-			c.entry(container, "feature-gates", "featureGates."+name, field, mapEntry)
+			c.entry(path, container, "feature-gates", "featureGates."+name, field, mapEntry)
 		}
 	}
 }

@@ -70,12 +70,18 @@ type textChecks struct {
 	at    source.Node
 	field string
 	name  string
-	find  func(o *subject, name string) (*document.Node, string, error)
+	// word stands in the lines that are meant; empty: all of the item are.
+	word string
+	find func(o *subject, name string) (*document.Node, string, error)
 }
 
 // assertion is one about the item and its text; without a look, that it is there.
 func (t textChecks) assertion(at source.Node, below string, look func(item *document.Node, text string) []mismatch) assertion {
-	return assertion{at: at, field: t.field + below, near: []string{t.name}, look: func(o *subject) ([]mismatch, error) {
+	near := []string{t.name}
+	if t.word != "" {
+		near = append(near, t.word)
+	}
+	return assertion{at: at, field: t.field + below, near: near, look: func(o *subject) ([]mismatch, error) {
 		item, text, err := t.find(o, t.name)
 		switch {
 		case err != nil:
@@ -112,6 +118,7 @@ func (c *compiler) texts(t textChecks, want v1alpha1.TestText) {
 		}))
 	}
 	for name, node := range want.Fields {
+		t.word = name
 		c.add(t.assertion(node, ".fields."+name, func(item *document.Node, _ string) []mismatch {
 			value, there := valueOf(item.Get(name))
 			return differences("", plain(node), value, there)
@@ -119,6 +126,7 @@ func (c *compiler) texts(t textChecks, want v1alpha1.TestText) {
 	}
 	for section, options := range want.Sections {
 		for option, node := range options {
+			t.word = option
 			c.add(t.assertion(node, fmt.Sprintf(".sections.%s.%s", section, option), func(_ *document.Node, text string) []mismatch {
 				return optionDifferences(section, option, plain(node), text)
 			}))

@@ -26,7 +26,8 @@ type edit struct {
 	replace []v1alpha1.TestReplacement
 }
 
-func compileEdits(written []v1alpha1.TestEdit, path string) ([]edit, source.Findings) {
+// compileEdits reads edits; of is what they are of, for findings about one that says nothing itself.
+func compileEdits(of source.Node, written []v1alpha1.TestEdit, path string) ([]edit, source.Findings) {
 	var (
 		edits    []edit
 		findings source.Findings
@@ -34,6 +35,10 @@ func compileEdits(written []v1alpha1.TestEdit, path string) ([]edit, source.Find
 	for i, w := range written {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		e := edit{at: w.Of.At, replace: w.Replace}
+		if w.Of.At.Node == nil {
+			findings = append(findings, of.Finding(at+".of", "is missing: a target, or kind and name such as Deployment/acme"))
+			continue
+		}
 		var more source.Findings
 		e.selector, more = compileSelector(w.Of.At, at+".of", w.Of.Value, w.Purposes, false)
 		findings = append(findings, more...)

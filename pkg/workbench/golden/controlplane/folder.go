@@ -83,7 +83,7 @@ func (r *folderReader) read() {
 		tr := &trial{setting: s, parameters: s.Parameters, at: r.node.Position(), expected: expected}
 		tr.profiles = r.tester.profilesFor(r.path, texts(r.written.Profiles))
 		tr.input.Present = present
-		if findings := tr.set(version, ""); len(findings) > 0 {
+		if findings := tr.set(r.node, version, ""); len(findings) > 0 {
 			r.findings = append(r.findings, findings...)
 			return
 		}

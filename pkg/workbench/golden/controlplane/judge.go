@@ -73,7 +73,7 @@ func (r *run) judge(ctx context.Context, e expectation, o *object) {
 		for _, m := range mismatches {
 			r.fail(golden.Failure{
 				At: a.at.Position(), Subject: o.String(), Path: a.field + m.path, Want: m.want, Got: m.got,
-				By: o.authors(ctx, append(slices.Clone(a.near), lastKey(m.path)...)),
+				By: o.authors(ctx, append(slices.Clone(a.near), lastKey(m.path)...), m.got == absent),
 			})
 		}
 	}
@@ -159,8 +159,8 @@ func placeOf(a mutation.Applied) string {
 	return fmt.Sprintf("%s:%d %s", a.Position.File, a.Position.Line, a.Name())
 }
 
-// authors are the rules that wrote the lines in which all the texts stand, each once.
-func (o *object) authors(ctx context.Context, near []string) []string {
+// authors are the rules that wrote the lines in which all the texts stand, each once; of what is gone, those that took it away.
+func (o *object) authors(ctx context.Context, near []string, gone bool) []string {
 	change, err := o.change(ctx)
 	if err != nil {
 		return nil
@@ -180,8 +180,8 @@ func (o *object) authors(ctx context.Context, near []string) []string {
 			by = append(by, author)
 		}
 	}
-	if by == nil {
-		return []string{"no rule"}
+	if by == nil && !gone {
+		return []string{"no rule: it came so"}
 	}
 	return by
 }

@@ -129,7 +129,7 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 	for _, version := range versions {
 		tr := &trial{setting: s, parameters: s.Parameters, at: c.Name.At.Position(), expected: expected}
 		tr.profiles = r.tester.profilesFor(filepath.Dir(r.node.File), texts(r.table.Profiles))
-		findings := tr.set(version, "cases["+c.Name.Value+"].")
+		findings := tr.set(c.Name.At, version, "cases["+c.Name.Value+"].")
 		if len(findings) > 0 {
 			r.findings = appendNew(r.findings, findings)
 			return
@@ -198,7 +198,7 @@ func texts(list []source.Text) []string {
 }
 
 // set turns the setting into what is generated and what else there is.
-func (tr *trial) set(version, path string) source.Findings {
+func (tr *trial) set(at source.Node, version, path string) source.Findings {
 	var findings source.Findings
 	tr.input.Options, findings = tr.setting.options(version)
 	present, more := objects(tr.setting.Present, path+"present")
@@ -206,8 +206,8 @@ func (tr *trial) set(version, path string) source.Findings {
 	tr.input.Present = append(tr.input.Present, present...)
 	tr.more, more = objects(tr.setting.Objects, path+"objects")
 	findings = append(findings, more...)
-	tr.edits, more = compileEdits(tr.setting.Edits, path+"edits")
+	tr.edits, more = compileEdits(at, tr.setting.Edits, path+"edits")
 	findings = append(findings, more...)
-	tr.old, more = compileEdits(tr.setting.Old, path+"old")
+	tr.old, more = compileEdits(at, tr.setting.Old, path+"old")
 	return append(findings, more...)
 }

@@ -95,7 +95,18 @@ type run struct {
 	outcome golden.Outcome
 }
 
-func (r *run) fail(f golden.Failure) { r.outcome.Failures = append(r.outcome.Failures, f) }
+// fail adds a failure. What is wrong in the same way with several objects is said once.
+func (r *run) fail(f golden.Failure) {
+	for i := range r.outcome.Failures {
+		known := &r.outcome.Failures[i]
+		if known.At == f.At && known.Path == f.Path && known.Message == f.Message && known.Want == f.Want && known.Got == f.Got &&
+			known.Diff == f.Diff && slices.Equal(known.By, f.By) {
+			known.Subject += ", " + f.Subject
+			return
+		}
+	}
+	r.outcome.Failures = append(r.outcome.Failures, f)
+}
 
 // admit takes the objects of a scene through the webhooks, and again.
 func (r *run) admit(ctx context.Context, s *scene.Scene) error {
@@ -210,7 +221,7 @@ func (r *run) means(e expectation, o *object) bool {
 func (r *run) none(s selector) string {
 	text := "the control plane has no such object"
 	if s.target != nil {
-		return text + "; absent is what expects that"
+		return text + " (the word absent expects that)"
 	}
 	var names []string
 	for _, o := range r.objects {
