@@ -14,7 +14,7 @@ import (
 
 // writeExpressions writes the page of what expressions see: each variable with its fields and their types.
 func writeExpressions(out *bytes.Buffer) error {
-	fmt.Fprintf(out, "# What expressions see\n\n[Writing a profile](../usage/profile.md#values-and-conditions) has the functions. What is `dyn` has "+
+	fmt.Fprintf(out, "# What expressions see\n\n[Expressions](../usage/expressions.md#values-and-conditions) has the functions. What is `dyn` has "+
 		"fields that are checked only when an expression is evaluated; one that may be missing is read with `?`.\n\n")
 	table(out, "variable", "type", "meaning")
 	for _, variable := range facts.Variables() {

@@ -19,10 +19,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
 )
 
 // root is the folder of the repository.
@@ -240,26 +242,63 @@ func testMetrics(t *testing.T) {
 	}
 }
 
-// link is [text](target); of the target, the part before an anchor.
-var link = regexp.MustCompile(`\]\(([^)#\s]*)(?:#[^)\s]*)?\)`)
+// link is [text](target#anchor).
+var link = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
 
 func testLinks(t *testing.T) {
 	count := 0
 	for _, file := range documents(t) {
 		for _, found := range link.FindAllStringSubmatch(read(t, file), -1) {
-			target := found[1]
-			if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			target, anchor := found[1], found[2]
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") || target+anchor == "" {
 				continue
 			}
 			count++
-			if _, err := os.Stat(filepath.Join(root, filepath.Dir(file), target)); err != nil {
+			path := file
+			if target != "" {
+				path = filepath.Join(filepath.Dir(file), target)
+			}
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 				t.Errorf("%s: the link to %s leads nowhere", file, target)
+			} else if anchor != "" && strings.HasSuffix(path, ".md") && !anchors(t, path)[anchor] {
+				t.Errorf("%s: there is no heading #%s in %s", file, anchor, path)
 			}
 		}
 	}
 	if count < 10 {
 		t.Errorf("only %d links were found", count)
 	}
+}
+
+// heading is a heading of a page, outside of blocks.
+var heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+
+// anchors are the names of a page's headings, as GitHub makes them.
+func anchors(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	text := read(t, file)
+	blocks, err := commands.Blocks(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks {
+		text = strings.ReplaceAll(text, block.Text, "")
+	}
+	out := map[string]bool{}
+	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.Map(func(char rune) rune {
+			switch {
+			case char == ' ':
+				return '-'
+			case char == '-' || char == '_' || unicode.IsLetter(char) || unicode.IsDigit(char):
+				return unicode.ToLower(char)
+			default:
+				return -1
+			}
+		}, found[1])
+		out[name] = true
+	}
+	return out
 }
 
 // documents are all Markdown files of the repository, but for folders that are not part of it.

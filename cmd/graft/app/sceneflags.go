@@ -7,8 +7,10 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -72,11 +74,23 @@ func (f *sceneFlags) scenes(ctx context.Context, s *Streams, manifests []string,
 		if *list.into, err = manifest.Read(list.paths, s.In); err != nil {
 			return nil, err
 		}
+		if len(list.paths) > 0 && len(*list.into) == 0 {
+			return nil, errors.New("there is no object in " + sources(list.paths))
+		}
 	}
 	if in.Options, err = f.complete(provider); err != nil {
 		return nil, err
 	}
 	return scene.Build(ctx, in, generator{})
+}
+
+// sources names paths as people do.
+func sources(paths []string) string {
+	names := slices.Clone(paths)
+	if at := slices.Index(names, manifest.Stdin); at >= 0 {
+		names[at] = "standard input"
+	}
+	return strings.Join(names, ", ")
 }
 
 // generator finds graft-controlplane when it is needed first.
