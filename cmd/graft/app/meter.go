@@ -6,7 +6,7 @@ package app
 
 import (
 	"fmt"
-	"strings"
+	"os"
 	"time"
 )
 
@@ -15,7 +15,7 @@ type meter struct {
 	streams *Streams
 	what    string
 	began   time.Time
-	written int
+	written bool
 }
 
 // patience is how long a command runs before its progress is shown.
@@ -25,17 +25,19 @@ func newMeter(s *Streams, what string) *meter { return &meter{streams: s, what: 
 
 // step is told how much is done.
 func (p *meter) step(done, of int) {
-	if !p.streams.ErrInteractive || time.Since(p.began) < patience {
+	if !p.streams.ErrInteractive || os.Getenv("TERM") == "dumb" || time.Since(p.began) < patience {
 		return
 	}
-	line := fmt.Sprintf("%d of %d %ss", done, of, p.what)
-	fmt.Fprintf(p.streams.Err, "\r%s%s", line, strings.Repeat(" ", max(0, p.written-len(line))))
-	p.written = len(line)
+	fmt.Fprintf(p.streams.Err, "%s%d of %d %ss", emptyLine, done, of, p.what)
+	p.written = true
 }
 
 // done takes the line away.
 func (p *meter) done() {
-	if p.written > 0 {
-		fmt.Fprintf(p.streams.Err, "\r%s\r", strings.Repeat(" ", p.written))
+	if p.written {
+		fmt.Fprint(p.streams.Err, emptyLine)
 	}
 }
+
+// emptyLine goes to the beginning of the line and erases it, also what the terminal has written into it, such as ^C.
+const emptyLine = "\r\x1b[K"
