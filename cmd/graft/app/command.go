@@ -100,6 +100,8 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newDiffCommand,
 		newCompareCommand,
 		newConvertCommand,
+		newInitCommand,
+		newSchemaCommand,
 		newTestCommand,
 		newCompletionCommand,
 		newManCommand,

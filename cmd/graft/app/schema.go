@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/docs/schema"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+func newSchemaCommand(s *Streams) *cobra.Command {
+	var folder string
+	command := &cobra.Command{
+		Use:   "schema [KIND]",
+		Short: "Write JSON Schemas of the documents, for editors",
+		Long: `Write JSON Schemas of the documents, for editors.
+
+Without a kind it lists the kinds, or with --output-dir writes the schemas of all. An editor with the YAML language server then
+completes fields, targets and operations, explains them, and marks what does not exist; docs/usage/editors.md says how.`,
+		Example: `  # which documents have a schema?
+  graft schema
+
+  # that of profiles
+  graft schema ProviderProfile
+
+  # all of them, in a folder for an editor
+  graft schema --output-dir schemas`,
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return kindNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, arguments []string) error {
+			kinds, err := kindsOf(arguments)
+			switch {
+			case err != nil:
+				return err
+			case folder != "":
+				return writeSchemas(s, folder, kinds)
+			case len(arguments) == 0:
+				return listSchemas(s, kinds)
+			}
+			_, err = s.Out.Write(kinds[0].Schema)
+			return err
+		},
+	}
+	command.Flags().StringVar(&folder, "output-dir", "", "folder into which the schemas are written, one file each")
+	return command
+}
+
+func kindNames() []string {
+	var names []string
+	for _, kind := range schema.Kinds() {
+		names = append(names, kind.Name)
+	}
+	return names
+}
+
+// kindsOf is the kind that is named, in whatever letters, or all.
+func kindsOf(arguments []string) ([]schema.Kind, error) {
+	if len(arguments) == 0 {
+		return schema.Kinds(), nil
+	}
+	for _, kind := range schema.Kinds() {
+		if strings.EqualFold(kind.Name, arguments[0]) {
+			return []schema.Kind{kind}, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown kind %q%s; `graft schema` lists the kinds", arguments[0], source.Suggest(arguments[0], kindNames()))
+}
+
+func listSchemas(s *Streams, kinds []schema.Kind) error {
+	table := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "KIND\tFILE\tFOR")
+	for _, kind := range kinds {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", kind.Name, kind.File, kind.Documents)
+	}
+	return table.Flush()
+}
+
+// writeSchemas writes each schema to its file; one that is there is written anew.
+func writeSchemas(s *Streams, folder string, kinds []schema.Kind) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("making the folder for schemas: %w", err)
+	}
+	for _, kind := range kinds {
+		path := filepath.Join(folder, kind.File)
+		if err := os.WriteFile(path, kind.Schema, 0o644); err != nil {
+			return fmt.Errorf("writing a schema: %w", err)
+		}
+		fmt.Fprintln(s.Err, "wrote "+path)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import _ "embed"
+
+// ProviderProfileTest is the schema of tables of tests.
+//
+//go:embed providerprofiletest.json
+var ProviderProfileTest []byte
+
+// TestFolder is the schema of the file case.yaml of a test that is a folder.
+//
+//go:embed testcase.json
+var TestFolder []byte
+
+// Kind is a kind of documents that has a schema.
+type Kind struct {
+	// Name is the kind, or what documents without a kind are called.
+	Name string
+	// File is the name of the schema's file in this folder.
+	File string
+	// Documents are the files for which it is.
+	Documents string
+	// Schema is the JSON Schema, draft 7.
+	Schema []byte
+}
+
+// Kinds are all kinds. To add one: a line here, and one in hack/schema.
+func Kinds() []Kind {
+	return []Kind{
+		{"ProviderProfile", "providerprofile.json", "profiles", ProviderProfile},
+		{"ProviderProfileTest", "providerprofiletest.json", "tables of tests for graft test", ProviderProfileTest},
+		{"TestFolder", "testcase.json", "case.yaml in a folder of a test", TestFolder},
+		{"ControllerConfiguration", "controllerconfiguration.json", "the configuration of the extension", ControllerConfiguration},
+	}
+}

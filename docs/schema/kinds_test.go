@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/docs/schema"
+)
+
+// TestKinds holds that every schema in this folder is of a kind, under its name.
+func TestKinds(t *testing.T) {
+	files, err := filepath.Glob("*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]schema.Kind{}
+	for _, kind := range schema.Kinds() {
+		known[kind.File] = kind
+		if kind.Name == "" || kind.Documents == "" {
+			t.Errorf("%s is not described", kind.File)
+		}
+	}
+	if len(known) != len(schema.Kinds()) {
+		t.Error("two kinds have the same file")
+	}
+	for _, file := range files {
+		kind, ok := known[file]
+		if !ok {
+			t.Errorf("%s is of no kind", file)
+			continue
+		}
+		delete(known, file)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(data, kind.Schema) || !json.Valid(kind.Schema) {
+			t.Errorf("%s is not its schema", kind.Name)
+		}
+	}
+	for file := range known {
+		t.Errorf("there is no %s", file)
+	}
+}

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package scaffold_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/example/profiles"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scaffold"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// everything are answers that ask for all there is.
+var everything = scaffold.Answers{
+	Name: "acme-eu", Provider: "acme", Kubernetes: ">= 1.31, < 1.35", ExternalCloudProvider: true, VolumeAttributesClass: true,
+	MachineImage: "registry.example.com:5000/machine-controller-manager-provider-acme:v1.2.3", EtcdClass: "fast",
+	Registry: "docker.io", Mirror: "https://mirror.example.com", NodeFile: "/etc/acme/acme.conf",
+}
+
+// TestNew holds the files of a profile with all that can be asked for.
+func TestNew(t *testing.T) {
+	files, err := scaffold.New(everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files.Names() {
+		if !strings.HasPrefix(name, scaffold.SchemaFolder) {
+			golden.Compare(t, filepath.Join("testdata", "everything", name), string(files[name]))
+		}
+	}
+}
+
+// TestEach holds that each single answer makes a profile that can be loaded, and tests that expect something.
+func TestEach(t *testing.T) {
+	for name, a := range map[string]scaffold.Answers{
+		"external cloud provider": {ExternalCloudProvider: true},
+		"volume attributes":       {VolumeAttributesClass: true},
+		"machines":                {MachineImage: everything.MachineImage},
+		"etcd":                    {EtcdClass: "fast"},
+		"mirror":                  {Registry: "docker.io", Mirror: "https://mirror.example.com"},
+		"file":                    {NodeFile: "/etc/acme.conf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a.Name, a.Provider = "acme", "acme"
+			files, err := scaffold.New(a)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, files[scaffold.ProfileFile])
+			}
+			holdTests(t, files)
+		})
+	}
+}
+
+// holdTests holds that each case of the tests expects something.
+func holdTests(t *testing.T, files scaffold.Files) {
+	t.Helper()
+	var tests struct {
+		Cases []struct {
+			Name   string         `json:"name"`
+			Expect map[string]any `json:"expect"`
+		} `json:"cases"`
+	}
+	if err := yaml.Unmarshal(files[scaffold.TestsFile], &tests); err != nil {
+		t.Fatalf("%v\n%s", err, files[scaffold.TestsFile])
+	}
+	if len(tests.Cases) == 0 {
+		t.Error("there is no case")
+	}
+	for _, c := range tests.Cases {
+		if c.Name == "" || len(c.Expect) == 0 {
+			t.Errorf("a case expects nothing: %+v", c)
+		}
+	}
+}
+
+// TestRefused holds what is said of answers that cannot be.
+func TestRefused(t *testing.T) {
+	for want, a := range map[string]scaffold.Answers{
+		`"Acme" is no name of a profile`:      {Name: "Acme", Provider: "acme"},
+		`"" is no type of a provider`:         {Name: "acme"},
+		`"1.x.y" is no constraint`:            {Name: "acme", Provider: "acme", Kubernetes: "1.x.y", EtcdClass: "fast"},
+		`has no tag`:                          {Name: "acme", Provider: "acme", MachineImage: "registry.example.com:5000/image"},
+		`a mirror is written`:                 {Name: "acme", Provider: "acme", Registry: "docker.io", Mirror: "mirror"},
+		`the path of a file on nodes`:         {Name: "acme", Provider: "acme", NodeFile: "acme.conf"},
+		`a profile needs a rule`:              {Name: "acme", Provider: "acme"},
+		`must be an absolute path without . `: {Name: "acme", Provider: "acme", NodeFile: "/etc/../acme.conf"},
+	} {
+		if _, err := scaffold.New(a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %s", a, err, want)
+		}
+	}
+}
+
+// TestFrom holds that each example becomes a profile of another name and provider, with its comments and what it names beside it.
+func TestFrom(t *testing.T) {
+	for _, name := range profiles.Names() {
+		t.Run(name, func(t *testing.T) {
+			files, _, err := scaffold.From(profiles.Files, name+"/profile.yaml", "mine", "acme")
+			if err != nil {
+				t.Fatal(err)
+			}
+			holdTests(t, files)
+			before, err := fs.ReadFile(profiles.Files, name+"/profile.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var changed []string
+			was := map[string]bool{}
+			for line := range strings.Lines(string(before)) {
+				was[line] = true
+			}
+			for line := range strings.Lines(string(files[scaffold.ProfileFile])) {
+				if !was[line] {
+					changed = append(changed, line)
+				}
+			}
+			want := []string{"# yaml-language-server: $schema=.schema/providerprofile.json\n", "  name: mine\n", "providers: [acme]\n"}
+			if diff := cmp.Diff(want, changed); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\n"
+
+// TestFromForms holds in which forms a name and providers can be replaced, and what is said of others.
+func TestFromForms(t *testing.T) {
+	rules := "controlplane:\n  kubelet:\n  - flags: {set: {cloud-provider: external}} # for old\n"
+	for name, test := range map[string]struct{ text, want, failure string }{
+		"quotes":       {"metadata: {name: \"old\"} # a\nproviders: ['old'] # b\n", "metadata: {name: mine} # a\nproviders: [acme] # b\n", ""},
+		"one a line":   {"metadata:\n  name: old # a\nproviders:\n- old\n", "metadata:\n  name: mine # a\nproviders:\n- acme\n", ""},
+		"several":      {"metadata: {name: old}\nproviders: [old, older]\n", "metadata: {name: mine}\nproviders: [acme]\n", ""},
+		"several rows": {"metadata: {name: old}\nproviders:\n- old\n- older # b\n", "metadata: {name: mine}\nproviders:\n- acme # b\n", ""},
+		"wrong":        {"metadata: {name: old}\n", "", "providers"},
+		"escapes":      {"metadata: {name: \"\\x6fld\"}\nproviders: [old]\n", "", "cannot be replaced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := fstest.MapFS{"p.yaml": {Data: []byte(head + test.text + rules)}}
+			files, left, err := scaffold.From(folder, "p.yaml", "mine", "acme")
+			if test.failure != "" {
+				if err == nil || !strings.Contains(err.Error(), test.failure) {
+					t.Errorf("got %v, want %s", err, test.failure)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "# yaml-language-server: $schema=.schema/providerprofile.json\n" + head + test.want + rules
+			if diff := cmp.Diff(want, string(files[scaffold.ProfileFile])); diff != "" {
+				t.Error(diff)
+			}
+			if len(left) != 1 || left[0].Line == 0 {
+				t.Errorf("the line with the provider of before is not among %v", left)
+			}
+		})
+	}
+}
+
+// TestWrite holds that a folder is written whole or not at all.
+func TestWrite(t *testing.T) {
+	files := scaffold.Files{"profile.yaml": []byte("a\n"), "files/b": []byte("b\n")}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, test := range map[string]struct {
+		context context.Context
+		there   map[string]string
+		force   bool
+		want    map[string]string
+		failure error
+	}{
+		"new":          {t.Context(), nil, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
+		"empty":        {t.Context(), map[string]string{}, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
+		"occupied":     {t.Context(), map[string]string{"profile.yaml": "mine\n"}, false, map[string]string{"profile.yaml": "mine\n"}, scaffold.ErrExists},
+		"force":        {t.Context(), map[string]string{"profile.yaml": "mine\n", "c": "c\n"}, true, map[string]string{"profile.yaml": "a\n", "files/b": "b\n", "c": "c\n"}, nil},
+		"interrupted":  {ended, nil, false, nil, context.Canceled},
+		"in the midst": {ended, map[string]string{"profile.yaml": "mine\n"}, true, map[string]string{"profile.yaml": "mine\n"}, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := t.TempDir()
+			folder := filepath.Join(parent, "new")
+			if test.there != nil {
+				if err := os.MkdirAll(folder, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for path, text := range test.there {
+				if err := os.WriteFile(filepath.Join(folder, path), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := files.Write(test.context, folder, test.force); !errors.Is(err, test.failure) {
+				t.Errorf("got %v, want %v", err, test.failure)
+			}
+			if diff := cmp.Diff(test.want, contents(t, folder)); diff != "" {
+				t.Error(diff)
+			}
+			entries, err := os.ReadDir(parent)
+			if err != nil || len(entries) > 1 {
+				t.Errorf("beside it is left %v (%v)", entries, err)
+			}
+		})
+	}
+}
+
+// contents are the files of a folder; nil where there is none.
+func contents(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	var all map[string]string
+	_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(folder, path)
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[filepath.ToSlash(name)] = string(data)
+		return err
+	})
+	return all
+}
