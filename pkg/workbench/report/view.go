@@ -15,8 +15,9 @@ import (
 type view struct {
 	Page
 	Sections []*sectionView
-	Rules    []*ruleView
-	Matrix   *matrixView
+	// Rules are in the order in which they are met; Sorted is by where they stand.
+	Rules, Sorted []*ruleView
+	Matrix        *matrixView
 	// Filter says that there is enough to choose from.
 	Filter bool
 	CSS    any
@@ -88,6 +89,7 @@ func viewOf(p *Page) *view {
 	for _, section := range ordered(p.Sections) {
 		v.Sections = append(v.Sections, v.section(section, rules))
 	}
+	v.Sorted = slices.SortedStableFunc(slices.Values(v.Rules), func(a, b *ruleView) int { return a.compare(b.Rule) })
 	v.Matrix = v.matrix(p.Matrix)
 	v.Filter = len(v.Sections) > 1
 	return v
@@ -165,6 +167,26 @@ func (v *view) rule(r Rule, rules map[Rule]*ruleView) *ruleView {
 		v.Rules = append(v.Rules, rules[r])
 	}
 	return rules[r]
+}
+
+// compare orders rules by file and line; what has no place comes last.
+func (r Rule) compare(other Rule) int {
+	file, line := r.place()
+	otherFile, otherLine := other.place()
+	if (file == "") != (otherFile == "") {
+		return strings.Compare(otherFile, file)
+	}
+	return cmp.Or(strings.Compare(file, otherFile), cmp.Compare(line, otherLine))
+}
+
+// place takes file:line apart.
+func (r Rule) place() (file string, line int) {
+	colon := strings.LastIndexByte(r.At, ':')
+	if colon < 0 {
+		return r.At, 0
+	}
+	line, _ = strconv.Atoi(r.At[colon+1:]) // 0 for what is no line
+	return r.At[:colon], line
 }
 
 func (r *ruleView) count(outcome Outcome) {
