@@ -103,6 +103,7 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newInitCommand,
 		newSchemaCommand,
 		newTestCommand,
+		newLintCommand,
 		newCompletionCommand,
 		newManCommand,
 	} {

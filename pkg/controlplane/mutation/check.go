@@ -39,9 +39,9 @@ func Check(profiles []*profile.Document, o Options) (*Program, source.Findings) 
 	p.inherit()
 	found.add(append(p.conflicts(), p.order()...))
 	p.settle()
-	found.addRehearsed(p.rehearse())
-	warned := p.warnings
-	p.warnings = found.beyond(warned)
+	refused, warned := p.rehearse()
+	p.warnings = found.beyond(append(p.warnings, found.sound(warned)...))
+	found.add(found.sound(refused))
 	p.warnings.Sort()
 	all := append(found.findings, p.warnings...)
 	all.Sort()
@@ -106,13 +106,13 @@ func (f *found) add(findings source.Findings) {
 	}
 }
 
-// addRehearsed adds what rehearsals found of rules with which nothing is wrong so far.
-func (f *found) addRehearsed(findings source.Findings) {
-	f.add(slices.DeleteFunc(findings, func(finding source.Finding) bool {
+// sound are the findings of rules with which nothing is wrong so far.
+func (f *found) sound(findings source.Findings) source.Findings {
+	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
 		return slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
 			return earlier.File == finding.File && source.Within(earlier.Path, finding.Path)
 		})
-	}))
+	})
 }
 
 // refused says whether the profiles cannot be used.

@@ -138,6 +138,7 @@ func (s *scope) nameLookups(d *profile.Document) source.Findings {
 		var problems source.Findings
 		if l.name, l.request.ObjectName, problems = s.lookupName(objectNameOf(declared), path); len(problems) > 0 {
 			findings = append(findings, problems...)
+			s.broken = append(s.broken, nodeAt(d.Node, lookupsName, l.request.Name))
 			continue
 		}
 		if declared.Object != nil && declared.Object.Namespace.Value != "" {

@@ -22,7 +22,7 @@ import (
 // rehearse applies the rules to sample control planes: with all conditions taken for true, and as they are. What comes out is
 // admitted a second time and must not change, and must be within the contract. A rule that cannot be computed on a sample is
 // left out. Findings of which a single rule is the cause are returned; others, and objects that would be denied, are warnings.
-func (p *Program) rehearse() source.Findings {
+func (p *Program) rehearse() (findings, warnings source.Findings) {
 	r := rehearsal{program: p, done: map[string]bool{}, seen: map[string]bool{}}
 	for i := range static.Planes() {
 		plane := &static.Planes()[i]
@@ -34,7 +34,7 @@ func (p *Program) rehearse() source.Findings {
 			r.object(stage, fmt.Sprintf("%s/%d", plane.Name, n), raw)
 		}
 	}
-	return r.findings
+	return r.findings, r.warnings
 }
 
 // rehearsal is all rehearsals of a program.
@@ -43,8 +43,8 @@ type rehearsal struct {
 	// done are the objects and rules that have been tried: profiles have the same for each of their providers.
 	done map[string]bool
 	// seen are the findings and warnings so far.
-	seen     map[string]bool
-	findings source.Findings
+	seen               map[string]bool
+	findings, warnings source.Findings
 }
 
 func (r *rehearsal) object(stage *stage, id string, raw []byte) {
@@ -142,7 +142,7 @@ func (r *rehearsal) blame(id source.Rule, s scene, rules []*rule, format string,
 
 func (r *rehearsal) warn(id source.Rule, rule *rule, format string, arguments ...any) {
 	if finding := r.once(id, rule, format, arguments...); finding != nil {
-		r.program.warnings = append(r.program.warnings, finding.Warn())
+		r.warnings = append(r.warnings, finding.Warn())
 	}
 }
 

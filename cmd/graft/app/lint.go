@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/lint"
+)
+
+// lintOptions are the flags of graft lint.
+type lintOptions struct {
+	installation profileFlags
+	kubernetes   string
+	output       string
+	failOn       string
+	fix, dryRun  bool
+	together     bool
+	explain      string
+	rules        bool
+}
+
+func newLintCommand(s *Streams) *cobra.Command {
+	o := &lintOptions{output: "text", failOn: "error"}
+	command := &cobra.Command{
+		Use:   "lint [file|folder|-]...",
+		Short: "Find all that is wrong with profiles, and mend what can be mended",
+		Long: `Find all that is wrong with profiles, and mend what can be mended.
+
+lint makes every check that the webhook makes when it loads profiles, and goes on after each mistake. It reads files, folders
+with all below them (the working directory when nothing is named), and standard input for -. In folders it leaves files alone
+that are none of Graft's. Each file is checked by itself; --together checks that the profiles of all can be in force in one
+installation.
+
+Each finding has a rule, and each rule a page: --explain prints it, --rules lists them. --fix mends what has only one remedy;
+with --dry-run it shows the difference instead.
+
+Exit status 0 says that nothing was found that --fail-on names, 1 that something was, 2 that the files could not be read.`,
+		Example: `  # one profile, all below a folder
+  graft lint example/profiles/openstack/profile.yaml
+  graft lint example/profiles/metal
+
+  # can these two be in force in one installation?
+  graft lint --together example/profiles/openstack/profile.yaml example/profiles/aws/profile.yaml
+
+  # what would be mended
+  graft lint example/profiles/metal --fix --dry-run
+
+  # for pipelines: annotations of a pull request, and a file for code scanning
+  graft lint example/profiles/aws/profile.yaml -o github --fail-on warning
+  graft lint example/profiles/aws/profile.yaml -o sarif
+
+  # a landscape without older shoots
+  graft lint example/profiles/aws/profile.yaml --kubernetes ">= 1.33"
+
+  # what a rule is about
+  graft lint --explain contract-reserved`,
+		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVarP(&o.output, "output", "o", o.output, "format of the result: "+strings.Join(lint.Formats, ", "))
+	set.StringVar(&o.failOn, "fail-on", o.failOn, "least severity with which the exit status is 1: error or warning")
+	set.BoolVar(&o.fix, "fix", false, "mend what has only one remedy, and report what is left")
+	set.BoolVar(&o.dryRun, "dry-run", false, "with --fix: write no file, show the difference")
+	set.BoolVar(&o.together, "together", false, "check the profiles of all files as being in force in one installation")
+	set.StringVar(&o.explain, "explain", "", "print the page of a rule")
+	set.BoolVar(&o.rules, "rules", false, "list all rules")
+	set.StringVar(&o.kubernetes, "kubernetes", "", "constraint on the versions of Kubernetes that are served, such as \">= 1.33\"; all that are known without one")
+	o.installation.addInstallationTo(set)
+	_ = command.RegisterFlagCompletionFunc("output", fixed(lint.Formats...))
+	_ = command.RegisterFlagCompletionFunc("fail-on", fixed("error", "warning"))
+	_ = command.RegisterFlagCompletionFunc("kubernetes", fixed())
+	_ = command.RegisterFlagCompletionFunc("explain", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return ruleNames(), cobra.ShellCompDirectiveNoFileComp
+	})
+	return command
+}
+
+func (o *lintOptions) run(command *cobra.Command, s *Streams, paths []string) error {
+	switch {
+	case o.explain != "":
+		return explainRule(s, o.explain)
+	case o.rules:
+		return listRules(s)
+	case o.dryRun && !o.fix:
+		return errors.New("--dry-run is for --fix")
+	case o.fix && slices.Contains(paths, "-"):
+		return errors.New("--fix writes files; the standard input is none")
+	}
+	options, err := o.options()
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	inputs, err := lint.Read(paths, s.In)
+	if err != nil {
+		return err
+	}
+	report := lint.Run(options, inputs)
+	if o.fix {
+		if report, err = o.mend(s, options, inputs); err != nil {
+			return err
+		}
+	}
+	if report.Files == 0 {
+		return fmt.Errorf("no document was found in %s: name files, or folders with files that end in .yaml", strings.Join(paths, ", "))
+	}
+	style := lint.Style{Colour: s.Colour(), Width: s.Width, Version: command.Root().Version}
+	if err := report.Write(s.Out, o.output, style); err != nil {
+		return err
+	}
+	least := source.Error
+	if o.failOn == source.Warning.String() {
+		least = source.Warning
+	}
+	if report.Failed(least) {
+		return found{}
+	}
+	return nil
+}
+
+// options checks the flags.
+func (o *lintOptions) options() (lint.Options, error) {
+	var options lint.Options
+	for _, flag := range []struct {
+		name  string
+		value *string
+		known []string
+	}{
+		{"output", &o.output, lint.Formats},
+		{"fail-on", &o.failOn, []string{source.Error.String(), source.Warning.String()}},
+	} {
+		if err := choose(flag.value, *flag.value, flag.known...); err != nil {
+			return options, fmt.Errorf("--%s %s: %w", flag.name, *flag.value, err)
+		}
+	}
+	installation, err := o.installation.options()
+	if err != nil {
+		return options, err
+	}
+	options.Generation, options.ImageOverwrite, options.Override = installation.Generation, installation.ImageOverwrite, o.installation.override
+	options.Together = o.together
+	if o.kubernetes != "" {
+		if options.Kubernetes, err = semver.NewConstraint(o.kubernetes); err != nil {
+			return options, fmt.Errorf("--kubernetes %s: must be a constraint, such as \">= 1.33\" or \">= 1.31, < 1.35\"", o.kubernetes)
+		}
+	}
+	return options, nil
+}
+
+// mend makes fixes and says which, and gives the report of what is left.
+func (o *lintOptions) mend(s *Streams, options lint.Options, inputs []lint.Input) (*lint.Report, error) {
+	repaired, report := lint.Repair(options, inputs)
+	for _, file := range repaired {
+		if o.dryRun {
+			fmt.Fprint(s.Err, file.Diff())
+			continue
+		}
+		if err := file.Write(); err != nil {
+			return nil, err
+		}
+		for _, line := range file.Said() {
+			fmt.Fprintln(s.Err, "mended", line)
+		}
+	}
+	return report, nil
+}
+
+func ruleNames() []string {
+	pages, _ := lint.Pages() // which are part of the program
+	var names []string
+	for _, page := range pages {
+		names = append(names, string(page.Rule))
+	}
+	return names
+}
+
+func explainRule(s *Streams, name string) error {
+	page := lint.PageOf(source.Rule(name))
+	if page == nil {
+		return fmt.Errorf("--explain %s: there is no such rule%s; --rules lists them", name, source.Suggest(name, ruleNames()))
+	}
+	fmt.Fprint(s.Out, page.Text())
+	return nil
+}
+
+func listRules(s *Streams) error {
+	pages, err := lint.Pages()
+	if err != nil {
+		return err
+	}
+	width := 0
+	for _, page := range pages {
+		width = max(width, len(page.Rule))
+	}
+	for _, page := range pages {
+		fmt.Fprintf(s.Out, "%-*s  %s\n", width, page.Rule, page.Summary)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Options are what an installation says about its documents.
+type Options struct {
+	Generation contract.Generation
+	// Kubernetes are the versions that are served; nil: all that are known.
+	Kubernetes     *semver.Constraints
+	ImageOverwrite *image.Vector
+	// Override sets parameters; nil for none.
+	Override func([]*profile.Document) error
+	// Together says that the documents of all files are in force together; else those of a file are.
+	Together bool
+}
+
+// Kind is a kind of document.
+type Kind struct {
+	APIVersion, Kind string
+	// Check finds what is wrong with documents that are in force together, beside what is known already. It gives both.
+	Check func(o Options, parts []profile.Part, known source.Findings) source.Findings
+}
+
+// kinds are the kinds of documents, one a line.
+var kinds = []Kind{
+	providerProfile,
+	providerProfileTest,
+	controllerConfiguration,
+}
+
+// Kinds are the names of the kinds that are known.
+func Kinds() []string {
+	var names []string
+	for _, kind := range kinds {
+		names = append(names, kind.Kind)
+	}
+	return names
+}
+
+// kindOf is the kind that a document is of, or is meant to be of; nil for none that is known.
+func kindOf(n source.Node) *Kind {
+	apiVersion, kind := n.Get("apiVersion").Value, n.Get("kind").Value
+	for _, near := range []bool{false, true} {
+		for i := range kinds {
+			k := &kinds[i]
+			if k.Kind == kind || kind == "" && k.APIVersion == apiVersion || near && ours(apiVersion) && source.Suggest(kind, []string{k.Kind}) != "" {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+// ours says whether an apiVersion is of one of the groups of the kinds.
+func ours(apiVersion string) bool {
+	return slices.ContainsFunc(groups(), func(group string) bool { return strings.HasPrefix(apiVersion, group) })
+}
+
+// groups are the groups of the kinds with the slash behind them.
+func groups() []string {
+	var found []string
+	for _, kind := range kinds {
+		group, _, _ := strings.Cut(kind.APIVersion, "/")
+		found = append(found, group+"/")
+	}
+	return found
+}
+
+// unknown is the finding that a document is of no kind that is known.
+func unknown(n source.Node) source.Finding {
+	apiVersion, kind := n.Get("apiVersion"), n.Get("kind")
+	switch {
+	case len(n.Fields()) == 0:
+		return n.Finding("", "is no document with apiVersion and kind").Of(source.UnknownKind)
+	case kind.Absent():
+		return n.Finding("kind", "is missing: must be one of %s", strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
+	}
+	of := ""
+	if !ours(apiVersion.Value) {
+		of = fmt.Sprintf(" of %q", apiVersion.Value)
+	}
+	return kind.Finding("kind", "unknown kind %q%s%s: must be one of %s", kind.Value, of, source.Suggest(kind.Value, Kinds()), strings.Join(Kinds(), ", ")).
+		Of(source.UnknownKind).Instead(kind, Kinds())
+}

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
+)
+
+// providerProfile is checked as the webhook does when it loads profiles.
+var providerProfile = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfile,
+	Check: func(o Options, parts []profile.Part, known source.Findings) source.Findings {
+		documents, findings := profile.Decode(parts, known)
+		if o.Override != nil {
+			findings = append(findings, source.FindingsOf(source.Node{}, "", o.Override(documents)).Of(source.WrongValue)...)
+		}
+		_, problems := mutation.Check(documents, mutation.Options{
+			Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite,
+		})
+		return append(findings, problems...)
+	},
+}
+
+// providerProfileTest is checked as graft test does when it reads tables.
+var providerProfileTest = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfileTest,
+	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+		findings := known
+		for _, part := range parts {
+			_, problems := controlplane.New(nil).Table(part.Node)
+			findings = append(findings, problems.Of(WrongTest).Beyond(known)...)
+		}
+		return findings
+	},
+}
+
+// WrongTest is a table of tests that cannot be run as it is written.
+const WrongTest source.Rule = "wrong-test"
+
+// controllerConfiguration is checked as the program does when it starts.
+var controllerConfiguration = Kind{
+	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindControllerConfiguration,
+	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+		findings := known
+		seen := map[string]bool{}
+		for _, part := range parts {
+			if seen[part.File.Name] || len(known) > 0 {
+				continue
+			}
+			seen[part.File.Name] = true
+			_, err := configv1alpha1.DecodeControllerConfiguration(part.File)
+			findings = append(findings, source.FindingsOf(part.Node, "", err)...)
+		}
+		return findings
+	},
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Input is a file with documents.
+type Input struct {
+	source.File
+
+	// Found says that nobody named the file: it was found in a folder, and may be none of Graft's.
+	Found bool
+}
+
+// standardInput is what messages call the standard input.
+const standardInput = "stdin"
+
+// Read reads files, folders with all below them, and the standard input for "-". In folders it takes *.yaml and *.yml; entries that begin with a
+// dot are left out.
+func Read(paths []string, stdin io.Reader) ([]Input, error) {
+	var inputs []Input
+	seen := map[string]bool{}
+	for _, path := range paths {
+		if path == "-" {
+			data, err := io.ReadAll(stdin)
+			if err != nil {
+				return nil, fmt.Errorf("reading the standard input: %w", err)
+			}
+			inputs = append(inputs, Input{File: source.File{Name: standardInput, Data: data}})
+			continue
+		}
+		names, isFolder, err := filesBelow(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, cause(err))
+		}
+		for _, name := range names {
+			if seen[filepath.Clean(name)] {
+				continue
+			}
+			seen[filepath.Clean(name)] = true
+			input, err := read(name)
+			if err != nil {
+				return nil, err
+			}
+			input.Found = isFolder
+			inputs = append(inputs, input)
+		}
+	}
+	return inputs, nil
+}
+
+func read(name string) (Input, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return Input{}, fmt.Errorf("reading %s: %w", name, cause(err))
+	}
+	return Input{File: folder.Attach(source.File{Name: name, Data: data})}, nil
+}
+
+// cause is an error without the path, which the message has already.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// filesBelow are a file itself, or the files in a folder and those in it.
+func filesBelow(path string) (names []string, isFolder bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, false, err
+	}
+	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		switch hidden := strings.HasPrefix(entry.Name(), ".") && name != path; {
+		case err != nil:
+			return err
+		case hidden && entry.IsDir():
+			return filepath.SkipDir
+		case hidden || entry.IsDir() || !folder.IsYAML(name):
+			return nil
+		}
+		names = append(names, name)
+		return nil
+	})
+	return names, true, err
+}

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Repaired is a file of which findings were mended.
+type Repaired struct {
+	Name          string
+	Before, After []byte
+	// Findings are those that were mended, with the places that they had at the time.
+	Findings source.Findings
+}
+
+// mostRounds bounds how often fixes are looked for again in what fixes have made.
+const mostRounds = 20
+
+// Repair mends what has a fix, until nothing more has one, and gives the files that changed and the report of what is left. A fix is
+// made only if the text stays YAML and the finding is gone by it; one that quotes or removes something must not make new findings, either.
+func Repair(o Options, inputs []Input) ([]Repaired, *Report) {
+	r := &repair{options: o, inputs: slices.Clone(inputs), refused: map[string]bool{}}
+	r.report = Run(o, r.inputs)
+	changed := map[string]*Repaired{}
+	for range mostRounds {
+		done := r.round()
+		if len(done) == 0 {
+			break
+		}
+		for _, e := range done {
+			name := e.finding.File
+			if changed[name] == nil {
+				changed[name] = &Repaired{Name: name, Before: dataOf(inputs, name)}
+			}
+			changed[name].Findings = append(changed[name].Findings, e.finding)
+		}
+	}
+	var repaired []Repaired
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
+		changed[name].After = dataOf(r.inputs, name)
+		repaired = append(repaired, *changed[name])
+	}
+	return repaired, r.report
+}
+
+type repair struct {
+	options Options
+	inputs  []Input
+	report  *Report
+	// refused are findings of which the fix is no good.
+	refused map[string]bool
+}
+
+// round makes all fixes at once where that is good, and else those that are good alone.
+func (r *repair) round() []edit {
+	edits := r.edits()
+	if len(edits) == 0 {
+		return nil
+	}
+	if done := r.try(edits); done != nil || len(edits) == 1 {
+		r.refuse(edits, done)
+		return done
+	}
+	for _, e := range edits {
+		if done := r.try([]edit{e}); done != nil {
+			return done
+		}
+		r.refuse([]edit{e}, nil)
+	}
+	return nil
+}
+
+func (r *repair) refuse(edits, done []edit) {
+	if done == nil {
+		for _, e := range edits {
+			r.refused[e.finding.Error()] = true
+		}
+	}
+}
+
+// edits are the fixes of the report that can be made.
+func (r *repair) edits() []edit {
+	var edits []edit
+	for _, f := range r.report.Findings {
+		t := r.report.texts[f.File]
+		if f.Fix == nil || t == nil || r.refused[f.Error()] {
+			continue
+		}
+		if e, ok := t.resolve(*f.Fix); ok {
+			e.finding = f
+			edits = append(edits, e)
+		}
+	}
+	return edits
+}
+
+// try makes edits, and takes them back where they are no good.
+func (r *repair) try(edits []edit) []edit {
+	inputs, byFile := slices.Clone(r.inputs), map[string][]edit{}
+	for _, e := range edits {
+		byFile[e.finding.File] = append(byFile[e.finding.File], e)
+	}
+	var all []edit
+	for i := range inputs {
+		t := r.report.texts[inputs[i].Name]
+		if len(byFile[inputs[i].Name]) == 0 || t == nil {
+			continue
+		}
+		data, done := t.apply(byFile[inputs[i].Name])
+		delete(byFile, inputs[i].Name)
+		inputs[i].Data = data
+		all = append(all, done...)
+	}
+	after := Run(r.options, inputs)
+	if len(all) == 0 || !better(r.report, after, all) {
+		return nil
+	}
+	r.inputs, r.report = inputs, after
+	return all
+}
+
+// better says whether the edits took their findings away and made none that must not be.
+func better(before, after *Report, edits []edit) bool {
+	had, has := tally(before.Findings), tally(after.Findings)
+	strict := slices.ContainsFunc(edits, func(e edit) bool { return !replacesWord(e.finding.Fix) })
+	for _, f := range after.Findings {
+		key := keyOf(f)
+		if f.Rule == source.NotYAML && has[key] > had[key] || strict && has[key] > had[key] {
+			return false
+		}
+	}
+	mended := source.Findings{}
+	for _, e := range edits {
+		mended = append(mended, e.finding)
+	}
+	for key, n := range tally(mended) {
+		if has[key] > had[key]-n {
+			return false
+		}
+	}
+	return true
+}
+
+// replacesWord says whether a fix writes another word in the place of a misspelt one: what is found below it then was there before.
+func replacesWord(fix *source.Fix) bool {
+	return !fix.Remove && strings.Trim(fix.Old, `"'`) != strings.Trim(fix.New, `"'`)
+}
+
+// keyOf is a finding but for its place, which edits move.
+func keyOf(f source.Finding) string {
+	return f.File + "\x00" + string(f.Rule) + "\x00" + f.Path + "\x00" + f.Message
+}
+
+func tally(findings source.Findings) map[string]int {
+	counts := map[string]int{}
+	for _, f := range findings {
+		counts[keyOf(f)]++
+	}
+	return counts
+}
+
+func dataOf(inputs []Input, name string) []byte {
+	for _, input := range inputs {
+		if input.Name == name {
+			return bytes.Clone(input.Data)
+		}
+	}
+	return nil
+}
+
+// describe says what a fix does.
+func describe(fix *source.Fix) string {
+	if fix.Remove {
+		return "remove it"
+	}
+	return "write " + fix.New
+}
+
+// Said is what was done for a finding, in one line.
+func (r Repaired) Said() []string {
+	var lines []string
+	for _, f := range r.Findings {
+		lines = append(lines, fmt.Sprintf("%s: %s%s; %s", f.Position, sentence(f), tag(f.Rule), describe(f.Fix)))
+	}
+	return lines
+}

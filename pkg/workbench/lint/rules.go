@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// home is where the project's files stand.
+const home = "https://github.com/graft-provider/gardener-extension-provider-graft"
+
+// folderOfPages is where the pages of rules stand.
+const folderOfPages = "docs/lint"
+
+//go:generate sh -c "cd ../../.. && go run ./hack/rules"
+
+//go:embed rules/*.yaml
+var files embed.FS
+
+// Page explains a rule.
+type Page struct {
+	Rule source.Rule `yaml:"-"`
+	// Summary is what is found, in one sentence.
+	Summary string `yaml:"summary"`
+	// Why says what would come of it, and what to do.
+	Why string `yaml:"why"`
+	// Warning says that the findings are warnings; Both that some are.
+	Warning bool `yaml:"warning"`
+	Both    bool `yaml:"both"`
+	// Fix says what --fix does; empty: nothing.
+	Fix string `yaml:"fix"`
+	// Bad is a document with such a finding, Good one without. They stand below the head of a profile unless they have one.
+	Bad  string `yaml:"bad"`
+	Good string `yaml:"good"`
+	// Files are files beside the documents, by their paths.
+	Files map[string]string `yaml:"files"`
+}
+
+var pages = sync.OnceValues(func() ([]*Page, error) {
+	names, err := fs.Glob(files, "rules/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []*Page
+	for _, name := range names {
+		data, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		page := &Page{Rule: source.Rule(strings.TrimSuffix(strings.TrimPrefix(name, "rules/"), ".yaml"))}
+		decoder := yaml.NewDecoder(bytes.NewReader(data))
+		decoder.KnownFields(true)
+		if err := decoder.Decode(page); err != nil {
+			return nil, fmt.Errorf("reading the page of the rule %s: %w", page.Rule, err)
+		}
+		all = append(all, page)
+	}
+	return all, nil
+})
+
+// Pages are the pages of all rules, sorted by rule.
+func Pages() ([]*Page, error) { return pages() }
+
+// PageOf is the page of a rule, or nil.
+func PageOf(rule source.Rule) *Page {
+	all, _ := pages()
+	if i := slices.IndexFunc(all, func(p *Page) bool { return p.Rule == rule }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// URL is where the page stands.
+func (p *Page) URL() string { return fmt.Sprintf("%s/blob/main/%s/%s.md", home, folderOfPages, p.Rule) }
+
+// Severity is that of the findings; where some are warnings, that of the others.
+func (p *Page) Severity() string {
+	if p.Warning {
+		return source.Warning.String()
+	}
+	return source.Error.String()
+}
+
+// severities says in words how bad the findings are.
+func (p *Page) severities() string {
+	if p.Both {
+		return "error or warning"
+	}
+	return p.Severity()
+}
+
+// headOfExamples stands above examples that have no head themselves.
+const headOfExamples = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: acme}
+providers: [acme]
+`
+
+// head is a field that only a document with a head of its own has, or a word that says that there is to be none.
+var head = regexp.MustCompile(`\b(apiVersion|kind): (graft|Provider)`)
+
+// whole is an example with its head.
+func whole(example string) string {
+	if head.MatchString(example) {
+		return example
+	}
+	return headOfExamples + example
+}
+
+// exampleFile is what the pages call an example.
+const exampleFile = "profile.yaml"
+
+// example is an example as a file.
+func (p *Page) example(text string) Input {
+	file := source.File{Name: exampleFile, Data: []byte(whole(text))}
+	for name, content := range p.Files {
+		if file.Attachments == nil {
+			file.Attachments = map[string][]byte{}
+		}
+		file.Attachments[name] = []byte(content)
+	}
+	return Input{File: file}
+}
+
+// Markdown is the page.
+func (p *Page) Markdown() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# %s\n\n%s\n\n%s\n", p.Rule, p.Summary, strings.TrimSpace(p.Why))
+	fmt.Fprintf(&out, "\nSeverity: %s. ", p.severities())
+	if p.Fix == "" {
+		out.WriteString("There is no fix that is right for certain.\n")
+	} else {
+		fmt.Fprintf(&out, "`graft lint --fix` %s\n", p.Fix)
+	}
+	fmt.Fprintf(&out, "\n## Wrong\n\n```yaml\n%s```\n", p.Bad)
+	fmt.Fprintf(&out, "\n```text\n%s```\n", p.said())
+	fmt.Fprintf(&out, "\n## Right\n\n```yaml\n%s```\n", p.Good)
+	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+		fmt.Fprintf(&out, "\nBeside it stands `%s`:\n\n```yaml\n%s```\n", name, p.Files[name])
+	}
+	return out.String()
+}
+
+// help is the page for viewers of reports, which show it beside the findings.
+func (p *Page) help() string {
+	return fmt.Sprintf("%s\n\n%s\n\n```yaml\n%s```\n\n[%s](%s)\n", p.Summary, links.ReplaceAllString(strings.TrimSpace(p.Why), "$1"), p.Good, p.Rule, p.URL())
+}
+
+// said is what lint says of the wrong example.
+func (p *Page) said() string {
+	report := Run(Options{}, []Input{p.example(p.Bad)})
+	var out strings.Builder
+	_ = report.writeText(&out, Style{}) // a strings.Builder takes everything
+	text, _, _ := strings.Cut(out.String(), "\n\n")
+	return strings.TrimSuffix(text, "\n") + "\n"
+}
+
+// Text is the page for a terminal.
+func (p *Page) Text() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s (%s)\n\n%s\n\n%s\n\nWrong:\n\n%s\nRight:\n\n%s", p.Rule, p.severities(), p.Summary, links.ReplaceAllString(strings.TrimSpace(p.Why), "$1"),
+		indent(p.Bad), indent(p.Good))
+	if p.Fix != "" {
+		fmt.Fprintf(&out, "\n`graft lint --fix` %s\n", p.Fix)
+	}
+	fmt.Fprintf(&out, "\n%s\n", p.URL())
+	return out.String()
+}
+
+// links are links in Markdown, of which a terminal shows the text.
+var links = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+func indent(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString("    " + line)
+	}
+	return out.String()
+}
+
+// Index is the page that lists all rules.
+func Index() (string, error) {
+	all, err := pages()
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	out.WriteString("# Rules\n\nWhat `graft lint` finds in profiles, and what is refused when profiles are loaded. `graft lint --explain <rule>` prints a page.\n\n")
+	out.WriteString("| rule | severity | fix | |\n|---|---|---|---|\n")
+	for _, p := range all {
+		fix := ""
+		if p.Fix != "" {
+			fix = "`--fix`"
+		}
+		fmt.Fprintf(&out, "| [%s](%s.md) | %s | %s | %s |\n", p.Rule, p.Rule, p.severities(), fix, strings.ReplaceAll(p.Summary, "|", `\|`))
+	}
+	return out.String(), nil
+}

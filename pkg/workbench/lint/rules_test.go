@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// TestPages holds that the wrong example of each page has findings of its rule and no others, that the right one has none, and that pages
+// say what is so of severity and fixes.
+func TestPages(t *testing.T) {
+	pages, err := Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		t.Run(string(page.Rule), func(t *testing.T) {
+			bad := Run(Options{}, []Input{page.example(page.Bad)})
+			if len(bad.Findings) == 0 {
+				t.Error("nothing is found in the wrong example")
+			}
+			for _, f := range bad.Findings {
+				if f.Rule != page.Rule {
+					t.Errorf("of another rule: [%s] %s", f.Rule, f.Error())
+				}
+				if want := page.Warning; (f.Severity == source.Warning) != want && !page.Both {
+					t.Errorf("the finding is of severity %s", f.Severity)
+				}
+				if f.Fix != nil && page.Fix == "" {
+					t.Errorf("there is a fix, of which the page does not know: %s", describe(f.Fix))
+				}
+			}
+			for _, f := range Run(Options{}, []Input{page.example(page.Good)}).Findings {
+				t.Errorf("in the right example: [%s] %s", f.Rule, f.Error())
+			}
+			if repaired, left := Repair(Options{}, []Input{page.example(page.Bad)}); len(repaired) > 0 && len(left.Findings) > 0 {
+				t.Errorf("a fix leaves %s", left.Findings.Error())
+			}
+		})
+	}
+}

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Report is what was found.
+type Report struct {
+	// Findings are sorted by place.
+	Findings source.Findings
+	// Documents counts those that were checked, Files the files in which they are.
+	Documents, Files int
+
+	texts map[string]*text
+}
+
+// Count counts the findings of a severity.
+func (r *Report) Count(s source.Severity) int {
+	return len(slices.DeleteFunc(slices.Clone(r.Findings), func(f source.Finding) bool { return f.Severity != s }))
+}
+
+// Fixable counts the findings that can be mended.
+func (r *Report) Fixable() int {
+	return len(slices.DeleteFunc(slices.Clone(r.Findings), func(f source.Finding) bool { return f.Fix == nil }))
+}
+
+// Failed says whether there is a finding that is at least as severe.
+func (r *Report) Failed(least source.Severity) bool {
+	return slices.ContainsFunc(r.Findings, func(f source.Finding) bool { return f.Severity <= least })
+}
+
+// Run checks the documents in files.
+func Run(o Options, inputs []Input) *Report {
+	r := &Report{texts: map[string]*text{}}
+	var order []string
+	sets := map[string]*set{}
+	for _, input := range inputs {
+		name := input.Name
+		if o.Together {
+			name = ""
+		}
+		if sets[name] == nil {
+			sets[name] = &set{parts: map[*Kind][]profile.Part{}, known: map[*Kind]source.Findings{}}
+			order = append(order, name)
+		}
+		r.add(sets[name], input)
+	}
+	for _, name := range order {
+		s := sets[name]
+		r.Findings = append(r.Findings, s.other...)
+		for i := range kinds {
+			if k := &kinds[i]; len(s.parts[k]) > 0 {
+				r.Findings = append(r.Findings, k.Check(o, s.parts[k], s.known[k])...)
+			}
+		}
+	}
+	r.Findings.Sort()
+	return r
+}
+
+// set are documents that are in force together.
+type set struct {
+	parts map[*Kind][]profile.Part
+	// known is what is wrong with their texts, other what is wrong with what is no document of Graft.
+	known map[*Kind]source.Findings
+	other source.Findings
+}
+
+// add sorts the documents of a file by their kinds.
+func (r *Report) add(s *set, input Input) {
+	if input.Found && !mentionsUs(input.Data) {
+		return
+	}
+	parts, problems := profile.Parse(input.File)
+	var first *Kind
+	documents := r.Documents
+	for _, part := range parts {
+		kind := kindOf(part.Node)
+		switch {
+		case input.Found && !ours(part.Node.Get("apiVersion").Value):
+			continue
+		case kind == nil:
+			s.other = append(s.other, unknown(part.Node))
+		default:
+			s.parts[kind] = append(s.parts[kind], part)
+		}
+		if r.Documents++; first == nil {
+			first = kind
+		}
+	}
+	if input.Found && len(parts) > 0 && r.Documents == documents {
+		return
+	}
+	r.Files++
+	r.texts[input.Name] = newText(input.Data, parts)
+	if first == nil {
+		s.other = append(s.other, problems...)
+		return
+	}
+	s.known[first] = append(s.known[first], problems...)
+}
+
+// mentionsUs says whether a file may have a document of Graft.
+func mentionsUs(data []byte) bool {
+	return slices.ContainsFunc(groups(), func(group string) bool { return bytes.Contains(data, []byte(group)) })
+}
