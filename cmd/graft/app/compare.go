@@ -7,6 +7,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -24,9 +25,17 @@ type compareOptions struct {
 	scenes    sceneFlags
 	matrix    compare.Matrix
 	manifests []string
-	format    formatName
-	context   int
-	exitCode  bool
+	live      liveFlags
+	namespace string
+	output    comparisonFlags
+}
+
+// comparisonFlags say how a comparison is written.
+type comparisonFlags struct {
+	format   formatName
+	file     string
+	context  int
+	exitCode bool
 }
 
 // formatName is the value of --output.
@@ -39,10 +48,12 @@ func (f *formatName) String() string { return string(*f) }
 func (*formatName) Type() string { return "format" }
 
 // Set implements pflag.Value.
-func (f *formatName) Set(value string) error { return choose((*string)(f), value, compare.Formats()...) }
+func (f *formatName) Set(value string) error {
+	return choose((*string)(f), value, compare.Formats()...)
+}
 
 func newCompareCommand(s *Streams) *cobra.Command {
-	o := &compareOptions{format: formatName(compare.Formats()[0])}
+	o := &compareOptions{output: comparisonFlags{format: formatName(compare.Formats()[0])}}
 	command := &cobra.Command{
 		Use:   "compare OLD NEW",
 		Short: "Show what another version of profiles changes, for whom, and what would roll",
@@ -53,7 +64,8 @@ git's own rule, such a path begins at the root of the repository, or with ./ at 
 
 Both are tried on the control planes that Gardener writes for many shoots: each version of --kubernetes in each of the
 --variants. What is the same for several shoots is said once, with what sets those shoots apart. Manifests of control planes,
-as graft diff takes them, can be named with --manifest in place of the generated ones.
+as graft diff takes them, can be named with --manifest in place of the generated ones. With --live, they are read from a seed:
+the control plane of --namespace, or all that the profiles have rules for. Nothing is changed there.
 
 Exit status: 0, or with --exit-code 1 when something is different; 1 when NEW denies what OLD does not; 2 when it could not
 be done.`,
@@ -76,10 +88,15 @@ be done.`,
 	set.StringSliceVar(&m.Providers, "providers", nil, "providers of the shoots (default: the first of each profile)")
 	set.StringArrayVarP(&o.manifests, "manifest", "f", nil, "manifests to compare on in place of generated control planes: file, folder or - (repeatable)")
 	o.scenes.addSharedTo(set)
+	o.live.addTo(set)
+	set.StringVarP(&o.namespace, "namespace", "n", "", "with --live: namespace of the control plane (default: all)")
 	o.profiles.addInstallationTo(set)
-	set.VarP(&o.format, "output", "o", "format: "+strings.Join(compare.Formats(), ", "))
-	set.IntVarP(&o.context, "context", "U", 1, "number of lines to show around changed ones")
-	set.BoolVar(&o.exitCode, "exit-code", false, "exit with status 1 when something is different")
+	set.VarP(&o.output.format, "output", "o", "form of the output: "+strings.Join(compare.Formats(), ", "))
+	set.StringVar(&o.output.file, "output-file", "", "file to write to in place of standard output; it is there whole or not at all")
+	set.IntVarP(&o.output.context, "context", "U", 1, "number of lines to show around changed ones")
+	set.BoolVar(&o.output.exitCode, "exit-code", false, "exit with status 1 when something is different")
+	_ = command.RegisterFlagCompletionFunc("output", fixed(compare.Formats()...)) // fails for unknown flags only
+	_ = command.RegisterFlagCompletionFunc("variants", fixed(compare.Variants()...))
 	return command
 }
 
@@ -92,20 +109,32 @@ func (o *compareOptions) run(ctx context.Context, s *Streams, oldName, newName s
 	if err != nil {
 		return fmt.Errorf("reading NEW: %w", err)
 	}
-	scenes, err := o.read(ctx, s, before, after)
+	options := compare.Options{
+		Old: compare.Program{Program: before.Program}, New: compare.Program{Program: after.Program}, OldName: oldName, NewName: newName,
+		OldFiles: before.files(), NewFiles: after.files(),
+	}
+	var result *compare.Result
+	if o.live.enabled {
+		result, err = o.live.compare(ctx, s, o.namespace, before, after, options)
+	} else {
+		result, err = o.compare(ctx, s, before, after, options)
+	}
 	if err != nil {
 		return err
+	}
+	return o.output.write(s, result)
+}
+
+// compare compares on generated control planes, or on manifests.
+func (o *compareOptions) compare(ctx context.Context, s *Streams, before, after *loaded, options compare.Options) (*compare.Result, error) {
+	var err error
+	if options.Scenes, err = o.read(ctx, s, before, after); err != nil {
+		return nil, err
 	}
 	meter := newMeter(s, "shoot")
-	result, err := compare.Run(ctx, compare.Options{
-		Old: compare.Program{Program: before.Program}, New: compare.Program{Program: after.Program}, OldName: oldName, NewName: newName,
-		OldFiles: before.files(), NewFiles: after.files(), Scenes: scenes, Progress: meter.step,
-	})
-	meter.done()
-	if err != nil {
-		return err
-	}
-	return o.write(s, result)
+	defer meter.done()
+	options.Progress = meter.step
+	return compare.Run(ctx, options)
 }
 
 // side reads and compiles the profiles of one side.
@@ -166,20 +195,31 @@ func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded)
 }
 
 // write writes the result and says what the command ends with.
-func (o *compareOptions) write(s *Streams, result *compare.Result) error {
+func (f *comparisonFlags) write(s *Streams, result *compare.Result) error {
 	style := s.style()
-	if style.Context = o.context; o.context == 0 {
+	if style.Context = f.context; f.context == 0 {
 		style.Context = -1
 	}
-	if err := result.Write(s.Out, string(o.format), style); err != nil {
+	err := error(nil)
+	if f.file == "" {
+		err = result.Write(s.Out, string(f.format), style)
+	} else {
+		style.Colour, style.Width = s.colour == colourAlways, 0
+		err = writeFile(f.file, func(w io.Writer) error { return result.Write(w, string(f.format), style) })
+	}
+	if err != nil {
 		return err
 	}
-	switch denied := result.NewlyDenied(); {
+	switch denied := result.Count(compare.NewlyDenied); {
 	case denied == 1:
 		return found{"1 object is newly denied"}
 	case denied > 1:
 		return found{fmt.Sprintf("%d objects are newly denied", denied)}
-	case o.exitCode && result.Differs():
+	}
+	if err := incomplete(result); err != nil {
+		return err
+	}
+	if f.exitCode && result.Differs() {
 		return found{}
 	}
 	return nil

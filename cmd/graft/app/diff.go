@@ -18,6 +18,7 @@ import (
 type diffOptions struct {
 	profiles profileFlags
 	scenes   sceneFlags
+	live     liveFlags
 	output   outputFlags
 	context  int
 	exitCode bool
@@ -34,6 +35,9 @@ Without manifests it shows the control plane that Gardener itself writes for a s
 what passes the webhooks (Deployments, OperatingSystemConfigs, ...) or what is known of the control plane: its Cluster or
 Shoot, its Namespace, and the Secrets and ConfigMaps that lookups find.
 
+With --live the control planes of a seed are read, and what the installed webhooks make of them, asked by a dry run, is
+compared with what the profiles make of them: what would change, and which pods would roll. Nothing is changed there.
+
 Exit status: 0, or with --exit-code 1 when something changes; 1 when an object is denied; 2 when it could not be done.`,
 		Example: `  # what the profile makes of the control plane of a shoot
   graft diff -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
@@ -49,6 +53,8 @@ Exit status: 0, or with --exit-code 1 when something changes; 1 when an object i
 	set.SortFlags = false
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
+	o.live.addTo(set)
+	o.live.addDryRunTo(set)
 	o.output.addTo(command, render.Differences())
 	set.IntVarP(&o.context, "context", "U", 1, "number of lines to show around changed ones")
 	set.BoolVar(&o.exitCode, "exit-code", false, "exit with status 1 when something changes")
@@ -62,6 +68,9 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err
+	}
+	if o.live.enabled {
+		return o.live.runDiff(command.Context(), s, o, manifests, profiles)
 	}
 	scenes, err := o.scenes.scenes(command.Context(), s, manifests, profiles.Provider())
 	if err != nil {

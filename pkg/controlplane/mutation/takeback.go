@@ -58,6 +58,9 @@ func Unmarked(object []byte) ([]byte, error) {
 	return parsed.Bytes(), nil
 }
 
+// Lasts says whether what the step writes stays when its rule is gone, so that records have it: nobody else writes it anew.
+func (s Step) Lasts() bool { return s.write != nil && len(s.write.Traces(nil, nil, nil)) > 0 }
+
 // Version is how a mark names a version of a profile.
 func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len(v.Hash), markDigits)] }
 

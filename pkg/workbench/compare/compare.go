@@ -11,6 +11,7 @@ package compare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -22,6 +23,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/rollout"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
+
+// ErrUnknown is wrapped by the errors of sides that cannot answer for one object; the others are compared all the same.
+var ErrUnknown = errors.New("it could not be compared")
 
 // Side is one of the two that are compared. It is used by several goroutines at a time.
 type Side interface {
@@ -43,8 +47,10 @@ type Options struct {
 	OldFiles, NewFiles []string
 	// Scenes are those that objects are taken from. Scenes of one run have different titles.
 	Scenes []*scene.Scene
-	// More adds to what follows from a difference, and to nothing where there is none; nil: nothing is added.
-	More func(s *scene.Scene, object manifest.Object, from, to *render.Change) []rollout.Effect
+	// Notes are said with the result.
+	Notes []string
+	// More finds what follows for an object that both sides admit beside what its difference tells; nil: nothing more.
+	More func(ctx context.Context, s *scene.Scene, object manifest.Object) ([]rollout.Effect, error)
 	// Progress is told after each scene how many are done; nil: nobody is.
 	Progress func(done, of int)
 	// Parallel is how many scenes are compared at a time; as many as there are processors when it is 0.
@@ -98,13 +104,15 @@ const (
 	Admitted Verdict = "noLongerDenied"
 	// Different: both admit it, and the results differ.
 	Different Verdict = "different"
+	// Unknown: a side could not answer.
+	Unknown Verdict = "unknown"
 	// Denied: both deny it.
 	Denied Verdict = "denied"
 	// Same: the results are equal.
 	Same Verdict = "same"
 )
 
-var verdicts = []Verdict{NewlyDenied, Admitted, Different, Denied, Same}
+var verdicts = []Verdict{NewlyDenied, Admitted, Unknown, Different, Denied, Same}
 
 // outcome is what was found of one object in one scene.
 type outcome struct {
@@ -114,6 +122,8 @@ type outcome struct {
 	// difference is nil unless the verdict is Different.
 	difference *render.Change
 	effects    []rollout.Effect
+	// unknown is why a side could not answer; nil unless the verdict is Unknown.
+	unknown error
 }
 
 func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error) {
@@ -123,6 +133,9 @@ func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error)
 			return nil, err
 		}
 		one, err := o.compareObject(ctx, s, object)
+		if errors.Is(err, ErrUnknown) && ctx.Err() == nil {
+			one, err = outcome{object: object, verdict: Unknown, unknown: err}, nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", object, err)
 		}
@@ -158,7 +171,11 @@ func (o Options) compareObject(ctx context.Context, s *scene.Scene, object manif
 		return out, err
 	}
 	if o.More != nil {
-		out.effects = append(out.effects, o.More(s, object, out.old, out.new)...)
+		more, err := o.More(ctx, s, object)
+		if err != nil {
+			return out, err
+		}
+		out.effects = append(out.effects, more...)
 	}
 	if len(out.effects) == 0 {
 		return out, nil

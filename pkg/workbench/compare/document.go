@@ -31,6 +31,8 @@ type Document struct {
 	Differences []DocumentGroup `json:"differences"`
 	// Same are the objects that are the same in all shoots.
 	Same []DocumentSubject `json:"same"`
+	// Notes are what else is to be said, such as what of a live object is not known.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // DocumentShoot is a shoot with the traits by which shoots are told apart.
@@ -51,8 +53,10 @@ type DocumentGroup struct {
 	DocumentSubject `json:",inline"`
 	// Names are the objects' own names where they are not all the same as Name.
 	Names []string `json:"names,omitempty"`
-	// Verdict is newlyDenied, noLongerDenied, different or denied.
+	// Verdict is newlyDenied, noLongerDenied, unknown, different or denied.
 	Verdict Verdict `json:"verdict"`
+	// Unknown is why the object could not be compared; absent where it was.
+	Unknown string `json:"unknown,omitempty"`
 	// Shoots are those for which it is so, OfShoots counts those that have the object.
 	Shoots   []string `json:"shoots"`
 	OfShoots int      `json:"ofShoots"`
@@ -82,7 +86,7 @@ type DocumentEffect struct {
 // Document is the result for programs.
 func (r *Result) Document() Document {
 	d := Document{
-		APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Comparison", Old: r.OldName, New: r.NewName, Objects: r.Objects,
+		APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Comparison", Old: r.OldName, New: r.NewName, Objects: r.Objects, Notes: r.Notes,
 		Shoots: []DocumentShoot{}, Differences: []DocumentGroup{}, Same: []DocumentSubject{},
 	}
 	for _, shoot := range r.Shoots {
@@ -101,6 +105,9 @@ func (r *Result) documentGroup(g *Group) DocumentGroup {
 	out := DocumentGroup{
 		DocumentSubject: DocumentSubject(g.Subject), Verdict: g.Verdict, Shoots: r.named(g.Shoots), OfShoots: len(g.Among), When: g.When,
 		DeniedByOld: render.DenialOf(g.Old), DeniedByNew: render.DenialOf(g.New), Edits: []render.LineEdit{}, Effects: []DocumentEffect{},
+	}
+	if g.Unknown != nil {
+		out.Unknown = g.Unknown.Error()
 	}
 	if len(g.Names) != 1 || g.Names[0] != g.Name {
 		out.Names = g.Names

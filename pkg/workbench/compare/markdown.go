@@ -39,6 +39,9 @@ func (r *Result) Markdown(w io.Writer, style render.Style) error {
 	if len(omitted) > 0 {
 		fmt.Fprintf(out, "\nThe comment would be too long with the differences of %s. `-o html` has them all.\n", strings.Join(omitted, ", "))
 	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "\n> [!NOTE]\n> %s\n", note)
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
@@ -65,6 +68,9 @@ func (r *Result) markdownGroup(style render.Style, g *Group) string {
 			text += " " + headings[g.Verdict] + "."
 		}
 		text += "\n\n"
+	}
+	if g.Verdict == Unknown {
+		return text + render.CodeSpan(g.Unknown.Error()) + "\n"
 	}
 	for _, effect := range g.Effects {
 		text += "- " + effect.What

@@ -41,6 +41,9 @@ func (r *Result) Page(style render.Style) *report.Page {
 	if len(r.Shoots) > 1 && len(r.Shoots) <= widest && len(r.Groups) > 0 {
 		page.Matrix = r.matrix()
 	}
+	if len(r.Notes) > 0 {
+		page.Rest = append(page.Rest, report.Names{Heading: "To be known", Names: r.Notes})
+	}
 	if len(r.Same) > 0 {
 		same := report.Names{Heading: "As before in all shoots"}
 		for _, subject := range r.Same {
@@ -67,8 +70,13 @@ func (g *Group) impacts() []rollout.Impact {
 // figures are what one wants to know first.
 func (r *Result) figures(counts map[rollout.Impact]int) []report.Figure {
 	var figures []report.Figure
-	if denied := r.NewlyDenied(); denied > 0 {
-		figures = append(figures, report.Figure{Value: fmt.Sprint(denied), Label: "newly denied", Tone: report.Bad})
+	for _, figure := range []struct {
+		verdict Verdict
+		label   string
+	}{{NewlyDenied, "newly denied"}, {Unknown, "not compared"}} {
+		if n := r.Count(figure.verdict); n > 0 {
+			figures = append(figures, report.Figure{Value: fmt.Sprint(n), Label: figure.label, Tone: report.Bad})
+		}
 	}
 	for _, figure := range []struct {
 		impact rollout.Impact
@@ -82,12 +90,7 @@ func (r *Result) figures(counts map[rollout.Impact]int) []report.Figure {
 			figures = append(figures, report.Figure{Value: fmt.Sprint(n), Label: figure.label, Tone: figure.tone})
 		}
 	}
-	differences := 0
-	for _, g := range r.Groups {
-		if g.Verdict == Different {
-			differences++
-		}
-	}
+	differences := r.Count(Different)
 	label := "differences"
 	if differences == 1 {
 		label = "difference"
@@ -98,7 +101,12 @@ func (r *Result) figures(counts map[rollout.Impact]int) []report.Figure {
 }
 
 func (r *Result) section(style render.Style, g *Group, key string) report.Section {
-	section := style.PageSection(g.shown())
+	section := report.Section{Kind: g.Kind, Name: g.Name}
+	if g.Verdict == Unknown {
+		section.Denied = g.Unknown.Error()
+	} else {
+		section = style.PageSection(g.shown())
+	}
 	section.Key, section.Note, section.Rules = key, r.scope(g), nil
 	if len(r.Shoots) > 1 {
 		section.For = r.named(g.Shoots)
@@ -108,6 +116,8 @@ func (r *Result) section(style render.Style, g *Group, key string) report.Sectio
 		section.Badges = append(section.Badges, report.Badge{Text: "newly denied", Tone: report.Bad})
 	case Admitted:
 		section.Badges = append(section.Badges, report.Badge{Text: "no longer denied", Tone: report.Good})
+	case Unknown:
+		section.Badges = append(section.Badges, report.Badge{Text: "not compared", Tone: report.Bad})
 	case Denied:
 		section.Badges = append(section.Badges, report.Badge{Text: "denied by both"})
 	}
@@ -162,6 +172,8 @@ func (g *Group) cell(shoot int, key string) report.Cell {
 	switch g.Verdict {
 	case NewlyDenied, Denied:
 		return report.Cell{Text: "denied", Tone: report.Bad, Key: key}
+	case Unknown:
+		return report.Cell{Text: "unknown", Tone: report.Bad, Key: key}
 	case Admitted:
 		return report.Cell{Text: "admitted", Tone: report.Good, Key: key}
 	}

@@ -26,7 +26,24 @@ func (p Program) Admit(ctx context.Context, s *scene.Scene, object manifest.Obje
 	if err != nil {
 		return nil, err
 	}
+	if reason := unreadable(changes[0].Denied); reason != nil && s.Live != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, reason)
+	}
 	return changes[0], nil
+}
+
+// unreadable is why the engine does not know what to make of an object for want of facts that may be there; nil where it knows.
+func unreadable(denied error) error {
+	var failure *mutation.Failure
+	if !errors.As(denied, &failure) {
+		return nil
+	}
+	switch failure.Reason {
+	case mutation.LookupFailed, mutation.FactsUnavailable, mutation.DeadlineExceeded:
+		return failure
+	default:
+		return nil
+	}
 }
 
 // becomes implements quick: the engine's result without the steps to it.

@@ -31,6 +31,8 @@ type Result struct {
 	Same []Subject
 	// Objects counts all that were compared.
 	Objects int
+	// Notes are what else is to be said.
+	Notes []string
 }
 
 // Shoot is one scene.
@@ -57,6 +59,8 @@ type Group struct {
 	Names []string
 	// Old and New are why the sides deny the object; nil where they admit it.
 	Old, New error
+	// Unknown is why a side could not answer; nil unless that is the verdict.
+	Unknown error
 	// Difference is that of the first of the shoots; nil unless the verdict is Different.
 	Difference *render.Change
 	// Effects are what follows, the gravest first.
@@ -88,14 +92,14 @@ func (g *Group) Gravest() rollout.Impact {
 
 // Differs says whether there is anything but what is the same.
 func (r *Result) Differs() bool {
-	return slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Verdict != Denied })
+	return slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Verdict != Denied && g.Verdict != Unknown })
 }
 
-// NewlyDenied counts the groups that only the new side denies.
-func (r *Result) NewlyDenied() int {
+// Count counts the groups of a verdict.
+func (r *Result) Count(v Verdict) int {
 	count := 0
 	for _, g := range r.Groups {
-		if g.Verdict == NewlyDenied {
+		if g.Verdict == v {
 			count++
 		}
 	}
@@ -106,6 +110,7 @@ func (r *Result) NewlyDenied() int {
 func gather(o Options, found [][]outcome) *Result {
 	r := &Result{
 		OldName: cmp.Or(o.OldName, "OLD"), NewName: cmp.Or(o.NewName, "NEW"), OldFiles: setOf(o.OldFiles), NewFiles: setOf(o.NewFiles),
+		Notes: o.Notes,
 	}
 	known := make([]map[string]string, len(o.Scenes))
 	for i, s := range o.Scenes {
@@ -159,7 +164,9 @@ func (r *Result) sort() {
 			strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
 		)
 	})
-	slices.SortFunc(r.Same, func(a, b Subject) int { return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name)) })
+	slices.SortFunc(r.Same, func(a, b Subject) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
 }
 
 // subjectOf is the object under the name by which it is known in every shoot.
@@ -188,6 +195,9 @@ func (out outcome) key(s Subject) string {
 			fmt.Fprintf(&key, "|%s", side.Denied)
 		}
 	}
+	if out.unknown != nil {
+		fmt.Fprintf(&key, "|%s", out.unknown)
+	}
 	if out.difference == nil {
 		return key.String()
 	}
@@ -201,6 +211,10 @@ func (out outcome) key(s Subject) string {
 
 func (out outcome) group(s Subject) *Group {
 	g := &Group{Subject: s, Verdict: out.verdict, Difference: out.difference}
+	if out.unknown != nil {
+		g.Unknown = out.unknown
+		return g
+	}
 	g.Old, g.New = out.old.Denied, out.new.Denied
 	switch {
 	case g.New != nil:

@@ -17,6 +17,7 @@ import (
 // headings stand above the groups of a verdict.
 var headings = map[Verdict]string{
 	NewlyDenied: "Newly denied", Admitted: "No longer denied", Different: "Different", Denied: "Denied by both sides",
+	Unknown: "Could not be compared",
 }
 
 // Text writes the result for a terminal or a file.
@@ -36,18 +37,33 @@ func (r *Result) Text(w io.Writer, style render.Style) error {
 		}
 	}
 	r.summary(out, style)
+	if len(r.Notes) > 0 {
+		out.WriteByte('\n')
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "Note: %s\n", note)
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
 func (r *Result) group(out *strings.Builder, style render.Style, g *Group) error {
-	change := g.shown()
-	change.Note = r.scope(g)
+	if g.Verdict == Unknown {
+		fmt.Fprintf(out, "%s\n    %s\n", style.Heading(strings.TrimSpace(g.String()+"  "+r.scope(g))), g.Unknown)
+		return nil
+	}
+	change, scope := g.shown(), r.scope(g)
+	if change.Note = scope; scope == "" && len(g.Effects) > 0 {
+		change.Note = g.Effects[0].What
+	}
 	if err := style.Write(out, change); err != nil {
 		return err
 	}
-	if g.Verdict != Different && change.Note != "" {
-		fmt.Fprintf(out, "    %s\n", change.Note)
+	if g.Verdict != Different && scope != "" {
+		fmt.Fprintf(out, "    %s\n", scope)
+	}
+	if scope == "" && len(g.Effects) == 1 {
+		return nil
 	}
 	for _, effect := range g.Effects {
 		fmt.Fprintf(out, "  %s %s", arrow, effect.What)
@@ -71,7 +87,9 @@ func (g *Group) shown() *render.Change {
 // summary says at the end what follows from all differences, and what is the same.
 func (r *Result) summary(out *strings.Builder, style render.Style) {
 	if !r.Differs() {
-		fmt.Fprintf(out, "\nNothing is different.\n")
+		if r.Count(Unknown) == 0 {
+			fmt.Fprintf(out, "\nNothing is different.\n")
+		}
 		return
 	}
 	fmt.Fprintf(out, "\n%s\n\n", style.Heading("What follows"))
@@ -107,6 +125,8 @@ func (r *Result) follows() []follow {
 			rows = append(rows, follow{"denied", g.String(), "cannot be written any more", r.scope(g), g})
 		case Admitted:
 			rows = append(rows, follow{"admitted", g.String(), "can be written again", r.scope(g), g})
+		case Unknown:
+			rows = append(rows, follow{"unknown", g.String(), "could not be compared", r.scope(g), g})
 		}
 	}
 	for _, impact := range rollout.Impacts() {

@@ -178,7 +178,9 @@ func (u unit) touched(files fileChanges) []string {
 }
 
 // stops is getCommandToExecute of gardener-node-agent.
-func (u unit) stops() bool { return u.spec.at("enable").value == false || u.spec.text("command") == "stop" }
+func (u unit) stops() bool {
+	return u.spec.at("enable").value == false || u.spec.text("command") == "stop"
+}
 
 // containerd is restarted for these three; registries are files that it reads by itself.
 func (c *change) containerd() []Effect {

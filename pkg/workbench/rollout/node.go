@@ -135,7 +135,9 @@ func pruned(value any) any {
 }
 
 // changed says whether a part is different on the two sides.
-func (c *change) changed(path ...string) bool { return !c.before.at(path...).equal(c.after.at(path...)) }
+func (c *change) changed(path ...string) bool {
+	return !c.before.at(path...).equal(c.after.at(path...))
+}
 
 // places are the changed places at or below a path of which is known that it changed, without those below another of them; the path
 // itself where the lines read the same, as when only the order of items is different.

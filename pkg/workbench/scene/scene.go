@@ -32,6 +32,8 @@ type Scene struct {
 	Facts *facts.Facts
 	// Present are the objects that lookups find, decoded.
 	Present []map[string]any
+	// Live is where facts and lookups are read in place of Facts and Present; nil for those.
+	Live facts.Source
 	// Objects are those that pass the webhooks, in the order in which they were given.
 	Objects []manifest.Object
 	// Old are objects as they stand in the seed, as JSON by OldKey: those are updated, and not created.
@@ -58,7 +60,12 @@ func New(o Options, g Generated) (*Scene, error) {
 func (s *Scene) Namespace() facts.Namespace { return s.Facts.Namespace }
 
 // Source is where the engine reads the facts and lookups of the scene.
-func (s *Scene) Source() facts.Source { return &facts.Static{Facts: s.Facts, Objects: s.Present} }
+func (s *Scene) Source() facts.Source {
+	if s.Live != nil {
+		return s.Live
+	}
+	return &facts.Static{Facts: s.Facts, Objects: s.Present}
+}
 
 // Admit takes objects through the webhooks of the program, all of the scene when none is named. An object that is denied is a
 // change with Denied set; the error is of what is no object, or that of the context.

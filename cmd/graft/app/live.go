@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
+)
+
+// liveFlags say that a seed is read, and which.
+type liveFlags struct {
+	enabled    bool
+	connection seed.Connection
+	noDryRun   bool
+}
+
+func (f *liveFlags) addTo(set *pflag.FlagSet) {
+	set.BoolVar(&f.enabled, "live", false, "read the control planes of a seed in place of generated ones; nothing is changed there")
+	set.StringVar(&f.connection.Kubeconfig, "kubeconfig", "", "with --live: kubeconfig of the seed (default: KUBECONFIG, or ~/.kube/config)")
+	set.StringVar(&f.connection.Context, "kube-context", "", "with --live: context in the kubeconfig (default: the current one)")
+}
+
+// addDryRunTo defines the flag of commands that ask the installed webhooks.
+func (f *liveFlags) addDryRunTo(set *pflag.FlagSet) {
+	set.BoolVar(&f.noDryRun, "no-dry-run", false, "with --live: compare with the objects as they stand, and do not ask the installed webhooks")
+}
+
+// live are control planes of a seed.
+type live struct {
+	seed   *seed.Seed
+	planes []*seed.Plane
+	notes  []string
+}
+
+// read reads one control plane, or all that the programs have rules for when no namespace is named.
+func (f *liveFlags) read(ctx context.Context, s *Streams, namespace string, programs ...*mutation.Program) (*live, error) {
+	connected, err := seed.Connect(f.connection)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{namespace}
+	if namespace == "" {
+		if names, err = connected.ControlPlanes(ctx, programs...); err != nil {
+			return nil, fmt.Errorf("reading the seed %s: %w", connected.Host(), err)
+		}
+	}
+	meter := newMeter(s, "control plane")
+	planes, err := connected.Scenes(ctx, names, meter.step, programs...)
+	meter.done()
+	if err != nil {
+		return nil, fmt.Errorf("reading the seed %s: %w", connected.Host(), err)
+	}
+	if len(planes) == 1 && planes[0].Err != nil {
+		return nil, fmt.Errorf("reading the seed %s: %w", connected.Host(), planes[0].Err)
+	}
+	return &live{seed: connected, planes: planes}, nil
+}
+
+// scenes are those of the control planes that could be read.
+func (l *live) scenes() []*scene.Scene {
+	var scenes []*scene.Scene
+	for _, plane := range l.planes {
+		if plane.Err == nil {
+			scenes = append(scenes, plane.Scene)
+		}
+	}
+	return scenes
+}
+
+// unread says which control planes could not be read.
+func (l *live) unread() []string {
+	var notes []string
+	for _, plane := range l.planes {
+		if plane.Err != nil {
+			notes = append(notes, fmt.Sprintf("%s could not be read: %v", plane.Name, plane.Err))
+		}
+	}
+	return notes
+}
+
+// run compares two sides on the control planes and says what is not known of them.
+func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare.Result, error) {
+	meter := newMeter(s, "control plane")
+	o.Scenes, o.Progress, o.Parallel = l.scenes(), meter.step, liveParallel
+	o.Notes = append(l.unread(), l.notes...)
+	result, err := compare.Run(ctx, o)
+	meter.done()
+	return result, err
+}
+
+// liveParallel is how many control planes are compared at a time: they wait for the seed.
+const liveParallel = 8
+
+// runDiff is graft diff --live.
+func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, manifests []string, profiles *loaded) error {
+	if len(manifests) > 0 {
+		return errors.New("--live reads the objects of a seed: give no manifests beside it")
+	}
+	output := comparisonFlags{file: o.output.file, context: o.context, exitCode: o.exitCode}
+	if err := output.format.Set(o.output.format); err != nil {
+		return fmt.Errorf("--output with --live: %w", err)
+	}
+	result, err := f.diff(ctx, s, o.scenes.options.Namespace, profiles)
+	if err != nil {
+		return err
+	}
+	return output.write(s, result)
+}
+
+// diff compares what stands in the seed, or what the installed webhooks make of it, with what the profiles make of it.
+func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, profiles *loaded) (*compare.Result, error) {
+	l, err := f.read(ctx, s, namespace, profiles.Program)
+	if err != nil {
+		return nil, err
+	}
+	o := compare.Options{New: compare.Program{Program: profiles.Program}, NewName: strings.Join(profiles.files(), ", "), NewFiles: profiles.files()}
+	o.Old, o.OldName = compare.Side(seed.NewInstalled(l.seed, profiles.Program)), "the webhooks installed in the seed "+l.seed.Host()
+	if f.noDryRun {
+		o.Old, o.OldName = seed.Standing{}, "the objects in the seed "+l.seed.Host()
+	}
+	l.notes = append(l.notes, l.versions(profiles.Program)...)
+	return l.run(ctx, s, o)
+}
+
+// compare compares two versions of profiles on what stands in the seed.
+func (f *liveFlags) compare(ctx context.Context, s *Streams, namespace string, before, after *loaded, o compare.Options) (*compare.Result, error) {
+	l, err := f.read(ctx, s, namespace, before.Program, after.Program)
+	if err != nil {
+		return nil, err
+	}
+	for _, version := range l.others(before.Program) {
+		l.notes = append(l.notes, version+", which is not OLD: what only those rules wrote into pod templates, units and files is not seen")
+	}
+	o.More = seed.Leftovers{Old: before.Program, New: after.Program}.Effects
+	return l.run(ctx, s, o)
+}
+
+// versions say what of the objects could not be taken back.
+func (l *live) versions(program *mutation.Program) []string {
+	var notes []string
+	for _, version := range l.others(program) {
+		notes = append(notes, version+": what its rules wrote into pod templates, units and files is in no record. What goes with rules that "+
+			"are gone is not seen here; `graft compare --live OLD NEW` sees it")
+	}
+	return notes
+}
+
+// others are the versions of profiles, other than those of the program, that mutated objects, with the number of objects.
+func (l *live) others(program *mutation.Program) []string {
+	var found []string
+	counts := seed.Versions(l.planes)
+	for _, version := range slices.Sorted(maps.Keys(counts)) {
+		if version == "" || slices.ContainsFunc(program.Profiles(), func(v mutation.ProfileVersion) bool { return v.Version() == version }) {
+			continue
+		}
+		found = append(found, fmt.Sprintf("%d objects were written under %s", counts[version], version))
+	}
+	return found
+}
+
+// incomplete is the error of a result that leaves something out.
+func incomplete(l *compare.Result) error {
+	if unknown := l.Count(compare.Unknown); unknown > 0 {
+		return errors.New("some objects could not be compared")
+	}
+	for _, note := range l.Notes {
+		if strings.Contains(note, " could not be read: ") {
+			return errors.New("some control planes could not be read")
+		}
+	}
+	return nil
+}

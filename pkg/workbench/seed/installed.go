@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// Standing is the side of the objects as they stand in the seed.
+type Standing struct{}
+
+// standing is the author of what an object has and Gardener did not write, as far as that is known.
+var standing = render.Author{Rule: "as it stands"}
+
+// Admit implements compare.Side.
+func (Standing) Admit(_ context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
+	return become(object, s.Old[scene.OldKey(object)], standing)
+}
+
+// Installed is the side of the webhooks that are installed in the seed: they are asked by an update that is a dry run, of the object as
+// Gardener writes it.
+type Installed struct {
+	Seed *Seed
+	// Resources are the plurals of the kinds of objects, as the forms of programs have them.
+	Resources map[schema.GroupKind]string
+}
+
+// installed is the author of what the installed webhooks write.
+var installed = render.Author{Rule: "the installed webhooks"}
+
+// NewInstalled is the side for objects that the programs have rules for.
+func NewInstalled(s *Seed, programs ...*mutation.Program) Installed {
+	side := Installed{Seed: s, Resources: map[schema.GroupKind]string{}}
+	for _, program := range programs {
+		for _, r := range program.Registrations() {
+			for _, form := range r.Forms {
+				side.Resources[schema.GroupKind{Group: form.Group, Kind: form.Kind}] = form.Resource
+			}
+		}
+	}
+	return side
+}
+
+// Admit implements compare.Side. An object that a webhook of Graft denies is a change with Denied set; where the webhooks cannot be asked,
+// or somebody else refuses the update, the error wraps compare.ErrUnknown.
+func (i Installed) Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
+	gv, err := schema.ParseGroupVersion(object.APIVersion)
+	if err != nil {
+		return nil, fmt.Errorf("asking about %s: %w", object, err)
+	}
+	of := resource{GroupVersion: gv, plural: i.Resources[schema.GroupKind{Group: gv.Group, Kind: object.Kind}], namespace: s.Namespace().Name}
+	answer, err := i.Seed.dryRun(ctx, of, object)
+	if hasCode(err, http.StatusConflict) {
+		// Somebody has written it meanwhile: what is asked is the same for the newer one.
+		if object.JSON, err = i.renew(ctx, of, object); err == nil {
+			answer, err = i.Seed.dryRun(ctx, of, object)
+		}
+	}
+	if err == nil {
+		return become(object, answer, installed)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	change, problem := render.NewChange(object.JSON)
+	if problem != nil {
+		return nil, problem
+	}
+	if change.Denied = denial(err); change.Denied == nil {
+		return nil, fmt.Errorf("%w: %s", compare.ErrUnknown, advice(err))
+	}
+	return change, nil
+}
+
+// dryRun asks what the API server would store. Nothing is stored.
+func (s *Seed) dryRun(ctx context.Context, of resource, object manifest.Object) ([]byte, error) {
+	query := url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}, "fieldManager": {"graft"}}
+	return s.do(ctx, http.MethodPut, of.path(object.Name), query, object.JSON)
+}
+
+// renew is the object with the version that it has now.
+func (i Installed) renew(ctx context.Context, of resource, object manifest.Object) ([]byte, error) {
+	raw, err := i.Seed.get(ctx, of, object.Name)
+	if err != nil {
+		return nil, err
+	}
+	now, _, err := tidy(raw, target.Form{Group: of.Group, Version: of.Version, Kind: object.Kind})
+	if err != nil {
+		return nil, err
+	}
+	taken, err := mutation.TakeBack(now)
+	if err != nil {
+		return nil, err
+	}
+	return taken.Object, nil
+}
+
+// become is the change from the object as Gardener writes it to what somebody makes of it.
+func become(object manifest.Object, after []byte, by render.Author) (*render.Change, error) {
+	change, err := render.NewChange(object.JSON)
+	if err != nil {
+		return nil, err
+	}
+	unmarked, err := mutation.Unmarked(after)
+	if err != nil {
+		return nil, err
+	}
+	return change, change.Become(by, unmarked)
+}
+
+// webhookDomain ends the names of Graft's webhooks (pkg/controlplane/webhook/registration.go).
+const webhookDomain = ".graft.extensions.gardener.cloud"
+
+// denied begins what the API server says of an object that a webhook denies (k8s.io/apiserver pkg/admission/plugin/webhook/errors).
+const denied = "admission webhook "
+
+// denial is why a webhook of Graft denies an object; nil where the error is another.
+func denial(err error) error {
+	var answer *Error
+	if !errors.As(err, &answer) || !strings.HasPrefix(answer.Message, denied) {
+		return nil
+	}
+	name, reason, ok := strings.Cut(strings.TrimPrefix(answer.Message, denied), " denied the request")
+	if !ok || !strings.HasSuffix(strings.Trim(name, `"`), webhookDomain) {
+		return nil
+	}
+	return errors.New(strings.TrimPrefix(reason, ": "))
+}
+
+// advice is what went wrong, and what to do about it.
+func advice(err error) string {
+	var answer *Error
+	switch {
+	case !errors.As(err, &answer):
+		return err.Error()
+	case strings.HasPrefix(answer.Message, denied):
+		return "another webhook refuses the dry run: " + answer.Message
+	case strings.Contains(answer.Message, "failed calling webhook"):
+		return "the installed webhooks do not answer: " + answer.Message
+	case answer.Code == http.StatusForbidden:
+		return "the dry run is not permitted, which needs the verb update (--no-dry-run only reads): " + answer.Message
+	case answer.Code == http.StatusUnprocessableEntity:
+		return "the API server refuses the object as Gardener writes it: " + answer.Message
+	default:
+		return answer.Error()
+	}
+}
+
+// Versions are the versions of profiles that mutated objects of the control planes, with the number of objects of each, and under the empty
+// name those that no profile marked.
+func Versions(planes []*Plane) map[string]int {
+	count := map[string]int{}
+	for _, plane := range planes {
+		for _, taken := range plane.Taken {
+			if len(taken.Profiles) == 0 {
+				count[""]++
+			}
+			for _, version := range slices.Compact(slices.Sorted(slices.Values(taken.Profiles))) {
+				count[version]++
+			}
+		}
+	}
+	return count
+}

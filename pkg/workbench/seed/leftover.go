@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package seed
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/rollout"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// Leftovers finds what rules of one version of profiles wrote into the objects that stand in a seed, in places that Gardener writes anew at
+// each reconciliation, and that no rule of the next version writes. No record says what Gardener's own value is there, so that neither
+// side's result can show the change: it is told as what follows.
+type Leftovers struct{ Old, New *mutation.Program }
+
+// Effects is compare.Options.More.
+func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.Object) ([]rollout.Effect, error) {
+	was, err := written(ctx, l.Old, s, object)
+	if err != nil || len(was) == 0 {
+		return nil, err
+	}
+	is, err := written(ctx, l.New, s, object)
+	if err != nil {
+		return nil, err
+	}
+	var places, rules []string
+	for _, w := range was {
+		kept := slices.ContainsFunc(is, func(other write) bool { return other.place == w.place })
+		if !kept && w.stands && !slices.Contains(places, w.place) {
+			places = append(places, w.place)
+			if !slices.Contains(rules, w.rule) {
+				rules = append(rules, w.rule)
+			}
+		}
+	}
+	if len(places) == 0 {
+		return nil, nil
+	}
+	effect := rollout.Effect{Impact: rollout.Nothing, What: "what is left", Places: places}
+	switch object.Kind {
+	case "Deployment", "StatefulSet", "DaemonSet":
+		effect.Impact, effect.What = rollout.Pods, "pods are replaced, unless Gardener's own values are the same,"
+	case "OperatingSystemConfig":
+		effect.Impact, effect.What = rollout.Units, "units may be restarted, unless Gardener's own values are the same,"
+	}
+	effect.What += " when Gardener writes anew what is only in OLD: " + strings.Join(rules, ", ")
+	return []rollout.Effect{effect}, nil
+}
+
+// write is a place that a rule writes and nobody records.
+type write struct {
+	place, rule string
+	// stands says that the object had what the rule writes.
+	stands bool
+}
+
+// written are the places that a program writes on an object, but for those in records.
+func written(ctx context.Context, p *mutation.Program, s *scene.Scene, object manifest.Object) ([]write, error) {
+	var writes []write
+	for _, r := range s.Selected(p, object) {
+		edits := 0
+		request := mutation.Request{
+			Set: r.Set, Provider: r.Provider, Garden: r.Garden, Operation: "UPDATE", Namespace: s.Namespace().Name, Name: object.Name,
+			Group: object.Group(), Version: object.APIVersion[strings.Index(object.APIVersion, "/")+1:], Kind: object.Kind,
+			Object: object.JSON, OldObject: s.Old[scene.OldKey(object)],
+		}
+		_, err := p.Trace(ctx, request, s.Source(), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
+			made := o.Document.Edits()
+			if !step.Kept && !step.Lasts() && rule.Profile != "" {
+				writes = append(writes, write{step.Place.String(), rule.Name(), made == edits})
+			}
+			edits = made
+		})
+		var failure *mutation.Failure
+		if err != nil && !errors.As(err, &failure) {
+			return nil, err
+		}
+	}
+	return writes, nil
+}

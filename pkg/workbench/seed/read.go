@@ -1,0 +1,286 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package seed
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+var (
+	// ErrNoNamespace is wrapped by the error of a namespace that is not there, or is of no control plane.
+	ErrNoNamespace = errors.New("no control plane")
+	// ErrNoControlPlane means that no namespace of the seed is one that the profiles are for.
+	ErrNoControlPlane = errors.New("no namespace of the seed has a provider of the profiles")
+)
+
+var (
+	namespaces = resource{GroupVersion: schema.GroupVersion{Version: "v1"}, plural: "namespaces"}
+	clusters   = resource{GroupVersion: schema.GroupVersion{Group: "extensions.gardener.cloud", Version: "v1alpha1"}, plural: "clusters"}
+	gardens    = resource{GroupVersion: schema.GroupVersion{Group: "operator.gardener.cloud", Version: "v1alpha1"}, plural: "gardens"}
+)
+
+// parallel is how many control planes are read at a time.
+const parallel = 8
+
+// ControlPlanes are the names of the namespaces that the webhooks of the programs are called for, sorted.
+func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program) ([]string, error) {
+	providers := map[target.Set][]string{}
+	found := map[string]bool{}
+	for _, program := range programs {
+		for _, r := range program.Registrations() {
+			if r.Garden {
+				found[target.GardenNamespace] = true
+			} else if !slices.Contains(providers[r.Set], r.Provider) {
+				providers[r.Set] = append(providers[r.Set], r.Provider)
+			}
+		}
+	}
+	for set, names := range providers {
+		selector := fmt.Sprintf("%s in (%s)", set.NamespaceLabel(), strings.Join(names, ","))
+		err := s.list(ctx, namespaces, selector, func(raw json.RawMessage) error {
+			namespace, err := decodeNamespace(raw)
+			found[namespace.Name] = true
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("listing namespaces: %w", err)
+		}
+	}
+	if found[target.GardenNamespace] {
+		if _, err := s.get(ctx, namespaces, target.GardenNamespace); notFound(err) {
+			delete(found, target.GardenNamespace)
+		}
+	}
+	if len(found) == 0 {
+		return nil, ErrNoControlPlane
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// Scenes reads control planes, several at a time, and tells progress how many are done. One that cannot be read is told with the error of
+// its own, and the others are read all the same.
+func (s *Seed) Scenes(ctx context.Context, names []string, progress func(done, of int), programs ...*mutation.Program) ([]*Plane, error) {
+	planes := make([]*Plane, len(names))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	var (
+		lock sync.Mutex
+		done int
+	)
+	for i, name := range names {
+		group.Go(func() error {
+			plane, err := s.Scene(inner, name, programs...)
+			if inner.Err() != nil {
+				return inner.Err()
+			}
+			if err != nil {
+				plane = &Plane{Err: err}
+			}
+			plane.Name, planes[i] = name, plane
+			lock.Lock()
+			defer lock.Unlock()
+			if done++; progress != nil {
+				progress(done, len(names))
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return planes, nil
+}
+
+// Plane is a control plane as it stands in the seed.
+type Plane struct {
+	// Name is that of the namespace.
+	Name string
+	// Scene has the objects as Gardener writes them, as far as that is known, and as Old those that stand there; nil with an error.
+	Scene *scene.Scene
+	// Taken is what could be taken back of each object, by scene.OldKey.
+	Taken map[string]*mutation.TakenBack
+	// Err is why the control plane cannot be read.
+	Err error
+}
+
+// Scene reads one control plane: the objects that the programs have rules for. Errors wrap ErrNoNamespace where there is none.
+func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Program) (*Plane, error) {
+	raw, err := s.get(ctx, namespaces, name)
+	if notFound(err) {
+		return nil, fmt.Errorf("%w: the seed has no namespace %s", ErrNoNamespace, name)
+	} else if err != nil {
+		return nil, fmt.Errorf("reading the Namespace %s: %w", name, err)
+	}
+	namespace, err := decodeNamespace(raw)
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.facts(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	known = known.WithNamespace(namespace)
+	plane := &Plane{Name: name, Taken: map[string]*mutation.TakenBack{}, Scene: &scene.Scene{
+		Title: name, Facts: known, Old: map[string][]byte{}, Live: &lookups{seed: s, facts: known},
+	}}
+	for _, wanted := range formsOf(namespace, programs) {
+		if err := s.objects(ctx, plane, wanted); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(plane.Scene.Objects, func(a, b manifest.Object) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
+	return plane, nil
+}
+
+// facts are those of the Cluster, or of the Garden.
+func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
+	if name == target.GardenNamespace {
+		var all []json.RawMessage
+		err := s.list(ctx, gardens, "", func(raw json.RawMessage) error {
+			all = append(all, raw)
+			return nil
+		})
+		switch {
+		case err != nil && !notFound(err):
+			return nil, fmt.Errorf("reading the Garden: %w", err)
+		case len(all) != 1:
+			return nil, fmt.Errorf("%w: there are %d Gardens where there must be one", ErrNoNamespace, len(all))
+		}
+		return facts.FromGarden(all[0])
+	}
+	raw, err := s.get(ctx, clusters, name)
+	if notFound(err) {
+		return nil, fmt.Errorf("%w: there is no Cluster %s, so that nothing is known of its shoot", ErrNoNamespace, name)
+	} else if err != nil {
+		return nil, fmt.Errorf("reading the Cluster %s: %w", name, err)
+	}
+	return facts.FromCluster(raw)
+}
+
+// formsOf are the forms of objects that some rule is for in the namespace, each once; a form of any name makes those with names of
+// the same kind superfluous.
+func formsOf(namespace facts.Namespace, programs []*mutation.Program) []target.Form {
+	var forms []target.Form
+	for _, program := range programs {
+		for _, r := range program.Registrations() {
+			if !r.Selects(namespace.Name, namespace.Labels) {
+				continue
+			}
+			for _, form := range r.Forms {
+				form.Parts = 0
+				if !slices.Contains(forms, form) {
+					forms = append(forms, form)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(forms), func(f target.Form) bool {
+		anyName := f
+		anyName.Name = ""
+		return f.Name != "" && slices.Contains(forms, anyName)
+	})
+}
+
+// objects reads the objects of a form; those that are not there are none.
+func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) error {
+	of := resource{GroupVersion: schema.GroupVersion{Group: form.Group, Version: form.Version}, plural: form.Resource, namespace: plane.Name}
+	if form.Name != "" && !strings.HasSuffix(form.Name, "*") {
+		raw, err := s.get(ctx, of, form.Name)
+		if notFound(err) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading %s of %s: %w", form, plane.Name, err)
+		}
+		return plane.add(raw, form)
+	}
+	err := s.list(ctx, of, "", func(raw json.RawMessage) error {
+		return plane.add(raw, form)
+	})
+	if err != nil && !notFound(err) {
+		return fmt.Errorf("listing %s of %s: %w", form.Resource, plane.Name, err)
+	}
+	return nil
+}
+
+// add takes an object in, as it stands and as Gardener writes it.
+func (p *Plane) add(raw []byte, form target.Form) error {
+	stands, name, err := tidy(raw, form)
+	if err != nil {
+		return fmt.Errorf("reading %s of %s: %w", form, p.Name, err)
+	}
+	if prefix, isPrefix := strings.CutSuffix(form.Name, "*"); isPrefix && !strings.HasPrefix(name, prefix) {
+		return nil
+	}
+	taken, err := mutation.TakeBack(stands)
+	if err != nil {
+		return fmt.Errorf("reading %s %s of %s: %w", form.Kind, name, p.Name, err)
+	}
+	object, err := manifest.New(taken.Object, source.Position{File: "the seed"})
+	if err != nil {
+		return fmt.Errorf("reading %s %s of %s: %w", form.Kind, name, p.Name, err)
+	}
+	key := scene.OldKey(object)
+	if p.Scene.Old[key] != nil {
+		return nil
+	}
+	p.Scene.Objects = append(p.Scene.Objects, object)
+	p.Scene.Old[key], p.Taken[key] = stands, taken
+	return nil
+}
+
+// tidy gives an object of a list its kind, and takes away what only says who wrote which field.
+func tidy(raw []byte, form target.Form) (object []byte, name string, err error) {
+	parsed, err := document.Parse(raw)
+	if err != nil {
+		return nil, "", err
+	}
+	root := parsed.Root()
+	version := schema.GroupVersion{Group: form.Group, Version: form.Version}.String()
+	for key, value := range map[string]string{"apiVersion": version, "kind": form.Kind} {
+		if root.Get(key) == nil {
+			if _, err := root.Set(key, document.Quote(value)); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	root.Get("metadata").Remove("managedFields")
+	name, _ = root.Find("metadata", "name").Text()
+	return parsed.Bytes(), name, nil
+}
+
+func decodeNamespace(raw []byte) (facts.Namespace, error) {
+	var namespace struct {
+		Metadata struct {
+			Name        string            `json:"name"`
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &namespace); err != nil {
+		return facts.Namespace{}, fmt.Errorf("decoding a Namespace: %w", err)
+	}
+	return facts.Namespace(namespace.Metadata), nil
+}
