@@ -49,6 +49,8 @@ help: ## Show the targets (this is the default).
 
 # Without the commit, so that a commit alone does not link the programs anew.
 start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end; PROFILE=path KUBERNETES=1.33.5 ARGS=-help).
+	@go build -buildvcs=false -o .cache/bin/profiles ./hack/start/profiles
+	@.cache/bin/profiles $(START_ARGS)
 	@$(TOOLS) etcd kube-apiserver kubectl
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
 	@mkdir -p bin

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,8 +38,8 @@ type stage struct {
 // object on its own.
 const unlabelled = "start-without-webhooks"
 
-// newStage creates the namespaces, the Cluster, and what the profiles look up.
-func newStage(ctx context.Context, c client.Client, o sample.Options, program *mutation.Program, profiles []*profile.Document) (*stage, error) {
+// newStage creates the namespaces, the Cluster, and what the profiles look up; subjects are what will be deployed.
+func newStage(ctx context.Context, c client.Client, o sample.Options, program *mutation.Program, profiles []*profile.Document, subjects []*subject) (*stage, error) {
 	namespace, err := sample.Namespace(o)
 	if err != nil {
 		return nil, err
@@ -56,8 +57,20 @@ func newStage(ctx context.Context, c client.Client, o sample.Options, program *m
 			return nil, fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
-	g := &stage{client: c, program: program, namespace: namespace, source: factSource{cluster.New(c, c, cluster.Options{}), known}}
+	source := factSource{
+		Source: cluster.New(c, c, cluster.Options{}), known: known, client: c, provider: o.Provider, kinds: kindsOf(subjects), lock: &sync.Mutex{},
+	}
+	g := &stage{client: c, program: program, namespace: namespace, source: source}
 	return g, g.provide(ctx, profiles)
+}
+
+// kindsOf are the kinds of which the control plane has objects, and those that every one has.
+func kindsOf(subjects []*subject) map[string]bool {
+	kinds := map[string]bool{"Cluster": true, "Namespace": true}
+	for _, s := range subjects {
+		kinds[s.sample.Object.GetObjectKind().GroupVersionKind().Kind] = true
+	}
+	return kinds
 }
 
 // provide creates what the profiles look up, or adds the keys that are missing: others may have been edited meanwhile.
@@ -141,12 +154,3 @@ func lookedUp(namespace string, profiles []*profile.Document) []client.Object {
 	}
 	return objects
 }
-
-// factSource has facts that were decoded from the sample, without a cluster between, and looks up in the cluster.
-type factSource struct {
-	facts.Source
-	known *facts.Facts
-}
-
-// Read gives the known facts.
-func (s factSource) Read(context.Context, string) (*facts.Facts, error) { return s.known, nil }

@@ -165,7 +165,7 @@ func (s *show) bringUp(ctx context.Context) error {
 func (s *show) prepare(ctx context.Context) error {
 	return s.terminal.phase("the shoot's namespace, its Cluster, expectations", func(func(string)) (string, error) {
 		var err error
-		s.stage, err = newStage(ctx, s.landscape.Client(), s.options.sample, s.program, s.profiles)
+		s.stage, err = newStage(ctx, s.landscape.Client(), s.options.sample, s.program, s.profiles, s.subjects)
 		if err != nil {
 			return "", err
 		}
