@@ -98,6 +98,7 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 	for _, command := range []func(*Streams) *cobra.Command{
 		newRenderCommand,
 		newDiffCommand,
+		newExplainCommand,
 		newCompareCommand,
 		newConvertCommand,
 		newInitCommand,

@@ -29,6 +29,8 @@ type Explanation struct {
 	Denied *Failure
 	// Deleting says that the object is being deleted, so that no rule is applied.
 	Deleting bool
+	// After is the object with what was applied to it, as JSON; as it came where it was denied.
+	After []byte
 }
 
 // ExplainedRule is one rule for the object.
@@ -42,18 +44,29 @@ type ExplainedRule struct {
 	When *Term
 	// ForEach are the expressions of the list or mapping that a rule with forEach is for.
 	ForEach []Term
-	Steps   []ExplainedStep
+	// Writes are what the rule writes when it applies; with forEach and without an item, samples of that.
+	Writes []ExplainedWrite
+	// Steps are what it wrote; none where it was skipped.
+	Steps []ExplainedStep
 	// Failed is why the rule could not be computed or applied; nil when it could.
 	Failed error
 }
 
-// ExplainedStep is one write of a rule.
-type ExplainedStep struct {
-	Step
+// ExplainedWrite is a place that a rule writes.
+type ExplainedWrite struct {
+	Place operation.Place
 	// Flag is the flag that the place is, or is part of, without dashes; empty for others.
 	Flag string
 	// At is where the value stands in the profile.
 	At source.Position
+}
+
+// ExplainedStep is one write of a rule as it was made.
+type ExplainedStep struct {
+	Step
+	// Flag and At are those of the write.
+	Flag string
+	At   source.Position
 	// Before and After are the object around the step, as JSON; nil for a step that was not made.
 	Before, After []byte
 }
@@ -77,9 +90,9 @@ func (p *Program) Explain(ctx context.Context, r Request, source facts.Source) (
 		return nil, failure
 	}
 	if selected == nil {
-		return &Explanation{Elsewhere: p.elsewhere(r, nil)}, nil
+		return &Explanation{Elsewhere: p.elsewhere(r, nil), After: r.Object}, nil
 	}
-	explained := &Explanation{Target: selected.target.Subject(), Elsewhere: p.elsewhere(r, selected)}
+	explained := &Explanation{Target: selected.target.Subject(), Elsewhere: p.elsewhere(r, selected), After: r.Object}
 	object, failure := selected.read(r)
 	if failure != nil {
 		explained.Denied = failure
@@ -101,6 +114,7 @@ func (p *Program) Explain(ctx context.Context, r Request, source facts.Source) (
 	}
 	if result != nil {
 		explained.outcomes(result.Applied)
+		explained.After = tracked.last
 	}
 	for i := range explained.Rules {
 		tracked.complete(&explained.Rules[i])

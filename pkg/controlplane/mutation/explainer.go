@@ -100,6 +100,10 @@ func (e *explainer) rule(a attempt, denied *Failure) ExplainedRule {
 			e.terms(r, &explained)
 		}
 	}
+	for i := range r.writes {
+		w := &r.writes[i]
+		explained.Writes = append(explained.Writes, ExplainedWrite{w.Place, flagOf(w.Place), w.At.Position()})
+	}
 	for _, step := range a.Steps {
 		explained.Steps = append(explained.Steps, ExplainedStep{Step: step, Flag: flagOf(step.Place), At: step.write.At.Position()})
 	}

@@ -195,7 +195,7 @@ func wrap(text string, width, others int) []string {
 		used  int
 	)
 	for word := range strings.FieldsSeq(text) {
-		length := utf8.RuneCountInString(word)
+		length := visible(word)
 		if used > 0 && used+1+length > width {
 			lines = append(lines, line.String())
 			line.Reset()

@@ -149,6 +149,9 @@ func (c *Change) Shown() ([]byte, error) { return c.veil.cover().object(c.curren
 // Edits are all lines of the object, those that changed with their authors. What rules made of Secrets is hidden.
 func (c *Change) Edits() []Edit { return c.veil.lines(c.blame.Edits()) }
 
+// Veil hides in a text what rules made of Secrets, for those who show the object in another way.
+func (c *Change) Veil() func(text string) string { return c.veil.cover().text }
+
 // Changed says whether the object is not what it was.
 func (c *Change) Changed() bool {
 	return !bytes.Equal(c.original, c.current)

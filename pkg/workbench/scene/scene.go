@@ -84,7 +84,7 @@ func (s *Scene) Admit(ctx context.Context, p *mutation.Program, objects ...manif
 			return nil, fmt.Errorf("%s: %s: %w", object.Position, object, err)
 		}
 		var failure *mutation.Failure
-		if err := change.Admit(ctx, p, s.admission(object), source); err != nil && !errors.As(err, &failure) {
+		if err := change.Admit(ctx, p, s.Admission(object), source); err != nil && !errors.As(err, &failure) {
 			return nil, err
 		}
 		changes = append(changes, change)
@@ -92,7 +92,8 @@ func (s *Scene) Admit(ctx context.Context, p *mutation.Program, objects ...manif
 	return changes, nil
 }
 
-func (s *Scene) admission(object manifest.Object) render.Admission {
+// Admission is how an object of the scene comes to the API server.
+func (s *Scene) Admission(object manifest.Object) render.Admission {
 	a := render.Admission{Namespace: s.Namespace().Name, Labels: s.Namespace().Labels, Operation: "CREATE"}
 	if old := s.Old[OldKey(object)]; old != nil {
 		a.Operation, a.Old = "UPDATE", old

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+)
+
+// explainOptions are the flags of graft explain.
+type explainOptions struct {
+	profiles  profileFlags
+	scenes    sceneFlags
+	manifests []string
+	flag      string
+	field     string
+	output    outputFormat
+}
+
+// outputFormat is the value of --output.
+type outputFormat string
+
+const (
+	outputText outputFormat = "text"
+	outputJSON outputFormat = "json"
+)
+
+// String implements pflag.Value.
+func (f *outputFormat) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (*outputFormat) Type() string { return "format" }
+
+// Set implements pflag.Value.
+func (f *outputFormat) Set(value string) error {
+	return choose((*string)(f), value, string(outputText), string(outputJSON))
+}
+
+func newExplainCommand(s *Streams) *cobra.Command {
+	o := &explainOptions{output: outputText}
+	command := &cobra.Command{
+		Use:   "explain [KIND/NAME | TOPIC [NAME]]",
+		Short: "Explain what rules do with an object and why, or what a word of profiles means",
+		Long: `Explain what rules do with an object and why, or what a word of profiles means.
+
+Of an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule of the profiles for it: whether it was applied,
+what each part of its condition came to, what it writes, and by which rule it is overridden. With --flag or --field it shows
+who set a flag or a field: Gardener's value, each rule that has to do with it, and what comes out. The object is that of the
+control plane which Gardener itself writes for a shoot, which flags describe, or one of the manifests given with -f. What
+comes from Secrets is not shown.
+
+Without an object it explains words, and needs no profile: operations, targets, variables and functions of expressions, flags
+and feature gates of Kubernetes by version, and the fields of documents by their path. Without any word it lists these topics.
+
+Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
+		Example: `  # why rules apply to the kube-apiserver or do not
+  graft explain deployment/kube-apiserver -p example/profiles/openstack/profile.yaml --kubernetes 1.33.5
+
+  # who set its feature gates
+  graft explain deployment/kube-controller-manager --flag feature-gates -p example/profiles/openstack/profile.yaml
+
+  # what an operation takes, what a field is for, and in which versions there is a feature gate
+  graft explain operation flags
+  graft explain profile.lookups.keys
+  graft explain gate VolumeAttributesClass`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeTopics,
+		RunE:              func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVar(&o.flag, "flag", "", "show who set this flag of the object, without its dashes: feature-gates")
+	set.StringVar(&o.field, "field", "", "show who set this field of the object: spec.replicas, or one of the kubelet's configuration")
+	set.StringArrayVarP(&o.manifests, "filename", "f", nil, "manifests that have the object in place of a generated control plane: file, folder or - (repeatable)")
+	o.profiles.addTo(set)
+	o.scenes.addTo(set)
+	set.VarP(&o.output, "output", "o", "format: text, json")
+	return command
+}
+
+// completeTopics completes the words that need no profile.
+func completeTopics(_ *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var words []cobra.Completion
+	for _, row := range explain.Complete(arguments) {
+		words = append(words, cobra.CompletionWithDesc(row.Name, row.Text))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string) error {
+	if explain.IsStatic(words) {
+		return o.static(s, words)
+	}
+	if len(words) > 1 {
+		return fmt.Errorf("one object can be explained at a time, these are %s", strings.Join(words, ", "))
+	}
+	if o.flag != "" && o.field != "" {
+		return errors.New("--flag and --field cannot be used together")
+	}
+	profiles, err := o.profiles.load()
+	if err != nil {
+		return err
+	}
+	scenes, err := o.scenes.scenes(command.Context(), s, o.manifests, profiles.Provider())
+	if err != nil {
+		return err
+	}
+	denied := false
+	for i, one := range scenes {
+		if len(scenes) > 1 && o.output == outputText {
+			fmt.Fprintf(s.Out, "%s%s\n\n", strings.Repeat("\n", min(i, 1)), one.Title)
+		}
+		object, err := o.object(command, profiles, one, words[0])
+		if err != nil {
+			return err
+		}
+		if err := o.write(s, object); err != nil {
+			return err
+		}
+		denied = denied || object.Denied != ""
+	}
+	if denied {
+		return found{}
+	}
+	return nil
+}
+
+func (o *explainOptions) object(command *cobra.Command, profiles *loaded, of *scene.Scene, word string) (*explain.Object, error) {
+	named, err := explain.Find(of.Objects, word)
+	if err != nil {
+		return nil, err
+	}
+	object, err := explain.Of(command.Context(), profiles.Program, named.JSON, of.Admission(named), of.Source())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.flag != "":
+		return object.AboutFlag(o.flag)
+	case o.field != "":
+		return object.AboutField(o.field)
+	}
+	return object, nil
+}
+
+func (o *explainOptions) static(s *Streams, words []string) error {
+	if o.flag != "" || o.field != "" {
+		return errors.New("--flag and --field need an object, such as deployment/kube-apiserver")
+	}
+	page, err := explain.Static(words...)
+	if err != nil {
+		return err
+	}
+	if o.output == outputJSON {
+		return explain.WriteJSON(s.Out, page)
+	}
+	return o.style(s).WritePage(s.Out, page)
+}
+
+func (o *explainOptions) write(s *Streams, object *explain.Object) error {
+	if o.output == outputJSON {
+		return explain.WriteJSON(s.Out, object)
+	}
+	return o.style(s).WriteObject(s.Out, object)
+}
+
+func (o *explainOptions) style(s *Streams) explain.Style {
+	return explain.Style{Colour: s.Colour(), Width: s.Width}
+}

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+// Object is what each rule for one object does with it, and why.
+type Object struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// About is the flag or the field that was asked for; empty for the whole object.
+	About string `json:"about,omitempty"`
+	// Before and After are the lines of what was asked for, as the object came and as it is admitted.
+	Before []Line `json:"before,omitempty"`
+	After  []Line `json:"after,omitempty"`
+	// Rules are those for the object in the order in which they are applied, or those that have to do with what was asked for.
+	Rules []Rule `json:"rules"`
+	// Elsewhere counts the rules of the same sets for other objects.
+	Elsewhere int `json:"elsewhere"`
+	// Missing are the lookups that found nothing.
+	Missing []Lookup `json:"missing,omitempty"`
+	// Denied is why the object is not admitted.
+	Denied string `json:"denied,omitempty"`
+	// Note says why no rule is applied where that is not a matter of the rules.
+	Note string `json:"note,omitempty"`
+
+	before, after []render.Line
+	sets          map[string]bool
+}
+
+// Rule is one rule and what became of it.
+type Rule struct {
+	Profile string `json:"profile"`
+	// Name is that of the rule with its item.
+	Name     string    `json:"name"`
+	Set      string    `json:"set"`
+	Target   string    `json:"target"`
+	Position *Position `json:"position"`
+	// Operation is what the rule does, such as flags.
+	Operation string `json:"operation"`
+	// Outcome is changed, unchanged, skipped, overridden, observed or failed; empty where the object was denied before that was known.
+	Outcome string `json:"outcome,omitempty"`
+	// Reason says why a rule was skipped or failed, by which it was overridden, or what it would do.
+	Reason string `json:"reason,omitempty"`
+	// When is the condition with its terms; absent for a rule without, and for one that was skipped before.
+	When    *Term  `json:"when,omitempty"`
+	ForEach []Term `json:"forEach,omitempty"`
+	Steps   []Step `json:"steps,omitempty"`
+
+	writes []mutation.ExplainedWrite
+}
+
+// Term is a part of a condition and what it came to.
+type Term struct {
+	Text     string    `json:"text"`
+	Position *Position `json:"position,omitempty"`
+	// Value is what it came to; of what comes from a Secret it says that only.
+	Value string `json:"value,omitempty"`
+	// Failed is why it came to nothing; NotEvaluated says that another part had decided already.
+	Failed       string `json:"failed,omitempty"`
+	NotEvaluated bool   `json:"notEvaluated,omitempty"`
+	Terms        []Term `json:"terms,omitempty"`
+}
+
+// Step is one place that a rule writes.
+type Step struct {
+	Place string `json:"place"`
+	Value string `json:"value,omitempty"`
+	// Kept says that the place stays what the object has in the cluster.
+	Kept bool `json:"kept,omitempty"`
+	// Overridden is the later rule that writes the place differently, so that this one does not.
+	Overridden string `json:"overridden,omitempty"`
+	// Lines are those that the step changed; none where the object was so already, or the step was not made.
+	Lines []Edit `json:"lines,omitempty"`
+
+	step mutation.ExplainedStep
+}
+
+// Line is a line of the object.
+type Line struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
+}
+
+// Edit is a line that a step added or removed.
+type Edit struct {
+	// Op is add or remove.
+	Op string `json:"op"`
+	Line
+}
+
+// Lookup is a lookup that found nothing.
+type Lookup struct {
+	Profile string `json:"profile"`
+	Name    string `json:"name"`
+	// Object is the kind and the name of what it reads.
+	Object string `json:"object"`
+	Reason string `json:"reason"`
+}
+
+// Position is a place in a file; lines and columns count from 1.
+type Position = render.Position
+
+// Of explains an object, given as JSON: it is taken through the registrations of the program that are called for it, as the API server
+// does. The error is of what is no object; one that is denied is explained as well.
+func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admission, source facts.Source) (*Object, error) {
+	change, err := render.NewChange(object)
+	if err != nil {
+		return nil, err
+	}
+	var failure *mutation.Failure
+	if err := change.Admit(ctx, p, a, source); err != nil && !errors.As(err, &failure) {
+		return nil, err
+	}
+	o := &Object{
+		APIVersion: change.APIVersion, Kind: change.Kind, Namespace: change.Namespace, Name: change.Name, Rules: []Rule{}, sets: map[string]bool{},
+	}
+	r := reader{object: o, veil: change.Veil(), lines: map[*byte][]render.Line{}}
+	group, version, found := strings.Cut(change.APIVersion, "/")
+	if !found {
+		group, version = "", group
+	}
+	current := object
+	for _, registration := range p.Registrations() {
+		if !registration.Selects(a.Namespace, a.Labels) || !registration.Has(group, change.Kind, change.Name) {
+			continue
+		}
+		explained, err := p.Explain(ctx, mutation.Request{
+			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: a.Operation, Namespace: a.Namespace,
+			Name: change.Name, Group: group, Version: version, Kind: change.Kind, Object: current, OldObject: a.Old,
+		}, source)
+		if err != nil {
+			return nil, err
+		}
+		o.sets[string(registration.Set)] = true
+		r.add(explained)
+		if current = explained.After; explained.Denied != nil {
+			break
+		}
+	}
+	o.before, o.after = r.text(object), r.text(current)
+	return o, nil
+}

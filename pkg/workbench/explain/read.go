@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+// reader makes what the engine says of an object fit to be shown.
+type reader struct {
+	object *Object
+	veil   func(string) string
+	// lines are those of states of the object, by where their bytes begin: one step ends with what the next begins with.
+	lines map[*byte][]render.Line
+}
+
+// add adds what one set of webhooks does.
+func (r *reader) add(e *mutation.Explanation) {
+	r.object.Elsewhere += e.Elsewhere
+	if e.Denied != nil {
+		r.object.Denied = r.veil(e.Denied.Error())
+	}
+	if e.Deleting {
+		r.object.Note = "the object is being deleted: no rule is applied"
+	}
+	for _, lookup := range e.Lookups {
+		if lookup.Failed != nil {
+			r.object.Missing = append(r.object.Missing, Lookup{
+				Profile: lookup.Profile, Name: lookup.Name, Object: lookup.Kind + " " + lookup.Object, Reason: lookup.Failed.Error(),
+			})
+		}
+	}
+	for i := range e.Rules {
+		r.object.Rules = append(r.object.Rules, r.rule(&e.Rules[i]))
+	}
+}
+
+func (r *reader) rule(e *mutation.ExplainedRule) Rule {
+	rule := Rule{
+		Profile: e.Profile, Name: e.Name(), Set: string(e.Set), Target: e.Target, Position: position(e.Position), Operation: e.Operation,
+		Outcome: string(e.Outcome), Reason: e.Reason, ForEach: terms(e.ForEach), writes: e.Writes,
+	}
+	if e.When != nil {
+		when := term(*e.When)
+		rule.When = &when
+	}
+	if e.Failed != nil {
+		rule.Outcome, rule.Reason = "failed", r.veil(e.Failed.Error())
+	}
+	for _, step := range e.Steps {
+		rule.Steps = append(rule.Steps, r.step(step))
+	}
+	return rule
+}
+
+func (r *reader) step(s mutation.ExplainedStep) Step {
+	step := Step{Place: s.Place.String(), Kept: s.Kept, Overridden: s.Overridden, step: s}
+	if !s.Kept {
+		step.Value = s.Value.String()
+	}
+	if s.Before == nil || s.After == nil {
+		return step
+	}
+	blame := render.NewBlame(r.text(s.Before))
+	blame.Advance(render.Author{}, r.text(s.After))
+	for _, edit := range blame.Edits() {
+		switch edit.Op {
+		case render.Added:
+			step.Lines = append(step.Lines, Edit{"add", line(edit.Line)})
+		case render.Removed:
+			step.Lines = append(step.Lines, Edit{"remove", line(edit.Line)})
+		}
+	}
+	return step
+}
+
+// text is an object as lines, in which nothing secret stands.
+func (r *reader) text(object []byte) []render.Line {
+	if len(object) == 0 {
+		return nil
+	}
+	if known, ok := r.lines[&object[0]]; ok {
+		return known
+	}
+	lines, err := render.Text(object)
+	if err != nil {
+		lines = nil // it was read before
+	}
+	for i := range lines {
+		lines[i].Text, lines[i].Path = r.veil(lines[i].Text), r.veil(lines[i].Path)
+		if r.object.Kind == "Secret" && holdsSecret(lines[i].Path) {
+			key, _, _ := strings.Cut(lines[i].Text, ": ")
+			lines[i].Text = strings.TrimSuffix(key, ":") + ": " + fromSecret(r.object.Name)
+		}
+	}
+	r.lines[&object[0]] = lines
+	return lines
+}
+
+// holdsSecret says whether what stands at a path of a Secret is not to be shown: its data, and the copy of it that kubectl keeps.
+func holdsSecret(path string) bool {
+	for _, prefix := range []string{"data.", "stringData.", "metadata.annotations."} {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text} }
+
+func terms(all []mutation.Term) []Term {
+	var out []Term
+	for _, one := range all {
+		out = append(out, term(one))
+	}
+	return out
+}
+
+func term(t mutation.Term) Term {
+	out := Term{Text: t.Text, Position: position(t.Position), Value: t.Value, Failed: t.Failed, NotEvaluated: t.Skipped, Terms: terms(t.Terms)}
+	if t.From != nil {
+		out.Value = fromSecret(t.From...)
+	}
+	return out
+}
+
+// fromSecret stands for a value that is made of Secrets, as in plans.
+func fromSecret(names ...string) string {
+	return fmt.Sprintf("(from Secret %s)", strings.Join(names, ", "))
+}
+
+func position(p source.Position) *Position {
+	if p == (source.Position{}) {
+		return nil
+	}
+	return &Position{File: p.File, Line: p.Line, Column: p.Column}
+}
