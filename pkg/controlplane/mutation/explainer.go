@@ -7,6 +7,7 @@ package mutation
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -94,8 +95,10 @@ func (e *explainer) rule(a attempt, denied *Failure) ExplainedRule {
 		explained.Failed = denied
 	}
 	if e.concerns(r) {
-		if missing := e.missing(r); missing != "" {
-			explained.Reason = missing
+		if reason, denies := e.missing(r); denies {
+			explained.Outcome, explained.Failed = "", reason
+		} else if reason != nil {
+			explained.Reason = reason.Error()
 		} else {
 			e.terms(r, &explained)
 		}
@@ -116,19 +119,20 @@ func (e *explainer) concerns(r *rule) bool {
 	return !locked && r.misses(e.object) == ""
 }
 
-// missing says which lookup found nothing for a rule that concerns the object, and why; empty when all found something.
-func (e *explainer) missing(r *rule) string {
-	reason := e.views.missing(r)
-	if reason == "" {
-		return ""
+// missing says which lookup found nothing for a rule that concerns the object, and whether the object is denied for it; nil when all
+// found something.
+func (e *explainer) missing(r *rule) (reason error, denies bool) {
+	shown := e.views.missing(r)
+	if shown == "" {
+		return nil, false
 	}
 	read := r.scope.reach(r.references()).lookups[r.scope]
 	for _, l := range e.lookups {
 		if l.Profile == r.profile && read[l.Name] && l.Failed != nil {
-			return "lookup " + l.Name + " is missing: " + l.Failed.Error()
+			return fmt.Errorf("lookup %s is missing: %w", l.Name, l.Failed), !l.Skips || !errors.Is(l.Failed, facts.ErrNotFound)
 		}
 	}
-	return reason
+	return errors.New(shown), false
 }
 
 // terms explains the condition of a rule and what its items come from.

@@ -6,6 +6,7 @@ package mutation
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func (e *explainer) term(r *rule, from expression.Term, variables operation.Vari
 	case from.Skipped:
 		t.From = nil
 	case from.Failed != nil:
-		t.Failed, t.From = from.Failed.Error(), nil
+		t.Failed, t.From = failedBecause(from.Failed), nil
 	case t.From == nil:
 		t.Value = describeTerm(from)
 	}
@@ -81,6 +82,15 @@ func (e *explainer) templateTerms(r *rule, template *expression.Template, variab
 		terms = append(terms, e.term(r, term, variables, secret))
 	}
 	return terms
+}
+
+// failedBecause is the message of an evaluation that failed: its position is that of the term, or in it.
+func failedBecause(err error) string {
+	var failed *expression.EvaluationError
+	if errors.As(err, &failed) {
+		return failed.Message
+	}
+	return err.Error()
 }
 
 func describeTerm(t expression.Term) string { return expression.Describe(t.Value) }

@@ -92,6 +92,8 @@ type Step struct {
 type Line struct {
 	Path string `json:"path"`
 	Text string `json:"text"`
+
+	depth int
 }
 
 // Edit is a line that a step added or removed.

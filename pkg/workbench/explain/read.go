@@ -5,6 +5,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -52,12 +53,21 @@ func (r *reader) rule(e *mutation.ExplainedRule) Rule {
 		rule.When = &when
 	}
 	if e.Failed != nil {
-		rule.Outcome, rule.Reason = "failed", r.veil(e.Failed.Error())
+		rule.Outcome, rule.Reason = failed, r.veil(withoutRule(e))
 	}
 	for _, step := range e.Steps {
 		rule.Steps = append(rule.Steps, r.step(step))
 	}
 	return rule
+}
+
+// withoutRule is why a rule failed, without its name, which stands above.
+func withoutRule(e *mutation.ExplainedRule) string {
+	var failure *mutation.Failure
+	if errors.As(e.Failed, &failure) && failure.Err != nil && strings.HasPrefix(failure.Message, "rule ") {
+		return failure.Err.Error()
+	}
+	return e.Failed.Error()
 }
 
 func (r *reader) step(s mutation.ExplainedStep) Step {
@@ -114,7 +124,7 @@ func holdsSecret(path string) bool {
 	return false
 }
 
-func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text} }
+func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text, depth: l.Depth} }
 
 func terms(all []mutation.Term) []Term {
 	var out []Term

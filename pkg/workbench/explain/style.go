@@ -7,6 +7,7 @@ package explain
 import (
 	"encoding/json"
 	"io"
+	"iter"
 	"path"
 	"regexp"
 	"strings"
@@ -194,7 +195,7 @@ func wrap(text string, width, others int) []string {
 		line  strings.Builder
 		used  int
 	)
-	for word := range strings.FieldsSeq(text) {
+	for word := range words(text, others) {
 		length := visible(word)
 		if used > 0 && used+1+length > width {
 			lines = append(lines, line.String())
@@ -209,6 +210,24 @@ func wrap(text string, width, others int) []string {
 		used += length
 	}
 	return append(lines, line.String())
+}
+
+// words are those of a text, the ones that fit in no line in pieces.
+func words(text string, width int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for word := range strings.FieldsSeq(text) {
+			for visible(word) > width && !strings.Contains(word, "\x1b") {
+				runes := []rune(word)
+				if !yield(string(runes[:width])) {
+					return
+				}
+				word = string(runes[width:])
+			}
+			if !yield(word) {
+				return
+			}
+		}
+	}
 }
 
 func pad(text string, width int) string {

@@ -7,6 +7,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,9 +15,13 @@ import (
 )
 
 const (
-	// longest is how long a value may be before it is cut, and mostLines how many lines a step shows.
-	longest   = 300
+	// longest is how many characters of a value are shown, and mostLines how many lines of a step.
+	longest   = 160
 	mostLines = 12
+	// shortValue is how long a structure may be to be written beside the lines that it makes.
+	shortValue = 40
+	// failed is the outcome of a rule that could not be computed or applied.
+	failed = "failed"
 )
 
 // WriteObject writes what rules do with an object as text.
@@ -35,17 +40,17 @@ func (s Style) WriteObject(w io.Writer, o *Object) error {
 		out.WriteString(s.hang("  ", 2, o.summary()))
 	}
 	if o.Denied != "" {
-		out.WriteString(s.hang("  "+s.paint(alarm, "denied")+"  ", 10, o.Denied))
+		out.WriteString(s.hang("  "+s.paint(alarm, "denied")+"  ", 10, s.short(o, o.Denied)))
 	}
 	for _, missing := range o.Missing {
 		out.WriteString(s.hang("  "+s.paint(alarm, "missing")+"  ", 11, "lookup "+missing.Name+" of profile "+missing.Profile+": "+missing.Reason))
 	}
-	if o.About != "" {
+	if o.About != "" && len(o.Rules) > 0 {
 		s.state(&out, "before any rule", o.Before)
 	}
 	for i := range o.Rules {
 		out.WriteByte('\n')
-		s.rule(&out, o, &o.Rules[i])
+		s.rule(&out, o, i)
 	}
 	if o.About != "" {
 		s.state(&out, "in the end", o.After)
@@ -63,7 +68,7 @@ func (o *Object) summary() string {
 	var parts []string
 	for _, of := range []struct{ outcome, what string }{
 		{string(mutation.Changed), "changed it"}, {string(mutation.Unchanged), "already so"}, {string(mutation.Skipped), "skipped"},
-		{string(mutation.Overridden), "overridden"}, {string(mutation.Observed), "observed"}, {"failed", "failed"},
+		{string(mutation.Overridden), "overridden"}, {string(mutation.Observed), "observed"}, {failed, "failed"}, {"", "would apply"},
 	} {
 		if n := o.count(of.outcome); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, of.what))
@@ -81,7 +86,7 @@ func (o *Object) summary() string {
 func (o *Object) aboutSummary() string {
 	switch {
 	case len(o.Rules) == 0 && len(o.Before) > 0:
-		return "no rule writes it: it is as Gardener wrote it"
+		return "no rule writes it: it stays as it came"
 	case len(o.Rules) == 0:
 		return "no rule writes it"
 	}
@@ -114,17 +119,17 @@ func (s Style) state(out *strings.Builder, when string, lines []Line) {
 	if len(lines) == 0 {
 		out.WriteString("  " + s.paint(dim, "nothing") + "\n")
 	}
-	last := ""
+	last, least := "", 0
 	for i, l := range lines {
 		if i == mostLines {
-			out.WriteString("  " + s.paint(dim, fmt.Sprintf("… %d more lines", len(lines)-i)) + "\n")
+			out.WriteString("    " + s.paint(dim, "… "+count(len(lines)-i, "more line", "more lines")) + "\n")
 			break
 		}
-		if place := parent(l.Path); place != last {
+		if place := parent(l.Path); i == 0 || !inside(place, last) {
 			out.WriteString("  " + s.paint(dim, place) + "\n")
-			last = place
+			last, least = place, l.depth
 		}
-		out.WriteString("    " + s.fit(l.Text, 4) + "\n")
+		out.WriteString("    " + s.fit(strings.Repeat("  ", max(0, l.depth-least))+l.Text, 4) + "\n")
 	}
 }
 
@@ -137,13 +142,14 @@ func parent(path string) string {
 }
 
 // rule writes one rule: what became of it and where it stands, why, and what it writes.
-func (s Style) rule(out *strings.Builder, o *Object, r *Rule) {
+func (s Style) rule(out *strings.Builder, o *Object, at int) {
+	r := &o.Rules[at]
 	outcome := r.Outcome
 	switch outcome {
 	case string(mutation.Unchanged):
 		outcome = "already so"
 	case "":
-		outcome = "decided"
+		outcome = "would apply"
 	}
 	name := r.Name
 	if len(o.sets) > 1 {
@@ -161,19 +167,42 @@ func (s Style) rule(out *strings.Builder, o *Object, r *Rule) {
 		line += "\n    " + s.paint(dim, "at "+right)
 	}
 	out.WriteString(line + "\n")
-	if r.Reason != "" && r.Reason != falseCondition {
-		word := map[string]string{string(mutation.Overridden): "by ", "failed": "why "}[r.Outcome]
-		out.WriteString(s.hang("    "+s.paint(dim, word), 8, s.cut(r.Reason)))
+	if reason := r.reason(); reason != "" {
+		out.WriteString(s.hang("    ", 8, s.short(o, reason)))
 	}
-	for _, t := range r.ForEach {
-		s.term(out, "each", t, 0)
+	if at == 0 || r.Position == nil || o.Rules[at-1].Position == nil || *o.Rules[at-1].Position != *r.Position {
+		for _, t := range r.ForEach {
+			s.term(out, "each", t, 0)
+		}
 	}
 	if r.When != nil {
 		s.term(out, "when", *r.When, 0)
 	}
 	for i := range r.Steps {
-		s.step(out, &r.Steps[i])
+		s.step(out, o, &r.Steps[i])
 	}
+}
+
+// reason is what the terms and steps do not tell.
+func (r *Rule) reason() string {
+	switch r.Outcome {
+	case string(mutation.Changed), string(mutation.Unchanged), string(mutation.Overridden):
+		return "" // the steps say by what they are overridden
+	}
+	if r.Reason == falseCondition {
+		return ""
+	}
+	return r.Reason
+}
+
+// short writes the names of the profiles' files in a text as the style has them.
+func (s Style) short(o *Object, text string) string {
+	for i := range o.Rules {
+		if p := o.Rules[i].Position; p != nil && p.File != "" {
+			text = strings.ReplaceAll(text, p.File+":", s.File(p.File)+":")
+		}
+	}
+	return text
 }
 
 // falseCondition is the reason of the engine that the terms tell better.
@@ -183,7 +212,7 @@ func (s Style) toneOf(outcome string) tone {
 	switch outcome {
 	case string(mutation.Changed):
 		return added
-	case "failed":
+	case failed:
 		return alarm
 	}
 	return dim
@@ -196,6 +225,9 @@ func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 		head = "    " + s.paint(dim, fmt.Sprintf("%-6s", word))
 	}
 	value, of := t.came()
+	if t.Failed != "" && slices.ContainsFunc(t.Terms, func(b Term) bool { return b.Failed == t.Failed }) {
+		value = failed
+	}
 	arrow := " → " + s.paint(of, s.cut(value))
 	out.WriteString(s.hang(head, 12+2*depth, t.Text+arrow))
 	for _, below := range t.Terms {
@@ -209,7 +241,7 @@ func (t Term) came() (string, tone) {
 	case t.NotEvaluated:
 		return "not evaluated", dim
 	case t.Failed != "":
-		return "failed: " + t.Failed, alarm
+		return failed + ": " + t.Failed, alarm
 	case t.Value == "true":
 		return t.Value, added
 	case t.Value == "false":
@@ -219,9 +251,11 @@ func (t Term) came() (string, tone) {
 }
 
 // step writes a place, the value for it, and what that changed.
-func (s Style) step(out *strings.Builder, step *Step) {
+func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 	text := step.Place + ": " + s.cut(step.Value)
-	switch {
+	switch structured := strings.HasPrefix(step.Value, "{") || strings.HasPrefix(step.Value, "["); {
+	case structured && len(step.Lines) > 0 && len(step.Value) > shortValue:
+		text = step.Place
 	case step.Kept:
 		text = step.Place + ": stays what it is in the cluster"
 	case step.Overridden != "":
@@ -229,17 +263,23 @@ func (s Style) step(out *strings.Builder, step *Step) {
 	case step.step.After != nil && len(step.Lines) == 0:
 		text += ", already so"
 	}
-	out.WriteString(s.hang("    "+s.paint(dim, "writes")+" ", 12, text))
+	out.WriteString(s.hang("    "+s.paint(dim, "writes")+" ", 12, s.short(o, text)))
+	least := 0
+	for i, edit := range step.Lines {
+		if i == 0 || edit.depth < least {
+			least = edit.depth
+		}
+	}
 	for i, edit := range step.Lines {
 		if i == mostLines {
-			out.WriteString("         " + s.paint(dim, fmt.Sprintf("… %d more lines", len(step.Lines)-i)) + "\n")
+			out.WriteString("         " + s.paint(dim, "… "+count(len(step.Lines)-i, "more line", "more lines")) + "\n")
 			break
 		}
 		sign, of := "+ ", added
 		if edit.Op == "remove" {
 			sign, of = "- ", removed
 		}
-		out.WriteString("         " + s.paint(of, sign+s.fit(edit.Text, 11)) + "\n")
+		out.WriteString("         " + s.paint(of, sign+s.fit(strings.Repeat("  ", edit.depth-least)+edit.Text, 11)) + "\n")
 	}
 }
 

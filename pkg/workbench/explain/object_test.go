@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package explain_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// ask is what is asked of an object in a case.yaml.
+type ask struct {
+	Object, Flag, Field string
+}
+
+// String writes the question as a command line.
+func (a ask) String() string {
+	text := "graft explain " + a.Object
+	if a.Flag != "" {
+		text += " --flag " + a.Flag
+	}
+	if a.Field != "" {
+		text += " --field " + a.Field
+	}
+	return text
+}
+
+// telltales are pieces of what the Secret in plane.yaml holds.
+var telltales = []string{"hunter2", "aHVudGVy", "eu-1-secret", "ZXUtMS1zZWNyZXQ"}
+
+// TestObjects holds what is said of the objects of testdata/objects/plane.yaml under the profile of each folder, in 80 columns. No line
+// is longer, and none shows a Secret.
+func TestObjects(t *testing.T) {
+	folders, err := filepath.Glob("testdata/objects/*/case.yaml")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	plane := readPlane(t)
+	for _, path := range folders {
+		folder := filepath.Dir(path)
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c struct{ Ask []ask }
+			if err := yaml.Unmarshal(raw, &c); err != nil {
+				t.Fatal(err)
+			}
+			program := golden.Compile(t, mutation.Options{}, filepath.Join(folder, "profile.yaml"))
+			var text, all bytes.Buffer
+			for _, a := range c.Ask {
+				fmt.Fprintf(&text, "$ %s\n", a)
+				object, err := answer(program, plane, a)
+				if err != nil {
+					fmt.Fprintf(&text, "%s\n\n", err)
+					continue
+				}
+				style := explain.Style{Width: 80, File: filepath.Base}
+				if err := style.WriteObject(&text, object); err != nil {
+					t.Fatal(err)
+				}
+				if err := explain.WriteJSON(&all, object); err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintln(&text)
+			}
+			golden.Compare(t, filepath.Join(folder, "want.txt"), text.String())
+			readable(t, text.String())
+			for _, telltale := range telltales {
+				if strings.Contains(text.String()+all.String(), telltale) {
+					t.Errorf("%s is shown", telltale)
+				}
+			}
+		})
+	}
+}
+
+func readPlane(t *testing.T) *scene.Scene {
+	t.Helper()
+	objects, err := manifest.Read([]string{"testdata/objects/plane.yaml"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenes, err := scene.Build(context.Background(), scene.Input{Objects: objects}, nil)
+	if err != nil || len(scenes) != 1 {
+		t.Fatalf("%d scenes: %v", len(scenes), err)
+	}
+	return scenes[0]
+}
+
+func answer(program *mutation.Program, plane *scene.Scene, a ask) (*explain.Object, error) {
+	named, err := explain.Find(plane.Objects, a.Object)
+	if err != nil {
+		return nil, err
+	}
+	object, err := explain.Of(context.Background(), program, named.JSON, plane.Admission(named), plane.Source())
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Flag != "":
+		return object.AboutFlag(a.Flag)
+	case a.Field != "":
+		return object.AboutField(a.Field)
+	}
+	return object, nil
+}
+
+func readable(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\n"); len([]rune(line)) > 80 && !strings.HasPrefix(line, "$") && strings.HasPrefix(line, " ") {
+			t.Errorf("%d columns: %s", len([]rune(line)), line)
+		}
+	}
+}
