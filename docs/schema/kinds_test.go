@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/docs/schema"
@@ -47,5 +48,33 @@ func TestKinds(t *testing.T) {
 	}
 	for file := range known {
 		t.Errorf("there is no %s", file)
+	}
+}
+
+var modeline = regexp.MustCompile(`(?m)^# yaml-language-server: \$schema=(\S+)$`)
+
+// TestExamples holds that the examples name their schema for editors, and that it is there.
+func TestExamples(t *testing.T) {
+	var paths []string
+	for _, pattern := range []string{"*/profile.yaml", "*/legacy.yaml", "*/tests/*.yaml"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", "example", "profiles", pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: nothing found (%v)", pattern, err)
+		}
+		paths = append(paths, found...)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := modeline.FindSubmatch(data)
+		if line == nil {
+			t.Errorf("%s names no schema", path)
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), string(line[1]))); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -131,15 +131,17 @@ func child(n *yaml.Node, keys ...string) *yaml.Node {
 
 var schemaLine = regexp.MustCompile(`(?m)^# yaml-language-server: .*\n`)
 
-// withSchema puts the line for editors in front of the document, behind the comment of the licence.
+// withSchema puts the line for editors where the document has one, or else in front of it, behind the comment of the licence.
 func withSchema(data []byte) []byte {
-	data = schemaLine.ReplaceAll(data, nil)
-	line := schemaComment("providerprofile.json", "")
+	line := []byte(schemaComment("providerprofile.json", ""))
+	if at := schemaLine.FindIndex(data); at != nil {
+		return slices.Concat(data[:at[0]], line, data[at[1]:])
+	}
 	at := bytes.Index(data, []byte("\n\n"))
 	if at < 0 || !bytes.HasPrefix(data, []byte("#")) {
-		return append([]byte(line), data...)
+		return append(line, data...)
 	}
-	return slices.Concat(data[:at+2], []byte(line), data[at+2:])
+	return slices.Concat(data[:at+2], line, data[at+2:])
 }
 
 // schemaComment is the line by which editors find a schema; up leads from the document to the folder of the profile.
