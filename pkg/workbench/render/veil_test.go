@@ -5,6 +5,10 @@
 package render_test
 
 import (
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,19 +26,39 @@ apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
 metadata: {name: p}
 providers: [acme]
-lookups: {s: {secret: cloudprovider, keys: [password, pin, key, config]}}
+lookups: {s: {secret: cloudprovider, keys: [password, pin, key, config, odd]}}
 controlplane:
   kube-controller-manager:
-  - flags: {set: {password: "${ lookups.s.password }", pin: "${ lookups.s.pin }", open: "yes"}}
+  - flags: {set: {password: "${ lookups.s.password }", pin: "${ lookups.s.pin }", odd: "${ lookups.s.odd }", open: "yes"}}
   - podAnnotations: {set: {encoded: "${ base64.encode(bytes(lookups.s.key)) }"}}
   - containers: {set: {extra: {image: x, env: [{name: A, value: "${ lookups.s.config }"}]}}}
+  kubelet:
+  - flags: {set: {odd: "${ lookups.s.odd }"}}
+  - configuration: {set: {providerID: "${ lookups.s.odd }"}}
   node:
   - file: {path: /etc/cloud.conf, permissions: 0600, content: "[Global]\nkey=${ lookups.s.key }\n"}
 `
 
-// TestSecretsAreHidden holds that no line of a change shows what a rule made of a Secret, neither where it is written nor where it
-// stood before.
-func TestSecretsAreHidden(t *testing.T) {
+// kept are the values of the Secret; odd ones stand in quotes and with escapes where they are written.
+var kept = map[string]string{
+	"password": "hunter2", "pin": "4711", "key": "-----BEGIN KEY-----\nhunter3\n", "config": "user: hunter4\npassword: hunter5",
+	"odd": `a "hunter6" \ %h $x 'y'`,
+}
+
+// veiled are objects into which rules write what is in a Secret, beside the same values that stood there before.
+var veiled = map[string]string{
+	"deployment": `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-controller-manager","namespace":"ns","annotations":{"was":"hunter2"}},
+		"spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},
+		"spec":{"containers":[{"name":"kube-controller-manager","image":"x:v1.33.5","command":["/kcm","--password=hunter2","--port=14711"]}]}}}}`,
+	"operating system config": `{"apiVersion":"extensions.gardener.cloud/v1alpha1","kind":"OperatingSystemConfig","metadata":{"name":"x","namespace":"ns"},
+		"spec":{"type":"t","purpose":"reconcile","units":[{"name":"kubelet.service","content":"[Service]\nExecStart=/opt/bin/kubelet --v=2\n"}],
+		"files":[{"path":"/var/lib/kubelet/config/kubelet","content":{"inline":{"encoding":"b64","data":"` +
+		base64.StdEncoding.EncodeToString([]byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 110\n")) + `"}}}]}}`,
+}
+
+// hide admits one of the objects.
+func hide(t *testing.T, object string) *render.Change {
+	t.Helper()
 	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(unveiled)})
 	if len(findings) > 0 {
 		t.Fatal(findings)
@@ -48,44 +72,71 @@ func TestSecretsAreHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := &facts.Static{Secrets: map[string]map[string]string{"cloudprovider": {
-		"password": "hunter2", "pin": "4711", "key": "-----BEGIN KEY-----\nhunter3\n", "config": "user: hunter4\npassword: hunter5",
-	}}}
-	for _, c := range []struct{ name, object, want string }{
-		{"deployment", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-controller-manager","namespace":"ns","annotations":{"was":"hunter2"}},
-			"spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},
-			"spec":{"containers":[{"name":"kube-controller-manager","image":"x:v1.33.5","command":["/kcm","--password=hunter2","--port=14711"]}]}}}}`, "--pin=(from Secret cloudprovider)"},
-		{"operating system config", `{"apiVersion":"extensions.gardener.cloud/v1alpha1","kind":"OperatingSystemConfig","metadata":{"name":"x","namespace":"ns"},
-			"spec":{"type":"t","purpose":"reconcile","units":[{"name":"kubelet.service","content":"[Service]\nExecStart=/opt/bin/kubelet\n"}],"files":[]}}`, "(from Secret cloudprovider)"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			change, err := render.NewChange([]byte(c.object))
-			if err != nil {
-				t.Fatal(err)
-			}
-			admission := render.Admission{Namespace: "ns", Labels: map[string]string{"shoot.gardener.cloud/provider": "acme"}, Operation: "CREATE"}
-			if err := change.Admit(t.Context(), program, admission, secrets); err != nil {
-				t.Fatal(err)
-			}
-			var out strings.Builder
-			if err := (render.Style{Context: 100}).Write(&out, change); err != nil {
-				t.Fatal(err)
-			}
+	change, err := render.NewChange([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admission := render.Admission{Namespace: "ns", Labels: map[string]string{"shoot.gardener.cloud/provider": "acme"}, Operation: "CREATE"}
+	if err := change.Admit(t.Context(), program, admission, &facts.Static{Secrets: map[string]map[string]string{"cloudprovider": kept}}); err != nil {
+		t.Fatal(err)
+	}
+	if !change.Hides() {
+		t.Error("nothing is hidden")
+	}
+	return change
+}
+
+// shows says what of the Secret an output shows, also in base64.
+func shows(output string) string {
+	for _, telltale := range []string{"hunter", "=4711", "BEGIN KEY"} {
+		if strings.Contains(output, telltale) {
+			return telltale
+		}
+	}
+	for _, word := range regexp.MustCompile(`[A-Za-z0-9+/]{8,}={0,2}`).FindAllString(output, -1) {
+		decoded, err := base64.StdEncoding.DecodeString(word)
+		if err == nil && strings.Contains(string(decoded), "hunter") {
+			return word
+		}
+	}
+	return ""
+}
+
+// TestSecretsAreHidden holds that no format shows what a rule made of a Secret, neither where it is written nor where it stood
+// before, until it is revealed.
+func TestSecretsAreHidden(t *testing.T) {
+	for name, object := range veiled {
+		t.Run(name, func(t *testing.T) {
+			change := hide(t, object)
+			change.Denied = errors.New("somebody else says " + kept["odd"])
 			difference, err := render.NewChange(change.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
 			difference.HideAs(change)
-			if err := (render.Style{Context: 100}).Write(&out, difference); err != nil {
-				t.Fatal(err)
-			}
-			for _, telltale := range []string{"hunter", "aHVudGVy", "=4711", "BEGIN KEY"} {
-				if strings.Contains(out.String(), telltale) {
-					t.Errorf("%s is shown:\n%s", telltale, &out)
+			for _, format := range slices.Concat(render.Objects(), render.Differences()) {
+				var out strings.Builder
+				for _, change := range []*render.Change{change, difference} {
+					if err := format.Write(render.Style{Context: 100}, &out, change); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if shown := shows(out.String()); shown != "" {
+					t.Errorf("%s shows %s:\n%s", format.Name, shown, &out)
+				}
+				if !strings.Contains(out.String(), "(from Secret cloudprovider)") {
+					t.Errorf("%s does not say where a value is from:\n%s", format.Name, &out)
 				}
 			}
-			if !strings.Contains(out.String(), c.want) {
-				t.Errorf("%s is not shown:\n%s", c.want, &out)
+			change.Reveal()
+			for _, format := range slices.Concat(render.Objects(), render.Differences()) {
+				var out strings.Builder
+				if err := format.Write(render.Style{Context: 100}, &out, change); err != nil {
+					t.Fatal(err)
+				}
+				if shows(out.String()) == "" {
+					t.Errorf("%s shows nothing once it is revealed:\n%s", format.Name, &out)
+				}
 			}
 		})
 	}
