@@ -7,6 +7,7 @@ package mutation
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -36,7 +37,10 @@ func (r Registration) Selects(namespace string, labels map[string]string) bool {
 
 // Has says whether rules exist for an object.
 func (r Registration) Has(group, kind, name string) bool {
-	return slices.ContainsFunc(r.Forms, func(f target.Form) bool { return f.Is(group, kind, name) })
+	return slices.ContainsFunc(r.Forms, func(f target.Form) bool {
+		prefix, isPrefix := strings.CutSuffix(f.Name, "*")
+		return f.Is(group, kind, name) || isPrefix && f.Group == group && f.Kind == kind && strings.HasPrefix(name, prefix)
+	})
 }
 
 // Request is one object on its way into the API server.
