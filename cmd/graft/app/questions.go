@@ -42,6 +42,7 @@ func (q *questions) text(question, offered string) string {
 	fmt.Fprintf(q.streams.Err, "%s [%s]: ", question, offered)
 	select {
 	case <-q.context.Done():
+		fmt.Fprintln(q.streams.Err)
 	case line, open := <-q.lines:
 		if !open || !q.streams.Asks {
 			fmt.Fprintln(q.streams.Err)
