@@ -49,7 +49,7 @@ func (s Style) Page(changes ...*Change) *report.Page {
 
 // idle says that there is nothing to say of an object: no rule, no change.
 func (c *Change) idle() bool {
-	return len(c.Applied) == 0 && c.Denied == nil && !c.Changed()
+	return len(c.Applied) == 0 && c.Denied == nil && c.Note == "" && !c.Changed()
 }
 
 func figure(n int, one, many string, tone report.Tone) report.Figure {

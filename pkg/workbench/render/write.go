@@ -78,7 +78,7 @@ func (s Style) scene(changes []*Change) []block {
 	)
 	for _, change := range changes {
 		b := s.block(change)
-		if len(b.rows) == 1 && len(change.Applied) == 0 && change.Denied == nil {
+		if len(b.rows) == 1 && change.idle() {
 			others = append(others, change)
 			continue
 		}
