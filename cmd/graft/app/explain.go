@@ -22,30 +22,25 @@ type explainOptions struct {
 	manifests []string
 	flag      string
 	field     string
-	output    outputFormat
+	output    explainFormat
 }
 
-// outputFormat is the value of --output.
-type outputFormat string
-
-const (
-	outputText outputFormat = "text"
-	outputJSON outputFormat = "json"
-)
+// explainFormat is the value of --output.
+type explainFormat string
 
 // String implements pflag.Value.
-func (f *outputFormat) String() string { return string(*f) }
+func (f *explainFormat) String() string { return string(*f) }
 
 // Type implements pflag.Value.
-func (*outputFormat) Type() string { return "format" }
+func (*explainFormat) Type() string { return "format" }
 
 // Set implements pflag.Value.
-func (f *outputFormat) Set(value string) error {
-	return choose((*string)(f), value, string(outputText), string(outputJSON))
+func (f *explainFormat) Set(value string) error {
+	return choose((*string)(f), value, explain.Formats()...)
 }
 
 func newExplainCommand(s *Streams) *cobra.Command {
-	o := &explainOptions{output: outputText}
+	o := &explainOptions{output: explainFormat(explain.Formats()[0])}
 	command := &cobra.Command{
 		Use:   "explain [KIND/NAME | TOPIC [NAME]]",
 		Short: "Explain what rules do with an object and why, or what a word of profiles means",
@@ -82,7 +77,7 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
 	set.StringArrayVarP(&o.manifests, "filename", "f", nil, "manifests that have the object in place of a generated control plane: file, folder or - (repeatable)")
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
-	set.VarP(&o.output, "output", "o", "format: text, json")
+	set.VarP(&o.output, "output", "o", "format: "+strings.Join(explain.Formats(), ", "))
 	return command
 }
 
@@ -115,7 +110,7 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 	}
 	denied := false
 	for i, one := range scenes {
-		if len(scenes) > 1 && o.output == outputText {
+		if len(scenes) > 1 && o.output == "text" {
 			fmt.Fprintf(s.Out, "%s%s\n\n", strings.Repeat("\n", min(i, 1)), one.Title)
 		}
 		object, err := o.object(command, profiles, one, words[0])
@@ -124,6 +119,9 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 		}
 		if err := o.write(s, object); err != nil {
 			return err
+		}
+		if len(object.Missing) > 0 {
+			fmt.Fprintln(s.Err, "What lookups find is named with --present: manifests of Secrets, ConfigMaps and other objects.")
 		}
 		denied = denied || object.Denied != ""
 	}
@@ -159,19 +157,10 @@ func (o *explainOptions) static(s *Streams, words []string) error {
 	if err != nil {
 		return err
 	}
-	if o.output == outputJSON {
-		return explain.WriteJSON(s.Out, page)
-	}
-	return o.style(s).WritePage(s.Out, page)
+	return o.write(s, page)
 }
 
-func (o *explainOptions) write(s *Streams, object *explain.Object) error {
-	if o.output == outputJSON {
-		return explain.WriteJSON(s.Out, object)
-	}
-	return o.style(s).WriteObject(s.Out, object)
-}
-
-func (o *explainOptions) style(s *Streams) explain.Style {
-	return explain.Style{Colour: s.Colour(), Width: s.Width}
+// write writes an explanation or a page.
+func (o *explainOptions) write(s *Streams, what any) error {
+	return explain.Style{Colour: s.Colour(), Width: s.Width}.Write(s.Out, string(o.output), what)
 }

@@ -30,7 +30,7 @@ func (o *Object) AboutFlag(name string) (*Object, error) {
 	}
 	narrowed := o.narrow(q)
 	if narrowed.empty() {
-		return nil, fmt.Errorf("%s %s has no flag --%s, and no rule writes one%s", o.Kind, o.Name, name, source.Suggest(name, o.flags()))
+		return nil, fmt.Errorf("%s has no flag --%s, and no rule writes one%s", o.Object, name, source.Suggest(name, o.flags()))
 	}
 	return narrowed, nil
 }
@@ -58,7 +58,7 @@ func (o *Object) AboutField(path string) (*Object, error) {
 		for _, l := range append(slices.Clone(o.before), o.after...) {
 			known = append(known, l.Path)
 		}
-		return nil, fmt.Errorf("%s %s has no field %s, and no rule writes one%s", o.Kind, o.Name, path, source.Suggest(path, known))
+		return nil, fmt.Errorf("%s has no field %s, and no rule writes one%s", o.Object, path, source.Suggest(path, known))
 	}
 	return narrowed, nil
 }

@@ -28,6 +28,8 @@ type kind struct {
 var kinds = []kind{
 	{word: "profile", name: "ProviderProfile", schema: read(schema.ProviderProfile), examples: profileExamples},
 	{word: "configuration", name: "ControllerConfiguration", schema: read(schema.ControllerConfiguration)},
+	{word: "test", name: "ProviderProfileTest", schema: read(schema.ProviderProfileTest)},
+	{word: "case", name: "TestFolder", schema: read(schema.TestFolder)},
 }
 
 // read reads a schema once, when it is first needed. It is part of the program.
@@ -50,8 +52,10 @@ func kindNamed(name string) (kind, bool) {
 }
 
 func (k kind) topic() topic {
-	return topic{name: k.word, summary: "the fields of a " + k.name, page: k.page, below: true}
+	return topic{name: k.word, summary: k.summary(), page: k.page, below: true}
 }
+
+func (k kind) summary() string { return "the fields of a " + k.name + " by their path" }
 
 // page is about a field, or about the document for the empty path.
 func (k kind) page(path string) (*Page, error) {
@@ -60,7 +64,10 @@ func (k kind) page(path string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{Heads: []Head{{"KIND", k.name}, {"VERSION", s.Properties["apiVersion"].Const}}, Text: found.Description}
+	page := &Page{Heads: []Head{{"KIND", k.name}}, Text: found.Description}
+	if version := s.Properties["apiVersion"]; version != nil {
+		page.Heads = append(page.Heads, Head{"VERSION", version.Const})
+	}
 	if found.Path != "" {
 		page.Heads = append(page.Heads, Head{"FIELD", strings.TrimSuffix(found.Path, "[]") + " <" + typeOf(found) + ">"})
 	}

@@ -9,17 +9,20 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// Object is what each rule for one object does with it, and why.
+// Object is what each rule for one object does with it, and why. docs/reference/output.md describes it as a document. Fields may be
+// added, but none changes its meaning within a version.
 type Object struct {
+	// APIVersion is that of profiles; Kind is Explanation.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
+	// Object is the object that is explained.
+	Object Identity `json:"object"`
 	// About is the flag or the field that was asked for; empty for the whole object.
 	About string `json:"about,omitempty"`
 	// Before and After are the lines of what was asked for, as the object came and as it is admitted.
@@ -39,6 +42,17 @@ type Object struct {
 	before, after []render.Line
 	sets          map[string]bool
 }
+
+// Identity names an object.
+type Identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// String names the object as people do: Deployment kube-apiserver.
+func (i Identity) String() string { return i.Kind + " " + i.Name }
 
 // Rule is one rule and what became of it.
 type Rule struct {
@@ -127,7 +141,8 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		return nil, err
 	}
 	o := &Object{
-		APIVersion: change.APIVersion, Kind: change.Kind, Namespace: change.Namespace, Name: change.Name, Rules: []Rule{}, sets: map[string]bool{},
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Rules: []Rule{}, sets: map[string]bool{},
+		Object: Identity{change.APIVersion, change.Kind, change.Namespace, change.Name},
 	}
 	r := reader{object: o, veil: change.Veil(), lines: map[*byte][]render.Line{}}
 	group, version, found := strings.Cut(change.APIVersion, "/")

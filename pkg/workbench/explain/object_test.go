@@ -71,11 +71,13 @@ func TestObjects(t *testing.T) {
 					continue
 				}
 				style := explain.Style{Width: 80, File: filepath.Base}
-				if err := style.WriteObject(&text, object); err != nil {
+				if err := style.Write(&text, "text", object); err != nil {
 					t.Fatal(err)
 				}
-				if err := explain.WriteJSON(&all, object); err != nil {
-					t.Fatal(err)
+				for _, format := range explain.Formats()[1:] {
+					if err := style.Write(&all, format, object); err != nil {
+						t.Fatal(err)
+					}
 				}
 				fmt.Fprintln(&text)
 			}

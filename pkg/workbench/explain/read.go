@@ -105,9 +105,9 @@ func (r *reader) text(object []byte) []render.Line {
 	}
 	for i := range lines {
 		lines[i].Text, lines[i].Path = r.veil(lines[i].Text), r.veil(lines[i].Path)
-		if r.object.Kind == "Secret" && holdsSecret(lines[i].Path) {
+		if r.object.Object.Kind == "Secret" && holdsSecret(lines[i].Path) {
 			key, _, _ := strings.Cut(lines[i].Text, ": ")
-			lines[i].Text = strings.TrimSuffix(key, ":") + ": " + fromSecret(r.object.Name)
+			lines[i].Text = strings.TrimSuffix(key, ":") + ": " + fromSecret(r.object.Object.Name)
 		}
 	}
 	r.lines[&object[0]] = lines

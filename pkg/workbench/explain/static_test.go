@@ -30,7 +30,7 @@ func TestStatic(t *testing.T) {
 		"gate VolumeAttributesClass", "gate kubelet/InPlacePodVerticalScaling",
 		"profile", "profile.lookups.keys", "profile.lookups.cloudprovider.object", "profile.controlplane", "profile.controlplane.kubelet",
 		"profile.controlplane.kube-apiserver.flags.set", "ProviderProfile.controlplane.kubelet.configuration.set.memorySwap", "profile.controlplane.objects",
-		"configuration",
+		"configuration", "test.cases", "case.expect",
 	} {
 		t.Run(words, func(t *testing.T) {
 			page, err := explain.Static(strings.Fields(words)...)
@@ -38,7 +38,7 @@ func TestStatic(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := (explain.Style{Width: 80}).WritePage(&out, page); err != nil {
+			if err := (explain.Style{Width: 80}).Write(&out, "text", page); err != nil {
 				t.Fatal(err)
 			}
 			name := cmp.Or(words, "overview")
@@ -77,7 +77,7 @@ func TestStaticUnknown(t *testing.T) {
 		{"profile.lookups.x.key", `lookups.<name> has no field "key" (did you mean "keys"?)`},
 		{"profile.controlplane.kube-apiserver.flag", `controlplane.kube-apiserver[] has no field "flag" (did you mean "flags"?)`},
 		{"profile.kubernetes.x", `kubernetes has no fields below it that are known`},
-		{"qqqqqqqqqqqq", `"qqqqqqqqqqqq" is neither a topic (operation, target, variable, function, flag, gate, profile, configuration) nor an object, which is written as kind/name`},
+		{"qqqqqqqqqqqq", `"qqqqqqqqqqqq" is neither a topic (operation, target, variable, function, flag, gate, profile, configuration, test, case) nor an object, which is written as kind/name`},
 	} {
 		t.Run(c.words, func(t *testing.T) {
 			_, err := explain.Static(strings.Fields(c.words)...)

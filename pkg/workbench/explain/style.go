@@ -5,13 +5,17 @@
 package explain
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"iter"
 	"path"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 )
 
 // Style says how explanations are written.
@@ -58,16 +62,37 @@ func (s Style) paint(t tone, text string) string {
 	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
 }
 
-// WriteJSON writes an explanation or a page as indented JSON.
-func WriteJSON(w io.Writer, what any) error {
-	encoder := json.NewEncoder(w)
+// Formats are the forms in which explanations and pages can be written; the first is for people at a terminal.
+func Formats() []string { return []string{"text", "json", "yaml"} }
+
+// Write writes a *Page or an *Object in a format.
+func (s Style) Write(w io.Writer, format string, what any) error {
+	if format == "text" {
+		if page, ok := what.(*Page); ok {
+			return s.writePage(w, page)
+		}
+		return s.writeObject(w, what.(*Object))
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(what)
+	if err := encoder.Encode(what); err != nil {
+		return fmt.Errorf("writing as JSON: %w", err)
+	}
+	if format == "yaml" {
+		raw, err := yaml.JSONToYAML(out.Bytes())
+		if err != nil {
+			return fmt.Errorf("writing as YAML: %w", err)
+		}
+		out = *bytes.NewBuffer(append([]byte("---\n"), raw...))
+	}
+	_, err := w.Write(out.Bytes())
+	return err
 }
 
-// WritePage writes a page as text.
-func (s Style) WritePage(w io.Writer, p *Page) error {
+// writePage writes a page as text.
+func (s Style) writePage(w io.Writer, p *Page) error {
 	s = s.withDefaults()
 	var out strings.Builder
 	width := 0

@@ -24,11 +24,11 @@ const (
 	failed = "failed"
 )
 
-// WriteObject writes what rules do with an object as text.
-func (s Style) WriteObject(w io.Writer, o *Object) error {
+// writeObject writes what rules do with an object as text.
+func (s Style) writeObject(w io.Writer, o *Object) error {
 	s = s.withDefaults()
 	var out strings.Builder
-	head := o.Kind + " " + o.Name
+	head := o.Object.String()
 	if o.About != "" {
 		head = o.About + " of " + head
 	}
