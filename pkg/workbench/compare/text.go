@@ -176,6 +176,8 @@ func (r *Result) scope(g *Group) string {
 	switch {
 	case len(r.Shoots) == 1:
 		return ""
+	case len(g.Shoots) == len(r.Shoots) && len(r.Shoots) == 2:
+		return "in both shoots"
 	case len(g.Shoots) == len(r.Shoots):
 		return fmt.Sprintf("in all %d shoots", len(r.Shoots))
 	case len(g.Shoots) == len(g.Among) && len(g.Among) == 1:

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,17 +66,8 @@ func Connect(c Connection) (*Seed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the seed: %w", err)
 	}
-	// The URL for a config without a version ends in /api.
-	host.Path = serverPath(config.Host)
+	host.Path = strings.TrimSuffix(host.Path, "/")
 	return &Seed{host: host, client: client, limiter: flowcontrol.NewTokenBucketRateLimiter(requestRate, requestBurst)}, nil
-}
-
-// serverPath is the path below which the API server answers, as behind a proxy.
-func serverPath(host string) string {
-	if parsed, err := url.Parse(host); err == nil && parsed.Scheme != "" {
-		return parsed.Path
-	}
-	return ""
 }
 
 // Host is where the API server is, for messages.
