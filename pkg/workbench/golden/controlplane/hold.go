@@ -62,6 +62,9 @@ func missing(path string) golden.Failure {
 	return golden.Failure{At: at(path), Message: "there is no such golden file; graft test --update writes it"}
 }
 
+// nothingChanges is what a golden file of objects says where there are none.
+const nothingChanges = "# No object changes.\n"
+
 const differs = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
 
 func (r *run) holdDiff(ctx context.Context, g *golden.Golden, want []byte) error {
@@ -110,7 +113,7 @@ func (r *run) holdObjects(g *golden.Golden, data []byte) error {
 		return nil
 	}
 	var err error
-	if g.Got, err = r.yaml(listed); err != nil {
+	if g.Got, err = r.yaml(data, listed); err != nil {
 		return err
 	}
 	if g.Failure = missing(g.Path); !g.Missing {
@@ -166,9 +169,16 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && equal(one, other)
 }
 
-// yaml are the listed objects as one file.
-func (r *run) yaml(listed map[*object]bool) ([]byte, error) {
+// yaml are the listed objects as one file, below the comment with which the file began.
+func (r *run) yaml(before []byte, listed map[*object]bool) ([]byte, error) {
 	var out bytes.Buffer
+	for line := range bytes.Lines(before) {
+		if line[0] != '#' && line[0] != '\n' || bytes.HasPrefix(line, []byte(nothingChanges)) {
+			break
+		}
+		out.Write(line)
+	}
+	head := out.Len()
 	for _, o := range r.objects {
 		if !listed[o] {
 			continue
@@ -177,13 +187,13 @@ func (r *run) yaml(listed map[*object]bool) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("writing %s: %w", o, err)
 		}
-		if out.Len() > 0 {
+		if out.Len() > head {
 			out.WriteString("---\n")
 		}
 		out.Write(text)
 	}
-	if out.Len() == 0 {
-		out.WriteString("# No object changes.\n")
+	if out.Len() == head {
+		out.WriteString(nothingChanges)
 	}
 	return out.Bytes(), nil
 }
@@ -216,7 +226,7 @@ func (r *run) holdFolder(folder string) ([]golden.Golden, error) {
 		if g.Same = len(differences) == 0; !g.Same {
 			g.Failure = golden.Failure{At: at(g.Path), Message: differs, Diff: strings.Join(differences, "")}
 			if len(listed) > 0 {
-				if g.Got, err = r.yaml(listed); err != nil {
+				if g.Got, err = r.yaml(data, listed); err != nil {
 					return nil, err
 				}
 			}
@@ -229,7 +239,7 @@ func (r *run) holdFolder(folder string) ([]golden.Golden, error) {
 		}
 		g := golden.Golden{Path: filepath.Join(folder, slug(strings.ToLower(o.Kind)+"-"+o.Name)+yamlSuffix), Missing: true}
 		g.Failure = missing(g.Path)
-		if g.Got, err = r.yaml(map[*object]bool{o: true}); err != nil {
+		if g.Got, err = r.yaml(nil, map[*object]bool{o: true}); err != nil {
 			return nil, err
 		}
 		goldens = append(goldens, g)

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profiles_test
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+)
+
+// TestTests holds that the tests beside the example profiles pass, as `graft test example/profiles` runs them, that each profile
+// has some, and that no golden file is of no case.
+func TestTests(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	folder := filepath.Join("example", "profiles")
+	tests, err := golden.Find([]golden.Kind{controlplane.New(gardener.Generator{})}, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := golden.Prepare(t.Context(), tests.Cases); err != nil {
+		t.Fatal(err)
+	}
+	results, err := golden.Run(t.Context(), tests.Cases, golden.Options{Workers: runtime.GOMAXPROCS(0), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	coverage := golden.Cover(results)
+	if !golden.Summarize(results).OK() || len(tests.Stale) > 0 || coverage.Percent() < 95 {
+		var out strings.Builder
+		if err := (golden.Style{}).Write(&out, results, 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Errorf("%sstale: %v\n%.1f %% of the rules applied", out.String(), tests.Stale, coverage.Percent())
+	}
+	for _, profile := range must(filepath.Glob(filepath.Join(folder, "*", "profile.yaml"))) {
+		found := false
+		for _, c := range tests.Cases {
+			found = found || strings.HasPrefix(c.Suite, filepath.Dir(profile)+string(filepath.Separator))
+		}
+		if !found {
+			t.Errorf("%s has no tests", profile)
+		}
+	}
+}
+
+func must(paths []string, err error) []string {
+	if err != nil {
+		panic(err)
+	}
+	return paths
+}
