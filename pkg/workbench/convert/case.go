@@ -133,7 +133,7 @@ func newSubject(c *Case, before, after manifest.Object, o Options) (*subject, er
 		if s.garden {
 			return nil, fmt.Errorf("is none of the objects that rules reach in the namespace %s", target.GardenNamespace)
 		}
-		_, version, _ := strings.Cut("/"+before.APIVersion, "/")
+		version := before.APIVersion[strings.LastIndexByte(before.APIVersion, '/')+1:]
 		s.target = target.Other(target.Form{Group: before.Group(), Version: version, Kind: before.Kind, Name: familyName(before.Name)})
 		s.form = &s.target.Forms[0]
 	}
@@ -171,7 +171,7 @@ func know(subjects []*subject, o Options) {
 			}
 			s.known, s.guessed = made[s.from], true
 		}
-		if s.form.Kind != "OperatingSystemConfig" && s.known != nil {
+		if s.form.Kind != "OperatingSystemConfig" && s.known != nil && !s.guessed {
 			s.version = cmp.Or(s.known.Kubernetes(), s.version)
 		}
 		if s.guessed && s.version == "" {

@@ -124,8 +124,7 @@ func (r *rule) blamed(finding source.Finding) []*variant {
 				path += "." + step
 			}
 		}
-		rest, ok := strings.CutPrefix(finding.Path, path)
-		if !ok || v.atom.whole() || rest != "" && rest[0] != '.' && rest[0] != '[' {
+		if v.atom.whole() || !leads(path, finding.Path) && !leads(finding.Path, path) {
 			continue
 		}
 		if name, isText := v.value.(string); v.atom.path[len(v.atom.path)-1] == item && isText && !strings.Contains(finding.Message, name) {
@@ -137,6 +136,12 @@ func (r *rule) blamed(finding source.Finding) []*variant {
 		return r.variants
 	}
 	return found
+}
+
+// leads says whether a path is another one or leads to it.
+func leads(path, to string) bool {
+	rest, ok := strings.CutPrefix(to, path)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // admit takes an object through all sets of a program; nil when nothing changes.

@@ -5,8 +5,10 @@
 package convert
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
@@ -112,7 +114,23 @@ func (p *proposer) settle(variants []*variant) []*variant {
 	for _, v := range variants {
 		settled = append(settled, p.place(v)...)
 	}
+	p.contend(settled)
 	return settled
+}
+
+// contend leaves out all but the first of the values that are proposed for one place under the same condition.
+func (p *proposer) contend(variants []*variant) {
+	seen := map[string]bool{}
+	for _, v := range variants {
+		key := strings.Join([]string{v.atom.place(), v.when, fmt.Sprint(v.purposes)}, "\x00")
+		if seen[key] {
+			v.refused = "another value is proposed for the same place"
+			if len(v.notes) > 0 {
+				v.refused += "; " + strings.Join(v.notes, "; ")
+			}
+		}
+		seen[key] = true
+	}
 }
 
 // place finds where a variant applies, and makes two of it where the purposes need that.

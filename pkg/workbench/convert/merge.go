@@ -34,6 +34,9 @@ func mergeDiff(before, after any, name string) (value any, removed []fieldpath.P
 	was, wasTree := before.(tree)
 	is, isTree := after.(tree)
 	if wasTree && isTree {
+		if slices.Contains(quantities, name) {
+			is = sameAmounts(was, is)
+		}
 		return mergeMembers(was, is)
 	}
 	old, wasList := before.([]any)
@@ -75,6 +78,17 @@ func mergeMembers(before, after tree) (any, []fieldpath.Path, bool) {
 		}
 	}
 	return out, removed, len(out) > 0
+}
+
+// sameAmounts puts the old spelling of a quantity in the place of a new one that means the same.
+func sameAmounts(before, after tree) tree {
+	out := but(after)
+	for key, is := range after {
+		if was, ok := before[key]; ok && equal(amount(was), amount(is)) {
+			out[key] = was
+		}
+	}
+	return out
 }
 
 // replaced says whether a member goes by itself, as another one of its union comes.

@@ -21,7 +21,7 @@ var ErrNoDifference = errors.New("before and after say the same: there is nothin
 
 // Proposal is a profile, and how far it goes.
 type Proposal struct {
-	// Profile is the profile as YAML; nil where not even one rule could be proposed.
+	// Profile is the profile as YAML; nothing but comments where not even one rule could be proposed.
 	Profile []byte
 	// Missed are the differences that it does not make.
 	Missed []Missed
@@ -195,7 +195,7 @@ func (p *proposer) proposal(found []*differ, variants []*variant, rules []*rule,
 		}
 		if t.denied == nil {
 			for _, path := range t.differs {
-				out.Missed = append(out.Missed, missedIn(t.subject, strings.Join(path, ".")+" is not as after"))
+				out.Missed = append(out.Missed, missedIn(t.subject, pathTo(path...).String()+" is not as after"))
 			}
 		}
 		if i >= 0 {
@@ -204,13 +204,16 @@ func (p *proposer) proposal(found []*differ, variants []*variant, rules []*rule,
 			}
 		}
 	}
-	if len(rules) > 0 {
-		written, err := p.write(rules, p.kubernetes, p.heading(out)...)
-		if err != nil {
-			return nil, err
-		}
-		out.Profile = append(written, p.appendix(variants, out.Missed)...)
+	heading := p.heading(out)
+	if len(rules) == 0 {
+		out.Profile = append([]byte("# Proposed by graft convert: no rule.\n"), p.appendix(variants, out.Missed)...)
+		return out, nil
 	}
+	written, err := p.write(rules, p.kubernetes, heading...)
+	if err != nil {
+		return nil, err
+	}
+	out.Profile = append(written, p.appendix(variants, out.Missed)...)
 	return out, nil
 }
 
@@ -221,10 +224,13 @@ func missedIn(s *subject, text string) Missed {
 // heading is the comment at the top.
 func (p *proposer) heading(out *Proposal) []string {
 	lines := []string{"Proposed by graft convert. It has been tried out on the objects before:"}
-	if len(out.Missed) == 0 {
-		return append(lines, fmt.Sprintf("all %d objects that differ come out as they are after.", out.Objects))
+	switch {
+	case len(out.Missed) > 0:
+		return append(lines, fmt.Sprintf("%d of %d that differ come out as they are after; what is missing stands at the end.", out.Reproduced, out.Objects))
+	case out.Objects == 1:
+		return append(lines, "the one that differs comes out as it is after.")
 	}
-	return append(lines, fmt.Sprintf("%d of %d objects that differ come out as they are after; what is missing stands at the end.", out.Reproduced, out.Objects))
+	return append(lines, fmt.Sprintf("all %d that differ come out as they are after.", out.Objects))
 }
 
 // appendix is what the profile does not do, as a comment behind it.
