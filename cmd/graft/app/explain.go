@@ -67,7 +67,7 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
   graft explain profile.lookups.keys
   graft explain gate VolumeAttributesClass`,
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: completeTopics,
+		ValidArgsFunction: completeExplained,
 		RunE:              func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
@@ -78,16 +78,21 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
 	set.VarP(&o.output, "output", "o", "format: "+strings.Join(explain.Formats(), ", "))
+	for name, values := range map[string]cobra.CompletionFunc{"flag": fixed(), "field": fixed(), "output": fixed(explain.Formats()...)} {
+		_ = command.RegisterFlagCompletionFunc(name, values) // fails for unknown flags only
+	}
 	return command
 }
 
-// completeTopics completes the words that need no profile.
-func completeTopics(_ *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var words []cobra.Completion
-	for _, row := range explain.Complete(arguments) {
-		words = append(words, cobra.CompletionWithDesc(row.Name, row.Text))
+// completeExplained completes topics, what is in them, and the objects of the contract.
+func completeExplained(_ *cobra.Command, arguments []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offered []cobra.Completion
+	for _, row := range explain.Complete(arguments, begun) {
+		if strings.HasPrefix(row.Name, begun) {
+			offered = append(offered, cobra.CompletionWithDesc(row.Name, row.Text))
+		}
 	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+	return offered, noFile | cobra.ShellCompDirectiveKeepOrder
 }
 
 func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string) error {

@@ -52,7 +52,7 @@ func kindNamed(name string) (kind, bool) {
 }
 
 func (k kind) topic() topic {
-	return topic{name: k.word, summary: k.summary(), page: k.page, below: true}
+	return topic{name: k.word, summary: k.summary(), page: k.page, below: k.below}
 }
 
 func (k kind) summary() string { return "the fields of a " + k.name + " by their path" }

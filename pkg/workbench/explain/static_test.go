@@ -88,13 +88,54 @@ func TestStaticUnknown(t *testing.T) {
 	}
 }
 
-// TestNamesHavePages holds that there is a page about everything that is listed.
+// TestNamesHavePages holds that there is a page about everything that is completed.
 func TestNamesHavePages(t *testing.T) {
-	for _, topic := range explain.Complete(nil) {
-		for _, row := range explain.Complete([]string{topic.Name}) {
+	for _, topic := range explain.Complete(nil, "") {
+		if strings.Contains(topic.Name, "/") {
+			continue // an object
+		}
+		for _, row := range explain.Complete([]string{topic.Name}, "") {
 			if _, err := explain.Static(topic.Name, row.Name); err != nil {
 				t.Errorf("%s %s: %s", topic.Name, row.Name, err)
 			}
 		}
+	}
+}
+
+// TestComplete holds what is offered behind words that have been begun, and that there is a page about each.
+func TestComplete(t *testing.T) {
+	for _, c := range []struct {
+		words, begun string
+		offers       []string
+	}{
+		{"", "", []string{"operation", "profile", "deployment/kube-apiserver", "etcd/etcd-main"}},
+		{"", "profile.", []string{"profile.lookups", "profile.controlplane"}},
+		{"", "profile.lookups.k", []string{"profile.lookups.keys", "profile.lookups.secret"}},
+		{"", "ProviderProfile.controlplane.kubelet.conf", []string{"ProviderProfile.controlplane.kubelet.configuration"}},
+		{"operation", "fl", []string{"flags"}},
+		{"operation", "volumes.", []string{"volumes.set", "volumes.set.mount"}},
+		{"variable", "shoot.networking.", []string{"shoot.networking.type"}},
+		{"flag", "kubelet/", []string{"kubelet/v"}},
+		{"target", "", []string{"kubelet"}},
+		{"profile", "lookups.", []string{"lookups.keys"}},
+	} {
+		t.Run(c.words+" "+c.begun, func(t *testing.T) {
+			words := strings.Fields(c.words)
+			offered := map[string]bool{}
+			for _, row := range explain.Complete(words, c.begun) {
+				offered[row.Name] = true
+				if _, err := explain.Static(append(words, row.Name)...); err != nil && !strings.Contains(row.Name, "/") {
+					t.Error(err)
+				}
+			}
+			for _, name := range c.offers {
+				if !offered[name] {
+					t.Errorf("%s is not offered; %d others are", name, len(offered))
+				}
+			}
+		})
+	}
+	if rows := explain.Complete([]string{"operation", "flags"}, ""); rows != nil {
+		t.Errorf("something is offered behind a whole command line: %v", rows)
 	}
 }

@@ -19,19 +19,19 @@ type topic struct {
 	names func() []Row
 	// page is the page about one of them.
 	page func(name string) (*Page, error)
-	// below says that names may go on after a dot or a slash, so that not all are listed.
-	below bool
+	// below lists how a name that has been begun may go on, such as fields behind a dot; nil where names do not go on.
+	below func(begun string) []Row
 }
 
 // topics are all of them. To add one: one entry here. Kinds of documents are topics, too; see kinds.
 func topics() []topic {
 	all := []topic{
-		{name: "operation", summary: "what a rule can do, with its arguments", names: operations, page: operationPage, below: true},
+		{name: "operation", summary: "what a rule can do, with its arguments", names: operations, page: operationPage, below: argumentsBelow},
 		{name: "target", summary: "the objects that rules are for, by the contract's names", names: targets, page: targetPage},
-		{name: "variable", summary: "what expressions see", names: variables, page: variablePage, below: true},
+		{name: "variable", summary: "what expressions see", names: variables, page: variablePage, below: fieldsBelow},
 		{name: "function", summary: "what expressions can call", names: functions, page: functionPage},
-		{name: "flag", summary: "the flags of Kubernetes' components, by version: flag kube-apiserver/v", names: components, page: flagPage, below: true},
-		{name: "gate", summary: "the feature gates of Kubernetes' components, by version", names: gates, page: gatePage, below: true},
+		{name: "flag", summary: "the flags of Kubernetes' components, by version: flag kube-apiserver/v", names: components, page: flagPage, below: flagsBelow},
+		{name: "gate", summary: "the feature gates of Kubernetes' components, by version", names: gates, page: gatePage},
 	}
 	for _, k := range kinds {
 		all = append(all, k.topic())
@@ -158,16 +158,4 @@ func unknownName(topic, name string, known []Row) error {
 		hint = fmt.Sprintf("; `graft explain %s` lists all", topic)
 	}
 	return fmt.Errorf("there is no %s %q%s", topic, name, hint)
-}
-
-// Complete lists what may stand next behind the words, for the completion of shells.
-func Complete(words []string) []Row {
-	if len(words) == 0 {
-		return overview().Sections[0].Rows
-	}
-	t, ok := topicOf(words[0])
-	if !ok || t.names == nil || len(words) > 1 {
-		return nil
-	}
-	return t.names()
 }
