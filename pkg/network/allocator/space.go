@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+	"sort"
+
+	"go4.org/netipx"
+)
+
+// maximumSize is the number of addresses of a subnet that are given out by choice: what a position of 32 bits can name. The
+// addresses of a larger one, such as an IPv6 /64, can still be asked for by name.
+const maximumSize = 1 << 32
+
+// Space numbers the addresses of one subnet that are given out by choice. It is immutable.
+type Space struct {
+	ranges []netipx.IPRange
+	// first is the position of each range's first address.
+	first []uint64
+	size  uint64
+}
+
+// NewSpace numbers the addresses of a set, which are of one family, from the lowest.
+func NewSpace(set *netipx.IPSet) *Space {
+	s := &Space{}
+	for _, r := range set.Ranges() {
+		if s.size >= maximumSize {
+			break
+		}
+		s.ranges, s.first = append(s.ranges, r), append(s.first, s.size)
+		s.size += min(span(r.From(), r.To()), maximumSize-s.size)
+	}
+	return s
+}
+
+// Size is the number of addresses that have a position.
+func (s *Space) Size() uint64 { return s.size }
+
+// Position is that of an address; false when it has none.
+func (s *Space) Position(address netip.Addr) (uint32, bool) {
+	i := sort.Search(len(s.ranges), func(i int) bool { return address.Less(s.ranges[i].From()) }) - 1
+	if i < 0 || !s.ranges[i].Contains(address) {
+		return 0, false
+	}
+	offset := span(s.ranges[i].From(), address) - 1
+	if offset >= s.size-s.first[i] {
+		return 0, false
+	}
+	return uint32(s.first[i] + offset), true
+}
+
+// Address is the one at a position below Size.
+func (s *Space) Address(position uint32) netip.Addr {
+	i := sort.Search(len(s.first), func(i int) bool { return s.first[i] > uint64(position) }) - 1
+	return add(s.ranges[i].From(), uint64(position)-s.first[i])
+}
+
+// span is the number of addresses from one to another of the same family, both counted; as much as 64 bits can hold.
+func span(from, to netip.Addr) uint64 {
+	a, b := from.As16(), to.As16()
+	low, borrow := bits.Sub64(binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(a[8:]), 0)
+	high, _ := bits.Sub64(binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(a[:8]), borrow)
+	if high > 0 || low == 1<<64-1 {
+		return 1<<64 - 1
+	}
+	return low + 1
+}
+
+// add is the address so many behind another.
+func add(address netip.Addr, offset uint64) netip.Addr {
+	a := address.As16()
+	low, carry := bits.Add64(binary.BigEndian.Uint64(a[8:]), offset, 0)
+	high, _ := bits.Add64(binary.BigEndian.Uint64(a[:8]), 0, carry)
+	binary.BigEndian.PutUint64(a[8:], low)
+	binary.BigEndian.PutUint64(a[:8], high)
+	sum := netip.AddrFrom16(a)
+	if address.Is4() {
+		return sum.Unmap()
+	}
+	return sum
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import "math/bits"
+
+// The numbers that a VLAN can have (IEEE 802.1Q): 0 and 4095 are reserved.
+const (
+	FirstVLAN = 1
+	LastVLAN  = 4094
+)
+
+// VLANs knows which VLANs of one trunk are taken.
+type VLANs struct {
+	taken [4096 / 64]uint64
+	next  uint16
+}
+
+// Take takes a VLAN; false when it is taken already or is no VLAN.
+func (v *VLANs) Take(id uint16) bool {
+	if id < FirstVLAN || id > LastVLAN {
+		return false
+	}
+	bit := uint64(1) << (id % 64)
+	if v.taken[id/64]&bit != 0 {
+		return false
+	}
+	v.taken[id/64] |= bit
+	return true
+}
+
+// Free gives a VLAN back.
+func (v *VLANs) Free(id uint16) {
+	if id <= LastVLAN {
+		v.taken[id/64] &^= 1 << (id % 64)
+	}
+}
+
+// Len is the number of taken VLANs.
+func (v *VLANs) Len() int {
+	count := 0
+	for _, word := range v.taken {
+		count += bits.OnesCount64(word)
+	}
+	return count
+}
+
+// Choose takes the next free VLAN of first to last behind the one that was chosen last; false when none is free.
+func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
+	first, last = max(first, FirstVLAN), min(last, LastVLAN)
+	if first > last {
+		return 0, false
+	}
+	begin := v.next
+	if begin < first || begin > last {
+		begin = first
+	}
+	for i := range last - first + 1 {
+		id := first + (begin-first+i)%(last-first+1)
+		if v.Take(id) {
+			v.next = id + 1
+			return id, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+)
+
+// Ledger gives out of pools, and remembers. It is safe for concurrent use.
+type Ledger struct {
+	store Store
+	// owners serializes what is done for one owner.
+	owners keyed
+
+	// mutex guards what is known in memory. It is never held while the store works.
+	mutex   sync.Mutex
+	pools   map[string]*pool
+	vlans   map[network.Trunk]*allocator.VLANs
+	resting []resting
+}
+
+// Open reads what is taken from a store. Rows of pools that are not among the given ones stay untouched.
+func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
+	l := &Ledger{store: store, pools: map[string]*pool{}, vlans: map[network.Trunk]*allocator.VLANs{}}
+	for _, p := range pools {
+		made, err := newPool(p)
+		if err != nil {
+			return nil, err
+		}
+		if l.pools[p.Name] != nil {
+			return nil, fmt.Errorf("there are two pools %s", p.Name)
+		}
+		l.pools[p.Name] = made
+	}
+	if err := l.checkFormat(ctx); err != nil {
+		return nil, err
+	}
+	for prefix, read := range map[string]func(key string, p place) error{
+		prefixAddress: l.readAddress, prefixVLAN: l.readVLAN, prefixMAC: l.readMAC,
+	} {
+		err := store.Scan(ctx, prefix, func(key, value []byte) error {
+			p, err := parsePlace(value)
+			if err != nil {
+				return fmt.Errorf("reading the row %s: %w", key, err)
+			}
+			return read(string(key), p)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("opening the ledger: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// checkFormat reads the version of the rows, and writes it into an empty store.
+func (l *Ledger) checkFormat(ctx context.Context) error {
+	found, err := l.store.Get(ctx, keyFormat)
+	switch {
+	case err != nil:
+		return fmt.Errorf("opening the ledger: %w", err)
+	case found == nil:
+		if err := l.store.Commit(ctx, Change{Key: keyFormat, Value: []byte(format)}); err != nil {
+			return fmt.Errorf("opening the ledger: %w", err)
+		}
+	case string(found) != format:
+		return fmt.Errorf("%w: %s, where this one writes %s", ErrFormat, found, format)
+	}
+	return nil
+}
+
+func (l *Ledger) readAddress(key string, p place) error {
+	name, address, err := parseAddress(key)
+	if err != nil {
+		return err
+	}
+	if of := l.pools[name]; of != nil {
+		of.note(address)
+	}
+	l.rest(key, p.until)
+	return nil
+}
+
+func (l *Ledger) readVLAN(key string, p place) error {
+	trunk, id, err := parseVLAN(key)
+	if err != nil {
+		return err
+	}
+	l.trunk(trunk).Take(id)
+	l.rest(key, p.until)
+	return nil
+}
+
+func (l *Ledger) readMAC(key string, p place) error {
+	l.rest(key, p.until)
+	return nil
+}
+
+func (l *Ledger) trunk(t network.Trunk) *allocator.VLANs {
+	if l.vlans[t] == nil {
+		l.vlans[t] = &allocator.VLANs{}
+	}
+	return l.vlans[t]
+}
+
+// Get is what an owner holds. The error wraps network.ErrNotHeld when it is nothing.
+func (l *Ledger) Get(ctx context.Context, owner network.Owner) (network.Allocation, error) {
+	a, _, err := l.get(ctx, owner)
+	return a, err
+}
+
+func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocation, []byte, error) {
+	raw, err := l.store.Get(ctx, ownerKey(owner))
+	if err != nil {
+		return network.Allocation{}, nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	if raw == nil {
+		return network.Allocation{}, nil, network.ErrNotHeld
+	}
+	a, err := decode(raw)
+	return a, raw, err
+}
+
+// At is the allocation that an address belongs to. The error wraps network.ErrNotHeld when it is free or rests.
+func (l *Ledger) At(ctx context.Context, pool string, address netip.Addr) (network.Allocation, error) {
+	raw, err := l.store.Get(ctx, addressKey(pool, address))
+	if err != nil {
+		return network.Allocation{}, fmt.Errorf("reading the ledger: %w", err)
+	}
+	if raw == nil {
+		return network.Allocation{}, network.ErrNotHeld
+	}
+	p, err := parsePlace(raw)
+	if err != nil {
+		return network.Allocation{}, fmt.Errorf("reading the ledger: %w", err)
+	}
+	if !p.until.IsZero() {
+		return network.Allocation{}, network.ErrNotHeld
+	}
+	return l.Get(ctx, p.owner)
+}
+
+// All calls each for every allocation, in the order of the owners, until it returns an error.
+func (l *Ledger) All(ctx context.Context, each func(network.Allocation) error) error {
+	return l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
+		a, err := decode(value)
+		if err != nil {
+			return fmt.Errorf("reading the row %s: %w", key, err)
+		}
+		return each(a)
+	})
+}
+
+// Taken is how many addresses of a pool are held or rest.
+func (l *Ledger) Taken(pool string) uint64 {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	of := l.pools[pool]
+	if of == nil {
+		return 0
+	}
+	var count uint64
+	for _, index := range of.indexes {
+		count += index.Len()
+	}
+	return count
+}
+
+// forget marks what stands under a key as free, in memory.
+func (l *Ledger) forget(key string) {
+	switch {
+	case strings.HasPrefix(key, prefixAddress):
+		if name, address, err := parseAddress(key); err == nil && l.pools[name] != nil {
+			l.pools[name].forget(address)
+		}
+	case strings.HasPrefix(key, prefixVLAN):
+		if trunk, id, err := parseVLAN(key); err == nil {
+			l.trunk(trunk).Free(id)
+		}
+	}
+}
+
+// resting is a row that rests.
+type resting struct {
+	key   string
+	until time.Time
+}
+
+// rest remembers a row that rests; one that is owned does not.
+func (l *Ledger) rest(key string, until time.Time) {
+	if !until.IsZero() {
+		l.resting = append(l.resting, resting{key, until})
+	}
+}

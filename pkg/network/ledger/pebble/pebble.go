@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pebble keeps the rows of a ledger in a folder, with the storage engine of CockroachDB. Commits of many callers are
+// made durable together: one write to the disk for all that wait. A folder belongs to one server at a time.
+//
+// Why this engine: docs/decisions. Enter at Open.
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// ErrClosed says that the store has been closed.
+var ErrClosed = errors.New("the ledger is closed")
+
+// Options say how a folder is opened.
+type Options struct {
+	// FS is where the folder is; that of the machine when nil.
+	FS vfs.FS
+	// CacheBytes bounds what is kept of the rows in memory. Default 32 MiB.
+	CacheBytes int64
+	// Report is told what the engine has to say, line by line; nil: nobody is.
+	Report func(string)
+}
+
+// Store is a folder that is open.
+type Store struct {
+	db    *pebble.DB
+	cache *pebble.Cache
+	queue chan *commit
+	done  chan struct{}
+
+	// mutex guards closed; it is held for reading while a commit is handed over.
+	mutex  sync.RWMutex
+	closed bool
+}
+
+var _ ledger.Store = (*Store)(nil)
+
+// commit is what one caller waits for.
+type commit struct {
+	changes []ledger.Change
+	err     error
+	ready   chan struct{}
+}
+
+// maximumGroup bounds how many commits are made durable together.
+const maximumGroup = 1024
+
+// Open opens a folder, and makes it when it is not there. It fails while another server has it open.
+func Open(folder string, o Options) (*Store, error) {
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 32 << 20
+	}
+	cache := pebble.NewCache(o.CacheBytes)
+	options := &pebble.Options{Cache: cache, FS: o.FS, Logger: logger{o.Report}, MemTableSize: 16 << 20, FormatMajorVersion: pebble.FormatNewest}
+	db, err := pebble.Open(folder, options)
+	if err != nil {
+		cache.Unref()
+		return nil, fmt.Errorf("opening the ledger in %s: %w", folder, err)
+	}
+	s := &Store{db: db, cache: cache, queue: make(chan *commit, maximumGroup), done: make(chan struct{})}
+	go s.serve()
+	return s, nil
+}
+
+// Commit implements ledger.Store. Once it is handed over, a commit is made whether or not its caller still waits.
+func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
+	c := &commit{changes: changes, ready: make(chan struct{})}
+	if err := s.hand(ctx, c); err != nil {
+		return err
+	}
+	select {
+	case <-c.ready:
+		return c.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Store) hand(ctx context.Context, c *commit) error {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	select {
+	case s.queue <- c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// serve makes commits durable, all that wait at a time.
+func (s *Store) serve() {
+	defer close(s.done)
+	for first := range s.queue {
+		group := []*commit{first}
+		for len(group) < maximumGroup {
+			select {
+			case next, ok := <-s.queue:
+				if ok {
+					group = append(group, next)
+					continue
+				}
+			default:
+			}
+			break
+		}
+		s.write(group)
+	}
+}
+
+// write checks each commit against what stands and what those before it in the group write, and writes those that hold.
+func (s *Store) write(group []*commit) {
+	rows := s.db.NewIndexedBatch()
+	defer func() { _ = rows.Close() }()
+	for _, c := range group {
+		c.err = add(rows, c.changes)
+	}
+	if err := rows.Commit(pebble.Sync); err != nil {
+		for _, c := range group {
+			if c.err == nil {
+				c.err = err
+			}
+		}
+	}
+	for _, c := range group {
+		close(c.ready)
+	}
+}
+
+// add puts the changes of one commit into the batch when all rows are as they expect.
+func add(rows *pebble.Batch, changes []ledger.Change) error {
+	for _, change := range changes {
+		stands, err := get(rows, change.Key)
+		if err != nil {
+			return err
+		}
+		if (stands == nil) != (change.Was == nil) || !bytes.Equal(stands, change.Was) {
+			return ledger.ErrConflict
+		}
+	}
+	for _, change := range changes {
+		var err error
+		if change.Value == nil {
+			err = rows.Delete([]byte(change.Key), nil)
+		} else {
+			err = rows.Set([]byte(change.Key), change.Value, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get implements ledger.Store.
+func (s *Store) Get(_ context.Context, key string) ([]byte, error) {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	return get(s.db, key)
+}
+
+func get(from pebble.Reader, key string) ([]byte, error) {
+	value, closer, err := from.Get([]byte(key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = closer.Close() }()
+	return append([]byte{}, value...), nil
+}
+
+// Scan implements ledger.Store. It sees the rows as they were when it began.
+func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) (err error) {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	rows, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: []byte(prefix), UpperBound: after(prefix)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.First(); rows.Valid(); rows.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := each(rows.Key(), rows.Value()); err != nil {
+			return err
+		}
+	}
+	return rows.Error()
+}
+
+// after is the first key that does not begin with the prefix.
+func after(prefix string) []byte {
+	bound := []byte(prefix)
+	for i := len(bound) - 1; i >= 0; i-- {
+		if bound[i]++; bound[i] != 0 {
+			return bound[:i+1]
+		}
+	}
+	return nil
+}
+
+// Close implements ledger.Store.
+func (s *Store) Close() error {
+	s.mutex.Lock()
+	if s.closed {
+		s.mutex.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.queue)
+	s.mutex.Unlock()
+	<-s.done
+	err := s.db.Close()
+	s.cache.Unref()
+	return err
+}
+
+// logger passes on what the engine says.
+type logger struct{ report func(string) }
+
+func (l logger) Infof(string, ...any) {}
+
+func (l logger) Errorf(format string, arguments ...any) {
+	if l.report != nil {
+		l.report(fmt.Sprintf(format, arguments...))
+	}
+}
+
+// Fatalf is called when the engine cannot go on, such as when the disk fails to sync: what it has acknowledged is safe, and what
+// it has not cannot be. Going on would break that promise.
+func (l logger) Fatalf(format string, arguments ...any) {
+	panic(fmt.Sprintf("the ledger cannot go on: "+format, arguments...))
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"go4.org/netipx"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+)
+
+// Pool is what the ledger must know of a pool to give out of it.
+type Pool struct {
+	Name string
+	// Subnets are of different families, at most one of each.
+	Subnets []Subnet
+	// FirstVLAN and LastVLAN bound the VLANs that are given; 0 and 0: none are.
+	FirstVLAN, LastVLAN uint16
+	// MACPrefix begins the MAC addresses that are given; empty: none are.
+	MACPrefix []byte
+}
+
+// Subnet is one family of a pool.
+type Subnet struct {
+	Prefix netip.Prefix
+	// Dynamic are the addresses that are given out by choice, and Static those that can only be asked for by name.
+	Dynamic, Static *netipx.IPSet
+}
+
+// pool is a Pool with what is taken of it.
+type pool struct {
+	Pool
+	indexes []*allocator.Index
+}
+
+func newPool(p Pool) (*pool, error) {
+	if p.Name == "" || strings.Contains(p.Name, "/") {
+		return nil, fmt.Errorf("the name of the pool %q is empty or has a slash", p.Name)
+	}
+	made := &pool{Pool: p}
+	for i, subnet := range p.Subnets {
+		for _, other := range p.Subnets[:i] {
+			if other.Prefix.Addr().BitLen() == subnet.Prefix.Addr().BitLen() {
+				return nil, fmt.Errorf("the pool %s has two subnets of one family", p.Name)
+			}
+		}
+		made.indexes = append(made.indexes, allocator.NewIndex(allocator.NewSpace(subnet.Dynamic)))
+	}
+	return made, nil
+}
+
+// subnet finds the one of an address's family.
+func (p *pool) subnet(address netip.Addr) (int, error) {
+	for i, subnet := range p.Subnets {
+		if subnet.Dynamic.Contains(address) || subnet.Static != nil && subnet.Static.Contains(address) {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %s is in no range of the pool %s", network.ErrOutside, address, p.Name)
+}
+
+// note marks an address that a row says is taken, whether or not it is still in a range.
+func (p *pool) note(address netip.Addr) {
+	for i, subnet := range p.Subnets {
+		if subnet.Prefix.Addr().BitLen() == address.BitLen() {
+			p.indexes[i].Take(address)
+		}
+	}
+}
+
+// forget marks an address as free.
+func (p *pool) forget(address netip.Addr) {
+	for i, subnet := range p.Subnets {
+		if subnet.Prefix.Addr().BitLen() == address.BitLen() {
+			p.indexes[i].Free(address)
+		}
+	}
+}

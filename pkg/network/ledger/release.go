@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Update changes what an owner holds: its state, and what the cloud needs. The addresses, the VLAN and the MAC address must
+// stay. The error wraps network.ErrNotHeld when the owner holds nothing.
+func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
+	defer l.owners.lock(ownerKey(owner))()
+	for range maximumAttempts {
+		a, raw, err := l.get(ctx, owner)
+		if err != nil {
+			return a, err
+		}
+		before := places(a)
+		if err := change(&a); err != nil {
+			return a, err
+		}
+		if !slices.Equal(before, places(a)) {
+			return a, errors.New("an update must not change what is held")
+		}
+		changed, err := encode(a)
+		if err != nil {
+			return a, err
+		}
+		if slices.Equal(changed, raw) {
+			return a, nil
+		}
+		if err := l.store.Commit(ctx, Change{Key: ownerKey(owner), Was: raw, Value: changed}); err == nil || !errors.Is(err, ErrConflict) {
+			return a, wrapWriting(err)
+		}
+	}
+	return network.Allocation{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// Forget takes everything from an owner. What was held rests until the time, when it is in the future of now, and is free again
+// after. An owner that holds nothing is no error.
+func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
+	defer l.owners.lock(ownerKey(owner))()
+	for range maximumAttempts {
+		a, raw, err := l.get(ctx, owner)
+		if errors.Is(err, network.ErrNotHeld) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		changes := []Change{{Key: ownerKey(owner), Was: raw}}
+		owned, rests := place{owner: owner}.encode(), until.After(now)
+		var value []byte
+		if rests {
+			value = place{until: until}.encode()
+		}
+		for _, key := range places(a) {
+			changes = append(changes, Change{Key: key, Was: owned, Value: value})
+		}
+		err = l.store.Commit(ctx, changes...)
+		if errors.Is(err, ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return wrapWriting(err)
+		}
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		for _, key := range places(a) {
+			if rests {
+				l.rest(key, until)
+			} else {
+				l.forget(key)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// batch is how many rows Wake frees in one commit.
+const batch = 256
+
+// Wake frees what has rested until now, and says how many rows that are.
+func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
+	l.mutex.Lock()
+	var due []resting
+	l.resting = slices.DeleteFunc(l.resting, func(r resting) bool {
+		if r.until.After(now) {
+			return false
+		}
+		due = append(due, r)
+		return true
+	})
+	l.mutex.Unlock()
+	freed := 0
+	for rows := range slices.Chunk(due, batch) {
+		woken, err := l.wake(ctx, rows)
+		if freed += woken; err != nil {
+			l.mutex.Lock()
+			l.resting = append(l.resting, due[freed:]...)
+			l.mutex.Unlock()
+			return freed, wrapWriting(err)
+		}
+	}
+	return freed, nil
+}
+
+// wake removes rows that rest. One that another server has removed is free too.
+func (l *Ledger) wake(ctx context.Context, rows []resting) (int, error) {
+	changes := make([]Change, len(rows))
+	for i, r := range rows {
+		changes[i] = Change{Key: r.key, Was: place{until: r.until}.encode()}
+	}
+	err := l.store.Commit(ctx, changes...)
+	if errors.Is(err, ErrConflict) && len(rows) > 1 {
+		for i := range rows {
+			if woken, err := l.wake(ctx, rows[i:i+1]); err != nil {
+				return i + woken, err
+			}
+		}
+		return len(rows), nil
+	}
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return 0, err
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, r := range rows {
+		if err == nil {
+			l.forget(r.key)
+		}
+	}
+	return len(rows), nil
+}
+
+func wrapWriting(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("writing the ledger: %w", err)
+}

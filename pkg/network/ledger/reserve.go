@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+)
+
+// Intent is what an owner wants.
+type Intent struct {
+	Owner network.Owner
+	Pool  string
+	// Addresses are asked for by name; a family of the pool that none of them is of is chosen.
+	Addresses []netip.Addr
+	// Families are those that are wanted beside Addresses, by their length in bits; nil: all of the pool.
+	Families []int
+	Trunk    network.Trunk
+	Holder   string
+	// State is Intended, or Bound where no cloud must be asked.
+	State network.State
+	// Now is the time of the choice.
+	Now time.Time
+}
+
+// maximumAttempts bounds how often a choice is made anew that another server, which shares the store, made at the same time.
+const maximumAttempts = 64
+
+// Reserve gives an owner what it wants, all or nothing. An owner that holds something already is given that, whatever its
+// state, and false. The errors wrap network.ErrUnknownPool, ErrOutside, ErrTaken or ErrExhausted.
+func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, fresh bool, err error) {
+	defer l.owners.lock(ownerKey(in.Owner))()
+	for attempt := range maximumAttempts {
+		held, err := l.Get(ctx, in.Owner)
+		if !errors.Is(err, network.ErrNotHeld) {
+			return held, false, err
+		}
+		chosen, err := l.choose(in, attempt)
+		if err != nil {
+			return network.Allocation{}, false, err
+		}
+		switch err := l.write(ctx, chosen); {
+		case err == nil:
+			return chosen, true, nil
+		case !errors.Is(err, ErrConflict):
+			return l.inDoubt(ctx, chosen, err)
+		}
+		if err := l.resolve(ctx, in, chosen); err != nil {
+			return network.Allocation{}, false, err
+		}
+	}
+	return network.Allocation{}, false, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// choose takes what is wanted in memory.
+func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	of := l.pools[in.Pool]
+	if of == nil {
+		return network.Allocation{}, fmt.Errorf("%w %q", network.ErrUnknownPool, in.Pool)
+	}
+	a := network.Allocation{Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder}
+	err := of.take(in, &a)
+	if err == nil && of.LastVLAN > 0 {
+		a.Trunk = in.Trunk
+		var ok bool
+		if a.VLAN, ok = l.trunk(in.Trunk).Choose(of.FirstVLAN, of.LastVLAN); !ok {
+			err = fmt.Errorf("%w: all VLANs of the trunk are taken", network.ErrExhausted)
+		}
+	}
+	if err != nil {
+		for _, key := range places(a) {
+			l.forget(key)
+		}
+		return network.Allocation{}, err
+	}
+	if len(of.MACPrefix) > 0 {
+		a.MAC = allocator.MAC(of.MACPrefix, a.Addresses[0], attempt)
+	}
+	return a, nil
+}
+
+// take takes the addresses: those that were asked for, and one of each other family.
+func (p *pool) take(in Intent, a *network.Allocation) error {
+	named := map[int]bool{}
+	for _, address := range in.Addresses {
+		i, err := p.subnet(address)
+		if err != nil {
+			return err
+		}
+		if named[i] {
+			return fmt.Errorf("%w: two addresses of one family were asked for", network.ErrOutside)
+		}
+		if named[i] = true; !p.indexes[i].Take(address) {
+			return fmt.Errorf("%w: %s", network.ErrTaken, address)
+		}
+		a.Addresses = append(a.Addresses, address)
+	}
+	for i, subnet := range p.Subnets {
+		if named[i] || !in.wants(subnet.Prefix.Addr().BitLen()) {
+			continue
+		}
+		address, ok := p.indexes[i].Choose()
+		if !ok {
+			return fmt.Errorf("%w: the pool %s has no free address in %s", network.ErrExhausted, p.Name, subnet.Prefix)
+		}
+		a.Addresses = append(a.Addresses, address)
+	}
+	if len(a.Addresses) == 0 {
+		return fmt.Errorf("%w: the pool %s has no subnet of the family", network.ErrOutside, p.Name)
+	}
+	return nil
+}
+
+func (in Intent) wants(family int) bool {
+	if in.Families == nil {
+		return true
+	}
+	for _, wanted := range in.Families {
+		if wanted == family {
+			return true
+		}
+	}
+	return false
+}
+
+// write commits the rows of an allocation.
+func (l *Ledger) write(ctx context.Context, a network.Allocation) error {
+	raw, err := encode(a)
+	if err != nil {
+		return err
+	}
+	changes := []Change{{Key: ownerKey(a.Owner), Value: raw}}
+	owned := place{owner: a.Owner}.encode()
+	for _, key := range places(a) {
+		changes = append(changes, Change{Key: key, Value: owned})
+	}
+	return l.store.Commit(ctx, changes...)
+}
+
+// resolve finds out whose rows stood in the way. What others hold stays taken in memory; the rest of the choice is free again.
+// The error is of an address that was asked for by name.
+func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) error {
+	for _, key := range places(a) {
+		raw, err := l.store.Get(ctx, key)
+		if err != nil {
+			return fmt.Errorf("reading the ledger: %w", err)
+		}
+		if raw == nil {
+			l.mutex.Lock()
+			l.forget(key)
+			l.mutex.Unlock()
+			continue
+		}
+		for _, address := range in.Addresses {
+			if key == addressKey(in.Pool, address) {
+				return fmt.Errorf("%w: %s", network.ErrTaken, address)
+			}
+		}
+	}
+	return nil
+}
+
+// inDoubt finds out whether a commit that failed was made all the same. When that cannot be found out, what was chosen stays
+// taken in memory: it is given to nobody else before the store can say.
+func (l *Ledger) inDoubt(ctx context.Context, a network.Allocation, cause error) (network.Allocation, bool, error) {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	held, err := l.Get(ctx, a.Owner)
+	switch {
+	case err == nil:
+		return held, true, nil
+	case errors.Is(err, network.ErrNotHeld):
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		for _, key := range places(a) {
+			l.forget(key)
+		}
+	}
+	return network.Allocation{}, false, fmt.Errorf("writing the ledger: %w", cause)
+}

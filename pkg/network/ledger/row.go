@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// The rows, by the beginning of their keys:
+//
+//	owner/<contract>/<key>            an Allocation, as JSON
+//	ip/<pool>/<address in hex>        who has it: see place
+//	vlan/<node>/<mac>/<id>            "
+//	mac/<address>                     "
+//	format                            the version of all this
+const (
+	prefixOwner   = "owner/"
+	prefixAddress = "ip/"
+	prefixVLAN    = "vlan/"
+	prefixMAC     = "mac/"
+	keyFormat     = "format"
+)
+
+// format is the version that this package writes.
+const format = "1"
+
+// ErrFormat says that another version of Graft has written the rows.
+var ErrFormat = errors.New("the ledger has a format that this version does not know")
+
+func ownerKey(o network.Owner) string { return prefixOwner + o.String() }
+
+// addressKey orders the rows of a pool by address: 8 or 32 digits.
+func addressKey(pool string, address netip.Addr) string {
+	return prefixAddress + pool + "/" + hex.EncodeToString(address.AsSlice())
+}
+
+func vlanKey(t network.Trunk, id uint16) string {
+	return fmt.Sprintf("%s%s/%s/%d", prefixVLAN, t.Node, t.MAC, id)
+}
+
+func macKey(mac network.HardwareAddr) string { return prefixMAC + mac.String() }
+
+// parseAddress reads the key of an address.
+func parseAddress(key string) (pool string, address netip.Addr, err error) {
+	pool, digits, ok := strings.Cut(strings.TrimPrefix(key, prefixAddress), "/")
+	raw, wrong := hex.DecodeString(digits)
+	if address, ok = netip.AddrFromSlice(raw); wrong != nil || !ok {
+		return "", netip.Addr{}, fmt.Errorf("the row %q is not that of an address", key)
+	}
+	return pool, address, nil
+}
+
+// parseVLAN reads the key of a VLAN.
+func parseVLAN(key string) (network.Trunk, uint16, error) {
+	parts := strings.Split(strings.TrimPrefix(key, prefixVLAN), "/")
+	if len(parts) == 3 {
+		if id, err := strconv.ParseUint(parts[2], 10, 16); err == nil {
+			return network.Trunk{Node: parts[0], MAC: parts[1]}, uint16(id), nil
+		}
+	}
+	return network.Trunk{}, 0, fmt.Errorf("the row %q is not that of a VLAN", key)
+}
+
+// place is who has one thing: an owner, or nobody while it rests until a time.
+type place struct {
+	owner network.Owner
+	until time.Time
+}
+
+// The first byte of a place: = and the owner, or ~ and the seconds since 1970.
+const (
+	placeOwned   = '='
+	placeResting = '~'
+)
+
+func (p place) encode() []byte {
+	if p.until.IsZero() {
+		return []byte(string(placeOwned) + p.owner.String())
+	}
+	return strconv.AppendInt([]byte{placeResting}, p.until.Unix(), 10)
+}
+
+func parsePlace(value []byte) (place, error) {
+	if len(value) > 1 {
+		text := string(value[1:])
+		switch value[0] {
+		case placeOwned:
+			owner, err := network.ParseOwner(text)
+			return place{owner: owner}, err
+		case placeResting:
+			seconds, err := strconv.ParseInt(text, 10, 64)
+			return place{until: time.Unix(seconds, 0).UTC()}, err
+		}
+	}
+	return place{}, errors.New("a row says neither who has it nor that it rests")
+}
+
+// places are the keys of all that an allocation holds beside its owner's row.
+func places(a network.Allocation) []string {
+	var keys []string
+	for _, address := range a.Addresses {
+		keys = append(keys, addressKey(a.Pool, address))
+	}
+	if a.VLAN != 0 {
+		keys = append(keys, vlanKey(a.Trunk, a.VLAN))
+	}
+	if len(a.MAC) > 0 {
+		keys = append(keys, macKey(a.MAC))
+	}
+	return keys
+}
+
+func encode(a network.Allocation) ([]byte, error) {
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an allocation: %w", err)
+	}
+	return raw, nil
+}
+
+func decode(raw []byte) (network.Allocation, error) {
+	var a network.Allocation
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return a, fmt.Errorf("decoding an allocation: %w", err)
+	}
+	return a, nil
+}

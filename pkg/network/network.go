@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package network is the allocation wing: addresses, and what goes with them, for the callers whose contracts Graft answers
+// (DRANET, Spiderpool, Docker). This package holds the nouns that all of the wing shares and the errors at its border.
+//
+// It knows no wire, no store and no cloud. Enter at Allocation.
+package network
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// The errors at the border of the wing. Each contract maps them to what its caller understands.
+var (
+	// ErrUnknownPool says that there is no pool of this name.
+	ErrUnknownPool = errors.New("unknown pool")
+	// ErrOutside says that an address that was asked for is in no range of the pool.
+	ErrOutside = errors.New("the address is outside of the pool")
+	// ErrTaken says that somebody else holds what was asked for, or that it rests.
+	ErrTaken = errors.New("in use")
+	// ErrExhausted says that nothing is free.
+	ErrExhausted = errors.New("exhausted")
+	// ErrNotHeld says that the owner holds nothing.
+	ErrNotHeld = errors.New("not held")
+	// ErrFenced says that what is to be released belongs to another owner by now.
+	ErrFenced = errors.New("held by another owner")
+)
+
+// Owner is who holds an allocation. Two owners are the same when contract and key are.
+type Owner struct {
+	// Contract is the name of the wire by which the owner came: dranet, spiderpool or docker.
+	Contract string `json:"contract"`
+	// Key tells owners of a contract apart, such as the UID of a claim and a device. It is never shown to other owners.
+	Key string `json:"key"`
+}
+
+// String is the owner in one word, for logs and as a key.
+func (o Owner) String() string { return o.Contract + "/" + o.Key }
+
+// ParseOwner reads what String writes.
+func ParseOwner(text string) (Owner, error) {
+	contract, key, ok := strings.Cut(text, "/")
+	if !ok || contract == "" || key == "" {
+		return Owner{}, errors.New("an owner is <contract>/<key>")
+	}
+	return Owner{contract, key}, nil
+}
+
+// Trunk is the network interface of a machine that carries VLANs; the number of a VLAN is unique on it. The zero Trunk is none.
+type Trunk struct {
+	// Node is the machine, and MAC the interface's address in lower case; either may be empty where a contract does not say it.
+	Node string `json:"node,omitempty"`
+	MAC  string `json:"mac,omitempty"`
+}
+
+// State says how far an allocation has come.
+type State string
+
+// The states of an allocation. A row is written before the cloud is asked, so that a crash at any time leaves something to
+// adopt or to undo.
+const (
+	// Intended: it is chosen and nobody else can have it; the cloud may or may not know of it.
+	Intended State = "intended"
+	// Bound: the cloud has it.
+	Bound State = "bound"
+	// Releasing: the owner has given it back; the cloud may still have it.
+	Releasing State = "releasing"
+	// Resting: the cloud has confirmed the release; it is not given out before Until.
+	Resting State = "resting"
+)
+
+// Allocation is what one owner holds: all of it or nothing.
+type Allocation struct {
+	Owner Owner  `json:"owner"`
+	Pool  string `json:"pool"`
+	State State  `json:"state"`
+	// Addresses are of different families, at most one of each.
+	Addresses []netip.Addr `json:"addresses"`
+	// MAC is empty where the pool gives none, and VLAN is 0.
+	MAC   HardwareAddr `json:"mac,omitempty"`
+	VLAN  uint16       `json:"vlan,omitempty"`
+	Trunk Trunk        `json:"trunk,omitzero"`
+	// Since is when it was chosen, and Until when a resting one is free again.
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until,omitzero"`
+	// Holder names whoever the owner stands for, such as a Pod's namespace and name, for people.
+	Holder string `json:"holder,omitempty"`
+	// Cloud is what the cloud needs to find it again; only the cloud reads it.
+	Cloud json.RawMessage `json:"cloud,omitempty"`
+}
+
+// HardwareAddr is a MAC address that is written as text.
+type HardwareAddr []byte
+
+// String writes it in lower case with colons.
+func (h HardwareAddr) String() string { return net.HardwareAddr(h).String() }
+
+// MarshalText writes what String does.
+func (h HardwareAddr) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads any form that net.ParseMAC does.
+func (h *HardwareAddr) UnmarshalText(text []byte) error {
+	parsed, err := net.ParseMAC(string(text))
+	*h = HardwareAddr(parsed)
+	return err
+}
