@@ -196,7 +196,11 @@ func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []
 	if s.closed {
 		return ErrClosed
 	}
-	rows, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: []byte(prefix), UpperBound: after(prefix)})
+	bounds := &pebble.IterOptions{UpperBound: after(prefix)}
+	if prefix != "" {
+		bounds.LowerBound = []byte(prefix)
+	}
+	rows, err := s.db.NewIterWithContext(ctx, bounds)
 	if err != nil {
 		return err
 	}
