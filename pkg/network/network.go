@@ -29,8 +29,10 @@ var (
 	ErrExhausted = errors.New("exhausted")
 	// ErrNotHeld says that the owner holds nothing.
 	ErrNotHeld = errors.New("not held")
-	// ErrFenced says that what is to be released belongs to another owner by now.
-	ErrFenced = errors.New("held by another owner")
+	// ErrRefused says that the cloud will not have it, however often it is asked.
+	ErrRefused = errors.New("refused by the cloud")
+	// ErrUnavailable says that it could not be done now; a later attempt may succeed, and finds what was begun.
+	ErrUnavailable = errors.New("unavailable")
 )
 
 // Owner is who holds an allocation. Two owners are the same when contract and key are.
@@ -92,8 +94,24 @@ type Allocation struct {
 	Until time.Time `json:"until,omitzero"`
 	// Holder names whoever the owner stands for, such as a Pod's namespace and name, for people.
 	Holder string `json:"holder,omitempty"`
-	// Cloud is what the cloud needs to find it again; only the cloud reads it.
-	Cloud json.RawMessage `json:"cloud,omitempty"`
+	// Binding is what the cloud says of it, once it is bound.
+	Binding Binding `json:"binding,omitzero"`
+}
+
+// Binding is what a cloud says of an allocation that it has.
+type Binding struct {
+	// MAC is the one that the cloud has given; empty: that of the allocation holds.
+	MAC HardwareAddr `json:"mac,omitempty"`
+	// Reference is what the cloud needs to find it again; only the cloud reads it.
+	Reference json.RawMessage `json:"reference,omitempty"`
+}
+
+// HardwareAddr is the MAC address that the owner is to use; empty where neither the cloud nor the pool gives one.
+func (a Allocation) HardwareAddr() HardwareAddr {
+	if len(a.Binding.MAC) > 0 {
+		return a.Binding.MAC
+	}
+	return a.MAC
 }
 
 // HardwareAddr is a MAC address that is written as text.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -84,6 +85,26 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 		return nil
 	}
 	return fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// Rouse frees an address that rests, before its time. One that does not rest stays as it is.
+func (l *Ledger) Rouse(ctx context.Context, pool string, address netip.Addr) error {
+	key := addressKey(pool, address)
+	l.mutex.Lock()
+	var due []resting
+	l.resting = slices.DeleteFunc(l.resting, func(r resting) bool {
+		if r.key != key {
+			return false
+		}
+		due = append(due, r)
+		return true
+	})
+	l.mutex.Unlock()
+	if len(due) == 0 {
+		return nil
+	}
+	_, err := l.wake(ctx, due)
+	return wrapWriting(err)
 }
 
 // batch is how many rows Wake frees in one commit.

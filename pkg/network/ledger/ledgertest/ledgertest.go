@@ -287,7 +287,7 @@ func testUpdate(t *testing.T, open Open) {
 	l := opened(t, open(t))
 	reserve(t, l, intent("a"))
 	bound, err := l.Update(t.Context(), owner("a"), func(a *network.Allocation) error {
-		a.State, a.Cloud = network.Bound, []byte(`{"port":"p"}`)
+		a.State, a.Binding.Reference = network.Bound, []byte(`{"port":"p"}`)
 		return nil
 	})
 	if err != nil {
@@ -297,7 +297,7 @@ func testUpdate(t *testing.T, open Open) {
 		t.Errorf("got %+v and %v", got, err)
 	}
 	for name, change := range map[string]func(a *network.Allocation) error{
-		"an error":             func(*network.Allocation) error { return network.ErrFenced },
+		"an error":             func(*network.Allocation) error { return network.ErrRefused },
 		"another address":      func(a *network.Allocation) error { a.Addresses = a.Addresses[:1]; return nil },
 		"another hardware one": func(a *network.Allocation) error { a.MAC = nil; return nil },
 	} {

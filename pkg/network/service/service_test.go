@@ -1,0 +1,457 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+	"go4.org/netipx"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+var errBroken = errors.New("the cloud is broken")
+
+// fakeCloud writes down what it is asked, and fails as it is told.
+type fakeCloud struct {
+	mutex sync.Mutex
+	calls []string
+	// has are the owners that it has bound.
+	has map[string]bool
+	// hook is called at the beginning of each call, outside of the mutex.
+	hook func(call string, a network.Allocation) error
+}
+
+func (f *fakeCloud) call(what string, a network.Allocation) error {
+	call := what + " " + a.Owner.Key
+	f.mutex.Lock()
+	f.calls = append(f.calls, call)
+	hook := f.hook
+	f.mutex.Unlock()
+	if hook != nil {
+		return hook(call, a)
+	}
+	return nil
+}
+
+func (f *fakeCloud) set(key string, has bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.has[key] = has
+}
+
+func (f *fakeCloud) Bind(_ context.Context, a network.Allocation) (network.Binding, error) {
+	if err := f.call("bind", a); err != nil {
+		return network.Binding{}, err
+	}
+	f.set(a.Owner.Key, true)
+	return network.Binding{Reference: fmt.Appendf(nil, "%q", a.Owner.Key)}, nil
+}
+
+func (f *fakeCloud) Unbind(_ context.Context, a network.Allocation) error {
+	if err := f.call("unbind", a); err != nil {
+		return err
+	}
+	f.set(a.Owner.Key, false)
+	return nil
+}
+
+func (f *fakeCloud) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
+	if err := f.call("find", a); err != nil {
+		return network.Binding{}, false, err
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return network.Binding{}, f.has[a.Owner.Key], nil
+}
+
+func (f *fakeCloud) said() string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return strings.Join(f.calls, ", ")
+}
+
+// world is a service with all that is around it.
+type world struct {
+	*service.Service
+	t       *testing.T
+	ledger  *ledger.Ledger
+	cloud   *fakeCloud
+	clock   *clocktesting.FakeClock
+	commits *counting
+	mutex   sync.Mutex
+	reports []string
+}
+
+type counting struct {
+	ledger.Store
+	mutex sync.Mutex
+	count int
+}
+
+func (c *counting) Commit(ctx context.Context, changes ...ledger.Change) error {
+	c.mutex.Lock()
+	c.count++
+	c.mutex.Unlock()
+	return c.Store.Commit(ctx, changes...)
+}
+
+const rest = 10 * time.Second
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{t: t, cloud: &fakeCloud{has: map[string]bool{}}, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), commits: &counting{Store: store}}
+	var b netipx.IPSetBuilder
+	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.0.9"))
+	dynamic, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnets := []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/24"), Dynamic: dynamic}}
+	if w.ledger, err = ledger.Open(t.Context(), w.commits, ledger.Pool{Name: "plain", Subnets: subnets}, ledger.Pool{Name: "cloudy", Subnets: subnets}); err != nil {
+		t.Fatal(err)
+	}
+	w.commits.count = 0
+	w.Service = service.New(w.ledger, map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}}, service.Options{
+		Clock: w.clock, Releasers: 2,
+		Report: func(owner network.Owner, err error) {
+			w.mutex.Lock()
+			defer w.mutex.Unlock()
+			w.reports = append(w.reports, owner.Key+": "+err.Error())
+		},
+	})
+	return w
+}
+
+// run runs the background work until the test ends.
+func (w *world) run() {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); w.Run(ctx) }()
+	w.t.Cleanup(func() { cancel(); <-done })
+}
+
+// eventually waits for what happens in the background.
+func (w *world) eventually(what string, is func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("it does not come true: %s; the cloud was asked: %s", what, w.cloud.said())
+		}
+	}
+}
+
+func request(pool, key string, addresses ...string) service.Request {
+	r := service.Request{Owner: network.Owner{Contract: "test", Key: key}, Pool: pool}
+	for _, address := range addresses {
+		r.Addresses = append(r.Addresses, netip.MustParseAddr(address))
+	}
+	return r
+}
+
+func (w *world) allocate(r service.Request) network.Allocation {
+	w.t.Helper()
+	a, err := w.Allocate(w.t.Context(), r)
+	if err != nil {
+		w.t.Fatalf("allocating for %s: %v", r.Owner, err)
+	}
+	return a
+}
+
+func (w *world) state(key string) network.State {
+	a, err := w.ledger.Get(context.WithoutCancel(w.t.Context()), network.Owner{Contract: "test", Key: key})
+	if errors.Is(err, network.ErrNotHeld) {
+		return "none"
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a.State
+}
+
+func (w *world) asked(want string) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, w.cloud.said()); diff != "" {
+		w.t.Errorf("what the cloud was asked (-want +got):\n%s", diff)
+	}
+}
+
+func TestWithoutACloudItIsOneCommit(t *testing.T) {
+	w := newWorld(t)
+	first := w.allocate(request("plain", "a"))
+	if first.State != network.Bound || w.commits.count != 1 {
+		t.Errorf("got state %s after %d commits", first.State, w.commits.count)
+	}
+	again := w.allocate(request("plain", "a"))
+	if first.Addresses[0] != again.Addresses[0] || w.commits.count != 1 {
+		t.Errorf("got %s and %s, after %d commits", first.Addresses, again.Addresses, w.commits.count)
+	}
+	if err := w.Release(t.Context(), first.Owner); err != nil || w.state("a") != "none" {
+		t.Errorf("after the release: error %v, state %s", err, w.state("a"))
+	}
+	if _, err := w.Allocate(t.Context(), request("plain", "b", first.Addresses[0].String())); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v, want that it rests", err)
+	}
+	if _, err := w.Allocate(t.Context(), request("plian", "b")); !errors.Is(err, network.ErrUnknownPool) {
+		t.Errorf("got error %v, want %v", err, network.ErrUnknownPool)
+	}
+}
+
+func TestTheIntentComesFirst(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.hook = func(call string, a network.Allocation) error {
+		if got := w.state("a"); got != network.Intended {
+			t.Errorf("%s: the ledger says %s", call, got)
+		}
+		return nil
+	}
+	a := w.allocate(request("cloudy", "a"))
+	w.allocate(request("cloudy", "a"))
+	if a.State != network.Bound || string(a.Binding.Reference) != `"a"` {
+		t.Errorf("got %+v", a)
+	}
+	w.asked("bind a")
+}
+
+func TestRequestsOfOneOwnerAreOne(t *testing.T) {
+	w := newWorld(t)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	w.cloud.hook = func(string, network.Allocation) error {
+		close(begun)
+		<-goOn
+		return nil
+	}
+	var group sync.WaitGroup
+	got := make([]network.Allocation, 8)
+	for i := range got {
+		group.Go(func() { got[i], _ = w.Allocate(t.Context(), request("cloudy", "a")) })
+	}
+	<-begun
+	close(goOn)
+	group.Wait()
+	for _, a := range got {
+		if !slices.Equal(a.Addresses, got[0].Addresses) || len(a.Addresses) != 1 {
+			t.Errorf("got %v and %v", a.Addresses, got[0].Addresses)
+		}
+	}
+	w.asked("bind a")
+}
+
+func TestACallerWhoLeavesBreaksNothingOff(t *testing.T) {
+	w := newWorld(t)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	w.cloud.hook = func(string, network.Allocation) error {
+		close(begun)
+		<-goOn
+		return nil
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	go func() { <-begun; leave() }()
+	if _, err := w.Allocate(ctx, request("cloudy", "a")); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v", err)
+	}
+	close(goOn)
+	w.eventually("it is bound", func() bool { return w.state("a") == network.Bound })
+	w.allocate(request("cloudy", "a"))
+	w.asked("bind a")
+}
+
+func TestWhatTheCloudRefusesIsUndone(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call == "bind a" {
+			return fmt.Errorf("%w: out of the subnet", network.ErrRefused)
+		}
+		return nil
+	}
+	if _, err := w.Allocate(t.Context(), request("cloudy", "a")); !errors.Is(err, network.ErrRefused) {
+		t.Errorf("got error %v, want %v", err, network.ErrRefused)
+	}
+	if got := w.state("a"); got != "none" {
+		t.Errorf("the ledger says %s", got)
+	}
+	w.asked("bind a, unbind a")
+}
+
+func TestWhatFailedIsGoneOnWith(t *testing.T) {
+	w := newWorld(t)
+	broken := true
+	w.cloud.hook = func(string, network.Allocation) error {
+		if broken {
+			return errBroken
+		}
+		return nil
+	}
+	if _, err := w.Allocate(t.Context(), request("cloudy", "a")); !errors.Is(err, network.ErrUnavailable) || !errors.Is(err, errBroken) {
+		t.Errorf("got error %v, want %v", err, network.ErrUnavailable)
+	}
+	chosen, err := w.Get(t.Context(), network.Owner{Contract: "test", Key: "a"})
+	if err != nil || chosen.State != network.Intended {
+		t.Fatalf("got %+v and %v", chosen, err)
+	}
+	broken = false
+	if a := w.allocate(request("cloudy", "a")); a.State != network.Bound || !slices.Equal(a.Addresses, chosen.Addresses) {
+		t.Errorf("got %+v, where %v was chosen", a, chosen.Addresses)
+	}
+	w.asked("bind a, bind a")
+}
+
+func TestReleaseIsRememberedAndThenDone(t *testing.T) {
+	w := newWorld(t)
+	a := w.allocate(request("cloudy", "a"))
+	failures := 2
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call == "unbind a" && failures > 0 {
+			failures--
+			return errBroken
+		}
+		return nil
+	}
+	if err := w.Release(t.Context(), a.Owner); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.state("a"); got != network.Releasing {
+		t.Errorf("the ledger says %s", got)
+	}
+	w.asked("bind a")
+	w.run()
+	for attempts := 1; attempts <= 2; attempts++ {
+		w.eventually("an attempt fails", func() bool { w.mutex.Lock(); defer w.mutex.Unlock(); return len(w.reports) == attempts })
+		w.eventually("it is put off", w.clock.HasWaiters)
+		w.clock.Step(2 * time.Second)
+	}
+	w.eventually("it is released", func() bool { return w.state("a") == "none" })
+	if _, err := w.Allocate(t.Context(), request("cloudy", "b", a.Addresses[0].String())); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v, want that it rests", err)
+	}
+	w.eventually("it has rested", func() bool {
+		w.clock.Step(rest)
+		_, err := w.Allocate(t.Context(), request("cloudy", "b", a.Addresses[0].String()))
+		return err == nil
+	})
+	if err := w.Release(t.Context(), a.Owner); err != nil {
+		t.Errorf("the second release: %v", err)
+	}
+}
+
+func TestAnOwnerComesBack(t *testing.T) {
+	w := newWorld(t)
+	first := w.allocate(request("cloudy", "a"))
+	if err := w.Release(t.Context(), first.Owner); err != nil {
+		t.Fatal(err)
+	}
+	again := w.allocate(request("cloudy", "a"))
+	if again.State != network.Bound || slices.Equal(again.Addresses, first.Addresses) {
+		t.Errorf("got %+v, while %v rests", again, first.Addresses)
+	}
+	w.asked("bind a, unbind a, bind a")
+	// The release that still waits must not take what the owner has now.
+	w.run()
+	time.Sleep(20 * time.Millisecond)
+	if got := w.state("a"); got != network.Bound {
+		t.Errorf("the ledger says %s", got)
+	}
+}
+
+func TestTakeOver(t *testing.T) {
+	w := newWorld(t)
+	old := w.allocate(request("cloudy", "old", "10.0.0.5"))
+	fresh := request("cloudy", "new", "10.0.0.5")
+	if _, err := w.Allocate(t.Context(), fresh); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v, want %v", err, network.ErrTaken)
+	}
+	fresh.TakeOver = true
+	w.allocate(fresh)
+	if got := w.state("old"); got != "none" {
+		t.Errorf("the ledger says of the old owner %s", got)
+	}
+	w.asked("bind old, unbind old, bind new")
+
+	// One that rests.
+	if err := w.Release(t.Context(), fresh.Owner); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	w.eventually("it rests", func() bool { return w.state("new") == "none" })
+	third := request("cloudy", "third", "10.0.0.5")
+	third.TakeOver = true
+	w.allocate(third)
+
+	// The address of another contract.
+	foreign := request("cloudy", "x", "10.0.0.5")
+	foreign.Owner.Contract, foreign.TakeOver = "other", true
+	if _, err := w.Allocate(t.Context(), foreign); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v, want %v", err, network.ErrTaken)
+	}
+	// A late release of the first owner takes nothing.
+	if err := w.Release(t.Context(), old.Owner); err != nil || w.state("third") != network.Bound {
+		t.Errorf("got error %v, and the ledger says %s", err, w.state("third"))
+	}
+}
+
+func TestRecover(t *testing.T) {
+	w := newWorld(t)
+	for key, state := range map[string]network.State{"adopted": network.Intended, "undone": network.Intended, "unknown": network.Intended, "released": network.Releasing} {
+		in := ledger.Intent{Owner: network.Owner{Contract: "test", Key: key}, Pool: "cloudy", State: state, Now: w.clock.Now()}
+		if _, _, err := w.ledger.Reserve(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.cloud.has["adopted"], w.cloud.has["released"] = true, true
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call == "find unknown" {
+			return errBroken
+		}
+		return nil
+	}
+	if err := w.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	w.eventually("the release is finished", func() bool { return w.state("released") == "none" })
+	got := map[string]network.State{}
+	for _, key := range []string{"adopted", "undone", "unknown"} {
+		got[key] = w.state(key)
+	}
+	if diff := cmp.Diff(map[string]network.State{"adopted": network.Bound, "undone": "none", "unknown": network.Intended}, got); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	if len(w.reports) != 1 || !strings.HasPrefix(w.reports[0], "unknown: ") {
+		t.Errorf("got reports %q", w.reports)
+	}
+}
+
+func TestAPanicIsAnError(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.hook = func(string, network.Allocation) error { panic("boom") }
+	if _, err := w.Allocate(t.Context(), request("cloudy", "a")); !errors.Is(err, network.ErrUnavailable) {
+		t.Errorf("got error %v, want %v", err, network.ErrUnavailable)
+	}
+	w.cloud.hook = nil
+	w.allocate(request("cloudy", "a"))
+}
