@@ -72,14 +72,14 @@ func equal(a, b *yaml.Node) bool {
 
 // written is a scalar as it stands in the file; false where that cannot be told from its value.
 func written(n Node) (string, bool) {
-	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Value == "" || strings.ContainsAny(n.Value, "\n\r\t\\'\"") {
+	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Value == "" || strings.ContainsAny(n.Value, "\n\r\t") {
 		return "", false
 	}
 	switch {
 	case n.Style&yaml.SingleQuotedStyle != 0:
-		return "'" + n.Value + "'", true
+		return "'" + strings.ReplaceAll(n.Value, "'", "''") + "'", true
 	case n.Style&yaml.DoubleQuotedStyle != 0:
-		return `"` + n.Value + `"`, true
+		return `"` + n.Value + `"`, !strings.ContainsAny(n.Value, "\\\"")
 	default:
 		return n.Value, n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0
 	}

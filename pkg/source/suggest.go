@@ -6,40 +6,42 @@ package source
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
 
 // Suggest is the hint ` (did you mean "x"?)` for the known word that is nearest to the one given, or "" when none is near.
 func Suggest(word string, known []string) string {
-	best, _ := nearest(word, known)
+	best, _, _ := nearest(word, known)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
-// Nearest is the known word that must have been meant; false where none is near, or more than one.
+// Nearest is the known word that must have been meant: two slips away at the most, and nearer than any other by two. False where there
+// is none.
 func Nearest(word string, known []string) (string, bool) {
-	best, rivals := nearest(word, known)
-	return best, best != "" && rivals == 0
+	best, distance, next := nearest(word, known)
+	return best, best != "" && distance <= 2 && next >= distance+2
 }
 
-// nearest is the known word that is nearest to the one given, and how many others are near too.
-func nearest(word string, known []string) (best string, rivals int) {
-	near := len(word)/3 + 2
-	distance := near
+// nearest is the known word that is nearest to the one given, if any is near, how far it is, and how far the one that is nearest after it.
+func nearest(word string, known []string) (best string, distance, next int) {
+	distance, next = len(word)/3+2, math.MaxInt
 	for _, candidate := range slices.Compact(slices.Sorted(slices.Values(known))) {
-		d := editDistance(strings.ToLower(word), strings.ToLower(candidate))
-		if d >= near {
-			continue
-		}
-		rivals++
-		if d < distance {
+		switch d := editDistance(strings.ToLower(word), strings.ToLower(candidate)); {
+		case d < distance:
+			if best != "" {
+				next = distance
+			}
 			best, distance = candidate, d
+		case d < next:
+			next = d
 		}
 	}
-	return best, max(rivals-1, 0)
+	return best, distance, next
 }
 
 // editDistance counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.

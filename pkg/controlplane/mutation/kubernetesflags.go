@@ -154,12 +154,12 @@ func (c *versionCheck) field(write *operation.Write, path string, value any) {
 		if i := strings.LastIndexByte(path, '.'); i >= 0 {
 			above, name = path[:i], path[i+1:]
 		}
-		c.misspelt(UnknownKubeletField, write, name, kubeflags.Fields(above, c.versions[len(c.versions)-1]),
+		c.misspelt(operation.UnknownKubeletField, write, name, kubeflags.Fields(above, c.versions[len(c.versions)-1]),
 			"a KubeletConfiguration of Kubernetes %s has no field %s", list(c.versions), path)
 		return
 	}
 	if missing := c.without(history.In); len(missing) > 0 && !removes(write) {
-		c.refuse(UnknownKubeletField, write, "a KubeletConfiguration of Kubernetes %s has no field %s: %s%s", list(missing), path, history.Span, c.narrow(history.In))
+		c.refuse(operation.UnknownKubeletField, write, "a KubeletConfiguration of Kubernetes %s has no field %s: %s%s", list(missing), path, history.Span, c.narrow(history.In))
 		return
 	}
 	switch below := value.(type) {

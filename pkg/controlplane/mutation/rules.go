@@ -52,8 +52,6 @@ const (
 	FlagValue source.Rule = "flag-value"
 	// UnknownGate is a feature gate that a version of a component does not have, or that is locked in it.
 	UnknownGate source.Rule = "unknown-feature-gate"
-	// UnknownKubeletField is a field that the kubelet's configuration does not have in a version.
-	UnknownKubeletField source.Rule = "unknown-kubelet-field"
 	// Deprecated is a flag or a feature gate that Kubernetes deprecates.
 	Deprecated source.Rule = "deprecated"
 	// NotIdempotent is a rule that changes again what it has made.

@@ -46,6 +46,13 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 			}
 			return ""
 		},
+		rule: func(name string) source.Rule {
+			if name == "featureGates" {
+				return OtherOperation
+			}
+			return UnknownKubeletField
+		},
+		known: known,
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return setKubeletField(o, v, name) }
 		},

@@ -60,6 +60,9 @@ type compiler struct {
 	value func(n source.Node, path string) (Value, source.Findings)
 	// check judges a name; nil: every name that is not empty will do.
 	check func(name string) string
+	// rule is that of a name that check refuses, and known are the names that there are; nil: any that is written as such names are.
+	rule  func(name string) source.Rule
+	known []string
 	apply func(name string) func(*target.Object, Resolved) error
 	// keep is nil where places cannot be kept.
 	keep func(name string) func(*target.Object) error
@@ -75,7 +78,7 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 	}
 	add := func(key source.Node, at source.Node, path string, value Value) {
 		if problem := k.checkName(key.Value); problem != "" {
-			findings = append(findings, key.Finding(path, "%s", problem).Of(source.InvalidName))
+			findings = append(findings, key.Finding(path, "%s", problem).Of(k.ruleOf(key.Value)).Instead(key, k.known))
 			return
 		}
 		place := k.place
@@ -105,6 +108,13 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 		findings = append(findings, arguments.Finding(path, "nothing to set and nothing to remove").Of(NothingToDo))
 	}
 	return writes, findings
+}
+
+func (k compiler) ruleOf(name string) source.Rule {
+	if k.rule == nil || checkName(name) != "" {
+		return source.InvalidName
+	}
+	return k.rule(name)
 }
 
 func (k compiler) checkName(name string) string {

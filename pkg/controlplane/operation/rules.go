@@ -20,6 +20,8 @@ const (
 	WrittenTwice source.Rule = "written-twice"
 	// MisplacedField is a field that says what is said already, or cannot be said there.
 	MisplacedField source.Rule = "misplaced-field"
+	// UnknownKubeletField is a field that the kubelet's configuration does not have, or not in a version.
+	UnknownKubeletField source.Rule = "unknown-kubelet-field"
 	// WrongPath is a text that is no path, or a path that cannot be edited.
 	WrongPath source.Rule = "wrong-path"
 )

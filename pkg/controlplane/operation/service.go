@@ -48,6 +48,8 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 			}
 			return ""
 		},
+		rule:  func(string) source.Rule { return source.UnknownField },
+		known: serviceFields,
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return setServiceField(o, name, v) }
 		},

@@ -60,7 +60,7 @@ func (t *text) entryAt(at source.Position) (*yaml.Node, int) {
 		index  int
 	)
 	t.visit(func(n, around *yaml.Node, i int) {
-		if parent == nil && around != nil && n.Line == at.Line && n.Column == at.Column {
+		if around != nil && n.Line == at.Line && n.Column == at.Column {
 			if parent, index = around, i; around.Kind == yaml.MappingNode {
 				index -= i % 2
 			}

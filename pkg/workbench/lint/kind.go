@@ -54,7 +54,7 @@ func Kinds() []string {
 
 // kindOf is the kind that a document is of, or is meant to be of; nil for none that is known.
 func kindOf(n source.Node) *Kind {
-	apiVersion, kind := n.Get("apiVersion").Value, n.Get("kind").Value
+	apiVersion, kind := valueOf(n, "apiVersion"), valueOf(n, "kind")
 	for _, near := range []bool{false, true} {
 		for i := range kinds {
 			k := &kinds[i]
@@ -64,6 +64,14 @@ func kindOf(n source.Node) *Kind {
 		}
 	}
 	return nil
+}
+
+// valueOf is the text of a field; empty where there is none.
+func valueOf(n source.Node, field string) string {
+	if value := n.Get(field); value.Node != nil {
+		return value.Value
+	}
+	return ""
 }
 
 // ours says whether an apiVersion is of one of the groups of the kinds.
@@ -83,7 +91,7 @@ func groups() []string {
 
 // unknown is the finding that a document is of no kind that is known.
 func unknown(n source.Node) source.Finding {
-	apiVersion, kind := n.Get("apiVersion"), n.Get("kind")
+	apiVersion, kind := valueOf(n, "apiVersion"), n.Get("kind")
 	switch {
 	case len(n.Fields()) == 0:
 		return n.Finding("", "is no document with apiVersion and kind").Of(source.UnknownKind)
@@ -91,8 +99,8 @@ func unknown(n source.Node) source.Finding {
 		return n.Finding("kind", "is missing: must be one of %s", strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
 	}
 	of := ""
-	if !ours(apiVersion.Value) {
-		of = fmt.Sprintf(" of %q", apiVersion.Value)
+	if !ours(apiVersion) {
+		of = fmt.Sprintf(" of %q", apiVersion)
 	}
 	return kind.Finding("kind", "unknown kind %q%s%s: must be one of %s", kind.Value, of, source.Suggest(kind.Value, Kinds()), strings.Join(Kinds(), ", ")).
 		Of(source.UnknownKind).Instead(kind, Kinds())

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -58,33 +59,43 @@ type repair struct {
 	report  *Report
 	// refused are findings of which the fix is no good.
 	refused map[string]bool
+	// made is called for edits that are made in a file; nil: not.
+	made func(before *text, edits []edit, after []byte)
 }
 
-// round makes all fixes at once where that is good, and else those that are good alone.
+// round makes all fixes of the report that are good.
 func (r *repair) round() []edit {
 	edits := r.edits()
 	if len(edits) == 0 {
 		return nil
 	}
-	if done := r.try(edits); done != nil || len(edits) == 1 {
-		r.refuse(edits, done)
-		return done
-	}
-	for _, e := range edits {
-		if done := r.try([]edit{e}); done != nil {
-			return done
-		}
-		r.refuse([]edit{e}, nil)
-	}
-	return nil
+	return r.make(edits)
 }
 
-func (r *repair) refuse(edits, done []edit) {
-	if done == nil {
-		for _, e := range edits {
-			r.refused[e.finding.Error()] = true
-		}
+// make makes edits at once where that is good, and else by halves.
+func (r *repair) make(edits []edit) []edit {
+	if done := r.try(edits); done != nil {
+		return done
 	}
+	if len(edits) == 1 {
+		r.refused[keyOf(edits[0].finding)] = true
+		return nil
+	}
+	half := len(edits) / 2
+	done := r.make(edits[:half])
+	if len(done) == 0 {
+		return r.make(edits[half:])
+	}
+	// The text has moved: find again what is left.
+	left := map[string]bool{}
+	for _, e := range edits[half:] {
+		left[keyOf(e.finding)] = true
+	}
+	again := slices.DeleteFunc(r.edits(), func(e edit) bool { return !left[keyOf(e.finding)] })
+	if len(again) == 0 {
+		return done
+	}
+	return append(done, r.make(again)...)
 }
 
 // edits are the fixes of the report that can be made.
@@ -92,7 +103,7 @@ func (r *repair) edits() []edit {
 	var edits []edit
 	for _, f := range r.report.Findings {
 		t := r.report.texts[f.File]
-		if f.Fix == nil || t == nil || r.refused[f.Error()] {
+		if f.Fix == nil || t == nil || r.refused[keyOf(f)] {
 			continue
 		}
 		if e, ok := t.resolve(*f.Fix); ok {
@@ -109,7 +120,15 @@ func (r *repair) try(edits []edit) []edit {
 	for _, e := range edits {
 		byFile[e.finding.File] = append(byFile[e.finding.File], e)
 	}
-	var all []edit
+	type step struct {
+		before *text
+		edits  []edit
+		after  []byte
+	}
+	var (
+		all   []edit
+		texts []step
+	)
 	for i := range inputs {
 		t := r.report.texts[inputs[i].Name]
 		if len(byFile[inputs[i].Name]) == 0 || t == nil {
@@ -119,19 +138,25 @@ func (r *repair) try(edits []edit) []edit {
 		delete(byFile, inputs[i].Name)
 		inputs[i].Data = data
 		all = append(all, done...)
+		texts = append(texts, step{t, done, data})
 	}
 	after := Run(r.options, inputs)
 	if len(all) == 0 || !better(r.report, after, all) {
 		return nil
 	}
 	r.inputs, r.report = inputs, after
+	for _, s := range texts {
+		if r.made != nil {
+			r.made(s.before, s.edits, s.after)
+		}
+	}
 	return all
 }
 
 // better says whether the edits took their findings away and made none that must not be.
 func better(before, after *Report, edits []edit) bool {
 	had, has := tally(before.Findings), tally(after.Findings)
-	strict := slices.ContainsFunc(edits, func(e edit) bool { return !replacesWord(e.finding.Fix) })
+	strict := slices.ContainsFunc(edits, func(e edit) bool { return !reveals(e.finding) })
 	for _, f := range after.Findings {
 		key := keyOf(f)
 		if f.Rule == source.NotYAML && has[key] > had[key] || strict && has[key] > had[key] {
@@ -150,14 +175,19 @@ func better(before, after *Report, edits []edit) bool {
 	return true
 }
 
-// replacesWord says whether a fix writes another word in the place of a misspelt one: what is found below it then was there before.
-func replacesWord(fix *source.Fix) bool {
-	return !fix.Remove && strings.Trim(fix.Old, `"'`) != strings.Trim(fix.New, `"'`)
+// reveals says whether a fix only makes readable what was there before: it writes another word in the place of a misspelt one, or takes
+// away what stands there twice. What is found then is not its doing.
+func reveals(f source.Finding) bool {
+	fix := f.Fix
+	return f.Rule == source.DuplicateKey || !fix.Remove && strings.Trim(fix.Old, `"'`) != strings.Trim(fix.New, `"'`)
 }
 
-// keyOf is a finding but for its place, which edits move.
+// places are the numbers of lines in messages, and of items in paths.
+var places = regexp.MustCompile(`:\d+(:\d+)?|line \d+|\[\d+\]`)
+
+// keyOf is a finding but for places, which edits move.
 func keyOf(f source.Finding) string {
-	return f.File + "\x00" + string(f.Rule) + "\x00" + f.Path + "\x00" + f.Message
+	return f.File + "\x00" + string(f.Rule) + "\x00" + places.ReplaceAllString(f.Path+"\x00"+f.Message, "#")
 }
 
 func tally(findings source.Findings) map[string]int {

@@ -85,7 +85,7 @@ func (r *Report) add(s *set, input Input) {
 	for _, part := range parts {
 		kind := kindOf(part.Node)
 		switch {
-		case input.Found && !ours(part.Node.Get("apiVersion").Value):
+		case input.Found && !ours(valueOf(part.Node, "apiVersion")):
 			continue
 		case kind == nil:
 			s.other = append(s.other, unknown(part.Node))

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// TestRepair holds what becomes of each file in testdata/fixes: the text after all fixes, what was said of them, and what is left.
+func TestRepair(t *testing.T) {
+	for _, folder := range cases(t, "testdata/fixes/*") {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			input := Input{File: golden.Read(t, filepath.Join(folder, "before.yaml"))}
+			input.Name = "profile.yaml"
+			repaired, left := Repair(Options{}, []Input{input})
+			after, said := input.Data, ""
+			if len(repaired) > 0 {
+				after, said = repaired[0].After, strings.Join(repaired[0].Said(), "\n")+"\n"
+			}
+			if err := left.Write(writer{&said}, "line", Style{}); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, filepath.Join(folder, "after.yaml"), string(after))
+			golden.Compare(t, filepath.Join(folder, "said.txt"), said)
+		})
+	}
+}
+
+// writer appends to a text.
+type writer struct{ to *string }
+
+func (w writer) Write(data []byte) (int, error) {
+	*w.to += string(data)
+	return len(data), nil
+}
+
+func cases(t testing.TB, pattern string) []string {
+	t.Helper()
+	folders, err := filepath.Glob(pattern)
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	return folders
+}
+
+// TestWrite holds that a file is replaced as a whole, with its permissions, through a link to it, and not if it has changed meanwhile.
+func TestWrite(t *testing.T) {
+	folder := t.TempDir()
+	name, link := filepath.Join(folder, "profile.yaml"), filepath.Join(folder, "link.yaml")
+	if err := errors.Join(os.WriteFile(name, []byte("before"), 0o640), os.Chmod(name, 0o640), os.Symlink("profile.yaml", link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Repaired{Name: link, Before: []byte("before"), After: []byte("after")}).Write(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(name)
+	info, statErr := os.Lstat(link)
+	if err := errors.Join(err, statErr); err != nil || string(data) != "after" || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the file is %q, the link %v, %v", data, info.Mode(), err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("the mode is %v, %v", info.Mode(), err)
+	}
+	if err := (Repaired{Name: name, Before: []byte("before"), After: []byte("again")}).Write(); err == nil {
+		t.Error("a file that has changed is overwritten")
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// FuzzRepair holds that fixes can be made to any text: nothing panics, what was YAML is YAML still, and text that no fix is about is as it was.
+func FuzzRepair(f *testing.F) {
+	for _, folder := range cases(f, "testdata/fixes/*") {
+		data, err := os.ReadFile(filepath.Join(folder, "before.yaml"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Add("apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: &a ProviderProfile\n? [x]\n: *a\n---\n{a: 1, a: 1}\n")
+	f.Fuzz(func(t *testing.T, data string) {
+		input := Input{File: source.File{Name: "f", Data: []byte(data)}}
+		r := &repair{inputs: []Input{input}, refused: map[string]bool{}}
+		r.made = func(before *text, edits []edit, after []byte) {
+			if isYAML(before.data) && !isYAML(after) {
+				t.Errorf("no YAML any more: %q", after)
+			}
+			rest := after
+			at := 0
+			for _, e := range edits {
+				kept := before.data[at:e.begin]
+				if !bytes.HasPrefix(rest, kept) || !bytes.HasPrefix(rest[len(kept):], []byte(e.text)) {
+					t.Fatalf("more has changed than was said: %q", after)
+				}
+				rest, at = rest[len(kept)+len(e.text):], e.end
+			}
+			if !bytes.Equal(rest, before.data[at:]) {
+				t.Errorf("the end has changed: %q", after)
+			}
+		}
+		r.report = Run(r.options, r.inputs)
+		for range mostRounds {
+			if len(r.round()) == 0 {
+				return
+			}
+		}
+	})
+}
+
+func isYAML(data []byte) bool {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var node yaml.Node
+		if err := decoder.Decode(&node); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
