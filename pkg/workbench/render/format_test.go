@@ -6,6 +6,7 @@ package render_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -106,6 +107,44 @@ func TestObjectsAreWhole(t *testing.T) {
 	}
 }
 
+// TestYAMLReadsBack holds that texts are read back which YAML, or a reader of an older version of it, takes for something else, and
+// that no file in a comment ends the comment.
+func TestYAMLReadsBack(t *testing.T) {
+	texts := []string{
+		"", " ", "yes", "n", "On", "~", "null", "1", "1e3", "0x1F", "1:20", "2001-01-01", "=", "<<", "- a", "a: b", "#a", "a #b", "'a", "\"a", "{a", "%a",
+		"a\nb", "a\nb\n\n", " a\nb", "a \nb", "\ta\nb", "a\r\nb", "a\rb: c", "\u2028a\nb", "*a", "&a", "!a", "|", ">", "---", "---\na", "\x01", "ünïcode", "\ufeffa",
+	}
+	object := map[string]any{"apiVersion": "v1", "kind": "OperatingSystemConfig", "metadata": map[string]any{"name": "n"}}
+	members, files := map[string]any{}, []any{}
+	for _, text := range texts {
+		members["x"+text] = text
+		members[text] = []any{text}
+		files = append(files, map[string]any{"content": map[string]any{"inline": map[string]any{
+			"encoding": "b64", "data": base64.StdEncoding.EncodeToString([]byte(text + "\nx: 1\rx: 2\n")),
+		}}})
+	}
+	object["spec"] = map[string]any{"files": files, "members": members}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := render.NewChange(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := (render.Style{}).ObjectsYAML(&out, change); err != nil {
+		t.Fatal(err)
+	}
+	var want, got any
+	if err := errors.Join(json.Unmarshal(raw, &want), yaml.Unmarshal(out.Bytes(), &got)); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the object (-want +got):\n%s", diff)
+	}
+}
+
 // TestPatchApplies holds that each patch makes of the object as it came the object as it is.
 func TestPatchApplies(t *testing.T) {
 	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
@@ -172,4 +211,37 @@ func BenchmarkFormats(b *testing.B) {
 			}
 		})
 	}
+}
+
+// FuzzYAMLReadsBack writes any text as a key, a value and a file in base64, and reads it back.
+func FuzzYAMLReadsBack(f *testing.F) {
+	for _, text := range []string{"", "yes", "\ta\nb", " a\n\nb \n\n", "a\rb\u2028\u0085\n", "---\n...\n# a"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		raw, err := json.Marshal(map[string]any{
+			"apiVersion": "v1", "kind": "OperatingSystemConfig", "metadata": map[string]any{"name": "n"}, "members": map[string]any{text: []any{text, text}},
+			"spec": map[string]any{"files": []any{map[string]any{"content": map[string]any{"inline": map[string]any{
+				"encoding": "b64", "data": base64.StdEncoding.EncodeToString([]byte(text + "\n\n")),
+			}}}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change, err := render.NewChange(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := (render.Style{}).ObjectsYAML(&out, change); err != nil {
+			t.Fatal(err)
+		}
+		var want, got any
+		if err := errors.Join(json.Unmarshal(raw, &want), yaml.Unmarshal(out.Bytes(), &got)); err != nil {
+			t.Fatalf("%v\n%s", err, &out)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the object (-want +got):\n%s\n%s", diff, &out)
+		}
+	})
 }

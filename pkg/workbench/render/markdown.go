@@ -252,7 +252,7 @@ func backticks(text string) int {
 // oneLine replaces what ends lines or cannot be seen.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
+		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff' {
 			return ' '
 		}
 		return r

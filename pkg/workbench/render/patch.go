@@ -74,7 +74,11 @@ func patch(out *bytes.Buffer, c *Change, operations []document.Operation) {
 	if c.Namespace != "" {
 		name = scalarText(c.Namespace) + "/" + name
 	}
-	fmt.Fprintf(out, "# %s %s %s\n", scalarText(c.APIVersion), scalarText(c.Kind), name)
+	version := ""
+	if c.APIVersion != "" {
+		version = scalarText(c.APIVersion) + " "
+	}
+	fmt.Fprintf(out, "# %s%s %s\n", version, scalarText(c.Kind), name)
 	if c.Scene != "" {
 		fmt.Fprintf(out, "# of %s\n", oneLine(c.Scene))
 	}

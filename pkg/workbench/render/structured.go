@@ -52,8 +52,8 @@ func (s Style) ObjectsJSON(w io.Writer, changes ...*Change) error {
 	return err
 }
 
-// ObjectsYAML writes the objects as they are now, one YAML document each, texts of several lines as blocks. The style makes no
-// difference.
+// ObjectsYAML writes the objects as they are now, one YAML document each: texts of several lines as blocks, and files that are in
+// base64 with a comment of what they say. The style makes no difference.
 func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 	for i, change := range changes {
 		shown, err := change.Shown()
@@ -65,7 +65,7 @@ func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 				return err
 			}
 		}
-		if err := writeYAML(w, shown, asPeopleDo); err != nil {
+		if err := writeYAML(w, shown, asPeopleDo, insides(change.Kind)...); err != nil {
 			return err
 		}
 	}

@@ -86,6 +86,68 @@ K n                                             changed by no rule
 	}
 }
 
+// TestWriteScenes holds that changes of several control planes stand below the titles of these.
+func TestWriteScenes(t *testing.T) {
+	one, two, same := become(t, strings.Replace(before, `"replicas":1`, `"replicas":2`, 1)), become(t), become(t)
+	one.Scene, two.Scene, same.Scene = "1.33", "1.34", "1.34"
+	two.Denied = errBroken
+	for name, want := range map[string]string{
+		"text": `1.33
+
+K n                                             changed by no rule
+  spec
+  - replicas: 1                                 folder/p.yaml:7 flags
+  + replicas: 2
+
+1.34
+
+K n                                             denied
+    broken
+
+no rule is for 1 object, which stayed as it was
+  K n
+`,
+		"patch": `# K n
+# of 1.33
+[
+  {"op": "replace", "path": "/spec/replicas", "value": 2}
+]
+---
+# K n
+# of 1.34
+# denied: broken
+[]
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			format, err := render.Find(render.Differences(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := format.Write(render.Style{}, &out, one, two, same); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, out.String()); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for _, format := range []string{"json", "yaml", "markdown", "html"} {
+		found, err := render.Find(render.Differences(), format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := found.Write(render.Style{}, &out, one, two, same); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "1.33") || !strings.Contains(out.String(), "1.34") {
+			t.Errorf("%s does not say of which control planes the objects are:\n%s", format, &out)
+		}
+	}
+}
+
 // TestWriteDenied holds that a denied object is not listed among those for which there is no rule, and keeps what rules did.
 func TestWriteDenied(t *testing.T) {
 	denied, half, other := become(t), become(t, strings.Replace(before, `"replicas":1`, `"replicas":2`, 1)), become(t)

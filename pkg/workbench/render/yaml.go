@@ -42,12 +42,12 @@ func asPeopleDo(n *document.Node, root bool, keys []string) {
 }
 
 // writeYAML writes a JSON value as YAML: numbers with their digits, texts of several lines as blocks.
-func writeYAML(w io.Writer, raw []byte, order keyOrder) error {
+func writeYAML(w io.Writer, raw []byte, order keyOrder, inside ...Inside) error {
 	parsed, err := document.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("reading a value to write it as YAML: %w", err)
 	}
-	node := yamlNode(parsed.Root(), true, order)
+	node := (&yamlForm{order, inside}).node(place{}, parsed.Root())
 	if err := parsed.Err(); err != nil {
 		return fmt.Errorf("reading a value to write it as YAML: %w", err)
 	}
@@ -61,23 +61,20 @@ func writeYAML(w io.Writer, raw []byte, order keyOrder) error {
 	return err
 }
 
-func yamlNode(n *document.Node, root bool, order keyOrder) *yaml.Node {
+// yamlForm is how YAML is written. What texts inside of fields say that are in another form than a string stands in a comment.
+type yamlForm struct {
+	order  keyOrder
+	inside []Inside
+}
+
+func (f *yamlForm) node(at place, n *document.Node) *yaml.Node {
 	switch n.Kind() {
 	case document.Object:
-		out := &yaml.Node{Kind: yaml.MappingNode}
-		var keys []string
-		for key := range n.Members() {
-			keys = append(keys, key)
-		}
-		order(n, root, keys)
-		for _, key := range keys {
-			out.Content = append(out.Content, yamlText(key), yamlNode(n.Get(key), false, order))
-		}
-		return out
+		return f.object(at, n)
 	case document.Array:
 		out := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, item := range n.Items() {
-			out.Content = append(out.Content, yamlNode(item, false, order))
+			out.Content = append(out.Content, f.node(at.item(""), item))
 		}
 		return out
 	default:
@@ -88,14 +85,46 @@ func yamlNode(n *document.Node, root bool, order keyOrder) *yaml.Node {
 	}
 }
 
+func (f *yamlForm) object(at place, n *document.Node) *yaml.Node {
+	out := &yaml.Node{Kind: yaml.MappingNode}
+	var keys []string
+	for key := range n.Members() {
+		keys = append(keys, key)
+	}
+	f.order(n, at.path == "", keys)
+	for _, key := range keys {
+		name := yamlText(key)
+		if strings.Contains(key, "\n") {
+			name.Style = yaml.DoubleQuotedStyle
+		}
+		out.Content = append(out.Content, name, f.node(at.member(key), n.Get(key)))
+	}
+	if text, ok := textInside(f.inside, at.shape, n); ok && !n.Get("data").Is(text) {
+		out.Content[0].HeadComment = comment(text)
+	}
+	return out
+}
+
+// comment is a text as a comment, which no line of it ends.
+func comment(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(strings.TrimRight("# "+oneLine(line), " ") + "\n")
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
 // elsewhere are texts that only readers of YAML 1.1 take for something else: booleans of one letter, numbers to the base of 60
 // and marks.
 var elsewhere = regexp.MustCompile(`^([yYnN=]|<<|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$`)
 
+// breaking are characters that some readers take for the end of a line, and the writer for nothing special.
+const breaking = "\u0085\u2028\u2029\ufeff"
+
 // yamlText is a text, in quotes where YAML 1.1, which most readers speak, takes it for something else.
 func yamlText(text string) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	if text == "" || ambiguous.MatchString(text) || elsewhere.MatchString(text) {
+	if text == "" || ambiguous.MatchString(text) || elsewhere.MatchString(text) || strings.HasPrefix(text, "\t") || strings.ContainsAny(text, breaking) {
 		out.Style = yaml.DoubleQuotedStyle
 	}
 	return out
