@@ -18,7 +18,7 @@ import (
 )
 
 // commandTime bounds one command.
-const commandTime = 5 * time.Minute
+const commandTime = 2 * time.Minute
 
 // Shell runs commands one after the other as a person does in one terminal: the working directory, exported variables and `$?` of
 // one are there for the next.
@@ -26,6 +26,7 @@ type Shell struct {
 	state       string // folder in which a command leaves what the next one finds
 	environment []string
 	status      int
+	left        []int // process groups in which something went on when its command had ended
 }
 
 // NewShell is a shell in a folder. State is a folder of its own; environment is laid over that of the test.
@@ -55,6 +56,9 @@ func (s *Shell) Run(ctx context.Context, script string) (string, int, error) {
 	command := s.command(ctx, script)
 	command.Stdout, command.Stderr = &output, &output
 	err := command.Run()
+	if command.Process != nil && syscall.Kill(-command.Process.Pid, 0) == nil {
+		s.left = append(s.left, command.Process.Pid)
+	}
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -67,6 +71,14 @@ func (s *Shell) Run(ctx context.Context, script string) (string, int, error) {
 		s.status = 0
 	}
 	return output.String(), s.status, nil
+}
+
+// Close ends what commands have left behind in the background.
+func (s *Shell) Close() {
+	for _, group := range s.left {
+		_ = syscall.Kill(-group, syscall.SIGKILL) // it may have ended since
+	}
+	s.left = nil
 }
 
 // command is a script in a process group of its own, which ends with the context.

@@ -180,6 +180,7 @@ func (p *pageRun) open(t *testing.T) {
 	if p.shell, err = commands.NewShell(p.folder, t.TempDir(), environment...); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(p.shell.Close)
 	if p.Setup != "" {
 		p.command(t, 0, "set -e\n"+p.Setup)
 	}
