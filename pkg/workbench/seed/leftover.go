@@ -7,6 +7,7 @@ package seed
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,7 +35,7 @@ func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.
 	}
 	var places, rules []string
 	for _, w := range was {
-		kept := slices.ContainsFunc(is, func(other write) bool { return other.place == w.place })
+		kept := slices.ContainsFunc(is, func(other write) bool { return other.place == w.place && other.item == w.item })
 		if !kept && w.stands && !slices.Contains(places, w.place) {
 			places = append(places, w.place)
 			if !slices.Contains(rules, w.rule) {
@@ -59,9 +60,14 @@ func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.
 // write is a place that a rule writes and nobody records.
 type write struct {
 	place, rule string
+	// item is what is added to a place beside what others add there; empty where the place is written as a whole.
+	item string
 	// stands says that the object had what the rule writes.
 	stands bool
 }
+
+// position is where a rule stands, in the names of places to which several rules can add: it tells them apart within one version.
+var position = regexp.MustCompile(` added at \S+:\d+:\d+|\[\+ \S+:\d+:\d+\]`)
 
 // written are the places that a program writes on an object, but for those in records.
 func written(ctx context.Context, p *mutation.Program, s *scene.Scene, object manifest.Object) ([]write, error) {
@@ -76,7 +82,11 @@ func written(ctx context.Context, p *mutation.Program, s *scene.Scene, object ma
 		_, err := p.Trace(ctx, request, s.Source(), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
 			made := o.Document.Edits()
 			if !step.Kept && !step.Lasts() && rule.Profile != "" {
-				writes = append(writes, write{step.Place.String(), rule.Name(), made == edits})
+				one := write{place: step.Place.String(), rule: rule.Name(), stands: made == edits}
+				if whole := position.ReplaceAllString(one.place, ""); whole != one.place {
+					one.place, one.item = whole, step.Value.String()
+				}
+				writes = append(writes, one)
 			}
 			edits = made
 		})

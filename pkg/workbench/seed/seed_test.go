@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -85,12 +86,27 @@ func connect(t *testing.T, s *server) *seed.Seed {
 
 func compile(t *testing.T, rules string) *mutation.Program {
 	t.Helper()
+	return compileWith(t, rules, mutation.Options{})
+}
+
+// compileAny compiles rules with flags that no version of Kubernetes has.
+func compileAny(t *testing.T, rules string) *mutation.Program {
+	t.Helper()
+	none, err := semver.NewConstraint("< 1.31")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compileWith(t, rules, mutation.Options{Kubernetes: none})
+}
+
+func compileWith(t *testing.T, rules string, options mutation.Options) *mutation.Program {
+	t.Helper()
 	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]\n"
 	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(head + rules)})
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{})
+	program, err := mutation.Compile(documents, options)
 	if err != nil {
 		t.Fatal(err)
 	}

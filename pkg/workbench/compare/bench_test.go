@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package compare_test
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// longest is how much CPU a matrix may take, in seconds.
+const longest = 5
+
+// BenchmarkMatrix compares the nine example profiles, with and without their rules for kube-controller-manager, over all versions: what
+// `graft compare` does, with what graft-controlplane does.
+func BenchmarkMatrix(b *testing.B) {
+	profiles, err := filepath.Glob("../../../example/profiles/*/profile.yaml")
+	if err != nil || len(profiles) < 9 {
+		b.Fatal("there are fewer profiles than nine: ", profiles, err)
+	}
+	began := processorTime(b)
+	rounds, objects := 0, 0
+	for b.Loop() {
+		program := golden.Compile(b, mutation.Options{}, profiles...)
+		m := compare.Matrix{Variants: []string{compare.Plain}}
+		for _, version := range program.Profiles() {
+			m.Providers = append(m.Providers, version.Providers...)
+		}
+		scenes, err := m.Scenes(b.Context(), gardener.Generator{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, s := range scenes {
+			s.Invent(program.Lookups()...)
+		}
+		next := program.Only(func(r mutation.RuleInfo) bool { return r.Target.Name != "kube-controller-manager" })
+		result, err := compare.Run(b.Context(), compare.Options{Old: compare.Program{Program: program}, New: compare.Program{Program: next}, Scenes: scenes})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !result.Differs() {
+			b.Fatal("nothing is different")
+		}
+		rounds, objects = rounds+1, result.Objects
+	}
+	seconds := (processorTime(b) - began).Seconds() / float64(rounds)
+	b.ReportMetric(seconds, "cpu-s/op")
+	b.ReportMetric(float64(objects), "objects")
+	if seconds > longest {
+		b.Errorf("a matrix takes %.1f s of CPU, more than %d", seconds, longest)
+	}
+}
+
+// processorTime is the CPU time of the process until now.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package seed_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/rollout"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
+)
+
+const (
+	scheduler = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-scheduler","namespace":"shoot--a--b","labels":{"l":"1"}},
+		"spec":{"template":{"metadata":{"labels":{"p":"1"}},"spec":{"containers":[{"name":"kube-scheduler","command":["/kube-scheduler","--v=3"]}]}}}}`
+	config = `{"apiVersion":"extensions.gardener.cloud/v1alpha1","kind":"OperatingSystemConfig","metadata":{"name":"x-original","namespace":"shoot--a--b"},
+		"spec":{"type":"t","purpose":"reconcile","files":[],"units":[{"name":"kubelet.service","content":"[Service]\nExecStartPre=/bin/a\nExecStart=/opt/bin/kubelet --a=1\n"}]}}`
+)
+
+// TestLeftovers holds what is told of rules that are gone.
+func TestLeftovers(t *testing.T) {
+	for _, c := range []struct {
+		name, object, old, new string
+		want                   []rollout.Effect
+	}{
+		{"a rule that both have", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 3}}}]}", "controlplane: {kube-scheduler: [{name: x, flags: {set: {v: 3}}}]}", nil},
+		{"a value that is another is seen elsewhere", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 3}}}]}", "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", nil},
+		{
+			"a flag and a label of pods", scheduler,
+			"controlplane: {kube-scheduler: [{name: flag, flags: {set: {v: 3}}}, {name: label, podLabels: {set: {p: '1'}}}]}",
+			"controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}",
+			[]rollout.Effect{{
+				Impact: rollout.Pods, Places: []string{"flag --v of container kube-scheduler", "pod label p"},
+				What: "pods are replaced, unless Gardener's own values are the same, when Gardener writes anew what is only in OLD: flag, label",
+			}},
+		},
+		{"what records take back", scheduler, "controlplane: {kube-scheduler: [{labels: {set: {l: '1'}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
+		{"what never stood there", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
+		{
+			"an addition that both have in other lines", config,
+			"controlplane: {kubelet: [{unit: {section: Service, add: {ExecStartPre: /bin/a}}}]}",
+			"controlplane:\n  kubelet:\n  - flags: {set: {a: 1}}\n  - unit: {section: Service, add: {ExecStartPre: /bin/a}}", nil,
+		},
+		{
+			"an addition that is another", config,
+			"controlplane: {kubelet: [{name: pre, unit: {section: Service, add: {ExecStartPre: /bin/a}}}]}",
+			"controlplane: {kubelet: [{unit: {section: Service, add: {ExecStartPre: /bin/b}}}]}",
+			[]rollout.Effect{{
+				Impact: rollout.Units, Places: []string{"unit option Service.ExecStartPre of unit kubelet.service"},
+				What: "units may be restarted, unless Gardener's own values are the same, when Gardener writes anew what is only in OLD: pre",
+			}},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			object, err := manifest.New([]byte(c.object), source.Position{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			known, err := facts.FromCluster([]byte(cluster))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &scene.Scene{
+				Facts: known.WithNamespace(facts.Namespace{Name: "shoot--a--b", Labels: map[string]string{"shoot.gardener.cloud/provider": "acme"}}),
+				Old:   map[string][]byte{scene.OldKey(object): object.JSON},
+			}
+			got, err := seed.Leftovers{Old: compileAny(t, c.old), New: compileAny(t, c.new)}.Effects(t.Context(), s, object)
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("effects, %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
