@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// world is a control plane in which a rule writes what is in a Secret.
+const world = "../../../pkg/workbench/scene/testdata/"
+
+// graft runs a command on the world.
+func graft(t *testing.T, command string, arguments ...string) (out, err string, status int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	arguments = append([]string{command, "-p", world + "profile.yaml", world + "cluster.yaml", world + "scheduler.yaml", "--present", world + "secret.yaml"}, arguments...)
+	status = Main("test", arguments, &Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	return stdout.String(), stderr.String(), status
+}
+
+// TestOutput holds that each form is written, to standard output as to a file, without what is in the Secret unless it is asked for.
+func TestOutput(t *testing.T) {
+	for command, formats := range map[string][]string{
+		"diff":   {"text", "json", "yaml", "patch", "markdown", "html"},
+		"render": {"yaml", "json", "text", "patch", "markdown", "html"},
+	} {
+		for _, format := range formats {
+			t.Run(command+"/"+format, func(t *testing.T) {
+				out, errors, status := graft(t, command, "-o", format)
+				if status != 0 || strings.Contains(out, "scheduler=4") || !strings.Contains(out, "(from Secret cloudprovider)") {
+					t.Errorf("got status %d, %s:\n%s", status, errors, out)
+				}
+				shown, _, _ := graft(t, command, "-o", format, "--show-secrets")
+				if !strings.Contains(shown, "scheduler=4") {
+					t.Errorf("the Secret is not shown:\n%s", shown)
+				}
+				path := filepath.Join(t.TempDir(), "out")
+				if rest, _, status := graft(t, command, "-o", format, "--output-file", path); status != 0 || rest != "" {
+					t.Errorf("got status %d, and on standard output %q", status, rest)
+				}
+				written, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if string(written) != out {
+					t.Errorf("the file holds something else:\n%s", written)
+				}
+			})
+		}
+	}
+}
+
+// TestOutputFileFails holds that a file that cannot be written leaves nothing behind.
+func TestOutputFileFails(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "taken")
+	if err := os.MkdirAll(filepath.Join(path, "below"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, errors, status := graft(t, "diff", "--output-file", path)
+	if status != statusFailed || !strings.Contains(errors, "writing "+path) {
+		t.Errorf("got status %d: %s", status, errors)
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil || len(left) != 1 {
+		t.Errorf("there is %v, %v", left, err)
+	}
+}
