@@ -48,7 +48,9 @@ Exit status: 0 when the profile makes exactly this change; 1 when something is m
   graft convert docs/usage/convert/before.yaml docs/usage/convert/after.yaml --provider acme
 
   # from two versions of Kubernetes, with what is known of the shoot
-  graft convert --before docs/usage/convert/before.yaml --after docs/usage/convert/after.yaml --before docs/usage/convert/before-1.33.yaml --after docs/usage/convert/after-1.33.yaml --known docs/usage/convert/shoot.yaml`,
+  graft convert --known docs/usage/convert/shoot.yaml \
+    --before docs/usage/convert/before.yaml --after docs/usage/convert/after.yaml \
+    --before docs/usage/convert/before-1.33.yaml --after docs/usage/convert/after-1.33.yaml`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
@@ -59,7 +61,8 @@ Exit status: 0 when the profile makes exactly this change; 1 when something is m
 	set.StringArrayVar(&o.known, "known", nil, "manifests of what is known of the control planes: Cluster, Shoot, Namespace, Garden (repeatable)")
 	set.StringVar(&o.provider, "provider", "", "provider that the profile serves (default: that of the Shoot)")
 	set.StringVar(&o.name, "name", "", "name of the profile (default: the provider)")
-	set.StringVar(&o.into, "into", "", "set in which all rules stand: controlplane, controlplaneexposure or controlplanebackup (default: where the contract has most need of each)")
+	set.StringVar(&o.into, "into", "", "set in which all rules stand: controlplane, controlplaneexposure or controlplanebackup "+
+		"(default: where the contract has most need of each)")
 	set.StringVar(&o.gardenerVersion, "gardener-version", "", "version of Gardener; today's without one")
 	set.BoolVar(&o.literal, "literal", false, "propose no expressions in values")
 	return command
@@ -120,7 +123,10 @@ func (o *convertOptions) pairs(s *Streams, arguments []string) ([]convert.Pair, 
 func pairName(paths []string, i int) string {
 	steps := func(path string) []string {
 		path = filepath.ToSlash(filepath.Clean(path))
-		return strings.Split(strings.TrimSuffix(path, filepath.Ext(path)), "/")
+		if extension := filepath.Ext(path); slices.Contains([]string{".yaml", ".yml", ".json"}, extension) {
+			path = strings.TrimSuffix(path, extension)
+		}
+		return strings.Split(path, "/")
 	}
 	own := steps(paths[i])
 	for n := 1; n <= len(own); n++ {

@@ -149,7 +149,7 @@ func (p *proposer) admit(program *mutation.Program, s *subject, object []byte) (
 	var changed []byte
 	facts := s.source(p.options.Provider)
 	for _, registration := range program.Registrations() {
-		if registration.Garden != s.garden || !slices.ContainsFunc(registration.Forms, func(f target.Form) bool { return f.Is(s.form.Group, s.form.Kind, s.object.Name) || prefixed(f, s) }) {
+		if registration.Garden != s.garden || !slices.ContainsFunc(registration.Forms, s.isOf) {
 			continue
 		}
 		result, err := program.Admit(p.context, mutation.Request{
@@ -174,8 +174,8 @@ func (p *proposer) admit(program *mutation.Program, s *subject, object []byte) (
 	return changed, nil
 }
 
-// prefixed says whether a form of other objects is for the beginning of the object's name.
-func prefixed(f target.Form, s *subject) bool {
+// isOf says whether the object is of a form, which may have the beginning of a name.
+func (s *subject) isOf(f target.Form) bool {
 	prefix, ok := strings.CutSuffix(f.Name, "*")
-	return ok && f.Group == s.form.Group && f.Kind == s.form.Kind && strings.HasPrefix(s.object.Name, prefix)
+	return f.Is(s.form.Group, s.form.Kind, s.object.Name) || ok && f.Group == s.form.Group && f.Kind == s.form.Kind && strings.HasPrefix(s.object.Name, prefix)
 }

@@ -182,10 +182,13 @@ func TestWrite(t *testing.T) {
 		want    map[string]string
 		failure error
 	}{
-		"new":          {t.Context(), nil, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
-		"empty":        {t.Context(), map[string]string{}, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
-		"occupied":     {t.Context(), map[string]string{"profile.yaml": "mine\n"}, false, map[string]string{"profile.yaml": "mine\n"}, scaffold.ErrExists},
-		"force":        {t.Context(), map[string]string{"profile.yaml": "mine\n", "c": "c\n"}, true, map[string]string{"profile.yaml": "a\n", "files/b": "b\n", "c": "c\n"}, nil},
+		"new":      {t.Context(), nil, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
+		"empty":    {t.Context(), map[string]string{}, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
+		"occupied": {t.Context(), map[string]string{"profile.yaml": "mine\n"}, false, map[string]string{"profile.yaml": "mine\n"}, scaffold.ErrExists},
+		"force": {
+			t.Context(), map[string]string{"profile.yaml": "mine\n", "c": "c\n"}, true,
+			map[string]string{"profile.yaml": "a\n", "files/b": "b\n", "c": "c\n"}, nil,
+		},
 		"interrupted":  {ended, nil, false, nil, context.Canceled},
 		"in the midst": {ended, map[string]string{"profile.yaml": "mine\n"}, true, map[string]string{"profile.yaml": "mine\n"}, context.Canceled},
 	} {
