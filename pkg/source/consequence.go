@@ -26,7 +26,7 @@ func (f Finding) follows(earlier Finding) bool {
 	switch {
 	case f.File != earlier.File || earlier.Severity != Error:
 		return false
-	case earlier.Rule == UnknownField:
+	case earlier.Partial:
 		return f.Rule == MissingField && earlier.Fix != nil && f.Path == join(earlier.Path, strings.Trim(earlier.Fix.New, `"'`))
 	default:
 		return Within(f.Path, earlier.Path)

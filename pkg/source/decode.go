@@ -76,7 +76,7 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 
 // UnknownKey is the finding that a key of a mapping is none of the known fields.
 func UnknownKey(key Node, path string, mapping Node, known []string) Finding {
-	finding := key.Finding(path, "unknown field %q%s", key.Value, Suggest(key.Value, known)).Of(UnknownField)
+	finding := key.Finding(path, "unknown field %q%s", key.Value, Suggest(key.Value, known)).Of(UnknownField).InPart()
 	if word, ok := Nearest(key.Value, known); ok && !mapping.Has(word) {
 		return finding.Write(key, word)
 	}

@@ -56,6 +56,8 @@ type Finding struct {
 	// Rule is the check that found it, and Severity how bad it is.
 	Rule     Rule
 	Severity Severity
+	// Partial says that it is about a part of what the path names, such as a key that does not exist in it, so that the rest stands.
+	Partial bool
 	// Fix mends it; nil where nobody can say for certain what was meant.
 	Fix *Fix
 }
@@ -63,6 +65,12 @@ type Finding struct {
 // Of is the finding of a rule.
 func (f Finding) Of(rule Rule) Finding {
 	f.Rule = rule
+	return f
+}
+
+// InPart is the finding about a part of what the path names.
+func (f Finding) InPart() Finding {
+	f.Partial = true
 	return f
 }
 

@@ -20,11 +20,11 @@ func Suggest(word string, known []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
-// Nearest is the known word that must have been meant: two slips away at the most, and nearer than any other by two. False where there
-// is none.
+// Nearest is the known word that must have been meant: one or two slips away, less than half of the word, and nearer than any other by two.
+// False where there is none.
 func Nearest(word string, known []string) (string, bool) {
 	best, distance, next := nearest(word, known)
-	return best, best != "" && distance <= 2 && next >= distance+2
+	return best, best != "" && distance <= 2 && 2*distance < len(word) && next >= distance+2
 }
 
 // nearest is the known word that is nearest to the one given, if any is near, how far it is, and how far the one that is nearest after it.

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -67,11 +69,18 @@ func (c *profileCompiler) tidy() {
 	} {
 		slices.Sort(section.names)
 		for _, name := range section.names {
-			if path := section.name + "." + name; !used[section.name] && !used[path] && !slices.ContainsFunc(c.broken, mentions(name)) {
+			if path := section.name + "." + name; !used[section.name] && !used[path] && !c.mayUse(name) {
 				c.warn(Unused, nodeAt(c.document.Node, section.name, name), path, "is not used by any rule")
 			}
 		}
 	}
+}
+
+// mayUse says whether something that could not be compiled may use a name, or a misspelt name may be meant for it.
+func (c *profileCompiler) mayUse(name string) bool {
+	return slices.ContainsFunc(c.broken, mentions(name)) || slices.ContainsFunc(c.findings, func(f source.Finding) bool {
+		return f.Rule == expression.UnknownName && strings.Contains(f.Message, strconv.Quote(name))
+	})
 }
 
 // mentions says of a value whether a name stands in one of its texts.

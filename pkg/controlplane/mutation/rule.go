@@ -285,7 +285,7 @@ func unknownOperation(t *target.Target, r v1alpha1.Rule, field source.Field, kno
 	if hint == "" {
 		hint = "; these can be used on " + t.Name + ": " + usable(t)
 	}
-	finding := field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, hint).Of(UnknownOperation)
+	finding := field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, hint).Of(UnknownOperation).InPart()
 	if meant, ok := source.Nearest(field.Key.Value, known); ok && !r.At.Has(meant) {
 		finding = finding.Write(field.Key, meant)
 	}

@@ -7,6 +7,7 @@ package lint
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -32,6 +33,8 @@ type Options struct {
 // Kind is a kind of document.
 type Kind struct {
 	APIVersion, Kind string
+	// Heads says that the check judges the kind itself, where another one is written that is near.
+	Heads bool
 	// Check finds what is wrong with documents that are in force together, beside what is known already. It gives both.
 	Check func(o Options, parts []profile.Part, known source.Findings) source.Findings
 }
@@ -54,14 +57,14 @@ func Kinds() []string {
 
 // kindOf is the kind that a document is of, or is meant to be of; nil for none that is known.
 func kindOf(n source.Node) *Kind {
-	apiVersion, kind := valueOf(n, "apiVersion"), valueOf(n, "kind")
-	for _, near := range []bool{false, true} {
-		for i := range kinds {
-			k := &kinds[i]
-			if k.Kind == kind || kind == "" && k.APIVersion == apiVersion || near && ours(apiVersion) && source.Suggest(kind, []string{k.Kind}) != "" {
-				return k
-			}
-		}
+	apiVersion, name := valueOf(n, "apiVersion"), valueOf(n, "kind")
+	meant := func(k Kind) bool { return k.Kind == name || name == "" && k.APIVersion == apiVersion }
+	if i := slices.IndexFunc(kinds, meant); i >= 0 {
+		return &kinds[i]
+	}
+	near := func(k Kind) bool { return strings.Contains(source.Suggest(name, Kinds()), strconv.Quote(k.Kind)) }
+	if i := slices.IndexFunc(kinds, near); i >= 0 && ours(apiVersion) {
+		return &kinds[i]
 	}
 	return nil
 }

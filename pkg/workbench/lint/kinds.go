@@ -15,7 +15,7 @@ import (
 
 // providerProfile is checked as the webhook does when it loads profiles.
 var providerProfile = Kind{
-	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfile,
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfile, Heads: true,
 	Check: func(o Options, parts []profile.Part, known source.Findings) source.Findings {
 		documents, findings := profile.Decode(parts, known)
 		if o.Override != nil {
@@ -46,7 +46,7 @@ const WrongTest source.Rule = "wrong-test"
 
 // controllerConfiguration is checked as the program does when it starts.
 var controllerConfiguration = Kind{
-	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindControllerConfiguration,
+	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindControllerConfiguration, Heads: true,
 	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
 		findings := known
 		seen := map[string]bool{}

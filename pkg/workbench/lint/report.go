@@ -63,6 +63,9 @@ func (t *text) excerpt(f source.Finding, style Style) string {
 	number := fmt.Sprint(f.Line)
 	if f.Rule == source.NotYAML && f.Column == 0 {
 		// The parser names the line before the one that it could not read, or that line.
+		if f.Line == len(t.starts) {
+			return fmt.Sprintf("  %s %s\n", style.paint(faint, number+" |"), line)
+		}
 		next, _, _ := cut([]rune(strings.ReplaceAll(t.line(f.Line+1), "\t", " ")), 1, 1, style.Width)
 		return fmt.Sprintf("  %s %s\n  %s %s\n", style.paint(faint, number+" |"), line, style.paint(faint, fmt.Sprint(f.Line+1)+" |"), next)
 	}

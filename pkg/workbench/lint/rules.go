@@ -157,7 +157,7 @@ func (p *Page) Markdown() string {
 
 // help is the page for viewers of reports, which show it beside the findings.
 func (p *Page) help() string {
-	return fmt.Sprintf("%s\n\n%s\n\n```yaml\n%s```\n\n[%s](%s)\n", p.Summary, links.ReplaceAllString(strings.TrimSpace(p.Why), "$1"), p.Good, p.Rule, p.URL())
+	return fmt.Sprintf("%s\n\n%s\n\n```yaml\n%s```\n\n[%s](%s)\n", p.Summary, p.why(), p.Good, p.Rule, p.URL())
 }
 
 // said is what lint says of the wrong example.
@@ -172,7 +172,7 @@ func (p *Page) said() string {
 // Text is the page for a terminal.
 func (p *Page) Text() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s (%s)\n\n%s\n\n%s\n\nWrong:\n\n%s\nRight:\n\n%s", p.Rule, p.severities(), p.Summary, links.ReplaceAllString(strings.TrimSpace(p.Why), "$1"),
+	fmt.Fprintf(&out, "%s (%s)\n\n%s\n\n%s\n\nWrong:\n\n%s\nRight:\n\n%s", p.Rule, p.severities(), p.Summary, p.why(),
 		indent(p.Bad), indent(p.Good))
 	if p.Fix != "" {
 		fmt.Fprintf(&out, "\n`graft lint --fix` %s\n", p.Fix)
@@ -183,6 +183,8 @@ func (p *Page) Text() string {
 
 // links are links in Markdown, of which a terminal shows the text.
 var links = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+func (p *Page) why() string { return links.ReplaceAllString(strings.TrimSpace(p.Why), "$1") }
 
 func indent(text string) string {
 	var out strings.Builder

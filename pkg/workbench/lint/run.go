@@ -6,7 +6,10 @@ package lint
 
 import (
 	"bytes"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -53,15 +56,17 @@ func Run(o Options, inputs []Input) *Report {
 		}
 		r.add(sets[name], input)
 	}
-	for _, name := range order {
-		s := sets[name]
-		r.Findings = append(r.Findings, s.other...)
-		for i := range kinds {
-			if k := &kinds[i]; len(s.parts[k]) > 0 {
-				r.Findings = append(r.Findings, k.Check(o, s.parts[k], s.known[k])...)
-			}
-		}
+	found := make([]source.Findings, len(order))
+	var work errgroup.Group
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for i, name := range order {
+		work.Go(func() error {
+			found[i] = sets[name].check(o)
+			return nil
+		})
 	}
+	_ = work.Wait() // no check fails
+	r.Findings = slices.Concat(found...)
 	r.Findings.Sort()
 	return r
 }
@@ -72,6 +77,16 @@ type set struct {
 	// known is what is wrong with their texts, other what is wrong with what is no document of Graft.
 	known map[*Kind]source.Findings
 	other source.Findings
+}
+
+func (s *set) check(o Options) source.Findings {
+	findings := s.other
+	for i := range kinds {
+		if k := &kinds[i]; len(s.parts[k]) > 0 {
+			findings = append(findings, k.Check(o, s.parts[k], s.known[k])...)
+		}
+	}
+	return findings
 }
 
 // add sorts the documents of a file by their kinds.
@@ -90,6 +105,9 @@ func (r *Report) add(s *set, input Input) {
 		case kind == nil:
 			s.other = append(s.other, unknown(part.Node))
 		default:
+			if !kind.Heads && valueOf(part.Node, "kind") != kind.Kind {
+				s.other = append(s.other, unknown(part.Node))
+			}
 			s.parts[kind] = append(s.parts[kind], part)
 		}
 		if r.Documents++; first == nil {

@@ -107,7 +107,7 @@ func (r *Report) writeSARIF(w io.Writer, style Style) error {
 	for _, rule := range rules {
 		if page := PageOf(rule); page != nil {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-				ID: rule, ShortDescription: sarifMessage{Text: page.Summary}, FullDescription: sarifMessage{Text: page.Why}, HelpURI: page.URL(),
+				ID: rule, ShortDescription: sarifMessage{Text: page.Summary}, FullDescription: sarifMessage{Text: page.why()}, HelpURI: page.URL(),
 				Help: sarifMessage{Text: page.Text(), Markdown: page.help()}, Default: sarifLevel{page.Severity()},
 			})
 		}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const sound = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: acme}
+providers: [acme]
+controlplane:
+  kube-controller-manager:
+  - env: {set: {A: a}}
+`
+
+// TestRead holds which files are read and which of them are looked at: in folders those of Graft, and all that are named.
+func TestRead(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(folder, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	write("a/profile.yaml", sound)
+	write("a/images.yaml", "images: []\n")
+	write("a/.hidden/profile.yaml", "kind: [\n")
+	write("a/.profile.yaml", "kind: [\n")
+	write("a/notes.txt", sound)
+	write("b/broken.yml", "# graft.provider.extensions.gardener.cloud/v1alpha1\nkind: [\n")
+	write("b/other-broken.yaml", "kind: [\n")
+	mixed := write("c/mixed.yaml", "apiVersion: v1\nkind: Namespace\n---\n"+strings.Replace(sound, "ProviderProfile", "NetworkProfile", 1))
+	other := write("c/other.yaml", "apiVersion: v1\nkind: Namespace\n")
+
+	tests := []struct {
+		name  string
+		paths []string
+		files int
+		want  []string
+	}{
+		{"a folder", []string{folder}, 3, []string{
+			"b/broken.yml:2: not YAML: did not find expected node content",
+			`c/mixed.yaml:5:7: kind: unknown kind "NetworkProfile": must be one of ProviderProfile, ProviderProfileTest, ControllerConfiguration`,
+		}},
+		{"named", []string{other, mixed, mixed}, 2, []string{
+			`c/mixed.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, ProviderProfileTest, ControllerConfiguration`,
+			`c/mixed.yaml:5:7: kind: unknown kind "NetworkProfile": must be one of ProviderProfile, ProviderProfileTest, ControllerConfiguration`,
+			`c/other.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, ProviderProfileTest, ControllerConfiguration`,
+		}},
+		{"the standard input", []string{"-"}, 1, []string{"stdin: no document in this file"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inputs, err := Read(test.paths, strings.NewReader("# nothing\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := Run(Options{}, inputs)
+			got := strings.Split(strings.ReplaceAll(report.Findings.Error(), folder+string(filepath.Separator), ""), "\n")
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			if report.Files != test.files {
+				t.Errorf("%d files were looked at, want %d", report.Files, test.files)
+			}
+		})
+	}
+	if _, err := Read([]string{filepath.Join(folder, "none")}, nil); err == nil || !strings.Contains(err.Error(), "none: no such file") {
+		t.Errorf("a path that does not exist gives %v", err)
+	}
+}
+
+// TestTogether holds that profiles in several files are held against each other where they are in force together.
+func TestTogether(t *testing.T) {
+	one := Input{}
+	one.Name, one.Data = "one.yaml", []byte(sound)
+	other := Input{}
+	other.Name, other.Data = "other.yaml", []byte(strings.NewReplacer("name: acme", "name: other", "A: a", "A: b").Replace(sound))
+	if report := Run(Options{}, []Input{one, other}); len(report.Findings) > 0 {
+		t.Errorf("apart: %v", report.Findings)
+	}
+	report := Run(Options{Together: true}, []Input{one, other})
+	if len(report.Findings) != 1 || report.Findings[0].Rule != "conflict" {
+		t.Errorf("together: %v", report.Findings)
+	}
+}
+
+// BenchmarkRun checks the profiles of all clouds.
+func BenchmarkRun(b *testing.B) {
+	inputs, err := Read(cases(b, filepath.Join(root, "example/profiles/*/profile.yaml")), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if report := Run(Options{}, inputs); report.Failed(0) || report.Documents < 9 {
+			b.Fatal(report.Findings, report.Documents)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// TestSARIF holds what the schema of SARIF cannot: that results name their rules, that regions are not empty, and that fixes are in the file.
+func TestSARIF(t *testing.T) {
+	input := Input{File: golden.Read(t, "testdata/reports/everything/profile.yaml")}
+	var out strings.Builder
+	if err := Run(Options{}, []Input{input}).Write(&out, "sarif", Style{}); err != nil {
+		t.Fatal(err)
+	}
+	var log sarifLog
+	if err := json.Unmarshal([]byte(out.String()), &log); err != nil {
+		t.Fatal(err)
+	}
+	run, fixes := log.Runs[0], 0
+	for _, result := range run.Results {
+		if result.RuleIndex == nil || run.Tool.Driver.Rules[*result.RuleIndex].ID != result.RuleID {
+			t.Errorf("the result of %s has the rule %v", result.RuleID, result.RuleIndex)
+		}
+		place := result.Locations[0].Physical
+		if r := place.Region; r.StartLine < 1 || r.StartColumn < 1 || r.EndLine != r.StartLine || r.EndColumn <= r.StartColumn {
+			t.Errorf("%s is at %+v", result.RuleID, r)
+		}
+		for _, fix := range result.Fixes {
+			fixes++
+			if fix.Changes[0].Artifact != place.Artifact || len(fix.Changes[0].Replacements) != 1 {
+				t.Errorf("the fix of %s is %+v", result.RuleID, fix)
+			}
+		}
+	}
+	if fixes < 5 {
+		t.Errorf("%d fixes", fixes)
+	}
+}
+
+// TestGitHub holds that texts cannot end a workflow command or begin another.
+func TestGitHub(t *testing.T) {
+	report := &Report{
+		Findings: source.Findings{{Position: source.Position{File: "a:b,c%\n.yaml"}, Path: "p", Message: "100%\r\n::error::x", Rule: "r:s"}},
+	}
+	var out strings.Builder
+	if err := report.Write(&out, "github", Style{}); err != nil {
+		t.Fatal(err)
+	}
+	want := "::error file=a%3Ab%2Cc%25%0A.yaml,title=graft lint%3A r%3As::p: 100%25%0D%0A::error::x\n"
+	if out.String() != want {
+		t.Errorf("got  %q\nwant %q", out.String(), want)
+	}
+}
+
+// TestReports holds what is written of each file in testdata/reports, in each format.
+func TestReports(t *testing.T) {
+	for _, folder := range cases(t, "testdata/reports/*") {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			input := Input{File: golden.Read(t, filepath.Join(folder, "profile.yaml"))}
+			input.Name = "some folder/profile.yaml"
+			report := Run(Options{}, []Input{input})
+			for _, format := range Formats {
+				var out strings.Builder
+				if err := report.Write(&out, format, Style{Version: "v1"}); err != nil {
+					t.Fatal(err)
+				}
+				golden.Compare(t, filepath.Join(folder, "want."+format), out.String())
+			}
+			var out strings.Builder
+			if err := report.Write(&out, "text", Style{Colour: true, Width: 60}); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, filepath.Join(folder, "want.colour"), out.String())
+		})
+	}
+}
