@@ -21,7 +21,9 @@ type meter struct {
 // patience is how long a command runs before its progress is shown.
 const patience = time.Second
 
-func newMeter(s *Streams, what string) *meter { return &meter{streams: s, what: what, began: time.Now()} }
+func newMeter(s *Streams, what string) *meter {
+	return &meter{streams: s, what: what, began: time.Now()}
+}
 
 // step is told how much is done.
 func (p *meter) step(done, of int) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/example/profiles"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
@@ -20,6 +21,7 @@ func completeValues(command *cobra.Command) {
 	for name, values := range map[string]cobra.CompletionFunc{
 		"color":      fixed(string(colourAuto), string(colourAlways), string(colourNever)),
 		"kubernetes": kubernetesVersions,
+		"from":       cobra.FixedCompletions(profiles.Names(), cobra.ShellCompDirectiveDefault), // or a path
 		"parameter":  ofProfiles(func(d *profile.Document) []string { return withEqualSign(slices.Sorted(maps.Keys(d.Parameters))) }),
 		"provider":   ofProfiles(func(d *profile.Document) []string { return d.Providers }),
 		"set":        fixed(), "annotation": fixed(), "gardener-version": fixed(), "namespace": fixed(), "seed-provider": fixed(),
