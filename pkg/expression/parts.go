@@ -29,6 +29,10 @@ type node struct {
 	// absorbing is the value of one part that decides the whole; branches says that the first part chooses one of the two others.
 	absorbing ref.Val
 	branches  bool
+	// each is what a macro such as exists asks of each item; nil for others.
+	each *each
+	// items are the references of what the items around the part are of.
+	items []string
 }
 
 // partsOf compiles the parts of the program once.
@@ -49,7 +53,7 @@ func (p *program) compileParts() (*node, error) {
 	}
 	whole := p.shell()
 	whole.ast = compiled
-	c := partsCompiler{whole: whole, env: env, native: compiled.NativeRep(), environment: p.environment}
+	c := partsCompiler{whole: whole, env: env, native: compiled.NativeRep(), variables: p.environment.variables}
 	root, err := c.node(c.native.Expr())
 	if err != nil {
 		return nil, fmt.Errorf("explaining the expression: %w", err)
@@ -70,10 +74,12 @@ func (e *Environment) written() (*cel.Env, error) {
 }
 
 type partsCompiler struct {
-	whole       *program
-	env         *cel.Env
-	native      *ast.AST
-	environment *Environment
+	whole  *program
+	env    *cel.Env
+	native *ast.AST
+	// variables are those of the environment, and those of the macros around the part.
+	variables map[string]Variable
+	items     []string
 }
 
 // node compiles a part and those below it.
@@ -84,12 +90,12 @@ func (c *partsCompiler) node(e ast.Expr) (*node, error) {
 	}
 	p := c.whole.shell()
 	p.result = c.native.GetType(e.ID())
-	p.references, p.loops = c.environment.inspect(e)
+	p.references, p.loops = inspect(c.variables, e)
 	part := ast.NewCheckedAST(ast.NewAST(e, c.native.SourceInfo()), c.native.TypeMap(), c.native.ReferenceMap())
 	if p.run, err = c.env.PlanProgram(part, cel.InterruptCheckFrequency(interruptFrequency)); err != nil {
 		return nil, err
 	}
-	n := &node{text: text, position: c.whole.startOf(e), program: p}
+	n := &node{text: text, position: c.whole.startOf(e), program: p, items: c.items}
 	for _, inner := range c.below(e, n) {
 		below, err := c.node(inner)
 		if err != nil {
@@ -97,7 +103,8 @@ func (c *partsCompiler) node(e ast.Expr) (*node, error) {
 		}
 		n.below = append(n.below, below)
 	}
-	return n, nil
+	n.each, err = c.each(e)
+	return n, err
 }
 
 // below are the parts that had a say in one, without constants, and says of && || and ?: how they do.
@@ -105,6 +112,8 @@ func (c *partsCompiler) below(e ast.Expr, n *node) []ast.Expr {
 	switch {
 	case c.isChain(e):
 		return nil
+	case c.asks(e):
+		return c.varying([]ast.Expr{e.AsComprehension().IterRange()})
 	case c.isMacro(e):
 		return c.paths(e)
 	case e.Kind() != ast.CallKind:
@@ -181,7 +190,7 @@ func (c *partsCompiler) operands(e ast.Expr) []ast.Expr {
 
 // paths are the variables of a comprehension that are not its own.
 func (c *partsCompiler) paths(e ast.Expr) []ast.Expr {
-	i := inspector{variables: c.environment.variables, found: &[]ast.Expr{}}
+	i := inspector{variables: c.variables, found: &[]ast.Expr{}}
 	i.visit(e)
 	return c.once(*i.found)
 }
@@ -189,7 +198,7 @@ func (c *partsCompiler) paths(e ast.Expr) []ast.Expr {
 // varying leaves out constants and what stands there already.
 func (c *partsCompiler) varying(all []ast.Expr) []ast.Expr {
 	return c.once(slices.DeleteFunc(slices.Clone(all), func(e ast.Expr) bool {
-		references, _ := c.environment.inspect(e)
+		references, _ := inspect(c.variables, e)
 		return len(references) == 0
 	}))
 }

@@ -17,7 +17,11 @@ import (
 
 // inspect collects the variables and fields that an expression names, and says whether it has a comprehension.
 func (e *Environment) inspect(root ast.Expr) (references []string, loops bool) {
-	i := inspector{variables: e.variables}
+	return inspect(e.variables, root)
+}
+
+func inspect(variables map[string]Variable, root ast.Expr) (references []string, loops bool) {
+	i := inspector{variables: variables}
 	i.visit(root)
 	slices.Sort(i.references)
 	return slices.Compact(i.references), i.loops

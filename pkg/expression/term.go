@@ -32,6 +32,14 @@ type Term struct {
 	Failed error
 	// Terms are the parts that had a say in it, without those that are constant.
 	Terms []Term
+	// Each says, of a macro such as exists, what its condition came to for each item up to the one that decided; More counts the items
+	// that are left out.
+	Each []Term
+	More int
+	// Item is the item that the term is about; nil for terms that are not in Each.
+	Item ref.Val
+	// Items are the references of what the items around the part are of, which its value may come from too.
+	Items []string
 }
 
 // Explain evaluates the condition as Bool does and says what each part of it came to. It compiles the parts when it is first called.
@@ -89,6 +97,9 @@ func (n *node) evaluate(ctx context.Context, vars interpreter.Activation) Term {
 		term.Terms = append(term.Terms, inner)
 		decided = n.absorbing != nil && inner.Value == n.absorbing
 	}
+	if n.each != nil {
+		term.Each, term.More = n.each.evaluate(ctx, vars)
+	}
 	return term
 }
 
@@ -98,7 +109,7 @@ func (n *node) takes(condition Term, branch int) bool {
 }
 
 func (n *node) term() Term {
-	return Term{Text: n.text, Position: n.position, References: n.program.references}
+	return Term{Text: n.text, Position: n.position, References: n.program.references, Items: n.items}
 }
 
 // skipped is the part as one that was not evaluated, and nothing of what is below it.

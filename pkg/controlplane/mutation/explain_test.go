@@ -113,6 +113,9 @@ func TestExplainShowsNoSecret(t *testing.T) {
 		{"a failure", `{when: "${ int(lookups.s.password) > 1 }", labels: {set: {x: y}}}`},
 		{"a failure of a value", `{labels: {set: {x: "${ int(lookups.s.password) }"}}}`},
 		{"a loop", `{when: "${ lookups.s.list.split(',').exists(p, p == 'x') }", labels: {set: {x: y}}}`},
+		{"an item of a loop", `{when: "${ lookups.s.list.split(',').all(p, p.startsWith('x') || size(p) > 100 || p != object.name) }", labels: {set: {x: y}}}`},
+		{"an item of a loop in a loop", `{when: "${ [lookups.s.list].exists(l, l.split(',').exists(p, p == object.name)) }", labels: {set: {x: y}}}`},
+		{"a loop over items", `{forEach: "${ [lookups.s.list] }", when: "${ item.split(',').exists(p, p == object.name) }", annotations: {set: {x: y}}}`},
 		{"a branch", `{when: "${ lookups.s.password == '' ? false : lookups.s.number == '1' }", labels: {set: {x: y}}}`},
 		{"a tree", `{when: "${ variables.tree.a[0] == '' }", labels: {set: {x: y}}}`},
 		{"all variables", `{when: "${ string(variables.direct) + toJSON(variables.tree) != '' }", labels: {set: {x: y}}}`},
@@ -185,8 +188,8 @@ func writeTerm(out *strings.Builder, term mutation.Term, depth int) {
 	case term.From != nil:
 		value = "(from Secret " + strings.Join(term.From, ", ") + ")"
 	}
-	fmt.Fprintf(out, "%s%s → %s\n", strings.Repeat("  ", depth), term.Text, value)
-	for _, below := range term.Terms {
+	fmt.Fprintf(out, "%s%s %s → %s\n", strings.Repeat("  ", depth), term.Item, term.Text, value)
+	for _, below := range append(term.Terms, term.Each...) {
 		writeTerm(out, below, depth+1)
 	}
 }

@@ -183,11 +183,15 @@ func (i *items) entries(m traits.Mapper) ([]item, error) {
 
 // labelOf is what messages call an item: a scalar itself, the name or the key that it has, or its number.
 func (f *family) labelOf(value ref.Val, index int) string {
-	const most = 60
-	number := fmt.Sprint(index)
 	if f.secret {
-		return number
+		return fmt.Sprint(index)
 	}
+	return labelOf(value, index)
+}
+
+// labelOf is what people call an item that is no secret.
+func labelOf(value ref.Val, index int) string {
+	const most = 60
 	if indexed, ok := value.(traits.Indexer); ok {
 		for _, field := range []types.String{"name", "key"} {
 			if text, ok := indexed.Get(field).(types.String); ok && text != "" {
@@ -199,5 +203,5 @@ func (f *family) labelOf(value ref.Val, index int) string {
 	if text, err := expression.Text(value); err == nil && text != "" && len(text) <= most {
 		return text
 	}
-	return number
+	return fmt.Sprint(index)
 }

@@ -7,6 +7,7 @@ package mutation
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -32,13 +33,20 @@ type Term struct {
 	Skipped bool
 	// Terms are the parts that had a say in it; below a variable of the profile those of its expression.
 	Terms []Term
+	// Each says, of a macro such as exists, what its condition came to for each Item up to the one that decided; More counts the items
+	// that are left out.
+	Each []Term
+	More int
+	// Item is what the item is called that a term in Each is about.
+	Item string
 }
 
 // term makes a term fit to be shown; secret are the Secrets of which the items of the rule are made.
 func (e *explainer) term(r *rule, from expression.Term, variables operation.Variables, secret []string) Term {
-	t := Term{Text: from.Text, Position: from.Position, Skipped: from.Skipped}
-	t.From = r.scope.secretNames(r.target, from.References)
-	if usesItem(from.References) {
+	t := Term{Text: from.Text, Position: from.Position, Skipped: from.Skipped, More: from.More}
+	references := slices.Concat(from.References, from.Items)
+	t.From = r.scope.secretNames(r.target, references)
+	if usesItem(references) {
 		t.From = append(t.From, secret...)
 	}
 	switch {
@@ -52,7 +60,15 @@ func (e *explainer) term(r *rule, from expression.Term, variables operation.Vari
 	for _, below := range from.Terms {
 		t.Terms = append(t.Terms, e.term(r, below, variables, secret))
 	}
-	if len(from.Terms) == 0 && !from.Skipped {
+	for i, item := range from.Each {
+		below := e.term(r, item, variables, secret)
+		below.Item = fmt.Sprint(i)
+		if r.scope.secretNames(r.target, item.Items) == nil && (secret == nil || !usesItem(item.Items)) {
+			below.Item = labelOf(item.Item, i)
+		}
+		t.Each = append(t.Each, below)
+	}
+	if len(from.Terms)+len(from.Each) == 0 && !from.Skipped {
 		t.Terms = e.meanings(r, from.References, variables)
 	}
 	return t

@@ -85,7 +85,13 @@ type Term struct {
 	// Failed is why it came to nothing; NotEvaluated says that another part had decided already.
 	Failed       string `json:"failed,omitempty"`
 	NotEvaluated bool   `json:"notEvaluated,omitempty"`
-	Terms        []Term `json:"terms,omitempty"`
+	// Terms are the parts that had a say in it.
+	Terms []Term `json:"terms,omitempty"`
+	// Each says, of a macro such as exists, what its condition came to for each item, up to the one that decided; More counts those that
+	// are left out. Item is what the item of such a term is called.
+	Each []Term `json:"each,omitempty"`
+	More int    `json:"more,omitempty"`
+	Item string `json:"item,omitempty"`
 }
 
 // Step is one place that a rule writes.

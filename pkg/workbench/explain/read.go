@@ -135,7 +135,8 @@ func terms(all []mutation.Term) []Term {
 }
 
 func term(t mutation.Term) Term {
-	out := Term{Text: t.Text, Position: position(t.Position), Value: t.Value, Failed: t.Failed, NotEvaluated: t.Skipped, Terms: terms(t.Terms)}
+	out := Term{Text: t.Text, Position: position(t.Position), Value: t.Value, Failed: t.Failed, NotEvaluated: t.Skipped, Terms: terms(t.Terms),
+		Each: terms(t.Each), More: t.More, Item: t.Item}
 	if t.From != nil {
 		out.Value = fromSecret(t.From...)
 	}

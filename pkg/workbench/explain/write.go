@@ -229,9 +229,16 @@ func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 		value = failed
 	}
 	arrow := " → " + s.paint(of, s.cut(value))
-	out.WriteString(s.hang(head, 12+2*depth, t.Text+arrow))
-	for _, below := range t.Terms {
+	text := t.Text
+	if t.Item != "" {
+		text = s.paint(dim, "for "+t.Item+":") + " " + text
+	}
+	out.WriteString(s.hang(head, 12+2*depth, text+arrow))
+	for _, below := range slices.Concat(t.Terms, t.Each) {
 		s.term(out, "", below, depth+1)
+	}
+	if t.More > 0 {
+		out.WriteString(strings.Repeat(" ", 12+2*depth) + s.paint(dim, "… "+count(t.More, "more item", "more items")) + "\n")
 	}
 }
 
