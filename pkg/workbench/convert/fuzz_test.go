@@ -80,7 +80,7 @@ func holdReproduced(t *testing.T, proposal *convert.Proposal, cases []convert.Ca
 	}
 	for i := range cases {
 		for n, object := range cases[i].Before {
-			cases[i].Before[n].JSON = admit(t, program, object)
+			cases[i].Before[n].JSON = admit(t, program, object, cases[i].Present)
 		}
 	}
 	if again, err := convert.Propose(t.Context(), cases, convert.Options{Name: "acme", Provider: "acme"}); !errors.Is(err, convert.ErrNoDifference) {
@@ -89,7 +89,7 @@ func holdReproduced(t *testing.T, proposal *convert.Proposal, cases []convert.Ca
 }
 
 // admit takes an object of a control plane of which nothing else is known through all sets.
-func admit(t *testing.T, program *mutation.Program, object manifest.Object) []byte {
+func admit(t *testing.T, program *mutation.Program, object manifest.Object, present []map[string]any) []byte {
 	t.Helper()
 	raw := object.JSON
 	version := object.APIVersion[strings.LastIndexByte(object.APIVersion, '/')+1:]
@@ -97,7 +97,7 @@ func admit(t *testing.T, program *mutation.Program, object manifest.Object) []by
 		result, err := program.Admit(t.Context(), mutation.Request{
 			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: "CREATE",
 			Namespace: object.Namespace, Name: object.Name, Group: object.Group(), Version: version, Kind: object.Kind, Object: raw,
-		}, &facts.Static{Facts: anyFacts(t, object.Namespace)})
+		}, &facts.Static{Facts: anyFacts(t, object.Namespace), Objects: present})
 		if err != nil {
 			t.Fatal(err)
 		}
