@@ -162,12 +162,18 @@ func (e *extension) stop() {
 
 func freePorts(n int) ([]string, error) {
 	var addresses []string
+	var listeners []net.Listener
+	defer func() {
+		for _, listener := range listeners {
+			_ = listener.Close()
+		}
+	}()
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = listener.Close() }()
+		listeners = append(listeners, listener)
 		addresses = append(addresses, listener.Addr().String())
 	}
 	return addresses, nil

@@ -10,6 +10,7 @@
 package compare
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -156,15 +157,7 @@ func (o Options) compareObject(ctx context.Context, s *scene.Scene, object manif
 	if out.new, err = o.New.Admit(ctx, s, object); err != nil {
 		return out, err
 	}
-	switch {
-	case out.old.Denied != nil && out.new.Denied != nil:
-		out.verdict = Denied
-		return out, nil
-	case out.new.Denied != nil:
-		out.verdict = NewlyDenied
-		return out, nil
-	case out.old.Denied != nil:
-		out.verdict = Admitted
+	if out.verdict = verdictOf(out.old, out.new); out.verdict != Same {
 		return out, nil
 	}
 	if out.effects, err = rollout.Of(out.old.Bytes(), out.new.Bytes()); err != nil {
@@ -185,6 +178,20 @@ func (o Options) compareObject(ctx context.Context, s *scene.Scene, object manif
 	return out, err
 }
 
+// verdictOf is the verdict where a side denies the object; Same where both admit it.
+func verdictOf(from, to *render.Change) Verdict {
+	switch {
+	case from.Denied != nil && to.Denied != nil:
+		return Denied
+	case to.Denied != nil:
+		return NewlyDenied
+	case from.Denied != nil:
+		return Admitted
+	default:
+		return Same
+	}
+}
+
 // same says whether both sides make the same of the object, as far as that can be known at little cost.
 func (o Options) same(ctx context.Context, s *scene.Scene, object manifest.Object) (bool, error) {
 	from, ok := o.Old.(quick)
@@ -197,5 +204,5 @@ func (o Options) same(ctx context.Context, s *scene.Scene, object manifest.Objec
 		return false, err
 	}
 	is, err := to.becomes(ctx, s, object)
-	return err == nil && is != nil && string(was) == string(is), err
+	return err == nil && is != nil && bytes.Equal(was, is), err
 }

@@ -109,7 +109,7 @@ func TestFormats(t *testing.T) {
 				}
 				return
 			}
-			golden.Compare(t, filepath.Join("testdata/formats", format), out.String())
+			golden.Compare(t, filepath.Join("testdata", "formats", format), out.String())
 		})
 	}
 	var text, other strings.Builder

@@ -48,7 +48,7 @@ func etcd(c *change) []Effect {
 // etcdScaled is a change of the number of members. Between one and several the readiness probe is another, which replaces pods, too.
 func (c *change) etcdScaled() []Effect {
 	effects := c.scaled()
-	was, is := c.before.number(1, "spec", "replicas"), c.after.number(1, "spec", "replicas")
+	was, is := c.before.replicas(), c.after.replicas()
 	if was > 0 && is > 0 && (was > 1) != (is > 1) {
 		effects = append(effects, Effect{Pods, "etcd pods are replaced, as one member and several have other probes", []string{"spec.replicas"}})
 	}

@@ -31,15 +31,15 @@ func (n node) text(path ...string) string {
 	return text
 }
 
-// number is a whole number, or the other one where there is none.
-func (n node) number(otherwise int64, path ...string) int64 {
-	number, ok := n.at(path...).value.(json.Number)
+// replicas is spec.replicas of an object, which defaults to one.
+func (n node) replicas() int64 {
+	number, ok := n.at("spec", "replicas").value.(json.Number)
 	if !ok {
-		return otherwise
+		return 1
 	}
 	whole, err := number.Int64()
 	if err != nil {
-		return otherwise
+		return 1
 	}
 	return whole
 }

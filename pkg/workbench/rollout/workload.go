@@ -90,11 +90,11 @@ func (c *change) onDelete() Effect {
 
 // noPods says that the workload has none before and after.
 func (c *change) noPods() bool {
-	return c.before.number(1, "spec", "replicas") == 0 && c.after.number(1, "spec", "replicas") == 0
+	return c.before.replicas() == 0 && c.after.replicas() == 0
 }
 
 func (c *change) scaled() []Effect {
-	was, is := c.before.number(1, "spec", "replicas"), c.after.number(1, "spec", "replicas")
+	was, is := c.before.replicas(), c.after.replicas()
 	if was == is {
 		return nil
 	}
