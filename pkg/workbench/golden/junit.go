@@ -45,7 +45,7 @@ type (
 	junitProblem struct {
 		Message string `xml:"message,attr"`
 		Type    string `xml:"type,attr"`
-		Text    string `xml:",chardata"`
+		Text    string `xml:",cdata"`
 	}
 	junitSkipped struct{}
 )
@@ -54,7 +54,7 @@ type (
 func JUnit(results []Result, took time.Duration) ([]byte, error) {
 	all := junitSuites{Name: "graft test", Time: seconds(took)}
 	for _, of := range suites(results) {
-		suite := junitSuite{Name: of[0].Case.Suite}
+		suite := junitSuite{Name: plain(of[0].Case.Suite)}
 		var spent time.Duration
 		for _, r := range of {
 			c := r.junit()
@@ -80,7 +80,7 @@ func JUnit(results []Result, took time.Duration) ([]byte, error) {
 }
 
 func (r *Result) junit() junitCase {
-	c := junitCase{Class: r.Case.Suite, Name: r.Case.Name, File: r.Case.Position.File, Line: r.Case.Position.Line, Time: seconds(r.Took)}
+	c := junitCase{Class: plain(r.Case.Suite), Name: plain(r.Case.Name), File: r.Case.Position.File, Line: r.Case.Position.Line, Time: seconds(r.Took)}
 	switch {
 	case !r.Ran:
 		c.Skipped = &junitSkipped{}

@@ -118,12 +118,19 @@ func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
 	return names
 }
 
+// maximumCases bounds a table.
+const maximumCases = 20000
+
 // cells adds a case for a shoot, once for each version. The same is said of all versions, so that findings are those of the first.
 func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expectation, among []string, layers ...source.Node) {
 	s, _ := layer(layers...) // strictly decoded already
 	versions, findings := s.versions(among)
 	if len(findings) > 0 {
 		r.findings = appendNew(r.findings, findings)
+		return
+	}
+	if len(r.cases)+len(versions) > maximumCases {
+		r.findings = appendNew(r.findings, source.Findings{r.node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)})
 		return
 	}
 	for _, version := range versions {

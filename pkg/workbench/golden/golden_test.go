@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package golden_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// outcome is a test with a known outcome.
+type outcome golden.Outcome
+
+func (o outcome) Run(context.Context) golden.Outcome { return golden.Outcome(o) }
+
+func place(line int) source.Position {
+	return source.Position{File: "acme/tests/t.yaml", Line: line, Column: 3}
+}
+
+// results are one of each kind.
+func results() []golden.Result {
+	of := func(suite, name string, line int, ran bool, o golden.Outcome) golden.Result {
+		return golden.Result{
+			Case: &golden.Case{Suite: suite, Name: name, Position: place(line), Test: outcome(o)}, Outcome: o, Ran: ran, Took: 1500 * time.Millisecond,
+		}
+	}
+	rule := golden.Rule{Document: "acme", Name: "kube-apiserver: a", At: place(1), Conditional: true}
+	return []golden.Result{
+		of("acme/tests/t.yaml", "passes", 5, true, golden.Outcome{Rules: []golden.RuleOutcome{{Rule: rule, Effect: golden.Changed, Held: true}}}),
+		of("acme/tests/t.yaml", "fails & <escapes> \x01\"", 6, true, golden.Outcome{
+			Rules: []golden.RuleOutcome{{Rule: rule, Effect: golden.NotReached}},
+			Failures: []golden.Failure{
+				{At: place(7), Subject: "Deployment a", Path: "flags.x", Want: "<1>", Got: "2\n3", By: []string{"acme/profile.yaml:3 a"}},
+				{At: place(8), Subject: "Deployment a", Message: "changes\nonce more", Diff: "- a\n+ b\n  c\n"},
+			},
+			Goldens: []golden.Golden{{Path: "want.diff", Failure: golden.Failure{At: source.Position{File: "want.diff"}, Message: "there is none"}}},
+		}),
+		of("acme/tests/t.yaml", "cannot be run", 9, true, golden.Outcome{Err: errors.New("profile.yaml:1:1: wrong\nprofile.yaml:2:1: too")}),
+		of("acme/tests", "folder", 1, true, golden.Outcome{Err: errors.New("profile.yaml:1:1: wrong\nprofile.yaml:2:1: too")}),
+		of("acme/tests", "not started", 1, false, golden.Outcome{}),
+	}
+}
+
+// TestReports holds the forms in which results are written.
+func TestReports(t *testing.T) {
+	for name, write := range map[string]func(w io.Writer) error{
+		"report.txt":         func(w io.Writer) error { return golden.Style{Verbose: true}.Write(w, results(), 3*time.Second) },
+		"report-colours.txt": func(w io.Writer) error { return golden.Style{Colour: true}.Write(w, results(), 3*time.Second) },
+		"report.json":        func(w io.Writer) error { return golden.WriteJSON(w, results(), golden.Cover(results()), 3*time.Second) },
+		"report.xml": func(w io.Writer) error {
+			text, err := golden.JUnit(results(), 3*time.Second)
+			_, failed := w.Write(text)
+			return errors.Join(err, failed)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := write(&out); err != nil {
+				t.Fatal(err)
+			}
+			files.Compare(t, filepath.Join("testdata", name), out.String())
+		})
+	}
+}
+
+// TestJUnitIsXML holds that a reader of XML reads back what was written.
+func TestJUnitIsXML(t *testing.T) {
+	text, err := golden.JUnit(results(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Tests, Failures, Errors int `xml:",attr"`
+		Suites                  []struct {
+			Cases []struct {
+				Name string `xml:"name,attr"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	decoder := xml.NewDecoder(bytes.NewReader(text))
+	decoder.Strict = true
+	if err := decoder.Decode(&read); err != nil {
+		t.Fatal(err)
+	}
+	if len(read.Suites) != 2 || read.Suites[0].Cases[1].Name != "fails & <escapes> \"" {
+		t.Errorf("read back: %+v", read)
+	}
+}
+
+// TestNotes holds what is said of a rule that no case shows.
+func TestNotes(t *testing.T) {
+	for want, c := range map[string]golden.Covered{
+		"": {Changed: 1, Unchanged: 1},
+		"changed nothing: all objects were so already": {Unchanged: 1},
+		"never reached: no case has such an object":    {NotReached: 3},
+		"never applied: its condition was never true":  {Rule: golden.Rule{Conditional: true}, Skipped: 2, Failed: 2},
+		"its condition was never false":                {Rule: golden.Rule{Conditional: true}, Changed: 2, Held: 2},
+		"never applied: always overridden":             {Overridden: 1},
+		"never applied: always skipped":                {Skipped: 1},
+		"only observed":                                {Observed: 1},
+	} {
+		if got := c.Note(); got != want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
+		}
+	}
+}
+
+// TestRun holds the order of results, that a failure ends the run where that is asked for, and that it ends with the context.
+func TestRun(t *testing.T) {
+	var cases []*golden.Case
+	for _, r := range results() {
+		cases = append(cases, r.Case)
+	}
+	var told [][2]int
+	got, err := golden.Run(t.Context(), cases, golden.Options{
+		FailFast: true, Now: time.Now, Progress: func(done, failed int) { told = append(told, [2]int{done, failed}) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(golden.Summary{Passed: 1, Failed: 1, NotRun: 3}, golden.Summarize(got)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][2]int{{1, 0}, {2, 1}}, told); diff != "" {
+		t.Error(diff)
+	}
+	got, err = golden.Run(t.Context(), cases, golden.Options{Workers: 4, Now: time.Now})
+	if err != nil || golden.Summarize(got) != (golden.Summary{Passed: 2, Failed: 1, Errors: 2}) {
+		t.Errorf("%s, %v", golden.Summarize(got), err)
+	}
+	for i := range got {
+		if got[i].Case != cases[i] {
+			t.Errorf("result %d is that of %s", i, got[i].Case.Name)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := golden.Run(ctx, cases, golden.Options{Now: time.Now}); !errors.Is(err, context.Canceled) {
+		t.Errorf("without anybody waiting: %v", err)
+	}
+}
+
+// TestUpdate holds which files are written and removed, and which are left.
+func TestUpdate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("differs", "old")
+	write("same", "same")
+	write("kept", "old")
+	write("gone", "old")
+	write("stale", "old")
+	of := func(o golden.Outcome, paths ...string) golden.Result {
+		return golden.Result{Case: &golden.Case{Suite: "s", Name: paths[0], Goldens: paths}, Outcome: o, Ran: true}
+	}
+	all := func() []golden.Result {
+		return []golden.Result{
+			of(golden.Outcome{Goldens: []golden.Golden{{Path: "differs", Got: []byte("new")}, {Path: "same", Same: true, Got: []byte("no")}}}, "differs"),
+			of(golden.Outcome{Goldens: []golden.Golden{{Path: "folder/new", Missing: true, Got: []byte("new")}, {Path: "gone"}}}, "folder/new"),
+			of(golden.Outcome{Failures: make([]golden.Failure, 1), Goldens: []golden.Golden{{Path: "kept", Got: []byte("new")}}}, "kept"),
+			of(golden.Outcome{Err: errors.New("wrong")}, "broken"),
+		}
+	}
+	first := all()
+	updated, err := golden.Update(t.Context(), first, []string{"stale"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := golden.Updated{Written: []string{"differs", "folder/new"}, Stale: []string{"gone", "stale"}}
+	if diff := cmp.Diff(want.Written, updated.Written); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want.Stale, updated.Stale); diff != "" || len(updated.Kept) != 2 || len(updated.Removed) != 0 {
+		t.Errorf("%s%v %v", diff, updated.Kept, updated.Removed)
+	}
+	if !first[0].OK() || first[1].OK() {
+		t.Error("what was written does not pass, or what is still there does")
+	}
+	updated, err = golden.Update(t.Context(), all(), []string{"stale"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"gone", "stale"}, updated.Removed); diff != "" {
+		t.Error(diff)
+	}
+	left, err := filepath.Glob("*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"differs", "folder", "kept", "same"}, left); diff != "" {
+		t.Error(diff)
+	}
+	if hidden, _ := filepath.Glob(".*"); len(hidden) > 0 {
+		t.Errorf("left behind: %v", hidden)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if updated, err := golden.Update(ctx, all(), nil, true); err == nil || len(updated.Written) > 0 {
+		t.Errorf("written although nobody waits: %v, %v", updated.Written, err)
+	}
+}
+
+// TestOnly holds that cases are chosen, and that none is an error.
+func TestOnly(t *testing.T) {
+	found := &golden.Found{Stale: []string{"x"}}
+	for _, r := range results() {
+		found.Cases = append(found.Cases, r.Case)
+	}
+	some, err := found.Only(regexp.MustCompile(`t\.yaml/(passes|cannot)`))
+	if err != nil || len(some.Cases) != 2 || some.Stale != nil {
+		t.Errorf("%+v, %v", some, err)
+	}
+	if _, err := found.Only(regexp.MustCompile("nothing")); !errors.Is(err, golden.ErrNoTests) {
+		t.Error(err)
+	}
+}
