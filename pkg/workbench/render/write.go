@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
@@ -228,86 +226,6 @@ func (s Style) idle(a mutation.Applied) (row, bool) {
 		return row{}, false
 	}
 	return row{left: "    " + what, right: s.position(a.Position), leftTone: dim, rightTone: dim}, true
-}
-
-// summary says how many rules had a say.
-func summary(c *Change) string {
-	if c.Note != "" {
-		return c.Note
-	}
-	text := count(c.Count(mutation.Changed), "rule") + " changed it"
-	if c.Count(mutation.Changed) == 0 {
-		text = "changed by no rule"
-	}
-	for _, other := range []struct {
-		outcome mutation.Outcome
-		what    string
-	}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}} {
-		if n := c.Count(other.outcome); n > 0 {
-			text += fmt.Sprintf(", %d %s", n, other.what)
-		}
-	}
-	return text
-}
-
-// unchanged says why nothing changed, with the reason where all rules have the same.
-func unchanged(c *Change) string {
-	if c.Note != "" {
-		return c.Note
-	}
-	if len(c.Applied) == 0 {
-		return "unchanged"
-	}
-	reason := c.Applied[0].Reason
-	for _, a := range c.Applied {
-		if a.Outcome != c.Applied[0].Outcome || a.Reason != reason {
-			text := fmt.Sprintf("unchanged, %d skipped, %d already so", c.Count(mutation.Skipped), c.Count(mutation.Unchanged))
-			if n := c.Count(mutation.Observed); n > 0 {
-				text += fmt.Sprintf(", %d observed", n)
-			}
-			return text
-		}
-	}
-	text := "unchanged, " + count(len(c.Applied), "rule") + " "
-	switch c.Applied[0].Outcome {
-	case mutation.Skipped:
-		return text + "skipped: " + reason
-	case mutation.Overridden:
-		return text + "overridden"
-	case mutation.Observed:
-		return text + "observed: " + reason
-	default:
-		return text + "already so"
-	}
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func (s Style) author(a Author) string {
-	if a.Position == (source.Position{}) {
-		return a.Rule
-	}
-	return s.position(a.Position) + " " + ruleName(a.Rule)
-}
-
-func (s Style) position(p source.Position) string {
-	return fmt.Sprintf("%s:%d", s.File(p.File), p.Line)
-}
-
-// unnamed is the name that the engine gives a rule without one: target[index].operation, and its item.
-var unnamed = regexp.MustCompile(`^[A-Za-z0-9./*-]+\[\d+\]\.([A-Za-z]+(?:\[.*\])?)$`)
-
-// ruleName leaves the target's name away, which stands above.
-func ruleName(rule string) string {
-	if match := unnamed.FindStringSubmatch(rule); match != nil {
-		return match[1]
-	}
-	return rule
 }
 
 // column is where the right texts begin: behind all left texts, unless that leaves too little room.

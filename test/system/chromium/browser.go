@@ -60,8 +60,7 @@ func (b *Browser) start(ctx context.Context, program string) error {
 	b.command.ExtraFiles = []*os.File{commands, answers}
 	b.command.Env = append(os.Environ(), "HOME="+b.folder, "XDG_CONFIG_HOME="+filepath.Join(b.folder, ".config"))
 	b.command.WaitDelay = 10 * time.Second
-	err = b.command.Start()
-	if err = errors.Join(err, commands.Close(), answers.Close()); err != nil {
+	if err := errors.Join(b.command.Start(), commands.Close(), answers.Close()); err != nil {
 		return err
 	}
 	b.connection = connect(out, in)
