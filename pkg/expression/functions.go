@@ -27,8 +27,8 @@ func ownFunctions() cel.EnvOption {
 			sum := sha256.Sum256(data)
 			return types.String(hex.EncodeToString(sum[:]))
 		}),
-		cel.Function("base64.decode", cel.FunctionDocs("the bytes that a text has in base64"), cel.Overload("graft_base64_decode_string", []*cel.Type{cel.StringType}, cel.BytesType,
-			cel.UnaryBinding(decodeBase64))),
+		cel.Function("base64.decode", cel.FunctionDocs("the bytes that a text has in base64"),
+			cel.Overload("graft_base64_decode_string", []*cel.Type{cel.StringType}, cel.BytesType, cel.UnaryBinding(decodeBase64))),
 		cel.Function("quote", cel.FunctionDocs("a text in double quotes with escapes"), cel.Overload("graft_quote_string", []*cel.Type{cel.StringType}, cel.StringType,
 			cel.UnaryBinding(quote))),
 		cel.Function("toJSON", cel.FunctionDocs("a value as JSON"), cel.Overload("graft_to_json_dyn", []*cel.Type{cel.DynType}, cel.StringType,

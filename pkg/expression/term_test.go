@@ -202,7 +202,7 @@ func items(from, to int) []string {
 
 // written writes terms: the column where each begins, two spaces for each step down, the text and what it came to.
 func written(term Term, depth int) []string {
-	came := ""
+	var came string
 	switch {
 	case term.Skipped:
 		came = "not evaluated"
@@ -291,7 +291,8 @@ func agree(t *testing.T, term Term) {
 		agree(t, below)
 	}
 	last := len(term.Terms) - 1
-	for ; last >= 0 && term.Terms[last].Skipped; last-- {
+	for last >= 0 && term.Terms[last].Skipped {
+		last--
 	}
 	for i, below := range term.Terms {
 		if below.Skipped && i <= last && !strings.Contains(term.Text, "?") {
@@ -337,9 +338,6 @@ func (g *generator) condition(depth int) string {
 		return "(" + g.condition(depth-1) + " || " + g.condition(depth-1) + ")"
 	}
 }
-
-// boolean is a condition of a type that ! && and || take.
-func (g *generator) boolean(depth int) string { return g.condition(depth) }
 
 // TestExplainIsBeside holds that evaluating a condition allocates as much after it was explained as before.
 func TestExplainIsBeside(t *testing.T) {

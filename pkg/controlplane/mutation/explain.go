@@ -96,7 +96,7 @@ func (p *Program) Explain(ctx context.Context, r Request, source facts.Source) (
 	object, failure := selected.read(r)
 	if failure != nil {
 		explained.Denied = failure
-		return explained, nil
+		return explained, nil //nolint:nilerr // why it is denied is what is explained
 	}
 	if explained.Deleting = object.BeingDeleted(); explained.Deleting {
 		return explained, nil

@@ -95,7 +95,7 @@ func (e *explainer) rule(a attempt, denied *Failure) ExplainedRule {
 		explained.Failed = denied
 	}
 	if e.concerns(r) {
-		if reason, denies := e.missing(r); denies {
+		if denies, reason := e.missing(r); denies {
 			explained.Outcome, explained.Failed = "", reason
 		} else if reason != nil {
 			explained.Reason = reason.Error()
@@ -119,20 +119,20 @@ func (e *explainer) concerns(r *rule) bool {
 	return !locked && r.misses(e.object) == ""
 }
 
-// missing says which lookup found nothing for a rule that concerns the object, and whether the object is denied for it; nil when all
-// found something.
-func (e *explainer) missing(r *rule) (reason error, denies bool) {
+// missing says whether the object is denied because a lookup found nothing for a rule that concerns it, and which; nil when all found
+// something.
+func (e *explainer) missing(r *rule) (denies bool, reason error) {
 	shown := e.views.missing(r)
 	if shown == "" {
-		return nil, false
+		return false, nil
 	}
 	read := r.scope.reach(r.references()).lookups[r.scope]
 	for _, l := range e.lookups {
 		if l.Profile == r.profile && read[l.Name] && l.Failed != nil {
-			return fmt.Errorf("lookup %s is missing: %w", l.Name, l.Failed), !l.Skips || !errors.Is(l.Failed, facts.ErrNotFound)
+			return !l.Skips || !errors.Is(l.Failed, facts.ErrNotFound), fmt.Errorf("lookup %s is missing: %w", l.Name, l.Failed)
 		}
 	}
-	return errors.New(shown), false
+	return false, errors.New(shown)
 }
 
 // terms explains the condition of a rule and what its items come from.

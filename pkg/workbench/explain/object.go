@@ -174,5 +174,5 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		}
 	}
 	o.before, o.after = r.text(object), r.text(current)
-	return o, nil
+	return o, nil //nolint:nilerr // an object that is denied is explained as well
 }
