@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,6 +64,29 @@ func TestDiffOfNext(t *testing.T) {
 	command(t, land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[0], "--no-dry-run").expect(t, 0, "diff-standing.text")
 	if diff := cmp.Diff(before, versions(t)); diff != "" {
 		t.Errorf("objects were changed (-before +after):\n%s", diff)
+	}
+}
+
+// TestDiffKnowsTheInstalledProfile holds that rules which are gone are told where the profile under which objects were written is in a
+// ConfigMap of the seed, as the chart installs it.
+func TestDiffKnowsTheInstalledProfile(t *testing.T) {
+	text, err := os.ReadFile(installed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-extension"}}
+	profiles := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "acme", Namespace: namespace.Name, Labels: map[string]string{"graft.provider.extensions.gardener.cloud/profile": "true"}},
+		Data:       map[string]string{"profile.yaml": string(text), "notes.txt": "none", "broken.yaml": "{"},
+	}
+	for _, o := range []client.Object{namespace, profiles} {
+		if err := land.Client().Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command(t, land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[1]).expect(t, 0, "diff-known.text")
+	if err := land.Client().Delete(t.Context(), profiles); err != nil {
+		t.Fatal(err)
 	}
 }
 

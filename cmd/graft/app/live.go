@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
@@ -113,7 +115,7 @@ func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, man
 	if err := output.format.Set(o.output.format); err != nil {
 		return fmt.Errorf("--output with --live: %w", err)
 	}
-	result, err := f.diff(ctx, s, o.scenes.options.Namespace, profiles)
+	result, err := f.diff(ctx, s, o.scenes.options.Namespace, profiles, o.profiles.compile)
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, man
 }
 
 // diff compares what stands in the seed, or what the installed webhooks make of it, with what the profiles make of it.
-func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, profiles *loaded) (*compare.Result, error) {
+func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, profiles *loaded, compile func([]source.File) (*loaded, error)) (*compare.Result, error) {
 	l, err := f.read(ctx, s, namespace, profiles.Program)
 	if err != nil {
 		return nil, err
@@ -131,8 +133,49 @@ func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, prof
 	if f.noDryRun {
 		o.Old, o.OldName = seed.Standing{}, "the objects in the seed "+l.seed.Host()
 	}
-	l.notes = append(l.notes, l.versions(profiles.Program)...)
+	known := []*mutation.Program{profiles.Program}
+	if found := l.installed(ctx, profiles.Program, compile); found != nil {
+		known = append(known, found)
+		o.More = seed.Leftovers{Old: found, New: profiles.Program}.Effects
+	}
+	for _, version := range l.others(known...) {
+		l.notes = append(l.notes, version+", which is not in the seed any more: what only its rules wrote into pod templates, units and files is not "+
+			"seen here; `graft compare --live OLD NEW` sees it")
+	}
 	return l.run(ctx, s, o)
+}
+
+// installed are the profiles in ConfigMaps of the seed under which objects were written, by the marks on these; nil where there are none, or
+// they cannot be read.
+func (l *live) installed(ctx context.Context, other *mutation.Program, compile func([]source.File) (*loaded, error)) *mutation.Program {
+	if len(l.others(other)) == 0 {
+		return nil
+	}
+	files, err := l.seed.Profiles(ctx)
+	if err != nil {
+		return nil
+	}
+	counts, named := seed.Versions(l.planes), map[string]bool{}
+	var wanted []source.File
+	for _, file := range files {
+		documents, _ := profile.Load(file)
+		for _, document := range documents {
+			version := mutation.ProfileVersion{Name: document.Metadata.Name, Hash: document.Hash}.Version()
+			if counts[version] > 0 && !named[document.Metadata.Name] {
+				named[document.Metadata.Name] = true
+				wanted = append(wanted, file)
+				break
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := compile(wanted)
+	if err != nil {
+		return nil
+	}
+	return found.Program
 }
 
 // compare compares two versions of profiles on what stands in the seed.
@@ -148,25 +191,20 @@ func (f *liveFlags) compare(ctx context.Context, s *Streams, namespace string, b
 	return l.run(ctx, s, o)
 }
 
-// versions say what of the objects could not be taken back.
-func (l *live) versions(program *mutation.Program) []string {
-	var notes []string
-	for _, version := range l.others(program) {
-		notes = append(notes, version+": what its rules wrote into pod templates, units and files is in no record. What goes with rules that "+
-			"are gone is not seen here; `graft compare --live OLD NEW` sees it")
+// others are the versions of profiles, other than those of the programs, that mutated objects, with the number of objects.
+func (l *live) others(programs ...*mutation.Program) []string {
+	known := map[string]bool{"": true}
+	for _, program := range programs {
+		for _, version := range program.Profiles() {
+			known[version.Version()] = true
+		}
 	}
-	return notes
-}
-
-// others are the versions of profiles, other than those of the program, that mutated objects, with the number of objects.
-func (l *live) others(program *mutation.Program) []string {
 	var found []string
 	counts := seed.Versions(l.planes)
 	for _, version := range slices.Sorted(maps.Keys(counts)) {
-		if version == "" || slices.ContainsFunc(program.Profiles(), func(v mutation.ProfileVersion) bool { return v.Version() == version }) {
-			continue
+		if !known[version] {
+			found = append(found, fmt.Sprintf("%d objects were written under %s", counts[version], version))
 		}
-		found = append(found, fmt.Sprintf("%d objects were written under %s", counts[version], version))
 	}
 	return found
 }
