@@ -125,20 +125,18 @@ func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) erro
 	if err != nil {
 		return err
 	}
-	bar := progress{s: s, total: len(tests.Cases), began: began}
-	bar.show("preparing", 0, 0)
-	defer bar.clear()
 	if err := golden.Prepare(ctx, tests.Cases); err != nil {
 		return err
 	}
+	meter := newMeter(s, "case")
 	results, err := golden.Run(ctx, tests.Cases, golden.Options{
 		Workers: o.parallel, FailFast: o.failFast, Now: time.Now,
-		Progress: func(done, failed int) { bar.show("", done, failed) },
+		Progress: func(done, _ int) { meter.step(done, len(tests.Cases)) },
 	})
+	meter.done()
 	if err != nil {
 		return err
 	}
-	bar.clear()
 	if o.update {
 		if err := o.write(ctx, s, results, tests.Stale); err != nil {
 			return err
@@ -207,41 +205,4 @@ func (o *testOptions) print(s *Streams, results []golden.Result, coverage *golde
 	}
 	fmt.Fprintln(s.Out)
 	return coverage.Write(s.Out)
-}
-
-// progress is a line on a terminal that says how far the tests are.
-type progress struct {
-	s     *Streams
-	total int
-	began time.Time
-	shown bool
-	last  time.Time
-}
-
-// The line appears when it takes longer than a moment, and changes some times a second.
-const (
-	progressAfter = 700 * time.Millisecond
-	progressEvery = 100 * time.Millisecond
-)
-
-func (p *progress) show(what string, done, failed int) {
-	now := time.Now()
-	if !p.s.ErrInteractive || what == "" && (now.Sub(p.began) < progressAfter || now.Sub(p.last) < progressEvery) {
-		return
-	}
-	p.last, p.shown = now, true
-	if what == "" {
-		what = fmt.Sprintf("%d of %d", done, p.total)
-	}
-	if failed > 0 {
-		what += fmt.Sprintf(", %d failed", failed)
-	}
-	fmt.Fprintf(p.s.Err, "\r\x1b[K%s", what)
-}
-
-func (p *progress) clear() {
-	if p.shown {
-		fmt.Fprint(p.s.Err, "\r\x1b[K")
-		p.shown = false
-	}
 }

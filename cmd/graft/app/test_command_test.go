@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTest holds the exit status of graft test, and what it says and writes, with cases that need no control plane to be generated.
+func TestTest(t *testing.T) {
+	folders, err := filepath.Abs(filepath.Join("..", "..", "..", "pkg", "workbench", "golden", "controlplane", "testdata", "folders"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.CopyFS("tests", os.DirFS(folders)); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		arguments string
+		status    int
+		// out and err are parts of what is written.
+		out, err string
+	}{
+		{"test tests/diff", 1, "FAIL tests/diff\n    tests/diff/want.diff: the result differs", ""},
+		{"test tests/diff tests/yaml --fail-fast --parallel 1", 1, "0 passed, 1 failed, 1 not run", ""},
+		{"test tests/diff tests/yaml --update", 0, "2 passed", "wrote tests/diff/want.diff\nwrote tests/yaml/want.yaml\n"},
+		{"test tests/diff tests/yaml --update", 0, "2 passed", ""},
+		{"test tests/diff tests/diff -v", 0, "ok   tests/diff (", ""},
+		{"test tests/diff -p tests/profile.yaml", 0, "1 passed", ""},
+		{"test tests/diff -p tests/diff/in.yaml", 1, "apiVersion: unknown apiVersion", ""},
+		{"test tests/diff --coverage", 0, "coverage: 3 of 3 rules applied", ""},
+		{"test tests/diff --coverage-min 101", 1, "1 passed", "the coverage is 100.0 %, less than 101 %"},
+		{"test tests/diff --junit report/junit.xml", 0, "1 passed", ""},
+		{"test tests/diff -o json --coverage", 0, `"percent": 100`, ""},
+		{"test tests --run ^tests/diff$", 0, "1 passed", ""},
+		{"test tests --run nothing", 2, "", `no tests match "nothing"; there are 6, such as tests/diff`},
+		{"test tests --run [", 2, "", "--run: error parsing regexp"},
+		{"test tests/profile.yaml", 2, "", "no tests in tests/profile.yaml"},
+		{"test nowhere", 2, "", "no such file or directory"},
+		{"test tests --prune", 2, "", "--prune is for --update"},
+		{"test tests --update --prune --run a", 2, "", "cannot tell with --run"},
+		{"test tests --parallel 0", 2, "", "must be 1 or more"},
+		{"test tests -o xml", 2, "", "must be one of text, json"},
+	} {
+		t.Run(step.arguments, func(t *testing.T) {
+			var out, problems bytes.Buffer
+			status := Main("test", strings.Fields(step.arguments), &Streams{In: strings.NewReader(""), Out: &out, Err: &problems})
+			if status != step.status || !strings.Contains(out.String(), step.out) || !strings.Contains(problems.String(), step.err) {
+				t.Errorf("status %d, want %d\n%s\n%s", status, step.status, out.String(), problems.String())
+			}
+			if step.err == "" && problems.Len() > 0 {
+				t.Errorf("standard error has %s", problems.String())
+			}
+		})
+	}
+	if report, err := os.ReadFile("report/junit.xml"); err != nil || !bytes.HasPrefix(report, []byte("<?xml")) {
+		t.Errorf("the report is %q: %v", report, err)
+	}
+}
