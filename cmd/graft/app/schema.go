@@ -88,12 +88,12 @@ func listSchemas(s *Streams, kinds []schema.Kind) error {
 
 // writeSchemas writes each schema to its file; one that is there is written anew.
 func writeSchemas(s *Streams, folder string, kinds []schema.Kind) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // what editors read
 		return fmt.Errorf("making the folder for schemas: %w", err)
 	}
 	for _, kind := range kinds {
 		path := filepath.Join(folder, kind.File)
-		if err := os.WriteFile(path, kind.Schema, 0o644); err != nil {
+		if err := os.WriteFile(path, kind.Schema, 0o644); err != nil { //nolint:gosec // what editors read
 			return fmt.Errorf("writing a schema: %w", err)
 		}
 		fmt.Fprintln(s.Err, "wrote "+path)

@@ -5,6 +5,7 @@
 package convert
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,7 +75,7 @@ func gather(found []*differ, o Options) []*variant {
 // everywhere, too: there it is a guess. Values that are the same but for the facts in them are one.
 func variantsOf(all []occurrence) []*variant {
 	same := func(value func(occurrence) any) bool {
-		return !slices.ContainsFunc(all, func(o occurrence) bool { return string(rawOf(value(o))) != string(rawOf(value(all[0]))) })
+		return !slices.ContainsFunc(all, func(o occurrence) bool { return !bytes.Equal(rawOf(value(o)), rawOf(value(all[0]))) })
 	}
 	value := func(o occurrence) any { return o.computed }
 	if same(func(o occurrence) any { return o.literal }) && !same(value) {

@@ -82,19 +82,31 @@ func (d *differ) files() {
 
 // file compares one file; before is nil for a new one.
 func (d *differ) file(name string, before, after tree) {
+	if d.textFile(name, before, after) || !path.IsAbs(name) || path.Clean(name) != name {
+		return
+	}
+	is, _ := inlineOf(after)
+	if value := fileArguments(name, after, is); value != nil {
+		d.add("file", nil, value)
+	}
+}
+
+// textFile compares a file by what its text says; false where the whole file is to be written.
+func (d *differ) textFile(name string, before, after tree) bool {
 	was, isText := inlineOf(before)
 	is, willBeText := inlineOf(after)
 	same := before != nil && isText && willBeText && equal(before["permissions"], after["permissions"])
 	switch {
 	case same && was == is:
-	case same && name == target.KubeletConfigurationPath && d.configuration(was, is):
-	case name == target.KernelSettingsPath && willBeText && (same || before == nil && plainSettings(after)) && d.settings(was, is):
-	case same && d.document([]argument{{"file", name}}, was, is, path.Ext(name) == ".json"):
-	case path.IsAbs(name) && path.Clean(name) == name:
-		if value := fileArguments(name, after, is); value != nil {
-			d.add("file", nil, value)
-		}
+		return true
+	case name == target.KernelSettingsPath && willBeText && (same || before == nil && plainSettings(after)):
+		return d.settings(was, is)
+	case !same:
+		return false
+	case name == target.KubeletConfigurationPath:
+		return d.configuration(was, is)
 	}
+	return d.document([]argument{{"file", name}}, was, is, path.Ext(name) == ".json")
 }
 
 // plainSettings says whether the file of kernel settings is as the operation would make it.

@@ -90,13 +90,14 @@ func factsIn(objects []manifest.Object, namespace, version string, namespaces in
 		found *facts.Facts
 		err   error
 	)
+	alone := namespaces == 1
 	for _, o := range objects {
 		switch {
-		case o.Is("extensions.gardener.cloud", "Cluster") && (o.Name == namespace || namespaces == 1 && namespace == ""):
+		case isCluster(o, namespace, alone):
 			found, err = facts.FromCluster(versioned(o.JSON, version, "spec", "shoot"))
 		case o.Is("operator.gardener.cloud", "Garden") && namespace == target.GardenNamespace:
 			found, err = facts.FromGarden(o.JSON)
-		case o.Is("core.gardener.cloud", "Shoot") && (technicalID(o) == namespace || namespaces == 1 && technicalID(o) == "") && found == nil:
+		case found == nil && isShoot(o, namespace, alone):
 			found, err = facts.FromClusterObjects(namespace, nil, nil, versioned(o.JSON, version))
 		}
 		if err != nil {
@@ -140,6 +141,16 @@ func versionOfObjects(objects []manifest.Object) string {
 		}
 	}
 	return ""
+}
+
+// isCluster says whether an object is the Cluster of a namespace; alone says that it is the only namespace.
+func isCluster(o manifest.Object, namespace string, alone bool) bool {
+	return o.Is("extensions.gardener.cloud", "Cluster") && (o.Name == namespace || alone && namespace == "")
+}
+
+// isShoot says whether an object is the Shoot of a namespace.
+func isShoot(o manifest.Object, namespace string, alone bool) bool {
+	return o.Is("core.gardener.cloud", "Shoot") && (technicalID(o) == namespace || alone && technicalID(o) == "")
 }
 
 func technicalID(o manifest.Object) string {

@@ -204,16 +204,15 @@ func (p *proposer) proposal(found []*differ, variants []*variant, rules []*rule,
 			}
 		}
 	}
-	heading := p.heading(out)
 	if len(rules) == 0 {
-		out.Profile = append([]byte("# Proposed by graft convert: no rule.\n"), p.appendix(variants, out.Missed)...)
+		out.Profile = slices.Concat([]byte("# Proposed by graft convert: no rule.\n"), p.appendix(variants, out.Missed))
 		return out, nil
 	}
-	written, err := p.write(rules, p.kubernetes, heading...)
+	written, err := p.write(rules, p.kubernetes, p.heading(out)...)
 	if err != nil {
 		return nil, err
 	}
-	out.Profile = append(written, p.appendix(variants, out.Missed)...)
+	out.Profile = slices.Concat(written, p.appendix(variants, out.Missed))
 	return out, nil
 }
 

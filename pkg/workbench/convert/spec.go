@@ -19,8 +19,8 @@ func (d *differ) storage() {
 		d.storageField("capacity", "spec", "storageCapacity")
 		return
 	}
-	was, _, ok := claims(d.before)
-	is, _, isOk := claims(d.after)
+	was, ok := claims(d.before)
+	is, isOk := claims(d.after)
 	before, after := was[d.subject.object.Name], is[d.subject.object.Name]
 	if !ok || !isOk || before == nil || after == nil {
 		return
@@ -37,20 +37,18 @@ func (d *differ) storage() {
 	}
 }
 
-// claims are the claim templates of a StatefulSet by their names.
-func claims(t tree) (map[string]tree, []string, bool) {
+// claims are the claim templates of a StatefulSet by their names; false where they have none.
+func claims(t tree) (map[string]tree, bool) {
 	items, _ := at(t, "spec", "volumeClaimTemplates").([]any)
 	byName := map[string]tree{}
-	var order []string
 	for _, item := range items {
 		name := textAt(item, "metadata", "name")
 		if name == "" || byName[name] != nil {
-			return nil, nil, false
+			return nil, false
 		}
 		byName[name] = item.(tree)
-		order = append(order, name)
 	}
-	return byName, order, true
+	return byName, true
 }
 
 func (d *differ) storageField(name string, path ...string) {

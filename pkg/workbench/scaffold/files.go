@@ -74,7 +74,7 @@ func (f Files) Write(ctx context.Context, folder string, force bool) (err error)
 		return fmt.Errorf("%s %w", folder, ErrExists)
 	}
 	parent := filepath.Dir(filepath.Clean(folder))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
+	if err := makeFolder(parent); err != nil {
 		return fmt.Errorf("making the folder: %w", err)
 	}
 	beside, err := os.MkdirTemp(parent, ".graft-init-")
@@ -94,10 +94,10 @@ func (f Files) writeInto(ctx context.Context, folder string) error {
 			return err
 		}
 		path := filepath.Join(folder, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := makeFolder(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("making a folder: %w", err)
 		}
-		if err := os.WriteFile(path, f[name], 0o644); err != nil {
+		if err := os.WriteFile(path, f[name], 0o644); err != nil { //nolint:gosec // what others read, too
 			return fmt.Errorf("writing a file: %w", err)
 		}
 	}
@@ -110,7 +110,7 @@ func (f Files) move(from, to string, occupied bool) error {
 		if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("replacing the empty folder: %w", err)
 		}
-		if err := os.Chmod(from, 0o755); err != nil {
+		if err := os.Chmod(from, 0o755); err != nil { //nolint:gosec // what others read, too
 			return fmt.Errorf("opening the folder: %w", err)
 		}
 		if err := os.Rename(from, to); err != nil {
@@ -120,7 +120,7 @@ func (f Files) move(from, to string, occupied bool) error {
 	}
 	for _, name := range f.Names() {
 		path := filepath.Join(to, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := makeFolder(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("making a folder: %w", err)
 		}
 		if err := os.Rename(filepath.Join(from, filepath.FromSlash(name)), path); err != nil {
@@ -128,4 +128,9 @@ func (f Files) move(from, to string, occupied bool) error {
 		}
 	}
 	return nil
+}
+
+// makeFolder makes a folder with those above it.
+func makeFolder(path string) error {
+	return os.MkdirAll(path, 0o755) //nolint:gosec // what others read, too
 }
