@@ -42,7 +42,7 @@ that are none of Graft's. Each file is checked by itself; --together checks that
 installation.
 
 Each finding has a rule, and each rule a page: --explain prints it, --rules lists them. --fix mends what has only one remedy;
-with --dry-run it shows the difference instead.
+with --dry-run it shows the difference instead, and the exit status is as without --fix.
 
 Exit status 0 says that nothing was found that --fail-on names, 1 that something was, 2 that the files could not be read.`,
 		Example: `  # one profile, all below a folder
@@ -108,18 +108,12 @@ func (o *lintOptions) run(command *cobra.Command, s *Streams, paths []string) er
 	if err != nil {
 		return err
 	}
-	report := lint.Run(options, inputs)
-	if o.fix {
-		if report, err = o.mend(s, options, inputs); err != nil {
-			return err
-		}
+	report, err := o.check(s, options, inputs, lint.Style{Colour: s.Colour(), Width: s.Width, Version: command.Root().Version})
+	if err != nil {
+		return err
 	}
 	if report.Files == 0 {
 		return fmt.Errorf("no document was found in %s: name files, or folders with files that end in .yaml", strings.Join(paths, ", "))
-	}
-	style := lint.Style{Colour: s.Colour(), Width: s.Width, Version: command.Root().Version}
-	if err := report.Write(s.Out, o.output, style); err != nil {
-		return err
 	}
 	least := source.Error
 	if o.failOn == source.Warning.String() {
@@ -160,22 +154,39 @@ func (o *lintOptions) options() (lint.Options, error) {
 	return options, nil
 }
 
-// mend makes fixes and says which, and gives the report of what is left.
-func (o *lintOptions) mend(s *Streams, options lint.Options, inputs []lint.Input) (*lint.Report, error) {
-	repaired, report := lint.Repair(options, inputs)
-	for _, file := range repaired {
-		if o.dryRun {
-			fmt.Fprint(s.Err, file.Diff())
-			continue
+// check finds what is wrong, and mends it first where that is asked for. It gives the report of the files as they are then.
+func (o *lintOptions) check(s *Streams, options lint.Options, inputs []lint.Input, style lint.Style) (*lint.Report, error) {
+	if !o.fix {
+		report := lint.Run(options, inputs)
+		if report.Files == 0 {
+			return report, nil
 		}
+		return report, report.Write(s.Out, o.output, style)
+	}
+	repaired, left := lint.Repair(options, inputs)
+	if o.dryRun {
+		for _, file := range repaired {
+			fmt.Fprint(s.Out, file.Diff())
+		}
+		return lint.Run(options, inputs), nil
+	}
+	if err := mend(s, repaired); err != nil || left.Files == 0 {
+		return left, err
+	}
+	return left, left.Write(s.Out, o.output, style)
+}
+
+// mend writes files, and says what was mended in them.
+func mend(s *Streams, repaired []lint.Repaired) error {
+	for _, file := range repaired {
 		if err := file.Write(); err != nil {
-			return nil, err
+			return err
 		}
 		for _, line := range file.Said() {
 			fmt.Fprintln(s.Err, "mended", line)
 		}
 	}
-	return report, nil
+	return nil
 }
 
 func ruleNames() []string {

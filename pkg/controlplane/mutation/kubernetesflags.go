@@ -109,20 +109,23 @@ func (c *versionCheck) flags() []string {
 	return kubeflags.Flags(c.component, c.versions[len(c.versions)-1])
 }
 
+// gates are the feature gates of the newest version.
+func (c *versionCheck) gates() []string {
+	return kubeflags.Gates(c.component, c.versions[len(c.versions)-1])
+}
+
 func (c *versionCheck) gate(write *operation.Write) {
 	name := write.Place.Name
 	history, known := kubeflags.Gate(c.component, name)
-	gates := kubeflags.Gates(c.component, c.versions[len(c.versions)-1])
-	suggestion := source.Suggest(name, gates)
 	if removes(write) {
 		// Gates come and go, and a profile may clean up after versions that had one: only what looks like a slip is worth a word.
-		if !known && suggestion != "" {
+		if suggestion := source.Suggest(name, c.gates()); !known && suggestion != "" {
 			c.warn(UnknownGate, write, "%s has had no feature gate %s since Kubernetes %s%s", c.component, name, kubeflags.Versions()[0], suggestion)
 		}
 		return
 	}
 	if !known {
-		c.misspelt(UnknownGate, write, name, gates, "%s of Kubernetes %s knows no feature gate %s, and does not start with it",
+		c.misspelt(UnknownGate, write, name, c.gates(), "%s of Kubernetes %s knows no feature gate %s, and does not start with it",
 			c.component, list(c.versions), name)
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/interpreter"
 
@@ -175,22 +176,29 @@ func (p Place) Covers(q Place) bool {
 
 // Lookup finds an operation by its name.
 func Lookup(name string) (Definition, bool) {
-	for _, definition := range All() {
-		if definition.Name == name {
-			return definition, true
-		}
-	}
-	return Definition{}, false
+	definition, ok := registered()[name]
+	return definition, ok
 }
 
-// Names are the names of all operations in the order of the registry.
-func Names() []string {
-	var names []string
+// registered are the operations by name, made once: their shapes are read from Kubernetes' types.
+var registered = sync.OnceValue(func() map[string]Definition {
+	all := map[string]Definition{}
 	for _, definition := range All() {
-		names = append(names, definition.Name)
+		all[definition.Name] = definition
 	}
-	return names
-}
+	return all
+})
+
+// Names are the names of all operations in the order of the registry.
+func Names() []string { return slices.Clone(registeredNames()) }
+
+var registeredNames = sync.OnceValue(func() []string {
+	var all []string
+	for _, definition := range All() {
+		all = append(all, definition.Name)
+	}
+	return all
+})
 
 // Variables are what expressions see when a value is resolved.
 type Variables = interpreter.Activation
