@@ -74,7 +74,8 @@ type Section struct {
 	Key string
 	// Kind and Name are the title, such as "Deployment" and "kube-apiserver"; Note says beside it in a few words what became of it.
 	Kind, Name, Note string
-	Badges           []Badge
+	// Badges mark the section; without any, a denied one is marked so.
+	Badges []Badge
 	// Denied is why the object was denied, in lines; empty where it was not.
 	Denied string
 	// For are those for whom this is so, such as shoots; empty where there is one only.

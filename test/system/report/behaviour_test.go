@@ -81,7 +81,7 @@ func TestWithoutScript(t *testing.T) {
 func TestLandmarks(t *testing.T) {
 	for name, view := range map[string]string{"desktop": "desktop", "phone": "phone"} {
 		t.Run(name, func(t *testing.T) {
-			page := open(t, write(t, comparison()), views[view])
+			page := open(t, write(t, comparison(t)), views[view])
 			landmarks := value[map[string]int](t, page, `Object.fromEntries(["header", "nav", "main", "footer", "h1"].map((n) => [n, document.querySelectorAll(n).length]))`)
 			if diff := cmp.Diff(map[string]int{"header": 1, "nav": 1, "main": 1, "footer": 1, "h1": 1}, landmarks); diff != "" {
 				t.Errorf("landmarks (-want +got):\n%s", diff)
@@ -132,7 +132,7 @@ const contrasts = `(() => {
 func TestContrast(t *testing.T) {
 	for _, view := range []string{"desktop", "desktop-dark", "phone", "phone-dark"} {
 		t.Run(view, func(t *testing.T) {
-			for _, path := range []string{write(t, comparison()), write(t, difference(t))} {
+			for _, path := range []string{write(t, comparison(t)), write(t, difference(t))} {
 				page := open(t, path, views[view])
 				for _, text := range value[[]string](t, page, contrasts) {
 					t.Errorf("little contrast: %s", text)

@@ -15,8 +15,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
@@ -77,40 +82,55 @@ func factsOf(t *testing.T) *facts.Static {
 	})}
 }
 
-// comparison is a page with a matrix, groups and badges.
-func comparison() *report.Page {
-	external := report.Rule{Name: "external cloud provider", Profile: "acme", At: "acme/profile.yaml:44"}
-	storage := report.Rule{Name: "storage", Profile: "acme", At: "acme/profile.yaml:130"}
-	rolls, same, denied := report.Cell{Text: "rolls", Tone: report.Notable, Key: "kcm"}, report.Cell{Text: "same"}, report.Cell{Text: "denied", Tone: report.Bad, Key: "etcd"}
-	page := &report.Page{
-		Title: "acme 1.4.0 → 1.5.0", Lead: "What changes for whom when the profile is replaced, and which pods start anew.",
-		Facts:   []report.Fact{{Name: "Profiles", Value: "acme"}, {Name: "Shoots", Value: "6"}},
-		Figures: []report.Figure{{Value: "1", Label: "object denied", Tone: report.Bad}, {Value: "2", Label: "shoots whose nodes roll", Tone: report.Notable}, {Value: "3", Label: "shoots with changes"}, {Value: "3", Label: "shoots as they were", Tone: report.Good}},
-		Matrix:  &report.Matrix{Title: "Shoots", Corner: "Shoot", Columns: []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-controller-manager", "etcd-main", "nodes"}},
-		Sections: []report.Section{
-			{
-				Key: "kcm", Kind: "Deployment", Name: "kube-controller-manager", Note: "1 rule changed it",
-				Badges: []report.Badge{{Text: "pods roll", Tone: report.Notable}}, For: []string{"1.31.4", "1.32.1", "1.32.1, ha"},
-				Blocks: []report.Block{{Heading: "spec.template.spec.containers[kube-controller-manager].command", Lines: []report.Line{
-					{Text: "--v=2"}, {Op: report.Removed, Text: "--cloud-provider=acme", By: &external}, {Op: report.Added, Text: "--cloud-provider=external", By: &external},
-				}}},
-				Rules: []report.Applied{{Rule: external, Outcome: report.Changed}},
-			},
-			{Key: "etcd", Kind: "Etcd", Name: "etcd-main", For: []string{"1.34.2, ha, ipv6"}, Denied: "rule storage at acme/profile.yaml:130: the capacity may not shrink",
-				Rules: []report.Applied{{Rule: storage, Outcome: report.Skipped, Reason: "the object was denied"}}},
-		},
+// edits are what another version of the OpenStack profile does otherwise: for everybody, for some, and wrongly for some.
+var edits = strings.NewReplacer(
+	"$(hostname | cut -d . -f 1)", "$(hostname -s)",
+	`capacity: "${ parameters.etcdMainCapacity }"`, `capacity: 50Gi`,
+	"  kube-controller-manager:\n", `  kube-controller-manager:
+  - name: look at nodes more often
+    when: ${ shoot.kubernetes.satisfies("< 1.34") }
+    flags: {set: {node-monitor-period: 2s}}
+`, "  kube-scheduler:\n", `  kube-scheduler:
+  - name: zone of the scheduler
+    when: ${ has(shoot.spec.controlPlane) }
+    podAnnotations: {set: {zone: "${ shoot.annotations['openstack/zone'] }"}}
+`)
+
+// comparison is what the other version changes on the control planes that Gardener writes.
+func comparison(t *testing.T) *report.Page {
+	t.Helper()
+	was := golden.Read(t, openstack)
+	is := was
+	was.Name, is.Name = "v1.4.0/profile.yaml", "openstack/profile.yaml"
+	is.Data = []byte(edits.Replace(string(is.Data)))
+	matrix := compare.Matrix{
+		Base: scene.Options{Provider: "openstack"}, Versions: []string{"1.32", "1.33", "1.34"}, Variants: []string{"plain", "ha", "ipv6"},
 	}
-	for i, shoot := range []string{"1.31.4", "1.32.1", "1.32.1, ha", "1.33.5", "1.34.2", "1.34.2, ha, ipv6"} {
-		row := report.MatrixRow{Name: shoot, Cells: []report.Cell{same, same, same, same, same, same}}
-		if i < 3 {
-			row.Cells[1] = rolls
-		}
-		if i == 5 {
-			row.Cells[4] = denied
-		}
-		page.Matrix.Rows = append(page.Matrix.Rows, row)
+	scenes, err := matrix.Scenes(t.Context(), gardener.Generator{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return page
+	result, err := compare.Run(t.Context(), compare.Options{
+		Old: compare.Program{Program: compile(t, was)}, New: compare.Program{Program: compile(t, is)},
+		OldName: "v1.4.0:openstack", NewName: "openstack", OldFiles: []string{was.Name}, NewFiles: []string{is.Name}, Scenes: scenes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Page(render.Style{})
+}
+
+func compile(t *testing.T, file source.File) *mutation.Program {
+	t.Helper()
+	documents, findings := profile.Load(file)
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 // hostile is a page of long words and texts that would be markup.

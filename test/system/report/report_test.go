@@ -59,7 +59,7 @@ var views = map[string]chromium.View{
 
 // TestReports opens every page in every view.
 func TestReports(t *testing.T) {
-	for name, page := range map[string]*report.Page{"diff": difference(t), "compare": comparison(), "hostile": hostile()} {
+	for name, page := range map[string]*report.Page{"diff": difference(t), "compare": comparison(t), "hostile": hostile()} {
 		path := write(t, page)
 		for view, look := range views {
 			t.Run(name+"/"+view, func(t *testing.T) {
