@@ -129,14 +129,17 @@ func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, prof
 		return nil, err
 	}
 	o := compare.Options{New: compare.Program{Program: profiles.Program}, NewName: strings.Join(profiles.files(), ", "), NewFiles: profiles.files()}
-	o.Old, o.OldName = compare.Side(seed.NewInstalled(l.seed, profiles.Program)), "the webhooks installed in the seed "+l.seed.Host()
-	if f.noDryRun {
-		o.Old, o.OldName = seed.Standing{}, "the objects in the seed "+l.seed.Host()
-	}
 	known := []*mutation.Program{profiles.Program}
 	if found := l.installed(ctx, profiles.Program, compile); found != nil {
 		known = append(known, found)
 		o.More = seed.Leftovers{Old: found, New: profiles.Program}.Effects
+		if err := l.seed.Extend(ctx, l.planes, nil, found); err != nil {
+			return nil, err
+		}
+	}
+	o.Old, o.OldName = compare.Side(seed.NewInstalled(l.seed, known...)), "the webhooks installed in the seed "+l.seed.Host()
+	if f.noDryRun {
+		o.Old, o.OldName = seed.Standing{}, "the objects in the seed "+l.seed.Host()
 	}
 	for _, version := range l.others(known...) {
 		l.notes = append(l.notes, version+", which is not in the seed any more: what only its rules wrote into pod templates, units and files is not "+

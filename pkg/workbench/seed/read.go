@@ -82,34 +82,47 @@ func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program)
 // its own, and the others are read all the same.
 func (s *Seed) Scenes(ctx context.Context, names []string, progress func(done, of int), programs ...*mutation.Program) ([]*Plane, error) {
 	planes := make([]*Plane, len(names))
+	err := each(ctx, len(names), progress, func(ctx context.Context, i int) {
+		plane, err := s.Scene(ctx, names[i], programs...)
+		if err != nil {
+			plane = &Plane{Err: err}
+		}
+		plane.Name, planes[i] = names[i], plane
+	})
+	return planes, err
+}
+
+// Extend reads the objects that other programs have rules for, too.
+func (s *Seed) Extend(ctx context.Context, planes []*Plane, progress func(done, of int), programs ...*mutation.Program) error {
+	return each(ctx, len(planes), progress, func(ctx context.Context, i int) {
+		if planes[i].Err == nil {
+			planes[i].Err = s.extend(ctx, planes[i], programs)
+		}
+	})
+}
+
+// each does something for so many control planes, several at a time. The error is that of the context.
+func each(ctx context.Context, count int, progress func(done, of int), do func(ctx context.Context, i int)) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	var (
 		lock sync.Mutex
 		done int
 	)
-	for i, name := range names {
+	for i := range count {
 		group.Go(func() error {
-			plane, err := s.Scene(inner, name, programs...)
-			if inner.Err() != nil {
+			if do(inner, i); inner.Err() != nil {
 				return inner.Err()
 			}
-			if err != nil {
-				plane = &Plane{Err: err}
-			}
-			plane.Name, planes[i] = name, plane
 			lock.Lock()
 			defer lock.Unlock()
 			if done++; progress != nil {
-				progress(done, len(names))
+				progress(done, count)
 			}
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return planes, nil
+	return group.Wait()
 }
 
 // Plane is a control plane as it stands in the seed.
@@ -122,6 +135,9 @@ type Plane struct {
 	Taken map[string]*mutation.TakenBack
 	// Err is why the control plane cannot be read.
 	Err error
+
+	// forms are those of which the objects were read.
+	forms []target.Form
 }
 
 // Scene reads one control plane: the objects that the programs have rules for. Errors wrap ErrNoNamespace where there is none.
@@ -144,15 +160,27 @@ func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Pro
 	plane := &Plane{Name: name, Taken: map[string]*mutation.TakenBack{}, Scene: &scene.Scene{
 		Title: name, Facts: known, Old: map[string][]byte{}, Live: &lookups{seed: s, facts: known},
 	}}
-	for _, wanted := range formsOf(namespace, programs) {
-		if err := s.objects(ctx, plane, wanted); err != nil {
-			return nil, err
+	if err := s.extend(ctx, plane, programs); err != nil {
+		return nil, err
+	}
+	return plane, nil
+}
+
+// extend reads the objects that the programs have rules for, but for those that were read.
+func (s *Seed) extend(ctx context.Context, plane *Plane, programs []*mutation.Program) error {
+	for _, wanted := range formsOf(plane.Scene.Namespace(), programs) {
+		if slices.Contains(plane.forms, wanted) {
+			continue
 		}
+		if err := s.objects(ctx, plane, wanted); err != nil {
+			return err
+		}
+		plane.forms = append(plane.forms, wanted)
 	}
 	slices.SortFunc(plane.Scene.Objects, func(a, b manifest.Object) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})
-	return plane, nil
+	return nil
 }
 
 // facts are those of the Cluster, or of the Garden.
