@@ -42,6 +42,7 @@ func TestExamples(t *testing.T) {
 			{"versions", []sample.Options{{Kubernetes: "1.31.14"}, {Kubernetes: "1.33.6"}, {Kubernetes: "1.34.2"}}},
 			{"annotation", []sample.Options{{Kubernetes: "1.33.6"}, {Kubernetes: "1.33.6", Annotations: enabled(provider)}}},
 			{"kinds", []sample.Options{{}, {HighAvailability: true, IPv6: true}, {Workerless: true}}},
+			{"nothing known", []sample.Options{{Kubernetes: "1.33.6"}, {}}},
 			{"older", nil},
 		} {
 			t.Run(provider+"/"+test.name, func(t *testing.T) {
@@ -49,6 +50,9 @@ func TestExamples(t *testing.T) {
 				for _, o := range test.options {
 					o.Provider = provider
 					cases = append(cases, caseOf(t, program, o, contract.Today))
+					if test.name == "nothing known" {
+						cases[len(cases)-1].Facts = nil
+					}
 				}
 				options := convert.Options{Name: provider, Provider: provider}
 				if test.options == nil {
