@@ -157,7 +157,11 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 	}
 	current := object
 	for _, registration := range p.Registrations() {
-		if !registration.Selects(a.Namespace, a.Labels) || !registration.Has(group, change.Kind, change.Name) {
+		if !registration.Selects(a.Namespace, a.Labels) {
+			continue
+		}
+		if !registration.Has(group, change.Kind, change.Name) {
+			o.Elsewhere += rulesOf(p, registration)
 			continue
 		}
 		explained, err := p.Explain(ctx, mutation.Request{
@@ -173,6 +177,32 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 			break
 		}
 	}
+	if len(o.Rules) == 0 && o.Note == "" {
+		o.Note = unregistered(p, group, change.Kind, change.Name)
+	}
 	o.before, o.after = r.text(object), r.text(current)
 	return o, nil //nolint:nilerr // an object that is denied is explained as well
+}
+
+// rulesOf counts the rules of a set and provider.
+func rulesOf(p *mutation.Program, r mutation.Registration) int {
+	n := 0
+	for _, rule := range p.Rules() {
+		if rule.Set == r.Set && rule.Provider == r.Provider && rule.Garden == r.Garden {
+			n++
+		}
+	}
+	return n
+}
+
+// unregistered says why rules that are for an object are not asked for it; empty where there are none.
+func unregistered(p *mutation.Program, group, kind, name string) string {
+	for _, rule := range p.Rules() {
+		for _, form := range rule.Target.Forms {
+			if kind == "Service" && !rule.Target.Other && form.Is(group, kind, name) {
+				return "with today's Gardener the Service of the kube-apiserver must not be mutated at all, whatever the rules say"
+			}
+		}
+	}
+	return ""
 }
