@@ -27,8 +27,25 @@ import (
 
 const openstack = "../../../example/profiles/openstack/profile.yaml"
 
-// difference is what the OpenStack profile makes of the control plane that Gardener writes; an object is denied besides.
-func difference(t *testing.T) *report.Page {
+// difference and comparison are made once for all tests, which run one after the other.
+var (
+	difference = once(makeDifference)
+	comparison = once(makeComparison)
+)
+
+func once(build func(*testing.T) *report.Page) func(*testing.T) *report.Page {
+	var page *report.Page
+	return func(t *testing.T) *report.Page {
+		t.Helper()
+		if page == nil {
+			page = build(t)
+		}
+		return page
+	}
+}
+
+// makeDifference is what the OpenStack profile makes of the control plane that Gardener writes; an object is denied besides.
+func makeDifference(t *testing.T) *report.Page {
 	t.Helper()
 	program, known := golden.Compile(t, mutation.Options{}, openstack), factsOf(t)
 	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
@@ -96,8 +113,8 @@ var edits = strings.NewReplacer(
     podAnnotations: {set: {zone: "${ shoot.annotations['openstack/zone'] }"}}
 `)
 
-// comparison is what the other version changes on the control planes that Gardener writes.
-func comparison(t *testing.T) *report.Page {
+// makeComparison is what the other version changes on the control planes that Gardener writes.
+func makeComparison(t *testing.T) *report.Page {
 	t.Helper()
 	was := golden.Read(t, openstack)
 	is := was
