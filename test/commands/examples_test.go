@@ -41,7 +41,8 @@ func TestExamples(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				output, status, err := shell.Run(t.Context(), line)
+				// Each line finds the repository as it is.
+				output, status, err := shell.Run(t.Context(), "git checkout --quiet . && git clean --quiet --force -d && "+line)
 				if err != nil || status != want {
 					t.Errorf("%s: status %d, want %d (%v)\n%s", line, status, want, err, output)
 				}
