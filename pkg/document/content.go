@@ -38,10 +38,11 @@ func ContentOf(inline *Node) (*Content, error) {
 	case err != nil:
 		return nil, err
 	case len(encoding) == 0:
-		c.text = bytes.Clone(data)
+		c.text = data
 	case string(encoding) == "b64":
 		c.base64 = true
-		c.text = make([]byte, base64.StdEncoding.DecodedLen(len(data)))
+		size := base64.StdEncoding.DecodedLen(len(data))
+		c.text = inline.doc.room.bytes.take(size)[:size]
 		n, err := base64.StdEncoding.Decode(c.text, data)
 		if err != nil {
 			return nil, fmt.Errorf("reading a file's content: %w: %w", ErrContent, err)
@@ -66,7 +67,7 @@ func stringMember(n *Node, key string) ([]byte, error) {
 	}
 }
 
-// Text returns the decoded content, which must not be modified.
+// Text returns the decoded content, which must not be modified, nor used after the document was released.
 func (c *Content) Text() []byte { return c.text }
 
 // SetText replaces the content and keeps its encoding; text must not be modified afterwards. The same text is no edit, even if base64 would now be written
@@ -89,11 +90,12 @@ func (c *Content) SetText(text []byte) error {
 func (c *Content) write(text []byte) error {
 	var raw []byte
 	if c.base64 {
-		raw = make([]byte, base64.StdEncoding.EncodedLen(len(text))+2)
+		size := base64.StdEncoding.EncodedLen(len(text)) + 2
+		raw = c.inline.doc.room.bytes.take(size)[:size]
 		raw[0], raw[len(raw)-1] = '"', '"'
 		base64.StdEncoding.Encode(raw[1:], text)
 	} else {
-		raw = appendQuoted(make([]byte, 0, len(text)+len(text)/16+2), text)
+		raw = appendQuoted(c.inline.doc.room.bytes.take(quotedSize(len(text))), text)
 	}
 	if data := c.inline.Get("data"); data != nil && c.inline.editable(Object) == nil {
 		data.putText(raw, c.base64)

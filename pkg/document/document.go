@@ -112,6 +112,32 @@ func (d *Document) Original() *Node {
 	return d.came
 }
 
+// CameText returns the string at a path of keys as it came; empty where there is none. It makes no nodes, and checks no keys.
+func (d *Document) CameText(path ...string) string {
+	if d == nil {
+		return ""
+	}
+	at := d.base
+	for _, key := range path {
+		next := uint32(0)
+		if e := &d.text.entries[at]; e.kind == Object {
+			for c := at + 1; c < e.next; c = d.text.entries[c+1].next {
+				if d.text.stringIs(c, key) {
+					next = c + 1
+				}
+			}
+		}
+		if next == 0 {
+			return ""
+		}
+		at = next
+	}
+	if d.text.entries[at].kind != String {
+		return ""
+	}
+	return d.text.stringAt(at)
+}
+
 // Err returns ErrDuplicateKey, with the pointer of the object, once an object was navigated that names a member
 // twice. Objects that nobody looks into are not checked.
 func (d *Document) Err() error {

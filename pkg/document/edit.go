@@ -93,7 +93,7 @@ func (n *Node) ReplaceText(s string) error {
 	if err := n.editable(n.Kind()); err != nil {
 		return fmt.Errorf("replacing a value: %w", err)
 	}
-	n.putText(Quote(s), isPlain(s))
+	n.putText(appendQuoted(n.doc.room.bytes.take(quotedSize(len(s))), s), isPlain(s))
 	return nil
 }
 

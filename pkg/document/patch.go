@@ -22,7 +22,7 @@ func (d *Document) Operations() []Operation {
 	return p.out
 }
 
-// Patch returns the net change as the JSON of an RFC 6902 patch; nil if nothing changed.
+// Patch returns the net change as the JSON of an RFC 6902 patch; nil if nothing changed. It must not be used after the document was released.
 func (d *Document) Patch() []byte {
 	operations := d.Operations()
 	if operations == nil {
@@ -32,7 +32,7 @@ func (d *Document) Patch() []byte {
 	for _, o := range operations {
 		size += len(`{"op":"replace","path":"","value":},`) + len(o.Path) + len(o.Value)
 	}
-	out := append(make([]byte, 0, size), '[')
+	out := append(d.room.bytes.take(size), '[')
 	for i, o := range operations {
 		if i > 0 {
 			out = append(out, ',')

@@ -15,8 +15,11 @@ import (
 
 // Quote returns s as a JSON string. Only what JSON demands is escaped; bytes that are not UTF-8 become U+FFFD.
 func Quote(s string) []byte {
-	return appendQuoted(make([]byte, 0, len(s)+len(s)/16+2), s)
+	return appendQuoted(make([]byte, 0, quotedSize(len(s))), s)
 }
+
+// quotedSize is about how many bytes a string of the given length takes in quotes.
+func quotedSize(length int) int { return length + length/16 + 2 }
 
 func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 	const digits = "0123456789abcdef"

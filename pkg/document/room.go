@@ -21,6 +21,35 @@ type room struct {
 	words     slab[word]
 	lines     slab[unitLine]
 	yaml      slab[yamlEntry]
+	bytes     scratch
+}
+
+// scratch hands out bytes, for texts that are written or decoded on the way. A room that is used again has as many in one piece as
+// were taken before.
+type scratch struct {
+	buffer       []byte
+	taken, total int
+}
+
+// take returns an empty list that can grow to n bytes.
+func (s *scratch) take(n int) []byte {
+	if len(s.buffer)-s.taken < n {
+		s.buffer, s.taken = make([]byte, n), 0
+	}
+	out := s.buffer[s.taken : s.taken : s.taken+n]
+	s.taken += n
+	s.total += n
+	return out
+}
+
+// reset takes everything back.
+func (s *scratch) reset() {
+	if s.total > len(s.buffer) && s.total <= maxScratch {
+		s.buffer = make([]byte, s.total+s.total/8)
+	} else {
+		clear(s.buffer[:s.taken])
+	}
+	s.taken, s.total = 0, 0
 }
 
 // slab hands its items out in pieces. When it is full it is replaced by a bigger one.
@@ -61,6 +90,7 @@ const (
 	minPooled      = 1 << 8
 	maxPooled      = 1 << 18
 	maxPooledNodes = 1 << 14
+	maxScratch     = 1 << 18
 )
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
@@ -85,7 +115,7 @@ func takeRoom(length int) *room {
 func (r *room) leave(entries []entry) {
 	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items), len(r.tokens.items), len(r.flags.items),
 		len(r.words.items), len(r.lines.items), len(r.yaml.items))
-	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes {
+	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes || len(r.bytes.buffer) > maxScratch {
 		return
 	}
 	r.entries = entries[:0]
@@ -99,5 +129,6 @@ func (r *room) leave(entries []entry) {
 	r.words.reset()
 	r.lines.reset()
 	r.yaml.reset()
+	r.bytes.reset()
 	rooms.Put(r)
 }

@@ -74,12 +74,12 @@ func yamlIn(room *room, text []byte) (*YAML, error) {
 // fresh returns a list for the entries of a text.
 func (y *YAML) fresh(text string) []yamlEntry { return y.room.yaml.list(y.spare, 8+len(text)/20) }
 
-// Text returns the document with its edits; what came, if there are none, which must not be modified.
+// Text returns the document with its edits; what came, if there are none, which must not be modified. It stands in the room of the YAML.
 func (y *YAML) Text() []byte {
 	if y.edits == 0 {
 		return y.came
 	}
-	return []byte(y.text)
+	return append(y.room.bytes.take(len(y.text)), y.text...)
 }
 
 // Edits counts the edits made so far. Writing what stands there already is no edit.

@@ -80,7 +80,9 @@ func (p *Program) enforce(ctx context.Context, selected *selection, r Request, s
 	if failure != nil {
 		return nil, failure
 	}
-	plan, err := selected.plan(ctx, p.generation, object, views)
+	room := planRooms.Get().(*planRoom)
+	defer room.leave()
+	plan, err := selected.planIn(ctx, room, p.generation, object, views)
 	if err != nil {
 		return nil, asFailure(err)
 	}

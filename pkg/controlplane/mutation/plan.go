@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
@@ -91,10 +92,33 @@ type how struct {
 // cannotCompute is why a rehearsal leaves out a rule.
 const cannotCompute = "it cannot be computed"
 
+// planRoom is the memory that a plan takes; the next one uses it again.
+type planRoom struct {
+	rules []PlannedRule
+	steps []Step
+}
+
+var planRooms = sync.Pool{New: func() any { return new(planRoom) }}
+
+// leave gives the room back with nothing in it. What it holds of the plan must not be used any more.
+func (r *planRoom) leave() {
+	clear(r.rules[:cap(r.rules)])
+	clear(r.steps[:cap(r.steps)])
+	planRooms.Put(r)
+}
+
 // plan decides the conditions, computes the values and finds what overrides what.
 func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
-	plan := Plan{Rules: make([]PlannedRule, 0, len(s.rules))}
-	var steps []Step // made by the dozen, as many a rule does not apply
+	return s.planIn(ctx, new(planRoom), g, o, views)
+}
+
+// planIn makes the plan in a room.
+func (s *selection) planIn(ctx context.Context, room *planRoom, g contract.Generation, o *target.Object, views views) (Plan, error) {
+	if cap(room.rules) < len(s.rules) {
+		room.rules = make([]PlannedRule, 0, len(s.rules))
+	}
+	plan := Plan{Rules: room.rules[:0]}
+	steps := room.steps // made by the dozen, as many a rule does not apply
 	clause, locked := contract.ServiceLocked(o, g)
 	how := s.how
 	how.exists = o.Old != nil
@@ -127,6 +151,9 @@ func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.O
 		if len(steps) < len(r.writes) {
 			const dozen = 12
 			steps = make([]Step, max(dozen, len(r.writes)))
+			if len(steps) > len(room.steps) {
+				room.steps = steps
+			}
 		}
 		if err := planned.decide(ctx, variables, how, steps[:len(r.writes):len(r.writes)]); err != nil {
 			if !how.rehearsed {

@@ -49,9 +49,9 @@ func (s *selection) keep(o *target.Object, plan Plan) error {
 	if s.record == "" {
 		return nil
 	}
-	here, there := annotation(o.Document.Original(), s.record), ""
-	if here == "" && o.Old != nil {
-		there = annotation(o.Old.Original(), s.record)
+	here, there := o.Document.CameText("metadata", "annotations", s.record), ""
+	if here == "" {
+		there = o.Old.CameText("metadata", "annotations", s.record)
 	}
 	known := readRecord(here, there)
 	if len(known) == 0 && !s.lasts {

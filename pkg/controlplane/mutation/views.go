@@ -120,7 +120,7 @@ func (v *view) Field(name string) (any, bool) {
 // facts reads what the rules of the selection need and no more.
 func (s *selection) facts(ctx context.Context, g contract.Generation, r Request, o *target.Object, source facts.Source) (views, *Failure) {
 	needs := s.needsFor(g, o)
-	found := &facts.Facts{}
+	found := noFacts
 	if needs.cluster {
 		var err error
 		if found, err = readFacts(ctx, r.Namespace, o, source); err != nil {
@@ -144,6 +144,9 @@ func (s *selection) facts(ctx context.Context, g contract.Generation, r Request,
 	}
 	return result, nil
 }
+
+// noFacts is what is known of a control plane that no rule asks for.
+var noFacts = &facts.Facts{}
 
 // wanted are the lookups of rules that apply, as far as their conditions say so without a lookup. A condition that has no result is
 // left to the plan, which denies the object.

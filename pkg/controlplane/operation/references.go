@@ -23,7 +23,7 @@ func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
 	for _, step := range steps {
 		if step.Kind == Field || step.Kind == TestedField {
 			brought.addNew(o)
-		} else if err := brought.addStep(step); err != nil {
+		} else if err := brought.addStep(o.Document.Root(), step); err != nil {
 			return err
 		}
 	}
@@ -120,15 +120,14 @@ func (u *used) add(kind string, name *document.Node) {
 }
 
 // addStep adds what the value of a step uses.
-func (u *used) addStep(step Reference) error {
+func (u *used) addStep(root *document.Node, step Reference) error {
 	if step.Value.JSON == nil {
 		return nil
 	}
-	value, err := document.Parse(step.Value.JSON)
+	value, err := root.Parse(step.Value.JSON)
 	if err != nil {
 		return err
 	}
-	defer value.Release()
 	switch step.Kind {
 	case Volume:
 		u.addVolume(value.Root())

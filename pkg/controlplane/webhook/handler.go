@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,7 +94,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // timeout is what the API server grants (it says so in the query) less a margin for the answer's way back.
 func timeout(r *http.Request, otherwise time.Duration) time.Duration {
-	granted, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	text, only := strings.CutPrefix(r.URL.RawQuery, "timeout=") // as kube-apiserver asks
+	if !only || strings.ContainsAny(text, "&;%+") {
+		text = r.URL.Query().Get("timeout")
+	}
+	granted, err := time.ParseDuration(text)
 	if err != nil || granted <= 0 || granted > otherwise {
 		granted = otherwise
 	}

@@ -52,7 +52,9 @@ func read(paths []string) (files []source.File, left []string, err error) {
 			}
 		}
 	}
-	beside := func(f source.File, path string) string { return filepath.Join(filepath.Dir(f.Name), filepath.FromSlash(path)) }
+	beside := func(f source.File, path string) string {
+		return filepath.Join(filepath.Dir(f.Name), filepath.FromSlash(path))
+	}
 	all := profile.WithoutAttachments(slices.Concat(files, others), beside)
 	for _, file := range all {
 		if slices.ContainsFunc(others, func(other source.File) bool { return other.Name == file.Name }) {
