@@ -43,30 +43,34 @@ type validator struct {
 	findings source.Findings
 }
 
-// add adds a finding and returns it, so that a fix can be given to it.
-func (v *validator) add(rule source.Rule, path, format string, arguments ...any) *source.Finding {
+func (v *validator) add(rule source.Rule, path, format string, arguments ...any) {
 	v.findings = append(v.findings, find(v.document.Node, path).Finding(path, format, arguments...).Of(rule))
-	return &v.findings[len(v.findings)-1]
 }
 
 // drop adds a finding that is mended by removing a node.
 func (v *validator) drop(n source.Node, rule source.Rule, path, format string, arguments ...any) {
-	finding := v.add(rule, path, format, arguments...)
-	*finding = finding.Without(n)
+	v.add(rule, path, format, arguments...)
+	last := &v.findings[len(v.findings)-1]
+	*last = last.Without(n)
+}
+
+// choose adds a finding that is mended by one of the known words in a node, if one is near.
+func (v *validator) choose(n source.Node, known []string, path, format string, arguments ...any) {
+	v.add(source.WrongValue, path, format, arguments...)
+	last := &v.findings[len(v.findings)-1]
+	*last = last.Instead(n, known)
 }
 
 // mode checks which rules are only observed.
 func (v *validator) mode() {
 	if mode := v.document.Mode; mode != "" && mode != v1alpha1.ModeEnforce && mode != v1alpha1.ModeObserve {
-		finding := v.add(source.WrongValue, "mode", "must be enforce or observe, is %q", mode)
-		*finding = finding.Instead(v.document.Node.Get("mode"), []string{v1alpha1.ModeEnforce, v1alpha1.ModeObserve})
+		v.choose(v.document.Node.Get("mode"), []string{v1alpha1.ModeEnforce, v1alpha1.ModeObserve}, "mode", "must be enforce or observe, is %q", mode)
 	}
 	sets := []string{"controlplane", "controlplaneexposure", "controlplanebackup"}
 	items := v.document.Node.Get("observe").Items()
 	for i, set := range v.document.Observe {
 		if !slices.Contains(sets, set) && items[i].Tag == "!!str" {
-			finding := v.add(source.WrongValue, "observe", "%q is no set%s", set, source.Suggest(set, sets))
-			*finding = finding.Instead(items[i], sets)
+			v.choose(items[i], sets, "observe", "%q is no set%s", set, source.Suggest(set, sets))
 		}
 	}
 }

@@ -15,10 +15,13 @@ import (
 // Compile checks the profiles and makes them ready to run. The error is source.Findings: all that is wrong, with positions.
 func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 	program, findings := Check(profiles, o)
-	if err := findings.Errors().Err(); err != nil {
-		return nil, err
+	if program != nil {
+		return program, nil
 	}
-	return program, nil
+	for _, document := range profiles {
+		findings = append(findings, document.Findings...)
+	}
+	return nil, findings.Errors().Err()
 }
 
 // Check compiles the profiles and goes on after each mistake: documents that have findings are compiled as far as that is possible.
@@ -43,7 +46,7 @@ func Check(profiles []*profile.Document, o Options) (*Program, source.Findings) 
 	p.warnings = found.beyond(append(p.warnings, found.sound(warned)...))
 	found.add(found.sound(refused))
 	p.warnings.Sort()
-	all := append(found.findings, p.warnings...)
+	all := slices.Concat(found.findings, p.warnings)
 	all.Sort()
 	if found.refused() {
 		return nil, all

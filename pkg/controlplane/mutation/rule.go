@@ -161,7 +161,8 @@ func (c *profileCompiler) tellsSecrets(r *rule) source.Findings {
 			references = append(references, r.family.items.references()...)
 		}
 		for _, lookup := range c.scope.secretsIn(references) {
-			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the lookup %s", lookup.request.Name).Of(SecretInName))
+			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the lookup %s",
+				lookup.request.Name).Of(SecretInName))
 		}
 		if c.scope.readsSecret(r.target, references) {
 			findings = append(findings, name.node.Finding(name.path, "a name must not come from a Secret, as this one does from the object").Of(SecretInName))

@@ -75,7 +75,8 @@ func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.
 		findings = append(findings, arguments.Finding(at+".path", "must be an absolute path without . and ..").Of(source.WrongValue))
 	}
 	if a.Path == target.KubeletConfigurationPath {
-		findings = append(findings, arguments.Finding(at+".path", "the kubelet's configuration is edited with configuration and featureGates on the target kubelet").Of(OtherOperation))
+		findings = append(findings, arguments.Finding(at+".path", "the kubelet's configuration is edited with configuration and featureGates on the target kubelet").
+			Of(OtherOperation))
 	}
 	if a.Encoding != "" && a.Encoding != "b64" {
 		findings = append(findings, arguments.Finding(at+".encoding", "must be b64 or empty, is %q", a.Encoding).Of(source.WrongValue))

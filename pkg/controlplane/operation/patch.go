@@ -90,7 +90,8 @@ func (c *Context) patchOperation(item source.Node, at string, run *patchRun) (Wr
 	if a.Op == "test" {
 		constant, ok := value.Constant()
 		if !ok {
-			return Write{}, source.Findings{a.Value.Finding(at+".value", "a test compares with a constant; an expression belongs into the condition of the rule").Of(source.WrongValue)}
+			return Write{}, source.Findings{a.Value.Finding(at+".value", "a test compares with a constant; an expression belongs into the condition of the rule").
+				Of(source.WrongValue)}
 		}
 		run.tests = append(run.tests, patchTest{pointer: a.Path, want: constant.JSON})
 		return Write{}, nil

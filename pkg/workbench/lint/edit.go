@@ -143,7 +143,7 @@ func (t *text) endsInLine(n *yaml.Node) bool {
 		return false
 	}
 	rest := []rune(t.line(n.Line))[n.Column-1:]
-	length := 0
+	var length int
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0, n.Kind != yaml.ScalarNode && n.Style&yaml.FlowStyle == 0:
 		return false

@@ -98,7 +98,7 @@ func TestTogether(t *testing.T) {
 
 // BenchmarkRun checks the profiles of all clouds.
 func BenchmarkRun(b *testing.B) {
-	inputs, err := Read(cases(b, filepath.Join(root, "example/profiles/*/profile.yaml")), nil)
+	inputs, err := Read(cases(b, filepath.Join(root, "example", "profiles", "*", "profile.yaml")), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,6 +5,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ func (r Repaired) Write() (err error) {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", r.Name, cause(err))
 	}
-	if string(now) != string(r.Before) {
+	if !bytes.Equal(now, r.Before) {
 		return fmt.Errorf("writing %s: it has changed since it was read", r.Name)
 	}
 	beside, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")

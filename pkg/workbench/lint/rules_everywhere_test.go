@@ -22,7 +22,7 @@ const root = "../../.."
 func TestEveryFindingHasARule(t *testing.T) {
 	seen := 0
 	for _, pattern := range []string{"refused", "warned", "versions"} {
-		for _, folder := range cases(t, filepath.Join(root, "pkg/controlplane/mutation/testdata", pattern, "*")) {
+		for _, folder := range cases(t, filepath.Join(root, "pkg", "controlplane", "mutation", "testdata", pattern, "*")) {
 			report := Run(Options{}, []Input{{File: golden.Read(t, filepath.Join(folder, "profile.yaml"))}})
 			for _, f := range report.Findings {
 				seen++
