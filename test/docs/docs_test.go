@@ -24,6 +24,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
 )
 
@@ -38,6 +40,7 @@ func TestDocs(t *testing.T) {
 	t.Run("every reason has a row", testReasons)
 	t.Run("metrics exist", testMetrics)
 	t.Run("links lead somewhere", testLinks)
+	t.Run("profiles can be loaded", testProfiles)
 }
 
 // folders are the packages by the names under which the documents cite them.
@@ -242,6 +245,38 @@ func testMetrics(t *testing.T) {
 		t.Errorf("the metrics in the documents (-code +documents):\n%s", diff)
 	}
 }
+
+// testProfiles compiles the blocks that are whole profiles. Those that are written into a file are the business of the commands behind them.
+func testProfiles(t *testing.T) {
+	count := 0
+	for _, file := range documents(t) {
+		if strings.HasPrefix(file, filepath.Join("docs", "lint")) {
+			continue // what stands there is wrong, and held against the linter
+		}
+		blocks, err := commands.Blocks(read(t, file))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, block := range blocks {
+			if block.Language != "yaml" || block.File != "" || !wholeProfile.MatchString(block.Text) {
+				continue
+			}
+			count++
+			documents, findings := profile.Load(source.File{Name: file, Data: []byte(block.Text)})
+			if err := findings.Err(); err != nil {
+				t.Errorf("%s:%d: %v", file, block.Line, err)
+			} else if _, err := mutation.Compile(documents, mutation.Options{}); err != nil {
+				t.Errorf("%s:%d: %v", file, block.Line, err)
+			}
+		}
+	}
+	if count == 0 {
+		t.Error("no profile was found")
+	}
+}
+
+// wholeProfile is a profile with a head and rules.
+var wholeProfile = regexp.MustCompile(`(?ms)^kind: ProviderProfile$.*^providers:.*^controlplane`)
 
 // link is [text](target#anchor).
 var link = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
