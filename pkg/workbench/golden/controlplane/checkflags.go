@@ -190,7 +190,7 @@ func featureGates(c *compiler, path string) {
 }
 
 // env are environment variables: the value, or fields.
-func env(c *compiler, path string) {
+func env(c *compiler, _ string) {
 	if len(c.expected.Env) == 0 {
 		return
 	}

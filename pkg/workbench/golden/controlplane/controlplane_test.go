@@ -81,7 +81,7 @@ func TestWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		path := filepath.Join("testdata/wrong", entry.Name())
+		path := filepath.Join("testdata", "wrong", entry.Name())
 		if filepath.Ext(path) == ".txt" {
 			continue
 		}

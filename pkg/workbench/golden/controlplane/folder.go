@@ -70,7 +70,7 @@ func (r *folderReader) add(err error) {
 }
 
 func (r *folderReader) read() {
-	s, _ := layer(r.node)
+	s := layer(r.node)
 	versions, findings := s.versions(nil)
 	expected, more := compileExpectations(r.written.Expect, "expect")
 	r.findings = append(append(r.findings, findings...), more...)

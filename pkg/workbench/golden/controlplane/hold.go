@@ -254,7 +254,7 @@ func (r *run) diff(ctx context.Context) (string, error) {
 	var order []key
 	names := map[key][]string{}
 	for _, o := range r.objects {
-		text := ""
+		var text string
 		if o.denied != nil {
 			text = "  denied: " + string(o.denied.Reason) + "\n"
 		} else {

@@ -29,7 +29,7 @@ var ownFields = []string{"name", "description", "for", "expect", "golden", "prof
 var mergedFields = map[string]bool{"annotations": false, "parameters": false, "shoot": true, "cloudProfile": true, "seed": true}
 
 // layer puts settings above each other, the last one on top.
-func layer(layers ...source.Node) (setting, source.Findings) {
+func layer(layers ...source.Node) setting {
 	top := layers[len(layers)-1]
 	merged := source.Node{Node: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, File: top.File}
 	if top.Node != nil {
@@ -44,8 +44,8 @@ func layer(layers ...source.Node) (setting, source.Findings) {
 		}
 	}
 	var s setting
-	findings := source.Decode(merged, "", (*v1alpha1.TestSetting)(&s))
-	return s, findings
+	_ = source.Decode(merged, "", (*v1alpha1.TestSetting)(&s)) // each layer was decoded already
+	return s
 }
 
 // put sets a member of a mapping, or merges its members into those that are there. A null takes it away unless it is kept.

@@ -69,7 +69,7 @@ func (r *tableReader) head() {
 
 func (r *tableReader) read() {
 	defaults := field(r.node, "defaults")
-	base, _ := layer(defaults)
+	base := layer(defaults)
 	among, findings := base.versions(nil)
 	r.findings = append(r.findings, findings...)
 	seen := map[string]source.Position{}
@@ -123,7 +123,7 @@ const maximumCases = 20000
 
 // cells adds a case for a shoot, once for each version. The same is said of all versions, so that findings are those of the first.
 func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expectation, among []string, layers ...source.Node) {
-	s, _ := layer(layers...) // strictly decoded already
+	s := layer(layers...)
 	versions, findings := s.versions(among)
 	if len(findings) > 0 {
 		r.findings = appendNew(r.findings, findings)

@@ -5,6 +5,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -187,7 +188,7 @@ func (r *run) again(ctx context.Context, o *object) {
 			return
 		case err != nil:
 			r.fail(golden.Failure{At: r.at, Subject: o.String(), Message: "is denied when " + second.what + ": " + err.Error()})
-		case string(result) != string(o.result):
+		case !bytes.Equal(result, o.result):
 			r.fail(golden.Failure{
 				At: r.at, Subject: o.String(), Message: "changes once more when " + second.what, Diff: lineDiff(o.result, result),
 			})
