@@ -7,6 +7,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
@@ -35,7 +36,7 @@ func (s Style) Page(changes ...*Change) *report.Page {
 		case len(section.Blocks) > 0:
 			changed++
 		}
-		page.Sections = append(page.Sections, section)
+		page.Sections = addSection(page.Sections, section)
 	}
 	page.Figures = []report.Figure{
 		figure(changed, "object changed", "objects changed", report.Good),
@@ -45,6 +46,22 @@ func (s Style) Page(changes ...*Change) *report.Page {
 		page.Figures = append([]report.Figure{figure(denied, "object denied", "objects denied", report.Bad)}, page.Figures...)
 	}
 	return page
+}
+
+// addSection adds a section, or its scene to the section that says the same of another one.
+func addSection(sections []report.Section, added report.Section) []report.Section {
+	scenes := added.For
+	for i := range sections {
+		if sections[i].Kind != added.Kind || sections[i].Name != added.Name || len(scenes) == 0 {
+			continue
+		}
+		if added.For = sections[i].For; reflect.DeepEqual(sections[i], added) {
+			sections[i].For = append(sections[i].For, scenes...)
+			return sections
+		}
+	}
+	added.For = scenes
+	return append(sections, added)
 }
 
 // idle says that there is nothing to say of an object: no rule, no change.

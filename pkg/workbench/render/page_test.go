@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+// TestPageJoinsScenes holds that the same change of several control planes is one section of a page that names them, and another
+// change is another one.
+func TestPageJoinsScenes(t *testing.T) {
+	two, three := strings.Replace(before, `"replicas":1`, `"replicas":2`, 1), strings.Replace(before, `"replicas":1`, `"replicas":3`, 1)
+	var changes []*render.Change
+	for scene, after := range map[string]string{"a": two, "b": three, "c": two} {
+		change := become(t, after)
+		change.Scene = scene
+		changes = append(changes, change)
+	}
+	got := map[string]string{}
+	page := render.Style{}.Page(changes...)
+	for _, section := range page.Sections {
+		lines := section.Blocks[0].Lines
+		got[lines[len(lines)-1].Text] = strings.Join(sorted(section.For), " ")
+	}
+	if diff := cmp.Diff(map[string]string{"replicas: 2": "a c", "replicas: 3": "b"}, got); diff != "" {
+		t.Errorf("sections (-want +got):\n%s", diff)
+	}
+	if page.Figures[0].Value != "3" {
+		t.Errorf("the page counts %s objects", page.Figures[0].Value)
+	}
+	same := render.Style{}.Page(become(t, two), become(t, two))
+	if len(same.Sections) != 2 {
+		t.Errorf("two objects of one control plane are %d sections", len(same.Sections))
+	}
+}
+
+func sorted(words []string) []string {
+	slices.Sort(words)
+	return words
+}
