@@ -7,6 +7,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -105,23 +106,34 @@ func (r *reader) text(object []byte) []render.Line {
 	}
 	for i := range lines {
 		lines[i].Text, lines[i].Path = r.veil(lines[i].Text), r.veil(lines[i].Path)
-		if r.object.Object.Kind == "Secret" && holdsSecret(lines[i].Path) {
-			key, _, _ := strings.Cut(lines[i].Text, ": ")
-			lines[i].Text = strings.TrimSuffix(key, ":") + ": " + fromSecret(r.object.Object.Name)
-		}
+	}
+	if r.object.Object.Kind == "Secret" {
+		lines = r.withoutData(lines)
 	}
 	r.lines[&object[0]] = lines
 	return lines
 }
 
-// holdsSecret says whether what stands at a path of a Secret is not to be shown: its data, and the copy of it that kubectl keeps.
-func holdsSecret(path string) bool {
-	for _, prefix := range []string{"data.", "stringData.", "metadata.annotations."} {
-		if strings.HasPrefix(path, prefix) {
-			return true
+// secretFields are what of a Secret is not to be shown: its data, and annotations, in one of which kubectl keeps a copy of it.
+var secretFields = []string{"data.", "stringData.", "metadata.annotations."}
+
+// withoutData has one line for each value of a Secret, which does not tell it.
+func (r *reader) withoutData(lines []render.Line) []render.Line {
+	var shown []render.Line
+	last := ""
+	for _, l := range lines {
+		i := slices.IndexFunc(secretFields, func(prefix string) bool { return strings.HasPrefix(l.Path, prefix) })
+		if i < 0 {
+			shown = append(shown, l)
+			continue
 		}
+		if l.Path != last {
+			l.Text = strings.TrimPrefix(l.Path, secretFields[i]) + ": " + fromSecret(r.object.Object.Name)
+			shown = append(shown, l)
+		}
+		last = l.Path
 	}
-	return false
+	return shown
 }
 
 func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text, depth: l.Depth} }
