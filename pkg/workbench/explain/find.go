@@ -6,6 +6,7 @@ package explain
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ var shortKinds = map[string]string{
 }
 
 // Find finds the object that a word names: kind/name, in which the kind may be in small letters, a plural or short, and the name the
-// beginning of one that no other object of the kind has. The error says what there is.
+// beginning of one that no other object of the kind has, or have * for any part of it. The error says what there is.
 func Find(objects []manifest.Object, word string) (manifest.Object, error) {
 	kind, name, ok := strings.Cut(word, "/")
 	if !ok || kind == "" || name == "" {
@@ -39,7 +40,7 @@ func Find(objects []manifest.Object, word string) (manifest.Object, error) {
 			return o, nil
 		}
 		ofKind, names = append(ofKind, o), append(names, o.Name)
-		if strings.HasPrefix(o.Name, strings.TrimSuffix(name, "*")) {
+		if matches, _ := path.Match(name, o.Name); matches || strings.HasPrefix(o.Name, name) {
 			begin = append(begin, o)
 		}
 	}

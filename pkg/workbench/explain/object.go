@@ -7,11 +7,14 @@ package explain
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
@@ -155,11 +158,12 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 	if !found {
 		group, version = "", group
 	}
-	current := object
+	current, selected := object, false
 	for _, registration := range p.Registrations() {
 		if !registration.Selects(a.Namespace, a.Labels) {
 			continue
 		}
+		selected = true
 		if !registration.Has(group, change.Kind, change.Name) {
 			o.Elsewhere += rulesOf(p, registration)
 			continue
@@ -179,6 +183,9 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 	}
 	if len(o.Rules) == 0 && o.Note == "" {
 		o.Note = unregistered(p, group, change.Kind, change.Name)
+	}
+	if !selected {
+		o.Note = unselected(p, a)
 	}
 	o.before, o.after = r.text(object), r.text(current)
 	return o, nil //nolint:nilerr // an object that is denied is explained as well
@@ -205,4 +212,19 @@ func unregistered(p *mutation.Program, group, kind, name string) string {
 		}
 	}
 	return ""
+}
+
+// unselected says why no webhook is called for the namespace.
+func unselected(p *mutation.Program, a render.Admission) string {
+	var wanted []string
+	for _, r := range p.Registrations() {
+		want := "the namespace " + target.GardenNamespace
+		if !r.Garden {
+			want = r.Set.NamespaceLabel() + "=" + r.Provider
+		}
+		if !slices.Contains(wanted, want) {
+			wanted = append(wanted, want)
+		}
+	}
+	return fmt.Sprintf("no profile is for the namespace %s; they are for %s", a.Namespace, strings.Join(wanted, ", "))
 }
