@@ -83,6 +83,8 @@ type Failure struct {
 	Got     string `json:"got,omitempty"`
 	// By are the rules that wrote what is there, with their places.
 	By []string `json:"by,omitempty"`
+	// NotBy are rules that would have written something else, with the reason why they did not.
+	NotBy []string `json:"notBy,omitempty"`
 	// Diff are lines that begin with - for what is wanted and + for what is there.
 	Diff string `json:"diff,omitempty"`
 }

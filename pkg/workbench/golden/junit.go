@@ -100,7 +100,7 @@ func (r *Result) junit() junitCase {
 // Summary is the failure in one line.
 func (f Failure) Summary() string {
 	var parts []string
-	for _, part := range []string{f.Subject, f.Path, firstLine(f.Message)} {
+	for _, part := range []string{few(f.Subject), f.Path, firstLine(f.Message)} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -123,7 +123,7 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 // failure writes where it is wanted, and below what is wanted and what is there.
 func (s Style) failure(out *strings.Builder, f Failure) {
 	head := f.At.String() + ":"
-	for _, part := range []string{f.Subject, f.Path} {
+	for _, part := range []string{few(f.Subject), f.Path} {
 		if part != "" {
 			head += " " + part + ":"
 		}
@@ -137,6 +137,9 @@ func (s Style) failure(out *strings.Builder, f Failure) {
 	}
 	for _, by := range f.By {
 		fmt.Fprintf(out, "        by   %s\n", by)
+	}
+	for _, not := range f.NotBy {
+		fmt.Fprintf(out, "        not  %s\n", not)
 	}
 	for line := range strings.Lines(f.Diff) {
 		code := map[byte]string{'-': green, '+': red}[line[0]]
@@ -152,6 +155,16 @@ func (s Style) value(what, code, text string) string {
 		return "        " + what + " " + s.paint(code, text) + "\n"
 	}
 	return "        " + strings.TrimRight(what, " ") + "\n" + indent("          ", text)
+}
+
+// few are the first of many names.
+func few(names string) string {
+	const shown = 3
+	all := strings.Split(names, ", ")
+	if len(all) <= shown+1 {
+		return names
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:shown], ", "), len(all)-shown)
 }
 
 func firstLine(text string) string {

@@ -32,7 +32,7 @@ func metadata(c *compiler, path string) {
 					continue
 				}
 			}
-			c.add(assertion{at: node, field: of.field + "." + key, near: []string{key}, look: lookAt(want, func(o *subject) (any, bool, error) {
+			c.add(assertion{at: node, field: of.field + "." + key, about: key, near: []string{key}, look: lookAt(want, func(o *subject) (any, bool, error) {
 				value, there := valueOf(o.Document.Root().Find(of.in...).Get(key))
 				return value, there, nil
 			})})
@@ -43,7 +43,7 @@ func metadata(c *compiler, path string) {
 // containers are containers and init containers by name.
 func containers(c *compiler, _ string) {
 	for name, node := range c.expected.Containers {
-		c.add(assertion{at: node, field: "containers." + name, near: []string{"ontainers", name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "containers." + name, about: name, near: []string{"ontainers", name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
 			for _, list := range []string{"containers", "initContainers"} {
 				if value, there := valueOf(o.PodSpec().Get(list).ItemWith("name", name)); there {
 					return value, true, nil
@@ -57,7 +57,7 @@ func containers(c *compiler, _ string) {
 // volumes are volumes of the pod template by name.
 func volumes(c *compiler, _ string) {
 	for name, node := range c.expected.Volumes {
-		c.add(assertion{at: node, field: "volumes." + name, near: []string{"volumes", name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "volumes." + name, about: name, near: []string{"volumes", name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
 			value, there := valueOf(o.PodSpec().Get("volumes").ItemWith("name", name))
 			return value, there, nil
 		})})
@@ -71,7 +71,8 @@ func fields(c *compiler, path string) {
 		if !ok {
 			continue
 		}
-		c.add(assertion{at: node, field: "fields." + text, near: []string{at[len(at)-1].Key}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+		last := at[len(at)-1].Key
+		c.add(assertion{at: node, field: "fields." + text, about: last, near: []string{last}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
 			value, there := valueOf(follow(o.Document.Root(), at))
 			return value, there, nil
 		})})
@@ -99,7 +100,8 @@ func configuration(c *compiler, path string) {
 		if !ok {
 			continue
 		}
-		c.add(assertion{at: node, field: "configuration." + text, near: []string{at[len(at)-1].Key}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+		last := at[len(at)-1].Key
+		c.add(assertion{at: node, field: "configuration." + text, about: at[0].Key, near: []string{last}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
 			whole, err := o.kubeletConfiguration()
 			value, there := followValue(whole, at)
 			return value, there, err

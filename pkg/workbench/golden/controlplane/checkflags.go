@@ -59,7 +59,7 @@ func flags(c *compiler, path string) {
 		if !ok {
 			continue
 		}
-		c.add(assertion{at: node, field: "flags." + name, near: c.nearFlag(container, name), look: func(o *subject) ([]mismatch, error) {
+		c.add(assertion{at: node, field: "flags." + name, about: name, near: c.nearFlag(container, name), look: func(o *subject) ([]mismatch, error) {
 			line, err := o.CommandLine(container)
 			if err != nil {
 				return nil, err
@@ -151,7 +151,7 @@ func (c *compiler) entry(path, container, flag, field string, f source.Field, en
 		}
 		want = f.Value.Value
 	}
-	c.add(assertion{at: f.Value, field: field, near: c.nearFlag(container, flag), look: lookAt(want, func(o *subject) (any, bool, error) {
+	c.add(assertion{at: f.Value, field: field, about: key, near: c.nearFlag(container, flag), look: lookAt(want, func(o *subject) (any, bool, error) {
 		line, err := o.CommandLine(container)
 		if err != nil {
 			return nil, false, err
@@ -176,7 +176,7 @@ func featureGates(c *compiler, path string) {
 		switch {
 		case !ok:
 		case kubelet:
-			c.add(assertion{at: node, field: "featureGates." + name, near: []string{name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+			c.add(assertion{at: node, field: "featureGates." + name, about: name, near: []string{name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
 				value, err := o.kubeletConfiguration()
 				gates, _ := value["featureGates"].(map[string]any)
 				got, there := gates[name]
@@ -203,7 +203,7 @@ func env(c *compiler, _ string) {
 		if _, isMapping := want.(map[string]any); !isMapping && want != nil {
 			want = map[string]any{"value": node.Value}
 		}
-		c.add(assertion{at: node, field: "env." + name, near: []string{"[" + container + "]", name}, look: lookAt(want, func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "env." + name, about: name, near: []string{"[" + container + "]", name}, look: lookAt(want, func(o *subject) (any, bool, error) {
 			found, err := o.Container(container)
 			if err != nil {
 				return nil, false, err

@@ -81,7 +81,7 @@ func (t textChecks) assertion(at source.Node, below string, look func(item *docu
 	if t.word != "" {
 		near = append(near, t.word)
 	}
-	return assertion{at: at, field: t.field + below, near: near, look: func(o *subject) ([]mismatch, error) {
+	return assertion{at: at, field: t.field + below, about: t.name, near: near, look: func(o *subject) ([]mismatch, error) {
 		item, text, err := t.find(o, t.name)
 		switch {
 		case err != nil:

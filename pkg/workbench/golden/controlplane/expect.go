@@ -33,6 +33,8 @@ type assertion struct {
 	look func(o *subject) ([]mismatch, error)
 	// near are texts that all stand in the path or the text of a line of the object where it is written: for telling by whom.
 	near []string
+	// about is the name of what is meant, as the places that rules write have it.
+	about string
 }
 
 // compiler collects the assertions of an expectation.

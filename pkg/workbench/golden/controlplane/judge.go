@@ -12,6 +12,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
@@ -73,7 +74,7 @@ func (r *run) judge(ctx context.Context, e expectation, o *object) {
 		for _, m := range mismatches {
 			r.fail(golden.Failure{
 				At: a.at.Position(), Subject: o.String(), Path: a.field + m.path, Want: m.want, Got: m.got,
-				By: o.authors(ctx, append(slices.Clone(a.near), lastKey(m.path)...), m.got == absent),
+				By: o.authors(ctx, append(slices.Clone(a.near), lastKey(m.path)...), m.got == absent), NotBy: r.idleAbout(o, a.about),
 			})
 		}
 	}
@@ -184,6 +185,23 @@ func (o *object) authors(ctx context.Context, near []string, gone bool) []string
 		return []string{"no rule: it came so"}
 	}
 	return by
+}
+
+// idleAbout are the rules that write what is meant and did not, with the reason.
+func (r *run) idleAbout(o *object, about string) []string {
+	var idle []string
+	for _, a := range o.applied {
+		if about == "" || a.Outcome != mutation.Skipped && a.Outcome != mutation.Overridden && a.Outcome != mutation.Observed {
+			continue
+		}
+		if slices.ContainsFunc(r.program.places[a.Position], func(p operation.Place) bool {
+			ofUnit := p.Container == about && (p.Kind == operation.UnitField || p.Kind == operation.UnitOption)
+			return p.Name == about || ofUnit || strings.HasSuffix(p.Name, "."+about)
+		}) {
+			idle = append(idle, fmt.Sprintf("%s: %s, %s", placeOf(a), a.Outcome, a.Reason))
+		}
+	}
+	return idle
 }
 
 // told is what rules made of an object, for people.

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -29,7 +30,9 @@ type program struct {
 	*mutation.Program
 	// rules are all rules, with what no case has shown yet.
 	rules []golden.RuleOutcome
-	err   error
+	// places are what each rule writes.
+	places map[source.Position][]operation.Place
+	err    error
 }
 
 // programs are the programs by what makes them.
@@ -111,7 +114,9 @@ func (p *program) listRules() []golden.RuleOutcome {
 	}
 	var rules []golden.RuleOutcome
 	seen := map[source.Position]bool{}
+	p.places = map[source.Position][]operation.Place{}
 	for _, info := range p.Rules() {
+		p.places[info.Position] = append(p.places[info.Position], info.Places...)
 		if !seen[info.Position] {
 			seen[info.Position] = true
 			rules = append(rules, golden.RuleOutcome{Rule: golden.Rule{

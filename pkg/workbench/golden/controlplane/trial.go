@@ -101,7 +101,7 @@ func (r *run) fail(f golden.Failure) {
 	for i := range r.outcome.Failures {
 		known := &r.outcome.Failures[i]
 		if known.At == f.At && known.Path == f.Path && known.Message == f.Message && known.Want == f.Want && known.Got == f.Got &&
-			known.Diff == f.Diff && slices.Equal(known.By, f.By) {
+			known.Diff == f.Diff && slices.Equal(known.By, f.By) && slices.Equal(known.NotBy, f.NotBy) {
 			known.Subject += ", " + f.Subject
 			return
 		}
