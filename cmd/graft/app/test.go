@@ -63,7 +63,7 @@ that the coverage is too low; 2 that the tests could not be run.`,
   graft test example/profiles/openstack --update
 
   # for a pipeline
-  graft test example/profiles --junit junit.xml --coverage-min 80`,
+  graft test example/profiles/openstack --junit junit.xml --coverage-min 80`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.test(command.Context(), s, arguments) },
 	}
 	set := command.Flags()
