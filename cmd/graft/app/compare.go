@@ -200,7 +200,7 @@ func (f *comparisonFlags) write(s *Streams, result *compare.Result) error {
 	if style.Context = f.context; f.context == 0 {
 		style.Context = -1
 	}
-	err := error(nil)
+	var err error
 	if f.file == "" {
 		err = result.Write(s.Out, string(f.format), style)
 	} else {
