@@ -186,4 +186,3 @@ func addParameter(parameters profile.Parameters, given string, documents []*prof
 	}
 	return nil
 }
-
