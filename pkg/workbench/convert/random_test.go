@@ -60,7 +60,7 @@ func TestRandom(t *testing.T) {
 }
 
 // rounds is how many objects are changed.
-const rounds = 100
+const rounds = 50
 
 // changed is an object with some random changes in its spec and its metadata.
 func changed(t *testing.T, random *rand.Rand, raw []byte) []byte {
