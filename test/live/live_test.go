@@ -101,6 +101,15 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestExplain holds what is said of the rules for an object of the seed.
+func TestExplain(t *testing.T) {
+	arguments := []string{"explain", "deployment/kube-controller-manager", "--live", "-p", next}
+	command(t, land.Kubeconfig(), append(arguments, "-n", namespaces[0])...).expect(t, 0, "explain.text")
+	if got := command(t, land.Kubeconfig(), arguments...); got.status != 2 || !strings.Contains(got.err, "--namespace") {
+		t.Errorf("status %d: %s%s", got.status, got.out, got.err)
+	}
+}
+
 // TestNothingIsWritten holds by the audit log that every writing request of graft was a dry run.
 func TestNothingIsWritten(t *testing.T) {
 	command(t, land.Kubeconfig(), "diff", "--live", "-p", next)

@@ -5,6 +5,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,6 +20,7 @@ import (
 type explainOptions struct {
 	profiles  profileFlags
 	scenes    sceneFlags
+	live      liveFlags
 	manifests []string
 	flag      string
 	field     string
@@ -49,8 +51,9 @@ func newExplainCommand(s *Streams) *cobra.Command {
 Of an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule of the profiles for it: whether it was applied,
 what each part of its condition came to, what it writes, and by which rule it is overridden. With --flag or --field it shows
 who set a flag or a field: Gardener's value, each rule that has to do with it, and what comes out. The object is that of the
-control plane which Gardener itself writes for a shoot, which flags describe, or one of the manifests given with -f. What
-comes from Secrets is not shown.
+control plane which Gardener itself writes for a shoot, which flags describe, or one of the manifests given with -f. With
+--live it is the one in a seed as it stands, which shows what rules do when it is written again. What comes from Secrets is
+not shown.
 
 Without an object it explains words, and needs no profile: operations, targets, variables and functions of expressions, flags
 and feature gates of Kubernetes by version, and the fields of documents by their path. Without any word it lists these topics.
@@ -77,6 +80,7 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
 	set.StringArrayVarP(&o.manifests, "filename", "f", nil, "manifests that have the object in place of a generated control plane: file, folder or - (repeatable)")
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
+	o.live.addTo(set)
 	set.VarP(&o.output, "output", "o", "format: "+strings.Join(explain.Formats(), ", "))
 	for name, values := range map[string]cobra.CompletionFunc{"flag": fixed(), "field": fixed(), "output": fixed(explain.Formats()...)} {
 		_ = command.RegisterFlagCompletionFunc(name, values) // fails for unknown flags only
@@ -109,7 +113,7 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 	if err != nil {
 		return err
 	}
-	scenes, err := o.scenes.scenes(command.Context(), s, o.manifests, profiles.Provider())
+	scenes, err := o.read(command.Context(), s, profiles)
 	if err != nil {
 		return err
 	}
@@ -134,6 +138,24 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 		return found{}
 	}
 	return nil
+}
+
+// read reads the control planes: of manifests, generated, or those of a seed.
+func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded) ([]*scene.Scene, error) {
+	if !o.live.enabled {
+		return o.scenes.scenes(ctx, s, o.manifests, profiles.Provider())
+	}
+	switch {
+	case len(o.manifests) > 0:
+		return nil, errors.New("--live reads the objects of a seed: give no manifests beside it")
+	case o.scenes.options.Namespace == "":
+		return nil, errors.New("--live explains an object of one control plane: name its namespace with --namespace")
+	}
+	planes, err := o.live.read(ctx, s, o.scenes.options.Namespace, profiles.Program)
+	if err != nil {
+		return nil, err
+	}
+	return planes.scenes(), nil
 }
 
 func (o *explainOptions) object(command *cobra.Command, profiles *loaded, of *scene.Scene, word string) (*explain.Object, error) {
