@@ -64,6 +64,9 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 	var findings Findings
 	for _, field := range n.Fields() {
 		inner := join(path, field.Key.Value)
+		if field.Key.Kind != yaml.ScalarNode {
+			continue // which is said already
+		}
 		index, ok := fields[field.Key.Value]
 		if !ok {
 			findings = append(findings, UnknownKey(field.Key, path, n, names))
@@ -117,6 +120,9 @@ func decodeMap(n Node, path string, into reflect.Value) Findings {
 	var findings Findings
 	result := reflect.MakeMap(into.Type())
 	for _, field := range n.Fields() {
+		if field.Key.Kind != yaml.ScalarNode {
+			continue
+		}
 		value := reflect.New(into.Type().Elem()).Elem()
 		findings = append(findings, decode(field.Value, join(path, field.Key.Value), value)...)
 		result.SetMapIndex(reflect.ValueOf(field.Key.Value).Convert(into.Type().Key()), value)

@@ -59,17 +59,25 @@ func (c *profileCompiler) tidy() {
 	for _, r := range c.rules {
 		c.scope.use(used, r.references())
 	}
-	for _, section := range []struct {
+	sections := []struct {
 		name  string
 		names []string
 	}{
 		{parametersName, slices.Collect(maps.Keys(c.document.Parameters))},
 		{lookupsName, slices.Collect(maps.Keys(c.document.Lookups))},
 		{variablesName, slices.Collect(maps.Keys(c.document.Variables))},
-	} {
+	}
+	for _, section := range sections {
 		slices.Sort(section.names)
 		for _, name := range section.names {
-			if path := section.name + "." + name; !used[section.name] && !used[path] && !c.mayUse(name) {
+			if c.mayUse(name) {
+				c.scope.use(used, []string{section.name + "." + name})
+			}
+		}
+	}
+	for _, section := range sections {
+		for _, name := range section.names {
+			if path := section.name + "." + name; !used[section.name] && !used[path] {
 				c.warn(Unused, nodeAt(c.document.Node, section.name, name), path, "is not used by any rule")
 			}
 		}

@@ -7,6 +7,7 @@ package mutation
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types/ref"
@@ -54,7 +55,7 @@ func newScope(d *profile.Document, o Options) (*scope, source.Findings) {
 	if s.lookupsType == nil {
 		return nil, findings
 	}
-	more := []expression.Variable{declared, s.lookupsType.Variable()}
+	more := []expression.Variable{unlessBroken(d, declared), unlessBroken(d, s.lookupsType.Variable())}
 	var problems source.Findings
 	if s.images, problems = readImages(d, o.ImageOverwrite); s.images != nil {
 		more = append(more, s.images.variable())
@@ -68,6 +69,19 @@ func newScope(d *profile.Document, o Options) (*scope, source.Findings) {
 	}
 	findings = append(findings, s.declareVariables(d)...)
 	return s, append(findings, s.nameLookups(d)...)
+}
+
+// unlessBroken is the variable for a section of a profile; where nobody knows what the section says, it is of any type, as its members are.
+func unlessBroken(d *profile.Document, v expression.Variable) expression.Variable {
+	if slices.ContainsFunc(d.Findings, func(f source.Finding) bool {
+		if f.Partial {
+			return f.Path == "" && f.Fix != nil && strings.Trim(f.Fix.New, `"'`) == v.Name
+		}
+		return f.Path == v.Name && f.Severity == source.Error
+	}) {
+		return expression.Variable{Name: v.Name, Type: cel.DynType}
+	}
+	return v
 }
 
 // declareParameters makes an object type of the parameters, and a value.

@@ -41,13 +41,13 @@ func (s *scope) declareVariables(d *profile.Document) source.Findings {
 		types[name] = cel.DynType
 	}
 	environment := s.environment
-	findings := s.compileVariables(types, slices.Sorted(maps.Keys(types)))
+	findings := s.compileVariables(d, types, slices.Sorted(maps.Keys(types)))
 	order, cycles := s.orderVariables()
 	findings = append(findings, cycles...)
 	for _, name := range order {
 		if v := s.variableOf[name]; !v.broken {
 			s.environment = environment
-			findings = append(findings, s.compileVariables(types, []string{name})...)
+			findings = append(findings, s.compileVariables(d, types, []string{name})...)
 			types[name] = v.celType
 		}
 	}
@@ -61,13 +61,13 @@ func (s *scope) declareVariables(d *profile.Document) source.Findings {
 		}
 	}
 	s.environment = environment
-	return append(findings, s.compileVariables(types, nil)...)
+	return append(findings, s.compileVariables(d, types, nil)...)
 }
 
 // compileVariables compiles the named variables while those with a type are declared; it leaves the environment extended.
-func (s *scope) compileVariables(types map[string]*cel.Type, names []string) source.Findings {
+func (s *scope) compileVariables(d *profile.Document, types map[string]*cel.Type, names []string) source.Findings {
 	s.varType = expression.NewObject("graft.Variables", maps.Clone(types))
-	extended, err := s.environment.Extend(expression.Variable{Name: variablesName, Object: s.varType})
+	extended, err := s.environment.Extend(unlessBroken(d, expression.Variable{Name: variablesName, Object: s.varType}))
 	if err != nil {
 		return source.Findings{{Message: err.Error(), Rule: expression.WrongResult}}
 	}
@@ -138,7 +138,7 @@ func (s *scope) orderVariables() ([]string, source.Findings) {
 			}
 			return
 		}
-		if done[name] {
+		if done[name] || s.variableOf[name] == nil {
 			return
 		}
 		for _, need := range s.variableOf[name].needs {

@@ -4,7 +4,11 @@
 
 package v1alpha1
 
-import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
 
 // Set holds the rules of one set of webhooks by target, in the order in which they are written.
 type Set []TargetRules
@@ -90,6 +94,9 @@ func (s *Set) DecodeNode(n source.Node, path string) source.Findings {
 	findings := source.Decode(n, path, &fields)
 	for _, field := range n.Fields() {
 		inner := path + "." + field.Key.Value
+		if field.Key.Kind != yaml.ScalarNode {
+			continue // which is said already
+		}
 		if field.Key.Value == ObjectsField {
 			findings = append(findings, s.decodeObjects(field.Value, inner)...)
 			continue
@@ -146,7 +153,9 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 				findings = append(findings, field.Value.Finding(inner, "must give the reason").Of(source.MissingField))
 			}
 		default:
-			r.Operations = append(r.Operations, field)
+			if field.Key.Kind == yaml.ScalarNode {
+				r.Operations = append(r.Operations, field)
+			}
 		}
 	}
 	return findings
