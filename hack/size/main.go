@@ -40,7 +40,7 @@ func report(out io.Writer, path string) error {
 	if err != nil {
 		return fmt.Errorf("reading the program: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	symbols, err := file.Symbols()
 	if err != nil {
 		return fmt.Errorf("reading the symbols: %w", err)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -85,7 +86,7 @@ func (s *Shell) Close() {
 func (s *Shell) command(ctx context.Context, script string) *exec.Cmd {
 	text := fmt.Sprintf("%s(exit %d)\n%s\n", prologue, s.status, script)
 	command := exec.CommandContext(ctx, "bash", "-c", text)
-	command.Env = append(s.environment, "GRAFT_TEST_STATE="+s.state)
+	command.Env = append(slices.Clone(s.environment), "GRAFT_TEST_STATE="+s.state)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 5 * time.Second
@@ -103,8 +104,11 @@ func (s *Shell) RunUntil(ctx context.Context, script, text string) (string, erro
 	if err := command.Start(); err != nil {
 		return "", fmt.Errorf("starting the command: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = command.Wait() // the status after an interruption says nothing
+	}()
 	select {
 	case <-ended:
 		return output.String(), fmt.Errorf("the command has ended before it printed %q", text)

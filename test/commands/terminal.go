@@ -116,7 +116,7 @@ func (t *Terminal) Screen() string {
 // Close waits for the end of the program and gives its exit status, -1 when a signal ended it. A program that does not end in time is killed,
 // which is an error.
 func (t *Terminal) Close(limit time.Duration) (int, error) {
-	defer t.file.Close()
+	defer func() { _ = t.file.Close() }()
 	select {
 	case err := <-t.ended:
 		var exit *exec.ExitError
@@ -125,8 +125,7 @@ func (t *Terminal) Close(limit time.Duration) (int, error) {
 		}
 		return t.command.ProcessState.ExitCode(), nil
 	case <-time.After(limit):
-		_ = t.command.Process.Kill()
-		<-t.ended
-		return -1, fmt.Errorf("the program has not ended after %s; the screen:\n%s", limit, t.Screen())
+		err := errors.Join(t.command.Process.Kill(), <-t.ended)
+		return -1, fmt.Errorf("the program has not ended after %s (%w); the screen:\n%s", limit, err, t.Screen())
 	}
 }

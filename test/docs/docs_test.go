@@ -276,7 +276,7 @@ func testProfiles(t *testing.T) {
 }
 
 // wholeProfile is a profile with a head and rules.
-var wholeProfile = regexp.MustCompile(`(?ms)^kind: ProviderProfile$.*^providers:.*^controlplane`)
+var wholeProfile = regexp.MustCompile(`(?s)\bkind: ProviderProfile\n.*\nproviders:.*\ncontrolplane`)
 
 // link is [text](target#anchor).
 var link = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
