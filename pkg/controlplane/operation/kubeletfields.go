@@ -7,6 +7,7 @@ package operation
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -84,41 +85,66 @@ func checkKubeletPath(path string, value any) string {
 	if !known {
 		return fmt.Sprintf("unknown field %q", path[strings.LastIndexByte(path, '.')+1:])
 	}
-	fits := true
-	switch of := value.(type) {
-	case nil:
-		fits = !strings.HasSuffix(path, "[]")
-	case map[string]any:
-		fits = slices.Contains([]string{"object", "map", "any"}, history.Kind)
-		between := "."
-		if history.Kind == "map" {
-			between = "{}"
-		}
-		for _, key := range slices.Sorted(maps.Keys(of)) {
-			below := path + between
-			if history.Kind == "object" {
-				below += key
-			}
-			if problem := checkKubeletPath(below, of[key]); problem != "" && history.Kind != "any" {
-				return problem
-			}
-		}
-	case []any:
-		fits = history.Kind == "list" || history.Kind == "any"
-		for _, item := range of {
-			if problem := checkKubeletPath(path+"[]", item); problem != "" && history.Kind == "list" {
-				return problem
-			}
-		}
-	case string:
-		fits = history.Kind == "string" || history.Kind == "any"
-	case bool:
-		fits = history.Kind == "bool" || history.Kind == "any"
-	case float64:
-		fits = history.Kind == "number" || history.Kind == "any" || history.Kind == "integer" && of == float64(int64(of))
-	}
-	if !fits {
+	if !slices.Contains(kindsOfValue(value, path), history.Kind) {
 		return fmt.Sprintf("%s must be of the kind %s", path, history.Kind)
 	}
+	if history.Kind == "any" {
+		return ""
+	}
+	for below, inner := range belowKubeletPath(path, history.Kind, value) {
+		if problem := checkKubeletPath(below, inner); problem != "" {
+			return problem
+		}
+	}
 	return ""
+}
+
+// kindsOfValue are the kinds of fields that can hold a value.
+func kindsOfValue(value any, path string) []string {
+	switch of := value.(type) {
+	case nil:
+		if strings.HasSuffix(path, "[]") {
+			return nil
+		}
+		return []string{"object", "map", "list", "string", "bool", "integer", "number", "any"}
+	case map[string]any:
+		return []string{"object", "map", "any"}
+	case []any:
+		return []string{"list", "any"}
+	case string:
+		return []string{"string", "any"}
+	case bool:
+		return []string{"bool", "any"}
+	case float64:
+		if of != float64(int64(of)) {
+			return []string{"number", "any"}
+		}
+		return []string{"integer", "number", "any"}
+	default:
+		return nil
+	}
+}
+
+// belowKubeletPath are the members of a mapping, or the items of a list, with their paths.
+func belowKubeletPath(path, kind string, value any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		switch of := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(of)) {
+				below := path + "{}"
+				if kind == "object" {
+					below = path + "." + key
+				}
+				if !yield(below, of[key]) {
+					return
+				}
+			}
+		case []any:
+			for _, item := range of {
+				if !yield(path+"[]", item) {
+					return
+				}
+			}
+		}
+	}
 }
