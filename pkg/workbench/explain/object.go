@@ -188,7 +188,7 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		o.Note = unselected(p, a)
 	}
 	o.before, o.after = r.text(object), r.text(current)
-	return o, nil //nolint:nilerr // an object that is denied is explained as well
+	return o, nil
 }
 
 // rulesOf counts the rules of a set and provider.
