@@ -108,7 +108,7 @@ func (p *proposer) accept(variants []*variant) (*mutation.Program, []*rule, erro
 func (v *variant) refuse(message string) {
 	if v.guessed {
 		v.value, v.guessed = v.literal, false
-		v.notes = slices.DeleteFunc(v.notes, func(note string) bool { return strings.HasPrefix(note, "a guess: ") })
+		v.notes = slices.DeleteFunc(v.notes, func(note string) bool { return strings.HasPrefix(note, guess) || strings.HasPrefix(note, differing) })
 		return
 	}
 	v.refused = message

@@ -78,7 +78,8 @@ func variantsOf(all []occurrence) []*variant {
 		return !slices.ContainsFunc(all, func(o occurrence) bool { return !bytes.Equal(rawOf(value(o)), rawOf(value(all[0]))) })
 	}
 	value := func(o occurrence) any { return o.computed }
-	if same(func(o occurrence) any { return o.literal }) && !same(value) {
+	alike := same(func(o occurrence) any { return o.literal })
+	if alike && !same(value) {
 		value = func(o occurrence) any { return o.literal }
 	}
 	var variants []*variant
@@ -89,9 +90,7 @@ func variantsOf(all []occurrence) []*variant {
 		if v == nil {
 			v = &variant{atom: o.atom, value: value(o), literal: o.literal, notes: slices.Clone(o.atom.notes)}
 			if v.guessed = string(rawOf(o.literal)) != key; v.guessed {
-				for _, fact := range slices.Sorted(maps.Keys(o.used)) {
-					v.notes = append(v.notes, "a guess: "+fact+" here")
-				}
+				v.notes = append(v.notes, guesses(o.used, alike)...)
 			}
 			byValue[key] = v
 			variants = append(variants, v)
@@ -100,6 +99,26 @@ func variantsOf(all []occurrence) []*variant {
 	}
 	return variants
 }
+
+// guesses are notes about the facts in a value: it is a guess where all objects have the same, and none where the value follows them.
+func guesses(used map[string]bool, alike bool) []string {
+	var notes []string
+	for _, fact := range slices.Sorted(maps.Keys(used)) {
+		expression, _, _ := strings.Cut(fact, " is ")
+		if alike {
+			notes = append(notes, guess+fact+" here")
+		} else {
+			notes = append(notes, differing+expression+" does")
+		}
+	}
+	return notes
+}
+
+// The notes on expressions begin so.
+const (
+	guess     = "a guess: "
+	differing = "it differs as "
+)
 
 // sameOwner says whether an object is of the target, or of the other objects, that an atom is for.
 func (a *atom) sameOwner(s *subject) bool {
