@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	// Before anything that links Gardener's packages: one of them prints a line of its own when the program starts.
@@ -23,6 +24,8 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
+	// It lives for a second, and writes much that is soon forgotten: fewer collections take half the time.
+	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) > 1 {

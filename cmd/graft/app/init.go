@@ -53,7 +53,7 @@ the name, unless one is given. What is there already stays, unless --force says 
 	set.SortFlags = false
 	a := &o.answers
 	set.StringVar(&o.from, "from", "", "profile to begin from: an example ("+strings.Join(profiles.Names(), ", ")+"), or the path of a file or folder")
-	set.StringVar(&a.Provider, "provider", "", "type of the provider, as in the Shoot")
+	set.StringVar(&a.Provider, "provider", "", "type of the provider, as in the Shoot (default: the name of the folder)")
 	set.StringVar(&a.Name, "name", "", "name of the profile (default: the provider)")
 	set.StringVar(&a.Kubernetes, "kubernetes", ">= 1.31", "versions of Kubernetes that the profile supports; empty for all")
 	set.BoolVar(&a.ExternalCloudProvider, "external-cloud-provider", true, "flags for a cloud-controller-manager of its own")
@@ -68,6 +68,9 @@ the name, unless one is given. What is there already stays, unless --force says 
 }
 
 func (o *initOptions) run(command *cobra.Command, s *Streams, arguments []string) error {
+	if base := filepath.Base(filepath.Join(arguments...)); o.answers.Provider == "" && len(arguments) == 1 && base != "." {
+		o.answers.Provider = base
+	}
 	if !o.yes {
 		if err := o.ask(command, s); err != nil {
 			return err

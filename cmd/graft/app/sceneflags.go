@@ -33,7 +33,7 @@ type sceneFlags struct {
 
 func (f *sceneFlags) addTo(set *pflag.FlagSet) {
 	o := &f.options
-	set.StringVar(&o.Kubernetes, "kubernetes", "", "version of the shoot, such as 1.34.2 (default: the newest that is known)")
+	set.StringVar(&o.Kubernetes, "kubernetes", "", "version of the shoot, such as 1.33 or 1.34.2 (default: the newest that is known)")
 	set.BoolVar(&o.HighAvailability, "ha", false, "a highly available control plane")
 	set.BoolVar(&o.IPv6, "ipv6", false, "networks of IPv6 only")
 	set.BoolVar(&o.Hibernated, "hibernated", false, "a hibernated shoot")
@@ -108,6 +108,7 @@ func (generator) Generate(ctx context.Context, options ...scene.Options) ([]scen
 // complete are the options of the flags with what files say.
 func (f *sceneFlags) complete(provider string) (scene.Options, error) {
 	o := f.options
+	o.Kubernetes = scene.Patched(o.Kubernetes)
 	if o.Provider == "" {
 		o.Provider = provider
 	}

@@ -178,7 +178,7 @@ func TestMatrix(t *testing.T) {
 // TestVersions holds that control planes can be generated for each of the versions, and of no other minor version that Graft knows.
 func TestVersions(t *testing.T) {
 	known := map[string]bool{}
-	for _, version := range compare.Versions() {
+	for _, version := range scene.Versions() {
 		if _, err := (gardener.Generator{}).Generate(t.Context(), scene.Options{Kubernetes: version, Workerless: true}); err != nil {
 			t.Errorf("%s: %v", version, err)
 		}
