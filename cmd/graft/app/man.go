@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/manual"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
 func newManCommand(*Streams) *cobra.Command {
@@ -31,7 +31,7 @@ same bytes. To read them where they are, for instance:
 			release := manual.Release{Version: command.Root().Version, Day: manual.Day(os.Getenv)}
 			for _, page := range manual.Commands(command.Root()) {
 				path := filepath.Join(arguments[0], manual.ManName(page))
-				if err := golden.WriteFile(path, manual.Man(page, release)); err != nil {
+				if err := whole.WriteDeep(path, manual.Man(page, release)); err != nil {
 					return fmt.Errorf("writing a man page: %w", err)
 				}
 			}

@@ -8,8 +8,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
 // outputFlags say in which form changes are written, and where to.
@@ -65,25 +64,13 @@ func (f *outputFlags) write(s *Streams, style render.Style, changes []*render.Ch
 	return writeFile(f.file, func(w io.Writer) error { return format.Write(style, w, changes...) })
 }
 
-// writeFile writes a file beside the one that is wanted, and then puts it in its place.
+// writeFile writes all of a file, or nothing of it.
 func writeFile(path string, write func(io.Writer) error) error {
 	var out bytes.Buffer
 	if err := write(&out); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = file.Write(out.Bytes())
-	for _, then := range []func() error{file.Close, func() error { return os.Chmod(file.Name(), 0o644) }, func() error { return os.Rename(file.Name(), path) }} {
-		if err == nil {
-			err = then()
-		}
-	}
-	if err != nil {
-		_ = file.Close() // it may be closed already
-		_ = os.Remove(file.Name())
+	if err := whole.Write(path, out.Bytes()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil

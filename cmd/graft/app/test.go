@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
 // testOptions are the flags of graft test.
@@ -168,7 +169,7 @@ func (o *testOptions) report(s *Streams, results []golden.Result, stale []string
 	if o.junit != "" {
 		report, err := golden.JUnit(results, took)
 		if err == nil {
-			err = golden.WriteFile(o.junit, report)
+			err = whole.WriteDeep(o.junit, report)
 		}
 		if err != nil {
 			return fmt.Errorf("writing --junit: %w", err)

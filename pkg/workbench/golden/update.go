@@ -6,10 +6,10 @@ package golden
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
 // Updated are the golden files that were written or removed, and the cases of which none was, as something else is wrong.
@@ -54,7 +54,7 @@ func (u *Updated) put(g *Golden, prune bool) error {
 		return u.remove(g.Path, prune)
 	}
 	g.Same = true
-	if err := WriteFile(g.Path, g.Got); err != nil {
+	if err := whole.WriteDeep(g.Path, g.Got); err != nil {
 		return fmt.Errorf("writing a golden file: %w", err)
 	}
 	u.Written = append(u.Written, g.Path)
@@ -71,31 +71,4 @@ func (u *Updated) remove(path string, prune bool) error {
 	}
 	u.Removed = append(u.Removed, path)
 	return nil
-}
-
-// WriteFile writes a whole file at once: whoever reads it meanwhile sees the one before.
-func WriteFile(path string, data []byte) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- what is in a repository is for everybody
-		return err
-	}
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	if _, err := file.Write(data); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	if err := errors.Join(file.Chmod(mode), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
