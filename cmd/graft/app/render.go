@@ -94,7 +94,7 @@ func (o *renderOptions) writeObjects(s *Streams, style render.Style, changes []*
 		return err
 	}
 	if hidden > 0 {
-		fmt.Fprintf(s.Err, "what rules made of Secrets is hidden in %d of the objects; --show-secrets shows it\n", hidden)
+		fmt.Fprintf(s.Err, "what Secrets hold is hidden in %d of the objects; --show-secrets shows it\n", hidden)
 	}
 	if len(admitted) < len(changes) {
 		return found{}

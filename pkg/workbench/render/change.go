@@ -34,6 +34,8 @@ type Change struct {
 	blame             *Blame
 	original, current []byte
 	veil              veil
+	// revealed says that nothing is hidden.
+	revealed bool
 }
 
 // NewChange begins with the object, as JSON, as it came. The error wraps ErrNoObject or one of package document.
@@ -143,11 +145,23 @@ func (c *Change) become(object []byte, advance func([]Line)) error {
 // Bytes is the object as it is now, as JSON, with everything in it; Shown hides what rules made of Secrets.
 func (c *Change) Bytes() []byte { return c.current }
 
-// Shown is the object as it is now, as JSON. What rules made of Secrets is hidden.
-func (c *Change) Shown() ([]byte, error) { return c.veil.cover().object(c.current) }
+// Shown is the object as it is now, as JSON. What rules made of Secrets is hidden, and what a Secret holds.
+func (c *Change) Shown() ([]byte, error) {
+	shown, err := c.veil.cover().object(c.current)
+	if err != nil || !c.isSecret() {
+		return shown, err
+	}
+	return c.concealed("", shown)
+}
 
-// Edits are all lines of the object, those that changed with their authors. What rules made of Secrets is hidden.
-func (c *Change) Edits() []Edit { return c.veil.lines(c.blame.Edits()) }
+// Edits are all lines of the object, those that changed with their authors. What rules made of Secrets is hidden, and what a Secret holds.
+func (c *Change) Edits() []Edit {
+	edits := c.veil.lines(c.blame.Edits())
+	if c.isSecret() {
+		return c.withoutData(edits)
+	}
+	return edits
+}
 
 // Veil hides in a text what rules made of Secrets, for those who show the object in another way.
 func (c *Change) Veil() func(text string) string { return c.veil.cover().text }
@@ -163,11 +177,11 @@ func (c *Change) denial() string { return c.veil.cover().text(c.Denied.Error()) 
 // HideAs hides what the other change hides.
 func (c *Change) HideAs(other *Change) { c.veil = other.veil }
 
-// Hides says whether rules have made something of Secrets, which is hidden in all that is shown.
-func (c *Change) Hides() bool { return len(c.veil) > 0 }
+// Hides says whether rules have made something of Secrets, or the object is one: that is hidden in all that is shown.
+func (c *Change) Hides() bool { return len(c.veil) > 0 || c.isSecret() }
 
 // Reveal shows what is hidden. Nobody but the person who asked for it may read the output then.
-func (c *Change) Reveal() { c.veil = veil{} }
+func (c *Change) Reveal() { c.veil, c.revealed = veil{}, true }
 
 // Count says how many of the rules had an outcome.
 func (c *Change) Count(outcome mutation.Outcome) int {

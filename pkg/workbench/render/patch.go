@@ -16,7 +16,7 @@ import (
 )
 
 // Operations are the RFC 6902 patch from the object as it came to the object as it is, without what the API server alone
-// writes. What rules made of Secrets is hidden.
+// writes. What rules made of Secrets is hidden, and what a Secret holds.
 func (c *Change) Operations() ([]document.Operation, error) {
 	was, err := document.Parse(c.original)
 	if err != nil {
@@ -43,6 +43,12 @@ func (c *Change) Operations() ([]document.Operation, error) {
 		}
 		if operations[i].Value, err = cover.object(operation.Value); err != nil {
 			return nil, err
+		}
+		if c.isSecret() {
+			path := strings.ReplaceAll(strings.TrimPrefix(operation.Path, "/"), "/", ".")
+			if operations[i].Value, err = c.concealed(path, operations[i].Value); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return operations, nil
