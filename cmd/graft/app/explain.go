@@ -5,6 +5,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
@@ -117,12 +119,17 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 	if err != nil {
 		return err
 	}
+	several := len(scenes) > 1
+	scenes, named, err := having(scenes, words[0])
+	if err != nil {
+		return err
+	}
 	denied := false
 	for i, one := range scenes {
-		if len(scenes) > 1 && o.output == "text" {
+		if several && o.output == "text" {
 			fmt.Fprintf(s.Out, "%s%s\n\n", strings.Repeat("\n", min(i, 1)), one.Title)
 		}
-		object, err := o.object(command, profiles, one, words[0])
+		object, err := o.object(command, profiles, one, named[i])
 		if err != nil {
 			return err
 		}
@@ -158,11 +165,27 @@ func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded)
 	return planes.scenes(), nil
 }
 
-func (o *explainOptions) object(command *cobra.Command, profiles *loaded, of *scene.Scene, word string) (*explain.Object, error) {
-	named, err := explain.Find(of.Objects, word)
-	if err != nil {
-		return nil, err
+// having are the control planes that have the object which a word names, each with it. The error is that of the first where none has,
+// or of one where several are meant.
+func having(scenes []*scene.Scene, word string) (those []*scene.Scene, named []manifest.Object, err error) {
+	for _, one := range scenes {
+		object, missing := explain.Find(one.Objects, word)
+		if errors.Is(missing, explain.ErrAmbiguous) {
+			return nil, nil, missing
+		}
+		if missing != nil {
+			err = cmp.Or(err, missing)
+			continue
+		}
+		those, named = append(those, one), append(named, object)
 	}
+	if len(those) > 0 {
+		return those, named, nil
+	}
+	return nil, nil, err
+}
+
+func (o *explainOptions) object(command *cobra.Command, profiles *loaded, of *scene.Scene, named manifest.Object) (*explain.Object, error) {
 	object, err := explain.Of(command.Context(), profiles.Program, named.JSON, of.Admission(named), of.Source())
 	if err != nil {
 		return nil, err

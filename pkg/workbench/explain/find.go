@@ -5,6 +5,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -19,6 +20,9 @@ var shortKinds = map[string]string{
 	"deploy": "Deployment", "sts": "StatefulSet", "ds": "DaemonSet", "svc": "Service", "cm": "ConfigMap", "osc": "OperatingSystemConfig",
 	"vpa": "VerticalPodAutoscaler",
 }
+
+// ErrAmbiguous is wrapped by the error of a word that names several objects.
+var ErrAmbiguous = errors.New("may be any of")
 
 // Find finds the object that a word names: kind/name, in which the kind may be in small letters, a plural or short, and the name the
 // beginning of one that no other object of the kind has, or have * for any part of it. The error says what there is.
@@ -48,7 +52,7 @@ func Find(objects []manifest.Object, word string) (manifest.Object, error) {
 	case len(begin) == 1:
 		return begin[0], nil
 	case len(begin) > 1:
-		return manifest.Object{}, fmt.Errorf("%s may be any of %s", word, list(begin))
+		return manifest.Object{}, fmt.Errorf("%s %w %s", word, ErrAmbiguous, list(begin))
 	case len(ofKind) > 0:
 		hint := source.Suggest(name, names)
 		if hint == "" {
