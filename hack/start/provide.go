@@ -127,7 +127,7 @@ func setSample(object map[string]any, path facts.Path) {
 	if err != nil || slices.ContainsFunc(steps, func(s fieldpath.Step) bool { return s.By != "" || s.Position }) {
 		return
 	}
-	keys := fieldpath.Path(steps).Keys()
+	keys := steps.Keys()
 	last := keys[len(keys)-1]
 	_ = unstructured.SetNestedField(object, "sample-"+strings.ToLower(last), keys...)
 }

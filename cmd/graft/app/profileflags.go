@@ -90,8 +90,9 @@ func (f *profileFlags) compile(files []source.File) (*loaded, error) {
 		return nil, err
 	}
 	documents, findings := profile.Load(files...)
-	if err := findings.Err(); err != nil {
-		return nil, err
+	if len(findings) > 0 {
+		_, more := mutation.Check(documents, options)
+		return nil, append(findings, more.Errors()...).Err()
 	}
 	if len(documents) == 0 {
 		return nil, errors.New("no profile was found: give a file, or a folder with files that end in .yaml")

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/example/profiles"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
 // completeValues lets shells complete the values of flags that commands share. A flag for which there is nothing here, and that its command
@@ -47,13 +47,11 @@ func fixed(values ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(values, noFile)
 }
 
-// kubernetesVersions are the minor versions that Graft knows, the newest first, as beginnings of versions.
+// kubernetesVersions are those of which control planes are generated, the newest first.
 func kubernetesVersions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var out []string
-	for _, version := range slices.Backward(kubeflags.Versions()) {
-		out = append(out, version.String()+".")
-	}
-	return out, noFile | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+	versions := scene.Versions()
+	slices.Reverse(versions)
+	return versions, noFile | cobra.ShellCompDirectiveKeepOrder
 }
 
 // ofProfiles are values from the profiles that the command line names so far; none where they cannot be read.

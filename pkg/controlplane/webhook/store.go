@@ -177,11 +177,16 @@ func (s *Store) build(files []source.File) ([]*profile.Document, Program, error)
 	if len(findings) == 0 {
 		findings = s.parameters.Override(documents)
 	}
-	if err := findings.Err(); err != nil {
-		return nil, nil, err
-	}
 	program, err := s.compile(documents)
-	return documents, program, err
+	if len(findings) == 0 {
+		return documents, program, err
+	}
+	// What is wrong with the rules too is said at once.
+	var more source.Findings
+	if errors.As(err, &more) {
+		findings = append(findings, more...)
+	}
+	return nil, nil, findings.Err()
 }
 
 func (s *Store) put(documents []*profile.Document, program Program) {

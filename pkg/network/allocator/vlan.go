@@ -41,7 +41,7 @@ func (v *VLANs) Free(id uint16) {
 // Len is the number of taken VLANs.
 func (v *VLANs) Len() int {
 	count := 0
-	for _, word := range v.taken {
+	for _, word := range &v.taken {
 		count += bits.OnesCount64(word)
 	}
 	return count

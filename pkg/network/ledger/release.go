@@ -73,18 +73,23 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 		if err != nil {
 			return wrapWriting(err)
 		}
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		for _, key := range places(a) {
-			if rests {
-				l.rest(key, until)
-			} else {
-				l.forget(key)
-			}
-		}
+		l.vacate(a, rests, until)
 		return nil
 	}
 	return fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// vacate marks in memory what an allocation held as free, or as resting.
+func (l *Ledger) vacate(a network.Allocation, rests bool, until time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, key := range places(a) {
+		if rests {
+			l.rest(key, until)
+		} else {
+			l.forget(key)
+		}
+	}
 }
 
 // Rouse frees an address that rests, before its time. One that does not rest stays as it is.

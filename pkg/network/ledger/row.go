@@ -52,10 +52,11 @@ func vlanKey(t network.Trunk, id uint16) string {
 func macKey(mac network.HardwareAddr) string { return prefixMAC + mac.String() }
 
 // parseAddress reads the key of an address.
-func parseAddress(key string) (pool string, address netip.Addr, err error) {
-	pool, digits, ok := strings.Cut(strings.TrimPrefix(key, prefixAddress), "/")
-	raw, wrong := hex.DecodeString(digits)
-	if address, ok = netip.AddrFromSlice(raw); wrong != nil || !ok {
+func parseAddress(key string) (string, netip.Addr, error) {
+	pool, digits, _ := strings.Cut(strings.TrimPrefix(key, prefixAddress), "/")
+	raw, err := hex.DecodeString(digits)
+	address, ok := netip.AddrFromSlice(raw)
+	if err != nil || !ok {
 		return "", netip.Addr{}, fmt.Errorf("the row %q is not that of an address", key)
 	}
 	return pool, address, nil

@@ -50,8 +50,8 @@ func (s *Service) fly(ctx context.Context, owner network.Owner, p purpose, do fu
 func (s *Service) board(owner network.Owner, p purpose) (f *flight, joined bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if f = s.flights[owner]; f != nil {
-		return f, true
+	if flying := s.flights[owner]; flying != nil {
+		return flying, true
 	}
 	f = &flight{purpose: p, done: make(chan struct{})}
 	s.flights[owner] = f

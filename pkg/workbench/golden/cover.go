@@ -166,7 +166,11 @@ func (c *Coverage) Write(w io.Writer) error {
 			r.Changed, r.Unchanged, r.Skipped, r.Overridden, r.NotReached, r.Note())
 		out.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	fmt.Fprintf(&out, "coverage: %d of %d rules applied in some case, %.1f %%\n", c.Applied, len(c.Rules), c.Percent())
+	if len(c.Rules) > 0 {
+		fmt.Fprintf(&out, "coverage: %d of %d rules applied in some case, %.1f %%\n", c.Applied, len(c.Rules), c.Percent())
+	} else {
+		out.WriteString("coverage: no profile could be run\n")
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }

@@ -113,8 +113,8 @@ providers: [acme]
 // head is a field that only a document with a head of its own has, or a word that says that there is to be none.
 var head = regexp.MustCompile(`\b(apiVersion|kind): (graft|Provider)`)
 
-// whole is an example with its head.
-func whole(example string) string {
+// wholeDocument is an example with its head.
+func wholeDocument(example string) string {
 	if head.MatchString(example) {
 		return example
 	}
@@ -126,7 +126,7 @@ const exampleFile = "profile.yaml"
 
 // example is an example as a file.
 func (p *Page) example(text string) Input {
-	file := source.File{Name: exampleFile, Data: []byte(whole(text))}
+	file := source.File{Name: exampleFile, Data: []byte(wholeDocument(text))}
 	for name, content := range p.Files {
 		if file.Attachments == nil {
 			file.Attachments = map[string][]byte{}

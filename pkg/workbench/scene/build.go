@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -80,7 +81,7 @@ type builder struct {
 type stage struct {
 	cluster, namespace, shoot, garden *manifest.Object
 
-	objects, present []manifest.Object
+	objects []manifest.Object
 }
 
 func (b *builder) stage(namespace string) *stage {
@@ -276,7 +277,7 @@ func (b *builder) scene(name string, s *stage, o Options, g Generated) (*Scene, 
 		if err != nil {
 			return nil, err
 		}
-		scene.Objects = append(generated, s.objects...)
+		scene.Objects = slices.Concat(generated, s.objects)
 	}
 	for _, o := range append(b.in.Present, s.objects...) {
 		decoded, err := decode(o)

@@ -26,15 +26,15 @@ import (
 // Open opens a store that is empty the first time, and keeps its rows when it is closed and opened again by the same function.
 type Open func(t *testing.T) ledger.Store
 
-// Run runs the suite; make gives each test a place of its own.
-func Run(t *testing.T, make func(t *testing.T) Open) {
+// Run runs the suite; place gives each test a place of its own.
+func Run(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
 		"commit": testCommit, "scan": testScan, "durable": testDurable, "one winner": testOneWinner, "closed": testClosed,
 		"idempotent": testIdempotent, "named": testNamed, "exhausted": testExhausted, "trunks": testTrunks, "rest": testRest,
 		"fenced updates": testUpdate, "many callers": testManyCallers, "two servers": testTwoServers, "restart": testRestart, "format": testFormat,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, make(t)) })
+		t.Run(name, func(t *testing.T) { test(t, place(t)) })
 	}
 }
 

@@ -246,8 +246,10 @@ func (s *Store) Close() error {
 // logger passes on what the engine says.
 type logger struct{ report func(string) }
 
+// Infof implements pebble.Logger; what goes well is nobody's business.
 func (l logger) Infof(string, ...any) {}
 
+// Errorf implements pebble.Logger.
 func (l logger) Errorf(format string, arguments ...any) {
 	if l.report != nil {
 		l.report(fmt.Sprintf(format, arguments...))
