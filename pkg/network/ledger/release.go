@@ -108,8 +108,13 @@ func (l *Ledger) Rouse(ctx context.Context, pool string, address netip.Addr) err
 	if len(due) == 0 {
 		return nil
 	}
-	_, err := l.wake(ctx, due)
-	return wrapWriting(err)
+	if _, err := l.wake(ctx, due); err != nil {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		l.resting = append(l.resting, due...)
+		return wrapWriting(err)
+	}
+	return nil
 }
 
 // batch is how many rows Wake frees in one commit.
@@ -140,7 +145,8 @@ func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 	return freed, nil
 }
 
-// wake removes rows that rest. One that another server has removed is free too.
+// wake removes rows that rest. One that is not as it was is free in memory too: it was removed, by another server or by a commit of which the
+// answer was lost, or whoever wants it finds out that it is held.
 func (l *Ledger) wake(ctx context.Context, rows []resting) (int, error) {
 	changes := make([]Change, len(rows))
 	for i, r := range rows {
@@ -161,9 +167,7 @@ func (l *Ledger) wake(ctx context.Context, rows []resting) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for _, r := range rows {
-		if err == nil {
-			l.forget(r.key)
-		}
+		l.forget(r.key)
 	}
 	return len(rows), nil
 }

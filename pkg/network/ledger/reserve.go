@@ -150,6 +150,7 @@ func (l *Ledger) write(ctx context.Context, a network.Allocation) error {
 // resolve finds out whose rows stood in the way. What others hold stays taken in memory; the rest of the choice is free again.
 // The error is of an address that was asked for by name.
 func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) error {
+	var taken error
 	for _, key := range places(a) {
 		raw, err := l.store.Get(ctx, key)
 		if err != nil {
@@ -163,11 +164,11 @@ func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) e
 		}
 		for _, address := range in.Addresses {
 			if key == addressKey(in.Pool, address) {
-				return fmt.Errorf("%w: %s", network.ErrTaken, address)
+				taken = fmt.Errorf("%w: %s", network.ErrTaken, address)
 			}
 		}
 	}
-	return nil
+	return taken
 }
 
 // inDoubt finds out whether a commit that failed was made all the same. When that cannot be found out, what was chosen stays
