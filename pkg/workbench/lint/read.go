@@ -28,13 +28,17 @@ type Input struct {
 // standardInput is what messages call the standard input.
 const standardInput = "stdin"
 
-// Read reads files, folders with all below them, and the standard input for "-". In folders it takes *.yaml and *.yml; entries that begin with a
-// dot are left out.
+// Read reads files, folders with all below them, and the standard input for "-", each once. In folders it takes *.yaml and *.yml; entries that
+// begin with a dot are left out.
 func Read(paths []string, stdin io.Reader) ([]Input, error) {
 	var inputs []Input
 	seen := map[string]bool{}
 	for _, path := range paths {
 		if path == "-" {
+			if seen[path] {
+				continue
+			}
+			seen[path] = true
 			data, err := io.ReadAll(stdin)
 			if err != nil {
 				return nil, fmt.Errorf("reading the standard input: %w", err)

@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 			`c/mixed.yaml:5:7: kind: unknown kind "NetworkProfile": must be one of ProviderProfile, ProviderProfileTest, ControllerConfiguration`,
 			`c/other.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, ProviderProfileTest, ControllerConfiguration`,
 		}},
-		{"the standard input", []string{"-"}, 1, []string{"stdin: no document in this file"}},
+		{"the standard input", []string{"-", "-"}, 1, []string{"stdin: no document in this file"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -41,6 +41,11 @@ func newText(data []byte, parts []profile.Part) *text {
 
 // breakAt is the width of the line break with which the bytes begin, as YAML 1.1 has them; 0 for none.
 func breakAt(data []byte) int {
+	switch data[0] {
+	case '\n', '\r', "\u0085"[0], "\u2028"[0]:
+	default:
+		return 0
+	}
 	for _, lineBreak := range []string{"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"} {
 		if strings.HasPrefix(string(data[:min(len(data), 3)]), lineBreak) {
 			return len(lineBreak)
