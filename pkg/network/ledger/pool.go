@@ -45,6 +45,9 @@ func newPool(p Pool) (*pool, error) {
 	}
 	made := &pool{Pool: p}
 	for i, subnet := range p.Subnets {
+		if subnet.Dynamic == nil {
+			return nil, fmt.Errorf("the pool %s does not say which addresses of %s it gives", p.Name, subnet.Prefix)
+		}
 		for _, other := range p.Subnets[:i] {
 			if other.Prefix.Addr().BitLen() == subnet.Prefix.Addr().BitLen() {
 				return nil, fmt.Errorf("the pool %s has two subnets of one family", p.Name)

@@ -16,7 +16,9 @@ type purpose int
 
 const (
 	allocating purpose = iota
+	// releasing ends when the release is remembered, and ending when the cloud has done it.
 	releasing
+	ending
 )
 
 // flight is something that is being done for an owner.
@@ -31,9 +33,12 @@ type flight struct {
 // without the caller. Who asks for the same of the owner meanwhile gets the same result; who asks for something else waits.
 func (s *Service) fly(ctx context.Context, owner network.Owner, p purpose, do func(context.Context) (network.Allocation, error)) (network.Allocation, error) {
 	for {
-		f, joined := s.board(owner, p)
+		f, joined, err := s.board(owner, p)
+		if err != nil {
+			return network.Allocation{}, err
+		}
 		if !joined {
-			s.work.Go(func() { s.land(ctx, owner, f, do) })
+			go s.land(ctx, owner, f, do)
 		}
 		select {
 		case <-f.done:
@@ -46,19 +51,32 @@ func (s *Service) fly(ctx context.Context, owner network.Owner, p purpose, do fu
 	}
 }
 
-// board finds the flight of an owner, whatever its purpose, or begins one.
-func (s *Service) board(owner network.Owner, p purpose) (f *flight, joined bool) {
+// board finds the flight of an owner, whatever its purpose, or begins one. None begins any more when the service ends.
+func (s *Service) board(owner network.Owner, p purpose) (f *flight, joined bool, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if flying := s.flights[owner]; flying != nil {
-		return flying, true
+		return flying, true, nil
 	}
+	if s.ended {
+		return nil, false, fmt.Errorf("%w: the server ends", network.ErrUnavailable)
+	}
+	s.flying.Add(1)
 	f = &flight{purpose: p, done: make(chan struct{})}
 	s.flights[owner] = f
-	return f, false
+	return f, false, nil
+}
+
+// last waits for the flights that have begun, and lets no other begin.
+func (s *Service) last() {
+	s.mutex.Lock()
+	s.ended = true
+	s.mutex.Unlock()
+	s.flying.Wait()
 }
 
 func (s *Service) land(ctx context.Context, owner network.Owner, f *flight, do func(context.Context) (network.Allocation, error)) {
+	defer s.flying.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Budget)
 	defer cancel()
 	defer func() {

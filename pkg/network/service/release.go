@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -74,10 +75,11 @@ func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Du
 }
 
 // Run works in the background until the context ends, and then until what was begun has come to its end: it tells clouds of
-// releases, and wakes what has rested. Begin with Recover.
+// releases, and wakes what has rested. From then on the service is unavailable. Begin with Recover.
 func (s *Service) Run(ctx context.Context) {
+	var work sync.WaitGroup
 	for range s.options.Releasers {
-		s.work.Go(func() {
+		work.Go(func() {
 			for {
 				owner, attempt, ok := s.releases.next(ctx)
 				if !ok {
@@ -87,15 +89,16 @@ func (s *Service) Run(ctx context.Context) {
 			}
 		})
 	}
-	s.work.Go(func() { s.wake(ctx) })
+	work.Go(func() { s.wake(ctx) })
 	<-ctx.Done()
-	s.work.Wait()
+	s.last()
+	work.Wait()
 }
 
 // finish brings a release to its end, or puts it off.
 func (s *Service) finish(owner network.Owner, attempt int) {
 	ctx := context.Background() // a release that was begun is not broken off: fly bounds it
-	_, err := s.fly(ctx, owner, releasing, func(ctx context.Context) (network.Allocation, error) {
+	_, err := s.fly(ctx, owner, ending, func(ctx context.Context) (network.Allocation, error) {
 		a, err := s.ledger.Get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && a.State != network.Releasing {
 			return a, nil

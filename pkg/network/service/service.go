@@ -50,10 +50,11 @@ type Service struct {
 	pools   map[string]Pool
 	options Options
 
-	// mutex guards flights: what is being done, by owner. One thing at a time is done for an owner.
+	// mutex guards flights and ended: what is being done, by owner. One thing at a time is done for an owner.
 	mutex   sync.Mutex
 	flights map[network.Owner]*flight
-	work    sync.WaitGroup
+	ended   bool
+	flying  sync.WaitGroup
 
 	releases *queue
 }
@@ -169,7 +170,7 @@ func (s *Service) evict(ctx context.Context, r Request) error {
 		if held.Owner == r.Owner {
 			continue
 		}
-		_, err = s.fly(ctx, held.Owner, releasing, func(ctx context.Context) (network.Allocation, error) {
+		_, err = s.oust(ctx, held.Owner, func(ctx context.Context) (network.Allocation, error) {
 			return network.Allocation{}, s.giveUp(ctx, held.Owner, 0)
 		})
 		if err != nil {
@@ -177,6 +178,14 @@ func (s *Service) evict(ctx context.Context, r Request) error {
 		}
 	}
 	return nil
+}
+
+// oust does something for the owner that is to go. It waits for a part of its own time only, as that owner may be waiting for an
+// address of the one that came: then both try again.
+func (s *Service) oust(ctx context.Context, owner network.Owner, do func(context.Context) (network.Allocation, error)) (network.Allocation, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Budget/8)
+	defer cancel()
+	return s.fly(ctx, owner, ending, do)
 }
 
 // Get is what an owner holds. The error wraps network.ErrNotHeld.

@@ -414,6 +414,54 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// TestTakeOverDuringARelease takes an address whose release is being remembered at that moment.
+func TestTakeOverDuringARelease(t *testing.T) {
+	w := newWorld(t)
+	old := w.allocate(request("cloudy", "old", "10.0.0.5"))
+	if err := w.Release(t.Context(), old.Owner); err != nil {
+		t.Fatal(err)
+	}
+	fresh := request("cloudy", "new", "10.0.0.5")
+	fresh.TakeOver = true
+	w.allocate(fresh)
+	w.asked("bind old, unbind old, bind new")
+}
+
+// TestTakeOversAtOnce lets two addresses change hands at the same time.
+func TestTakeOversAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.Service = service.New(w.ledger, map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock, Budget: 400 * time.Millisecond})
+	w.allocate(request("cloudy", "a", "10.0.0.1"))
+	w.allocate(request("cloudy", "b", "10.0.0.2"))
+	var group sync.WaitGroup
+	for key, address := range map[string]string{"c": "10.0.0.1", "d": "10.0.0.2"} {
+		r := request("cloudy", key, address)
+		r.TakeOver = true
+		group.Go(func() {
+			if _, err := w.Allocate(t.Context(), r); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+		})
+	}
+	group.Wait()
+	if w.state("a") != "none" || w.state("b") != "none" || w.state("c") != network.Bound || w.state("d") != network.Bound {
+		t.Errorf("got a %s, b %s, c %s, d %s", w.state("a"), w.state("b"), w.state("c"), w.state("d"))
+	}
+}
+
+func TestItEnds(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); w.Run(ctx) }()
+	w.allocate(request("plain", "a"))
+	cancel()
+	<-done
+	if _, err := w.Allocate(t.Context(), request("plain", "b")); !errors.Is(err, network.ErrUnavailable) {
+		t.Errorf("got error %v, want %v", err, network.ErrUnavailable)
+	}
+}
+
 func TestRecover(t *testing.T) {
 	w := newWorld(t)
 	for key, state := range map[string]network.State{"adopted": network.Intended, "undone": network.Intended, "unknown": network.Intended, "released": network.Releasing} {
