@@ -94,7 +94,7 @@ func (o *lintOptions) run(command *cobra.Command, s *Streams, paths []string) er
 		return listRules(s)
 	case o.dryRun && !o.fix:
 		return errors.New("--dry-run is for --fix")
-	case o.fix && slices.Contains(paths, "-"):
+	case o.fix && !o.dryRun && slices.Contains(paths, "-"):
 		return errors.New("--fix writes files; the standard input is none")
 	}
 	options, err := o.options()
