@@ -72,3 +72,12 @@ func TestOutputFileFails(t *testing.T) {
 		t.Errorf("there is %v, %v", left, err)
 	}
 }
+
+// TestLeftOut holds that objects of namespaces that are no control planes are left out, and that this is said.
+func TestLeftOut(t *testing.T) {
+	alone, _, _ := graft(t, "diff")
+	out, errors, status := graft(t, "diff", world+"foreign.yaml")
+	if status != 0 || out != alone || errors != "left out: 3 objects of the namespaces default and kube-system, which are no control planes\n" {
+		t.Errorf("got status %d, %s:\n%s", status, errors, out)
+	}
+}

@@ -81,7 +81,11 @@ func (f *sceneFlags) scenes(ctx context.Context, s *Streams, manifests []string,
 	if in.Options, err = f.complete(provider); err != nil {
 		return nil, err
 	}
-	return scene.Build(ctx, in, generator{})
+	scenes, err := scene.Build(ctx, in, generator{})
+	if foreign := in.Foreign(); err == nil && len(foreign) > 0 {
+		fmt.Fprintln(s.Err, "left out: "+scene.LeftOut(foreign))
+	}
+	return scenes, err
 }
 
 // sources names paths as people do.

@@ -57,7 +57,8 @@ var ErrManyShoots = errors.New("several Shoots, and objects that belong to none 
 
 // Build makes one scene for each control-plane namespace of the manifests, in the order in which they occur. A namespace has
 // the facts of its Cluster, or of its Shoot; without either, and without any manifest, of what the options say. Objects without
-// a namespace belong to that of the options, or to the only one there is.
+// a namespace belong to that of the options, or to the only one there is. Objects of namespaces that are no control planes are left
+// out, as Input.Foreign has them; the error wraps ErrForeign when no others are there.
 func Build(ctx context.Context, in Input, generator Generator) ([]*Scene, error) {
 	b := &builder{in: in, generator: generator, stages: map[string]*stage{}}
 	if err := b.sort(); err != nil {
@@ -70,6 +71,8 @@ func Build(ctx context.Context, in Input, generator Generator) ([]*Scene, error)
 type builder struct {
 	in        Input
 	generator Generator
+	// foreign are the objects that are left out.
+	foreign []manifest.Object
 
 	order  []string
 	stages map[string]*stage
@@ -95,8 +98,9 @@ func (b *builder) stage(namespace string) *stage {
 }
 
 func (b *builder) sort() error {
-	var others []manifest.Object
-	for _, o := range b.in.Objects {
+	var others, own []manifest.Object
+	own, b.foreign = b.in.split()
+	for _, o := range own {
 		switch {
 		case o.Is(extensionsGroup, "Cluster"):
 			b.stage(o.Name).cluster = &o
@@ -130,6 +134,9 @@ func (b *builder) sort() error {
 		default:
 			s.objects = append(s.objects, o)
 		}
+	}
+	if len(b.order) == 0 && len(b.foreign) > 0 {
+		return fmt.Errorf("%w: %s", ErrForeign, LeftOut(b.foreign))
 	}
 	if len(b.order) == 0 {
 		b.stage(b.defaultNamespace())

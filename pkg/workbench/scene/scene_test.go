@@ -94,6 +94,10 @@ func TestBuild(t *testing.T) {
 				"shoot--team--one | shoot--team--one | acme | 1.32.7 | moon-1 | generated", generated: 1,
 		},
 		{
+			name: "objects of a whole seed", manifests: []string{"foreign.yaml", "cluster.yaml", "scheduler.yaml"},
+			want: "1.31.9 | shoot--team--two | acme | 1.31.9 | moon-2 | Deployment kube-scheduler",
+		},
+		{
 			name: "a namespace with its own labels", manifests: []string{"cluster.yaml", "scheduler.yaml", "namespace.yaml"},
 			want: "1.31.9 | shoot--team--two | other | 1.31.9 | moon-2 | Deployment kube-scheduler",
 		},
@@ -155,6 +159,7 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		{"a version that Gardener's code here does not know", scene.Options{Kubernetes: "1.12.0"}, nil, "1.12.0 is outside 1.31 to 1.34"},
 		{"a Shoot twice", scene.Options{}, []string{"shoot.yaml", "shoot.yaml"}, "shoot.yaml:4:1: the Shoot of this control plane stands at shoot.yaml:4:1 already"},
+		{"no control plane", scene.Options{}, []string{"foreign.yaml"}, "the manifests have no control plane: 3 objects of the namespaces default and kube-system, which are no control planes"},
 		{"a Cluster that cannot be decoded", scene.Options{}, []string{"bad-cluster.yaml", "scheduler.yaml"}, "bad-cluster.yaml:4:1: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
