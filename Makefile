@@ -18,9 +18,9 @@ LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(MODULE)/cmd/
 TOOLS := hack/tools/build.sh
 LINT  := .cache/tools/bin/golangci-lint
 
-# Packages with unit tests, and those of them that run without the race detector: writing control planes with Gardener's
-# components takes ten times as long with it, and has no concurrency of ours.
-NO_RACE   = $(MODULE)/pkg/controlplane/sample
+# Packages with unit tests, and those of them that run without the race detector: writing control planes with Gardener's components, and
+# trying proposals on many of them, takes five to ten times as long with it, and has no concurrency of ours.
+NO_RACE   = $(MODULE)/pkg/controlplane/sample $(MODULE)/pkg/workbench/convert
 UNIT      = $(filter-out $(MODULE)/test/% $(NO_RACE),$(shell go list ./...))
 NO_RACE_HERE = $(filter $(NO_RACE),$(shell go list ./...))
 
@@ -73,8 +73,8 @@ test-unit: ## Run the unit tests, with the race detector.
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
-	@echo '==> integration suites (each starts its own etcd and kube-apiserver, one suite after the other)'
-	go test -p 1 -timeout 20m $(TESTFLAGS) ./test/...
+	@echo '==> integration suites (each starts its own etcd and kube-apiserver, two at a time)'
+	go test -p 2 -timeout 20m $(TESTFLAGS) ./test/...
 
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
