@@ -112,7 +112,10 @@ func (generator) Generate(ctx context.Context, options ...scene.Options) ([]scen
 // complete are the options of the flags with what files say.
 func (f *sceneFlags) complete(provider string) (scene.Options, error) {
 	o := f.options
-	o.Kubernetes = scene.Patched(o.Kubernetes)
+	var err error
+	if o.Kubernetes, err = scene.Known(o.Kubernetes); err != nil {
+		return o, fmt.Errorf("--kubernetes: %w", err)
+	}
 	if o.Provider == "" {
 		o.Provider = provider
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +76,11 @@ func (p Program) Generate(ctx context.Context, options ...Options) ([]Generated,
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("running %s: %w: %s", p.Path, err, strings.TrimSpace(problems.String()))
+		said := strings.TrimSpace(problems.String())
+		if said == "" {
+			said = "it did not say why"
+		}
+		return nil, fmt.Errorf("%s failed (%w): %s", p.Path, err, said)
 	}
 	return readGenerated(&out, len(options))
 }
@@ -84,7 +89,11 @@ func readGenerated(from *bytes.Buffer, count int) ([]Generated, error) {
 	planes := make([]Generated, count)
 	decoder := json.NewDecoder(from)
 	for i := range planes {
-		if err := decoder.Decode(&planes[i]); err != nil {
+		err := decoder.Decode(&planes[i])
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s wrote %d control planes where %d were asked for", GeneratorName, i, count)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("reading what %s wrote: %w", GeneratorName, err)
 		}
 		if planes[i].Error != "" {

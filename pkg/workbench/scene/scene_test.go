@@ -249,3 +249,33 @@ func TestServe(t *testing.T) {
 		t.Errorf("got error %v, want that the field is unknown", err)
 	}
 }
+
+func TestKnown(t *testing.T) {
+	const refused = "; control planes are generated of 1.31 to 1.34, such as 1.34.2"
+	for version, want := range map[string]string{"": "", "1.33": "1.33.6", "1.33.1": "1.33.1", "1.20.2": "1.20.2", "1.36": refused, "1.99": refused, "new": refused} {
+		got, err := scene.Known(version)
+		if want == refused {
+			if !errors.Is(err, scene.ErrVersion) || !strings.HasSuffix(err.Error(), version+refused) {
+				t.Errorf("%s: got %q and error %v", version, got, err)
+			}
+		} else if err != nil || got != want {
+			t.Errorf("%s: got %q and error %v, want %q", version, got, err, want)
+		}
+	}
+}
+
+func TestProgramFails(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo no memory >&2; exit 3": "failed (exit status 3): no memory",
+		"exit 3":                     "failed (exit status 3): it did not say why",
+		"exit 0":                     "graft-controlplane wrote 0 control planes where 1 were asked for",
+	} {
+		path := filepath.Join(t.TempDir(), "generator")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\ncat >/dev/null\n"+script+"\n"), 0o700); err != nil { // #nosec G306 -- it is run
+			t.Fatal(err)
+		}
+		if _, err := (scene.Program{Path: path}).Generate(t.Context(), scene.Options{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one with %q", script, err, want)
+		}
+	}
+}

@@ -4,7 +4,16 @@
 
 package scene
 
-import "strings"
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// ErrVersion is wrapped by the error of a version of which no control plane is generated.
+var ErrVersion = errors.New("no such version of Kubernetes")
 
 // Versions are those of which control planes are generated where somebody asks for several, or names no patch: one of each minor
 // version that Gardener's code here knows.
@@ -18,6 +27,18 @@ func Patched(version string) string {
 		}
 	}
 	return version
+}
+
+// Known completes a version as Patched does, and refuses what is then no whole version, such as a minor version that is not known.
+// Whole versions are for the generator to judge: it knows older ones than these. The error wraps ErrVersion.
+func Known(version string) (string, error) {
+	patched := Patched(version)
+	if _, err := semver.StrictNewVersion(patched); err == nil || version == "" {
+		return patched, nil
+	}
+	all := Versions()
+	first, last := all[0], all[len(all)-1]
+	return "", fmt.Errorf("%w: %s; control planes are generated of %s to %s, such as %s", ErrVersion, version, Minor(first), Minor(last), last)
 }
 
 // Minor is a version without its patch.
