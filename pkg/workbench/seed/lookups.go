@@ -7,6 +7,7 @@ package seed
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -23,7 +24,30 @@ type lookups struct {
 	facts *facts.Facts
 
 	lock  sync.Mutex
-	known map[string]func() (*facts.Found, error)
+	known map[string]*answer
+}
+
+// answer is what was found for one request. It is read by one caller at a time until it is there.
+type answer struct {
+	lock  sync.Mutex
+	there bool
+	found *facts.Found
+	err   error
+}
+
+// once reads what is not there yet. What failed as the caller gave up, or ran out of time, is read again for the next one.
+func (a *answer) once(ctx context.Context, read func(context.Context) (*facts.Found, error)) (*facts.Found, error) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if a.there {
+		return a.found, a.err
+	}
+	found, err := read(ctx)
+	if err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return nil, err
+	}
+	a.there, a.found, a.err = true, found, err
+	return found, err
 }
 
 var _ facts.Source = (*lookups)(nil)
@@ -39,15 +63,15 @@ func (l *lookups) Lookup(ctx context.Context, namespace string, request facts.Lo
 	}
 	l.lock.Lock()
 	if l.known == nil {
-		l.known = map[string]func() (*facts.Found, error){}
+		l.known = map[string]*answer{}
 	}
-	read := l.known[string(key)]
-	if read == nil {
-		read = sync.OnceValues(func() (*facts.Found, error) { return l.read(ctx, namespace, request) })
-		l.known[string(key)] = read
+	one := l.known[string(key)]
+	if one == nil {
+		one = &answer{}
+		l.known[string(key)] = one
 	}
 	l.lock.Unlock()
-	return read()
+	return one.once(ctx, func(ctx context.Context) (*facts.Found, error) { return l.read(ctx, namespace, request) })
 }
 
 func (l *lookups) read(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {

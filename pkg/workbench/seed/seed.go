@@ -11,6 +11,7 @@ package seed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,7 +120,7 @@ func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, body
 // once makes a request; a pause says after how long to try again.
 func (s *Seed) once(ctx context.Context, verb, path string, query url.Values, body []byte) (answer []byte, pause time.Duration, err error) {
 	if err := s.limiter.Wait(ctx); err != nil {
-		return nil, 0, context.Cause(ctx)
+		return nil, 0, cmp.Or(context.Cause(ctx), context.DeadlineExceeded) // it does not wait where the time would not do
 	}
 	target := *s.host
 	target.Path += path
@@ -197,16 +198,37 @@ func (s *Seed) get(ctx context.Context, r resource, name string) ([]byte, error)
 // page is how many objects are read at a time.
 const page = 250
 
-// list calls each for the objects of a kind, page by page.
+// restarts is how often a list is begun anew whose next page the API server does not have any more.
+const restarts = 2
+
+// list calls each for the objects of a kind, when all pages of them are read.
 func (s *Seed) list(ctx context.Context, r resource, labels string, each func(json.RawMessage) error) error {
+	items, err := s.pages(ctx, r, labels)
+	for begun := 0; hasCode(err, http.StatusGone) && begun < restarts; begun++ {
+		items, err = s.pages(ctx, r, labels)
+	}
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := each(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pages reads a list page by page. The error has the code http.StatusGone when it took longer than the API server keeps the list.
+func (s *Seed) pages(ctx context.Context, r resource, labels string) ([]json.RawMessage, error) {
 	query := url.Values{"limit": {strconv.Itoa(page)}}
 	if labels != "" {
 		query.Set("labelSelector", labels)
 	}
+	var items []json.RawMessage
 	for {
 		raw, err := s.do(ctx, http.MethodGet, r.path(""), query, nil)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var list struct {
 			Metadata struct {
@@ -215,15 +237,10 @@ func (s *Seed) list(ctx context.Context, r resource, labels string, each func(js
 			Items []json.RawMessage `json:"items"`
 		}
 		if err := json.Unmarshal(raw, &list); err != nil {
-			return fmt.Errorf("reading a list of %s: %w", r.plural, err)
+			return nil, fmt.Errorf("reading a list of %s: %w", r.plural, err)
 		}
-		for _, item := range list.Items {
-			if err := each(item); err != nil {
-				return err
-			}
-		}
-		if list.Metadata.Continue == "" {
-			return nil
+		if items = append(items, list.Items...); list.Metadata.Continue == "" {
+			return items, nil
 		}
 		query.Set("continue", list.Metadata.Continue)
 	}

@@ -238,6 +238,57 @@ func TestControlPlanes(t *testing.T) {
 	}
 }
 
+// TestListExpires holds that a list is begun anew when its next page is gone, and no object is taken twice; and that this ends.
+func TestListExpires(t *testing.T) {
+	const first = "GET /api/v1/namespaces?labelSelector=shoot.gardener.cloud%2Fprovider+in+%28acme%29&limit=250"
+	gones := []int{http.StatusGone, http.StatusGone, http.StatusGone}
+	next := strings.Replace(first, "?", "?continue=x&", 1)
+	for gone, want := range map[int][]string{1: {"a", "b"}, 2: {"a", "b"}, 3: nil} {
+		s := &server{
+			answers: map[string]string{
+				first: `{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"b"}}]}`, next: `{"metadata":{},"items":[{"metadata":{"name":"a"}}]}`,
+			},
+			status: map[string][]int{next: gones[:gone]},
+		}
+		got, err := connect(t, s).ControlPlanes(t.Context(), compile(t, objects))
+		if diff := cmp.Diff(want, got); diff != "" || (err != nil) != (want == nil) {
+			t.Errorf("gone %d times: %v (-want +got):\n%s", gone, err, diff)
+		}
+	}
+}
+
+// TestLookupAgain holds that a lookup that somebody gave up is read again for others.
+func TestLookupAgain(t *testing.T) {
+	s := &server{answers: map[string]string{
+		"GET " + base: namespace,
+		"GET /apis/extensions.gardener.cloud/v1alpha1/clusters/shoot--a--b": cluster,
+		"GET " + base + "/configmaps/exact":                                 configMap("exact", ""),
+		"GET " + base + "/configmaps?limit=250":                             `{"items":[` + configMap("cloud-a", "") + `]}`,
+		"GET " + base + "/secrets/cloud":                                    `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloud"},"data":{"region":"ZXU="}}`,
+		"GET /apis/acme.example.com/v1/namespaces/shoot--a--b/clouds/c":     `{"apiVersion":"acme.example.com/v1","kind":"Cloud","metadata":{"name":"c"},"spec":{"region":"-1"}}`,
+	}}
+	program := compile(t, objects)
+	plane, err := connect(t, s).Scene(t.Context(), "shoot--a--b", program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admit := func(ctx context.Context) (string, error) {
+		change, err := compare.Program{Program: program}.Admit(ctx, plane.Scene, plane.Scene.Objects[0])
+		if err != nil || change.Denied != nil {
+			return "", errors.Join(err, errors.New("it is not admitted"))
+		}
+		return labelsOf(t, change.Bytes()), nil
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := admit(cancelled); err == nil {
+		t.Errorf("with a cancelled context: got %s", got)
+	}
+	if got, err := admit(t.Context()); err != nil || got != `{"region":"eu-1"}` {
+		t.Errorf("got %s and error %v", got, err)
+	}
+}
+
 // TestInstalled holds what the answer to a dry run means.
 func TestInstalled(t *testing.T) {
 	const update = "PUT " + base + "/configmaps/exact?dryRun=All&fieldManager=graft&fieldValidation=Ignore"
