@@ -76,6 +76,9 @@ be done.`,
   graft compare HEAD:example/profiles/aws/profile.yaml example/profiles/aws/profile.yaml --kubernetes 1.33,1.34 --variants ha -o html`,
 		Args: exactly("two versions of profiles", 2),
 		RunE: func(command *cobra.Command, arguments []string) error {
+			if err := o.live.check(command.Flags(), "variants", "providers", "manifest"); err != nil {
+				return err
+			}
 			return o.run(command.Context(), s, arguments[0], arguments[1])
 		},
 	}

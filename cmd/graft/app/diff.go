@@ -62,6 +62,9 @@ Exit status: 0, or with --exit-code 1 when something changes; 1 when an object i
 }
 
 func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string) error {
+	if err := o.live.check(command.Flags(), "show-secrets"); err != nil {
+		return err
+	}
 	if err := o.output.check(); err != nil {
 		return err
 	}

@@ -111,6 +111,9 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 	if o.flag != "" && o.field != "" {
 		return errors.New("--flag and --field cannot be used together")
 	}
+	if err := o.live.check(command.Flags()); err != nil {
+		return err
+	}
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err

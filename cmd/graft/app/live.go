@@ -40,6 +40,31 @@ func (f *liveFlags) addDryRunTo(set *pflag.FlagSet) {
 	set.BoolVar(&f.noDryRun, "no-dry-run", false, "with --live: compare with the objects as they stand, and do not ask the installed webhooks")
 }
 
+// check refuses flags that say something of control planes that are not read from a seed: those of sceneFlags, but for the namespace, and
+// the others that are named.
+func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
+	if !f.enabled {
+		return nil
+	}
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&sceneFlags{}).addTo(known)
+	known.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "namespace" {
+			others = append(others, flag.Name)
+		}
+	})
+	var wrong []string
+	given.Visit(func(flag *pflag.Flag) {
+		if slices.Contains(others, flag.Name) {
+			wrong = append(wrong, "--"+flag.Name)
+		}
+	})
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("--live reads control planes as they stand, and shows no Secrets: leave out %s", strings.Join(wrong, ", "))
+}
+
 // live are control planes of a seed.
 type live struct {
 	seed   *seed.Seed
@@ -97,7 +122,8 @@ func (l *live) unread() []string {
 func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare.Result, error) {
 	meter := newMeter(s, "control plane")
 	o.Scenes, o.Progress, o.Parallel = l.scenes(), meter.step, liveParallel
-	o.Notes = append(l.unread(), l.notes...)
+	unread := l.unread()
+	o.Notes, o.Incomplete = append(unread, l.notes...), len(unread) > 0
 	result, err := compare.Run(ctx, o)
 	meter.done()
 	return result, err
@@ -217,10 +243,8 @@ func incomplete(l *compare.Result) error {
 	if unknown := l.Count(compare.Unknown); unknown > 0 {
 		return errors.New("some objects could not be compared")
 	}
-	for _, note := range l.Notes {
-		if strings.Contains(note, " could not be read: ") {
-			return errors.New("some control planes could not be read")
-		}
+	if l.Incomplete {
+		return errors.New("some control planes could not be read")
 	}
 	return nil
 }

@@ -50,6 +50,8 @@ type Options struct {
 	Scenes []*scene.Scene
 	// Notes are said with the result.
 	Notes []string
+	// Incomplete says that there are more scenes, which could not be had; the notes say which.
+	Incomplete bool
 	// More finds what follows for an object that both sides admit beside what its difference tells; nil: nothing more.
 	More func(ctx context.Context, s *scene.Scene, object manifest.Object) ([]rollout.Effect, error)
 	// Progress is told after each scene how many are done; nil: nobody is.

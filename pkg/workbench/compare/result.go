@@ -33,6 +33,8 @@ type Result struct {
 	Objects int
 	// Notes are what else is to be said.
 	Notes []string
+	// Incomplete says that scenes are missing, as Options says it.
+	Incomplete bool
 }
 
 // Shoot is one scene.
@@ -110,7 +112,7 @@ func (r *Result) Count(v Verdict) int {
 func gather(o Options, found [][]outcome) *Result {
 	r := &Result{
 		OldName: cmp.Or(o.OldName, "OLD"), NewName: cmp.Or(o.NewName, "NEW"), OldFiles: setOf(o.OldFiles), NewFiles: setOf(o.NewFiles),
-		Notes: o.Notes,
+		Notes: o.Notes, Incomplete: o.Incomplete,
 	}
 	known := make([]map[string]string, len(o.Scenes))
 	for i, s := range o.Scenes {

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
+)
+
+// TestLiveRefuses holds that flags of control planes that are not read are refused beside --live, by their names.
+func TestLiveRefuses(t *testing.T) {
+	profile := world + "profile.yaml"
+	for _, c := range []struct{ arguments, flags string }{
+		{"diff -p " + profile + " --ha --kubernetes 1.33", "--ha, --kubernetes"},
+		{"diff -p " + profile + " -n shoot--a--b --show-secrets", "--show-secrets"},
+		{"diff -p " + profile + " --set region=a --old x --present y --seed-config z", "--set, --old, --present, --seed-config"},
+		{"compare " + profile + " " + profile + " --kubernetes 1.33 --variants ha -f x", "--kubernetes, --variants, --manifest"},
+		{"explain deployment/kube-scheduler -p " + profile + " -n shoot--a--b --garden --legacy", "--garden, --legacy"},
+	} {
+		t.Run(c.arguments, func(t *testing.T) {
+			var out, errors bytes.Buffer
+			status := Main("test", append(strings.Fields(c.arguments), "--live"), &Streams{In: strings.NewReader(""), Out: &out, Err: &errors})
+			if status != statusFailed || !strings.HasSuffix(errors.String(), "leave out "+c.flags+"\n") {
+				t.Errorf("got status %d: %s", status, errors.String())
+			}
+		})
+	}
+}
+
+// TestIncomplete holds that a note alone does not fail a comparison.
+func TestIncomplete(t *testing.T) {
+	if err := incomplete(&compare.Result{Notes: []string{"x could not be read: y"}}); err != nil {
+		t.Error(err)
+	}
+	if err := incomplete(&compare.Result{Incomplete: true}); err == nil {
+		t.Error("a control plane that could not be read is not told")
+	}
+}
