@@ -6,8 +6,10 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,10 +72,12 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if err := write(&out); err != nil {
 		return err
 	}
-	if err := whole.Write(path, out.Bytes()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+	err := whole.Write(path, out.Bytes())
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		err = fmt.Errorf("writing %s: %w", path, file.Err)
 	}
-	return nil
+	return err
 }
 
 // heads gives a page or a comment its title, and says of what it was made.

@@ -17,8 +17,26 @@ import (
 const Mode fs.FileMode = 0o644
 
 // Write puts data in the place of a file; the folder that it is in must be there. A file that is there keeps its permissions, and
-// a symbolic link stays one. What is no file, such as a terminal or a pipe, is written to.
-func Write(path string, data []byte) (err error) {
+// a symbolic link stays one. What is no file, such as a terminal or a pipe, is written to. The error is an fs.PathError of path.
+func Write(path string, data []byte) error {
+	err := write(path, data)
+	if err == nil {
+		return nil
+	}
+	var (
+		file *fs.PathError
+		link *os.LinkError
+	)
+	switch {
+	case errors.As(err, &file):
+		err = file.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return &fs.PathError{Op: "write", Path: path, Err: err}
+}
+
+func write(path string, data []byte) (err error) {
 	mode := Mode
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

@@ -42,6 +42,9 @@ func TestWrite(t *testing.T) {
 	if err := whole.Write(deep, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a folder that is not there: got error %v", err)
 	}
+	if err := whole.Write(deep, nil); err == nil || err.Error() != "write "+deep+": no such file or directory" {
+		t.Errorf("the error names another file: %v", err)
+	}
 	if err := whole.WriteDeep(deep, nil); err != nil {
 		t.Errorf("in a folder that is to be made: %v", err)
 	}
