@@ -62,7 +62,7 @@ func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return fmt.Errorf("--live reads control planes as they stand, and shows no Secrets: leave out %s", strings.Join(wrong, ", "))
+	return fmt.Errorf("--live reads what stands in a seed, and these say nothing of that: leave out %s", strings.Join(wrong, ", "))
 }
 
 // live are control planes of a seed.
