@@ -82,7 +82,7 @@ func (o *renderOptions) writeObjects(s *Streams, style render.Style, changes []*
 	hidden := 0
 	for _, change := range changes {
 		if change.Denied != nil {
-			fmt.Fprintf(s.Err, "%s %s is denied: %s\n", change.Kind, change.Name, change.Denied)
+			fmt.Fprintf(s.Err, "%s %s is denied: %s\n", change.Kind, change.Name, change.Denial())
 			continue
 		}
 		if change.Hides() && !o.output.showSecrets {

@@ -5,6 +5,7 @@
 package mutation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // Plan is what is going to be done with an object: every rule of its target with its condition decided and its values
@@ -52,6 +54,23 @@ func (s Step) String() string {
 		text += ", overridden by " + s.Overridden
 	}
 	return text
+}
+
+// Without is the object, as JSON, as it would be without what the step wrote, so that one sees where that stands also if it stood there
+// before. The object itself stays as it is. The error is of an operation that cannot take away what it writes.
+func (s Step) Without(o *target.Object) ([]byte, error) {
+	copied, err := document.Parse(bytes.Clone(o.Document.Bytes()))
+	if err != nil {
+		return nil, fmt.Errorf("reading the object once more: %w", err)
+	}
+	other := &target.Object{Target: o.Target, Form: o.Form, Document: copied, Old: o.Old}
+	if err := s.write.Apply(other, operation.Resolved{Absent: true}); err != nil {
+		return nil, fmt.Errorf("taking away what a step wrote: %w", err)
+	}
+	if err := other.Flush(); err != nil {
+		return nil, fmt.Errorf("taking away what a step wrote: %w", err)
+	}
+	return copied.Bytes(), copied.Err()
 }
 
 // agrees says whether two steps leave the same in a place.

@@ -153,7 +153,7 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Rules: []Rule{}, sets: map[string]bool{},
 		Object: Identity{change.APIVersion, change.Kind, change.Namespace, change.Name},
 	}
-	r := reader{object: o, veil: change.Veil(), lines: map[*byte][]render.Line{}}
+	r := reader{object: o, veil: change.Veil(), hide: change.VeilLine(), lines: map[*byte][]render.Line{}}
 	group, version, found := strings.Cut(change.APIVersion, "/")
 	if !found {
 		group, version = "", group
@@ -187,7 +187,7 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 	if !selected {
 		o.Note = unselected(p, a)
 	}
-	o.before, o.after = r.text(object), r.text(current)
+	o.before, o.after = r.shown(object), r.shown(current)
 	return o, nil
 }
 

@@ -19,6 +19,8 @@ import (
 type reader struct {
 	object *Object
 	veil   func(string) string
+	// hide hides in a line of the object what is secret.
+	hide func(render.Line) render.Line
 	// lines are those of states of the object, by where their bytes begin: one step ends with what the next begins with.
 	lines map[*byte][]render.Line
 }
@@ -82,6 +84,7 @@ func (r *reader) step(s mutation.ExplainedStep) Step {
 	blame := render.NewBlame(r.text(s.Before))
 	blame.Advance(render.Author{}, r.text(s.After))
 	for _, edit := range blame.Edits() {
+		edit.Line = r.hide(edit.Line)
 		switch edit.Op {
 		case render.Added:
 			step.Lines = append(step.Lines, Edit{"add", line(edit.Line)})
@@ -92,7 +95,16 @@ func (r *reader) step(s mutation.ExplainedStep) Step {
 	return step
 }
 
-// text is an object as lines, in which nothing secret stands.
+// shown is an object as lines in which nothing secret stands.
+func (r *reader) shown(object []byte) []render.Line {
+	lines := slices.Clone(r.text(object))
+	for i := range lines {
+		lines[i] = r.hide(lines[i])
+	}
+	return lines
+}
+
+// text is an object as lines, in which what rules made of Secrets stands; a Secret is without its data.
 func (r *reader) text(object []byte) []render.Line {
 	if len(object) == 0 {
 		return nil
@@ -103,9 +115,6 @@ func (r *reader) text(object []byte) []render.Line {
 	lines, err := render.Text(object)
 	if err != nil {
 		lines = nil // it was read before
-	}
-	for i := range lines {
-		lines[i].Text, lines[i].Path = r.veil(lines[i].Text), r.veil(lines[i].Path)
 	}
 	if r.object.Object.Kind == "Secret" {
 		lines = r.withoutData(lines)

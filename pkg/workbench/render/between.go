@@ -4,8 +4,6 @@
 
 package render
 
-import "maps"
-
 // Between is the difference between two results of one object: from what it became on one side to what it became on the other. The author
 // of a line is the rule that wrote or removed it, on whichever side that was. It hides what either of them hides.
 func Between(from, to *Change) (*Change, error) {
@@ -13,8 +11,8 @@ func Between(from, to *Change) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(c.veil, from.veil)
-	maps.Copy(c.veil, to.veil)
+	c.veil.copy(from.veil)
+	c.veil.copy(to.veil)
 	was, is := from.authors(), to.authors()
 	err = c.become(to.current, func(lines []Line) {
 		c.blame.advance(lines, func(line Line) *Author {

@@ -48,7 +48,7 @@ func NewChange(object []byte) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Change{blame: NewBlame(lines), original: object, current: object, veil: veil{}}
+	c := &Change{blame: NewBlame(lines), original: object, current: object, veil: newVeil()}
 	root := parsed.Root()
 	c.APIVersion, _ = root.Get("apiVersion").Text()
 	c.Kind, _ = root.Get("kind").Text()
@@ -101,12 +101,16 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 	var (
 		states []state
 		edits  int
+		before = c.current
 	)
 	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, step mutation.Step, o *target.Object) {
-		c.veil.add(step.Value)
+		if short := c.veil.add(step.Value); len(short) > 0 {
+			c.veil.places.addStep(before, step, o, short)
+		}
 		if made := o.Document.Edits(); made != edits {
 			edits = made
-			states = append(states, state{AuthorOf(rule), o.Document.Bytes()})
+			before = o.Document.Bytes()
+			states = append(states, state{AuthorOf(rule), before})
 		}
 	})
 	if err != nil {
@@ -147,7 +151,7 @@ func (c *Change) Bytes() []byte { return c.current }
 
 // Shown is the object as it is now, as JSON. What rules made of Secrets is hidden, and what a Secret holds.
 func (c *Change) Shown() ([]byte, error) {
-	shown, err := c.veil.cover().object(c.current)
+	shown, err := c.veil.cover().object("", c.current, false)
 	if err != nil || !c.isSecret() {
 		return shown, err
 	}
@@ -171,17 +175,20 @@ func (c *Change) Changed() bool {
 	return !bytes.Equal(c.original, c.current)
 }
 
-// denial is why the object is denied. What rules made of Secrets is hidden, whoever wrote the message.
-func (c *Change) denial() string { return c.veil.cover().text(c.Denied.Error()) }
+// VeilLine hides in a line of any state of the object what rules made of Secrets: also what is too short to be hidden in every text.
+func (c *Change) VeilLine() func(line Line) Line { return c.veil.cover().line }
+
+// Denial is why the object is denied, which it is. What rules made of Secrets is hidden, whoever wrote the message.
+func (c *Change) Denial() string { return c.veil.cover().text(c.Denied.Error()) }
 
 // HideAs hides what the other change hides.
 func (c *Change) HideAs(other *Change) { c.veil = other.veil }
 
 // Hides says whether rules have made something of Secrets, or the object is one: that is hidden in all that is shown.
-func (c *Change) Hides() bool { return len(c.veil) > 0 || c.isSecret() }
+func (c *Change) Hides() bool { return !c.veil.empty() || c.isSecret() }
 
 // Reveal shows what is hidden. Nobody but the person who asked for it may read the output then.
-func (c *Change) Reveal() { c.veil, c.revealed = veil{}, true }
+func (c *Change) Reveal() { c.veil, c.revealed = newVeil(), true }
 
 // Count says how many of the rules had an outcome.
 func (c *Change) Count(outcome mutation.Outcome) int {

@@ -116,7 +116,7 @@ func objectDifference(c *Change) ObjectDifference {
 		Rules: make([]RuleOutcome, 0, len(c.Applied)), Edits: []LineEdit{},
 	}
 	if o.Denied = denialOf(c.Denied); o.Denied != nil {
-		o.Denied.Message = c.denial()
+		o.Denied.Message = c.Denial()
 	}
 	for _, a := range c.Applied {
 		o.Rules = append(o.Rules, RuleOutcome{

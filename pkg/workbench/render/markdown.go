@@ -135,7 +135,7 @@ func (s Style) markdownGroups(changes []*Change) []*markdownGroup {
 func (s Style) markdownBody(c *Change) string {
 	var out strings.Builder
 	if c.Denied != nil {
-		fmt.Fprintf(&out, "> [!CAUTION]\n> Denied:\n%s\n", quoted(fence("", strings.Split(strings.TrimSpace(c.denial()), "\n"))))
+		fmt.Fprintf(&out, "> [!CAUTION]\n> Denied:\n%s\n", quoted(fence("", strings.Split(strings.TrimSpace(c.Denial()), "\n"))))
 	}
 	sections := Sections(c.Edits(), max(0, s.Context))
 	if len(sections) == 0 && c.Denied == nil {

@@ -98,7 +98,7 @@ func (s Style) PageSection(c *Change) report.Section {
 		section.For = []string{c.Scene}
 	}
 	if c.Denied != nil {
-		section.Denied, section.Note = c.denial(), ""
+		section.Denied, section.Note = c.Denial(), ""
 	}
 	for _, part := range Sections(c.Edits(), max(0, s.Context)) {
 		section.Blocks = append(section.Blocks, s.pageBlock(part))

@@ -41,7 +41,7 @@ func (c *Change) Operations() ([]document.Operation, error) {
 		if operation.Value == nil {
 			continue
 		}
-		if operations[i].Value, err = cover.object(operation.Value); err != nil {
+		if operations[i].Value, err = cover.object(pathOf(operation.Path), operation.Value, true); err != nil {
 			return nil, err
 		}
 		if c.isSecret() {
@@ -52,6 +52,11 @@ func (c *Change) Operations() ([]document.Operation, error) {
 		}
 	}
 	return operations, nil
+}
+
+// pathOf is a JSON pointer as a path.
+func pathOf(pointer string) string {
+	return strings.NewReplacer("/", ".", "~1", "/", "~0", "~").Replace(strings.TrimPrefix(pointer, "/"))
 }
 
 // Patch writes for each object that changed or was denied a comment that says which it is, and the patch as a JSON list with an
@@ -89,7 +94,7 @@ func patch(out *bytes.Buffer, c *Change, operations []document.Operation) {
 		fmt.Fprintf(out, "# of %s\n", oneLine(c.Scene))
 	}
 	if c.Denied != nil {
-		for line := range strings.Lines("denied: " + c.denial()) {
+		for line := range strings.Lines("denied: " + c.Denial()) {
 			fmt.Fprintf(out, "# %s\n", strings.TrimSpace(line))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
@@ -17,56 +18,87 @@ import (
 )
 
 // veil hides what rules made of Secrets wherever it stands in the lines of an object: also where it stood before, and in base64.
-// It maps pieces of text to what is shown instead.
-type veil map[string]string
+type veil struct {
+	// pieces maps text to what is shown instead, wherever it stands.
+	pieces map[string]string
+	// places has pieces that are too short for that; they are hidden at and below a place.
+	places places
+}
 
-// add hides a value if it comes from a Secret.
-func (v veil) add(value operation.Resolved) {
+func newVeil() veil {
+	return veil{map[string]string{}, places{map[string]map[string]string{}, map[string]string{}, map[lineKey]string{}}}
+}
+
+func (v veil) empty() bool { return len(v.pieces) == 0 && v.places.empty() }
+
+// copy hides what the other veil hides as well.
+func (v veil) copy(other veil) {
+	maps.Copy(v.pieces, other.pieces)
+	v.places.copy(other.places)
+}
+
+// add hides a value if it comes from a Secret, and returns those of its pieces that can be hidden in their place only.
+func (v veil) add(value operation.Resolved) (short []string) {
 	if value.From == nil {
-		return
+		return nil
 	}
 	for _, text := range value.Texts {
-		v.hide(text, value.String())
+		short = append(short, v.hide(text, value.String())...)
 	}
 	var structure any
 	if json.Unmarshal(value.JSON, &structure) == nil {
-		v.walk(structure, value.String())
+		short = append(short, v.walk(structure, value.String())...)
 	}
+	return short
 }
 
-func (v veil) walk(value any, shown string) {
+func (v veil) walk(value any, shown string) (short []string) {
 	switch value := value.(type) {
 	case string:
-		v.hide(value, shown)
+		return v.hide(value, shown)
 	case []any:
 		for _, item := range value {
-			v.walk(item, shown)
+			short = append(short, v.walk(item, shown)...)
 		}
 	case map[string]any:
 		for _, member := range value {
-			v.walk(member, shown)
+			short = append(short, v.walk(member, shown)...)
 		}
 	case float64:
 		raw, _ := json.Marshal(value) // a number that was read can be written
-		v.hide(string(raw), shown)
+		return v.hide(string(raw), shown)
+	case bool:
+		return []string{strconv.FormatBool(value)}
 	}
+	return short
 }
 
-// secretive is the length below which a piece can be no secret, but stands everywhere.
+// secretive is the length below which a piece stands everywhere, so that it is hidden only where a rule has written it.
 const secretive = 3
 
-// hide hides each line of a text, also as it stands in quotes and in quotes within quotes, and its base64.
-func (v veil) hide(text, shown string) {
+// hide hides each line of a text, also as it stands in quotes and in quotes within quotes, and its base64. It returns what is too
+// short for that.
+func (v veil) hide(text, shown string) (short []string) {
+	if text == "" {
+		short = append(short, text)
+	}
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) >= secretive {
-			v[line] = shown
-			quoted := escaped(line)
-			v[quoted], v[escaped(quoted)] = shown, shown
+		line = strings.TrimSpace(line)
+		quoted := escaped(line)
+		for _, piece := range []string{line, quoted, escaped(quoted)} {
+			if len(line) >= secretive {
+				v.pieces[piece] = shown
+			} else {
+				short = append(short, piece)
+			}
 		}
 	}
-	if len(text) >= secretive {
-		v[base64.StdEncoding.EncodeToString([]byte(text))] = shown
+	if encoded := base64.StdEncoding.EncodeToString([]byte(text)); len(text) >= secretive {
+		v.pieces[encoded] = shown
+	} else {
+		short = append(short, encoded)
 	}
+	return short
 }
 
 // escaped is a text as it stands between quotes, in JSON as in YAML and systemd's units.
@@ -79,8 +111,7 @@ func escaped(text string) string {
 func (v veil) lines(edits []Edit) []Edit {
 	cover := v.cover()
 	for i := range edits {
-		edits[i].Line.Text = cover.text(edits[i].Line.Text)
-		edits[i].Line.Path = cover.text(edits[i].Line.Path)
+		edits[i].Line = cover.line(edits[i].Line)
 	}
 	return edits
 }
@@ -91,17 +122,31 @@ type cover struct {
 	pieces []string
 }
 
-func (v veil) cover() cover {
-	return cover{v, slices.SortedFunc(maps.Keys(v), func(a, b string) int {
+func (v veil) cover() cover { return cover{v, longestFirst(v.pieces)} }
+
+func longestFirst(pieces map[string]string) []string {
+	return slices.SortedFunc(maps.Keys(pieces), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})}
+	})
 }
 
 func (c cover) text(text string) string {
 	for _, piece := range c.pieces {
-		text = replaceWord(text, piece, c.veil[piece])
+		text = replaceWord(text, piece, c.veil.pieces[piece])
 	}
 	return text
+}
+
+// line hides pieces wherever they stand, and short ones in their places.
+func (c cover) line(line Line) Line {
+	places := c.veil.places
+	if shown, ok := places.lines[lineKey{line.Path, line.Text}]; ok {
+		line.Text = withoutValue(line.Text, shown)
+	} else {
+		line.Text = places.text(line.Path, c.text(line.Text), false)
+	}
+	line.Path = c.text(line.Path)
+	return line
 }
 
 // wordy is the length below which a piece is hidden only where it stands by itself: a letter is in every word.

@@ -59,7 +59,13 @@ var veiled = map[string]string{
 // hide admits one of the objects.
 func hide(t *testing.T, object string) *render.Change {
 	t.Helper()
-	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(unveiled)})
+	return admittedBy(t, unveiled, object, kept)
+}
+
+// admittedBy is the change of an object by a profile of which lookups find the values of a Secret.
+func admittedBy(t *testing.T, text, object string, found map[string]string) *render.Change {
+	t.Helper()
+	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -77,7 +83,7 @@ func hide(t *testing.T, object string) *render.Change {
 		t.Fatal(err)
 	}
 	admission := render.Admission{Namespace: "ns", Labels: map[string]string{"shoot.gardener.cloud/provider": "acme"}, Operation: "CREATE"}
-	if err := change.Admit(t.Context(), program, admission, &facts.Static{Secrets: map[string]map[string]string{"cloudprovider": kept}}); err != nil {
+	if err := change.Admit(t.Context(), program, admission, &facts.Static{Secrets: map[string]map[string]string{"cloudprovider": found}}); err != nil {
 		t.Fatal(err)
 	}
 	if !change.Hides() {
@@ -140,4 +146,77 @@ func TestSecretsAreHidden(t *testing.T) {
 			}
 		})
 	}
+}
+
+const short = `
+apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: p}
+providers: [acme]
+lookups: {s: {secret: cloudprovider, keys: [pin, password, empty]}}
+controlplane:
+  kube-controller-manager:
+  - flags: {set: {pin: "${ lookups.s.pin }", part: "${ lookups.s.pin.substring(0,1) }", size: "${ string(size(lookups.s.password)) }", empty: "${ lookups.s.empty }"}}
+  - podAnnotations: {set: {pin: "${ lookups.s.pin }", yes: "4"}}
+  - containers: {set: {extra: {image: "x:1", env: [{name: A, value: "${ lookups.s.pin }"}], ports: [{containerPort: "${ int(lookups.s.pin) }"}]}}}
+  kubelet:
+  - flags: {set: {pin: "${ lookups.s.pin }"}}
+  - configuration: {set: {maxPods: "${ int(lookups.s.pin) }", failSwapOn: "${ lookups.s.pin == '42' }"}}
+  node:
+  - file: {path: /etc/pin, permissions: 0600, content: "${ lookups.s.pin }"}
+`
+
+// TestShortSecretsAreHidden holds that what rules made of Secrets is hidden in its place where it is too short to be hidden everywhere,
+// and what stood in that place before, and that the same text elsewhere is shown.
+func TestShortSecretsAreHidden(t *testing.T) {
+	replacer := strings.NewReplacer("was\":\"hunter2", "was\":\"42", "--password=hunter2", `--pin=41","--part=4","--size","19`,
+		"--v=2", "--v=42", "maxPods: 110", "maxPods: 43\nburst: 42")
+	tell := regexp.MustCompile(`(pin|part|size)([=: ]|": ")+"?[0-9]|maxPods"?: "?[0-9]|[Vv]alue: "?4|containerPort"?: "?4|size 19|failSwapOn: (true|false)|"(42|19)"\]|^ *"19"|- "?19|NDI=|--empty=(\s|"|$)`)
+	for name, object := range veiled {
+		t.Run(name, func(t *testing.T) {
+			change := admittedBy(t, short, replacer.Replace(withText(object, replacer)), map[string]string{"pin": "42", "password": "a-password-of-19-xy", "empty": ""})
+			for _, format := range slices.Concat(render.Objects(), render.Differences()) {
+				var out strings.Builder
+				if err := format.Write(render.Style{Context: 100}, &out, change); err != nil {
+					t.Fatal(err)
+				}
+				text := decoded(out.String()[max(0, strings.Index(out.String(), "<main")):]) // the head of a page is style
+				if shown := tell.FindString(text); shown != "" {
+					t.Errorf("%s shows %s:\n%s", format.Name, shown, text)
+				}
+				if !strings.Contains(text, "(from Secret cloudprovider)") {
+					t.Errorf("%s does not say where a value is from:\n%s", format.Name, text)
+				}
+			}
+			shown, err := change.Shown()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "deployment" && !strings.Contains(string(shown), `"was":"42"`) {
+				t.Errorf("the same text elsewhere is hidden:\n%s", decoded(string(shown)))
+			}
+		})
+	}
+}
+
+var inBase64 = regexp.MustCompile(`[A-Za-z0-9+/]{40,}={0,2}`)
+
+// decoded is a text with what it has in base64 as text.
+func decoded(text string) string {
+	return inBase64.ReplaceAllStringFunc(text, func(word string) string {
+		if decoded, err := base64.StdEncoding.DecodeString(word); err == nil {
+			return string(decoded)
+		}
+		return word
+	})
+}
+
+// withText replaces inside of what an object has in base64.
+func withText(object string, replacer *strings.Replacer) string {
+	return inBase64.ReplaceAllStringFunc(object, func(word string) string {
+		if decoded, err := base64.StdEncoding.DecodeString(word); err == nil {
+			return base64.StdEncoding.EncodeToString([]byte(replacer.Replace(string(decoded))))
+		}
+		return word
+	})
 }

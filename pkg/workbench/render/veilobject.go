@@ -9,13 +9,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
-// object is a JSON value with the pieces hidden in every key and value, also inside of what is written in base64. Its members
-// are sorted then. Nothing to hide leaves the value as it is.
-func (c cover) object(raw []byte) ([]byte, error) {
-	if len(c.pieces) == 0 {
+// object is a JSON value, the one at a path of an object, with the pieces hidden in every key and value, also inside of what is
+// written in base64. Its members are sorted then. Nothing to hide leaves the value as it is. A loose path has no names of items.
+func (c cover) object(path string, raw []byte, loose bool) ([]byte, error) {
+	if c.veil.empty() {
 		return raw, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -24,46 +26,102 @@ func (c cover) object(raw []byte) ([]byte, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, fmt.Errorf("reading a value to hide what is secret: %w", err)
 	}
-	out, err := marshal(c.value(value), "")
+	out, err := marshal(walker{c, loose}.value(path, value), "")
 	if err != nil {
 		return nil, fmt.Errorf("writing a value in which something is hidden: %w", err)
 	}
 	return bytes.TrimSpace(out), nil
 }
 
-func (c cover) value(value any) any {
+// walker lays a cover over a value, with paths as lines have them.
+type walker struct {
+	cover
+	loose bool
+}
+
+func (w walker) value(path string, value any) any {
 	switch value := value.(type) {
 	case string:
-		return c.encoded(value)
+		return w.encoded(path, value)
 	case json.Number:
-		if shown := c.text(value.String()); shown != value.String() {
+		return w.plain(path, value.String(), value)
+	case bool:
+		if shown := w.hidden(path, strconv.FormatBool(value)); shown != strconv.FormatBool(value) {
 			return shown
 		}
 	case []any:
+		names := namesOf(path, value)
 		for i := range value {
-			value[i] = c.value(value[i])
+			value[i] = w.value(path+"["+names[i]+"]", value[i])
 		}
 	case map[string]any:
 		hidden := make(map[string]any, len(value))
 		for key, member := range value {
-			hidden[c.text(key)] = c.value(member)
+			hidden[w.text(key)] = w.value(strings.TrimPrefix(path+"."+key, "."), member)
 		}
 		return hidden
 	}
 	return value
 }
 
+// plain is a value that is written without quotes, or a text that stands for it.
+func (w walker) plain(path, text string, value any) any {
+	if shown := w.hidden(path, w.text(text)); shown != text {
+		return shown
+	}
+	return value
+}
+
+// hidden is a text at a path without what is hidden in that place.
+func (w walker) hidden(path, text string) string {
+	if shown := w.veil.places.hides(path, w.loose); shown != "" {
+		if strings.HasPrefix(text, "-") && strings.Contains(text, "=") {
+			return withoutValue(text, shown)
+		}
+		return shown
+	}
+	return w.veil.places.text(path, text, w.loose)
+}
+
 // encoded hides pieces in a text, or in the text of which it is the base64, as that of a file in an OperatingSystemConfig is.
-func (c cover) encoded(text string) string {
-	if shown, whole := c.veil[text]; whole {
+func (w walker) encoded(path, text string) string {
+	if shown, whole := w.veil.pieces[text]; whole {
 		return shown
 	}
 	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(decoded) {
-		if shown := c.text(string(decoded)); shown != string(decoded) {
+		if shown := w.hidden(path, w.text(string(decoded))); shown != string(decoded) {
 			return base64.StdEncoding.EncodeToString([]byte(shown))
 		}
 	}
-	return c.text(text)
+	return w.hidden(path, w.text(text))
+}
+
+// namesOf are what the paths of lines call the items of a list: their names, or the flags of a command line.
+func namesOf(path string, items []any) []string {
+	names := make([]string, len(items))
+	command := strings.HasSuffix(path, ".command") || strings.HasSuffix(path, ".args")
+	before := "" // the flag that takes the next token as its value
+	for i, item := range items {
+		switch item := item.(type) {
+		case map[string]any:
+			for _, key := range identifying {
+				if name, ok := item[key].(string); ok && name != "" {
+					names[i] = name
+					break
+				}
+			}
+		case string:
+			switch name, _, given := strings.Cut(item, "="); {
+			case command && strings.HasPrefix(item, "-"):
+				if names[i], before = name, name; given {
+					before = ""
+				}
+			case command:
+				names[i], before = before, ""
+			}
+		}
+	}
+	return names
 }
 
 // marshal writes JSON as people read it: without escapes for HTML.

@@ -134,7 +134,7 @@ func (s Style) block(c *Change) block {
 	switch {
 	case c.Denied != nil:
 		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: "denied", leftTone: title, rightTone: alarm})
-		for line := range strings.Lines(c.denial()) {
+		for line := range strings.Lines(c.Denial()) {
 			b.rows = append(b.rows, row{left: "    " + strings.TrimSpace(line)})
 		}
 	case len(sections) == 0:

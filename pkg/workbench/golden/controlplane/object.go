@@ -120,6 +120,7 @@ func (o *object) change(ctx context.Context) (*render.Change, error) {
 	if err := change.Admit(ctx, o.program, a, o.scene.Source()); err != nil && !errors.As(err, &failure) {
 		return nil, fmt.Errorf("%s: %w", o, err)
 	}
+	change.Reveal() // the Secrets are those that the test makes up
 	o.told = change
 	return change, nil
 }

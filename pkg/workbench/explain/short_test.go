@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package explain_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+const shortSecret = `
+apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: p}
+providers: [acme]
+lookups: {s: {secret: cloudprovider, keys: [pin]}}
+controlplane:
+  kube-controller-manager:
+  - flags: {set: {pin: "${ lookups.s.pin }"}}
+  - podAnnotations: {set: {pin: "${ lookups.s.pin }"}}
+`
+
+// TestShortSecrets holds that an explanation shows no value of a Secret that is short, nor what stood in its place before.
+func TestShortSecrets(t *testing.T) {
+	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(shortSecret)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	served, err := semver.NewConstraint("< 1.31") // of these versions no flags are known
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: served})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stood := range []string{"41", "42"} {
+		object := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-controller-manager","namespace":"ns"},"spec":{"selector":{},"template":{
+			"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"kube-controller-manager","image":"x:v1.30.5","command":["/kcm","--pin=` + stood + `"]}]}}}}`
+		admission := render.Admission{Namespace: "ns", Labels: map[string]string{"shoot.gardener.cloud/provider": "acme"}, Operation: "CREATE"}
+		found := &facts.Static{Secrets: map[string]map[string]string{"cloudprovider": {"pin": "42"}}}
+		explained, err := explain.Of(t.Context(), program, []byte(object), admission, found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		about, err := explained.AboutFlag("pin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := json.Marshal([]*explain.Object{explained, about})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := regexp.MustCompile(`pin(=|: \\")4.`).FindString(string(written)); shown != "" {
+			t.Errorf("it shows %s:\n%s", shown, written)
+		}
+		if !strings.Contains(string(written), "--pin=(from Secret cloudprovider)") {
+			t.Errorf("it does not say where the value is from:\n%s", written)
+		}
+	}
+}
