@@ -123,7 +123,7 @@ func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare
 	meter := newMeter(s, "control plane")
 	o.Scenes, o.Progress, o.Parallel = l.scenes(), meter.step, liveParallel
 	unread := l.unread()
-	o.Notes, o.Incomplete = append(unread, l.notes...), len(unread) > 0
+	o.Notes, o.Incomplete = slices.Concat(unread, l.notes), len(unread) > 0
 	result, err := compare.Run(ctx, o)
 	meter.done()
 	return result, err
