@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -116,6 +117,13 @@ func (d *differ) add(operation string, fixed []argument, value any, path ...stri
 	a := &atom{owner: d.owner, operation: operation, fixed: fixed, path: path, value: value}
 	d.atoms = append(d.atoms, a)
 	return a
+}
+
+// leave notes once why a difference is left alone.
+func (d *differ) leave(why string) {
+	if !slices.Contains(d.left, why) {
+		d.left = append(d.left, why)
+	}
 }
 
 // remove adds the removal of a name.

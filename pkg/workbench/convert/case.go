@@ -25,8 +25,10 @@ type Case struct {
 	Before, After []manifest.Object
 	// Facts are what is known of the control plane; nil: only what the objects say.
 	Facts *facts.Facts
-	// Present are Secrets and ConfigMaps, for checksums of them.
+	// Present are Secrets and ConfigMaps of the control plane, for lookups and checksums of them.
 	Present []map[string]any
+	// Secrets are others, of whichever namespace. What is in a Secret is never proposed.
+	Secrets []map[string]any
 }
 
 // Options say what is to be proposed.
@@ -59,6 +61,8 @@ type subject struct {
 	version string
 
 	before, after tree
+	// secrets are what must not be written.
+	secrets secrets
 	// raw is the object before, and want the object after, as JSON.
 	raw, want []byte
 }
@@ -110,6 +114,10 @@ func pair(cases []Case, o Options) ([]*subject, []Missed) {
 		}
 	}
 	know(subjects, o)
+	held := secretsOf(cases)
+	for _, s := range subjects {
+		s.secrets = held
+	}
 	return subjects, missed
 }
 

@@ -23,6 +23,7 @@ type proposer struct {
 	context  context.Context
 	options  Options
 	subjects []*subject
+	secrets  secrets
 	// kubernetes is the constraint on versions.
 	kubernetes string
 }
@@ -96,7 +97,7 @@ func (p *proposer) accept(variants []*variant) (*mutation.Program, []*rule, erro
 		for r, findings := range blamed {
 			for _, finding := range findings {
 				for _, v := range r.blamed(finding) {
-					v.refuse(finding.Message)
+					v.refuse(p.secrets.told(finding.Message))
 				}
 			}
 		}

@@ -122,7 +122,7 @@ func (d *differ) flags(container string, before, after map[string]flagValue) {
 		case own && (name == gatesFlag || name == enableFlag || name == disableFlag):
 		case !has:
 			d.remove("flags", containerArgument(container, own), name)
-		case own && d.entries(name, was, is):
+		case own && !d.subject.secrets.lists(slices.Concat(was.values, is.values)) && d.entries(name, was, is):
 		default:
 			d.add("flags", containerArgument(container, own), is.argument(), "set", name)
 		}

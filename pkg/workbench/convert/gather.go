@@ -6,6 +6,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,8 @@ type occurrence struct {
 	// literal and computed are the value without and with expressions.
 	literal, computed any
 	used              map[string]bool
+	// held is of a Secret, and would be written.
+	held *datum
 }
 
 // variant is one value for one place, and the objects in which it is written there.
@@ -39,6 +42,8 @@ type variant struct {
 	harms []*subject
 	// refused is why it cannot be a rule.
 	refused string
+	// held is what of a Secret it has, so that not even a comment may have its value.
+	held *datum
 }
 
 // gather puts together the atoms that write the same into several objects, in the order in which they were found.
@@ -48,9 +53,10 @@ func gather(found []*differ, o Options) []*variant {
 		places = map[string][]occurrence{}
 	)
 	for _, d := range found {
-		var known []fact
+		lookups := d.subject.lookups()
+		known := lookups
 		if !o.Literal {
-			known = d.subject.facts()
+			known = slices.Concat(lookups, d.subject.facts())
 		}
 		for _, a := range d.atoms {
 			place := a.place()
@@ -58,10 +64,12 @@ func gather(found []*differ, o Options) []*variant {
 				order = append(order, place)
 			}
 			used := map[string]bool{}
-			places[place] = append(places[place], occurrence{
+			is := occurrence{
 				atom: a, subject: d.subject, used: used,
-				literal: d.subject.expressed(a, nil, nil), computed: d.subject.expressed(a, known, used),
-			})
+				literal: d.subject.expressed(a, lookups, nil), computed: d.subject.expressed(a, known, used),
+			}
+			is.held = cmp.Or(d.subject.secrets.heldBy(a, is.literal), d.subject.secrets.heldBy(a, is.computed))
+			places[place] = append(places[place], is)
 		}
 	}
 	var variants []*variant
@@ -88,7 +96,7 @@ func variantsOf(all []occurrence) []*variant {
 		key := string(rawOf(value(o)))
 		v := byValue[key]
 		if v == nil {
-			v = &variant{atom: o.atom, value: value(o), literal: o.literal, notes: slices.Clone(o.atom.notes)}
+			v = &variant{atom: o.atom, value: value(o), literal: o.literal, held: o.held, notes: slices.Clone(o.atom.notes)}
 			if v.guessed = string(rawOf(o.literal)) != key; v.guessed {
 				v.notes = append(v.notes, guesses(o.used, alike)...)
 			}
@@ -132,6 +140,11 @@ func (a *atom) sameOwner(s *subject) bool {
 func (p *proposer) settle(variants []*variant) []*variant {
 	var settled []*variant
 	for _, v := range variants {
+		if v.held != nil {
+			v.purposes, v.refused = v.purposesIn(), "it holds data of "+v.held.String()+", which have no place in a profile; rules get them by a lookup"
+			settled = append(settled, v)
+			continue
+		}
 		settled = append(settled, p.place(v)...)
 	}
 	p.contend(settled)
@@ -142,6 +155,9 @@ func (p *proposer) settle(variants []*variant) []*variant {
 func (p *proposer) contend(variants []*variant) {
 	seen := map[string]bool{}
 	for _, v := range variants {
+		if v.held != nil {
+			continue
+		}
 		key := strings.Join([]string{v.atom.place(), v.when, fmt.Sprint(v.purposes)}, "\x00")
 		if seen[key] {
 			v.refused = "another value is proposed for the same place"
@@ -234,7 +250,7 @@ func (p *proposer) condition(v *variant, peers []*subject) {
 	if len(harmed) == 0 {
 		return
 	}
-	if when, note, ok := separate(v.atom.owner, v.in, harmed); ok {
+	if when, note, ok := separate(v.atom.owner, v.in, harmed); ok && p.secrets.holding(when+"\n"+note) == nil {
 		v.when = when
 		v.notes = append(v.notes, note)
 		return

@@ -98,14 +98,16 @@ type fact struct {
 	text, expression string
 	// words says that the text is a name, which may be part of another one.
 	words bool
+	// anywhere says that it may be part of any text.
+	anywhere bool
 }
 
 // facts are the texts that an expression may say, the longest first.
 func (s *subject) facts() []fact {
 	var all []fact
 	add := func(text, expression string, least int, words bool) {
-		if len(text) >= least {
-			all = append(all, fact{text, expression, words})
+		if len(text) >= least && s.secrets.holding(text) == nil {
+			all = append(all, fact{text: text, expression: expression, words: words})
 		}
 	}
 	add(s.object.Namespace, "object.namespace", 6, true)

@@ -99,6 +99,8 @@ func (d *differ) textFile(name string, before, after tree) bool {
 	switch {
 	case same && was == is:
 		return true
+	case d.subject.secrets.spans(was, is):
+		return false
 	case name == target.KernelSettingsPath && willBeText && (same || before == nil && plainSettings(after)):
 		return d.settings(was, is)
 	case !same:

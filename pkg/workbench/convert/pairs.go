@@ -44,16 +44,28 @@ func Cases(pairs []Pair, known []manifest.Object) ([]Case, error) {
 				return nil, err
 			}
 			for _, o := range all {
-				if o.Namespace == namespace && (o.Is("", "Secret") || o.Is("", "ConfigMap")) {
-					if present, err := decodeTree(o.JSON); err == nil {
-						c.Present = append(c.Present, present)
-					}
-				}
+				c.keep(o, namespace)
 			}
 			cases = append(cases, c)
 		}
 	}
 	return cases, nil
+}
+
+// keep notes a Secret or ConfigMap.
+func (c *Case) keep(o manifest.Object, namespace string) {
+	secret := o.Is("", "Secret")
+	if !secret && (o.Namespace != namespace || !o.Is("", "ConfigMap")) {
+		return
+	}
+	object, err := decodeTree(o.JSON)
+	switch {
+	case err != nil:
+	case o.Namespace == namespace:
+		c.Present = append(c.Present, stored(object))
+	default:
+		c.Secrets = append(c.Secrets, object)
+	}
 }
 
 // says are the kinds of objects that say what is known of a control plane, and pass no webhook.

@@ -52,7 +52,7 @@ func (m Missed) String() string {
 func Propose(ctx context.Context, cases []Case, o Options) (*Proposal, error) {
 	p := &proposer{context: ctx, options: o}
 	subjects, missed := pair(cases, o)
-	p.subjects, p.kubernetes = subjects, supported(subjects, o)
+	p.subjects, p.kubernetes, p.secrets = subjects, supported(subjects, o), secretsOf(cases)
 	var found []*differ
 	for _, s := range subjects {
 		if !equal(canonical(s.before), canonical(s.after)) {
@@ -65,17 +65,25 @@ func Propose(ctx context.Context, cases []Case, o Options) (*Proposal, error) {
 	variants := p.settle(gather(found, o))
 	program, rules, err := p.accept(variants)
 	if err != nil {
-		return nil, fmt.Errorf("trying the proposal: %w", err)
+		return nil, p.failed(err)
 	}
 	trials := p.trials(program)
 	if p.patch(found, variants, trials) {
 		again := p.settle(gather(found, o))
 		if program, rules, err = p.accept(again); err != nil {
-			return nil, fmt.Errorf("trying the proposal: %w", err)
+			return nil, p.failed(err)
 		}
 		variants, trials = again, p.trials(program)
 	}
 	return p.proposal(found, variants, rules, trials, missed)
+}
+
+// failed is the error of a trial, without what is secret.
+func (p *proposer) failed(err error) error {
+	if p.secrets.holding(err.Error()) != nil {
+		err = errors.New(p.secrets.told(err.Error()))
+	}
+	return fmt.Errorf("trying the proposal: %w", err)
 }
 
 // supported is the constraint for the versions of the objects; empty where some is not known, or the table has none of them.
@@ -159,7 +167,12 @@ func circumvents(steps []any, s *subject, variants []*variant) bool {
 func (p *proposer) patches(s *subject, d *differ, steps []any) bool {
 	owner := d.owner
 	a := &atom{owner: owner, operation: "patch", value: steps, notes: []string{"no other operation says this"}}
-	program := p.compile([]*rule{{set: p.setOf(a), variants: []*variant{{atom: a, value: steps, purposes: p.purposesFor(s)}}}})
+	value := s.expressed(a, s.lookups(), nil)
+	if held := p.secrets.heldBy(a, value); held != nil {
+		d.leave("what would take a patch holds data of " + held.String())
+		return false
+	}
+	program := p.compile([]*rule{{set: p.setOf(a), variants: []*variant{{atom: a, value: value, purposes: p.purposesFor(s)}}}})
 	if program == nil {
 		return false
 	}
@@ -204,6 +217,9 @@ func (p *proposer) proposal(found []*differ, variants []*variant, rules []*rule,
 			}
 		}
 	}
+	for i := range out.Missed {
+		out.Missed[i].Text = p.secrets.told(out.Missed[i].Text)
+	}
 	if len(rules) == 0 {
 		out.Profile = slices.Concat([]byte("# Proposed by graft convert: no rule.\n"), p.appendix(variants, out.Missed))
 		return out, nil
@@ -232,6 +248,18 @@ func (p *proposer) heading(out *Proposal) []string {
 	return append(lines, fmt.Sprintf("all %d that differ come out as they are after.", out.Objects))
 }
 
+// heldComment says of a rule no more than that it would hold what is secret, and where as far as that can be told.
+func (p *proposer) heldComment(v *variant) string {
+	place := v.atom.operation
+	for _, step := range v.atom.path {
+		if step == item || p.secrets.holding(step) != nil {
+			break
+		}
+		place += "." + step
+	}
+	return fmt.Sprintf("#\n# %s %s: %s: %s\n", p.setOf(v.atom), v.atom.owner.Name, place, v.refused)
+}
+
 // appendix is what the profile does not do, as a comment behind it.
 func (p *proposer) appendix(variants []*variant, missed []Missed) []byte {
 	var out strings.Builder
@@ -241,6 +269,10 @@ func (p *proposer) appendix(variants []*variant, missed []Missed) []byte {
 		}
 		if out.Len() == 0 {
 			out.WriteString("\n# Rules that would be refused, and why:\n")
+		}
+		if v.held != nil {
+			out.WriteString(p.heldComment(v))
+			continue
 		}
 		fmt.Fprintf(&out, "#\n# %s %s: %s\n", p.setOf(v.atom), v.atom.owner.Name, v.refused)
 		for line := range strings.Lines(p.refusedRule(v)) {

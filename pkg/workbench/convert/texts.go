@@ -118,6 +118,9 @@ func (d *differ) texts() {
 
 // document compares a document inside the object, field by field; false where it is none, or where nothing in it is the same.
 func (d *differ) document(fixed []argument, before, after string, json bool) bool {
+	if d.subject.secrets.spans(before, after) {
+		return false
+	}
 	was, ok := yamlTree(before)
 	is, isOk := yamlTree(after)
 	if !ok || !isOk || equal(was, is) {

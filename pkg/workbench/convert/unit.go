@@ -40,7 +40,7 @@ func (d *differ) unit(name string, before, after tree) {
 	}
 	if was, is := textAt(before, "content"), textAt(after, "content"); was != is {
 		switch {
-		case before != nil && d.options(name, fixed, was, is):
+		case before != nil && !d.subject.secrets.spans(was, is) && d.options(name, fixed, was, is):
 		case name != target.KubeletUnit && is != "":
 			d.add("unit", fixed, is, "content")
 		}

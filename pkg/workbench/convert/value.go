@@ -17,7 +17,8 @@ var fixedArguments = map[string][]string{
 	"patch":                            {"op", "path"},
 }
 
-// expressed is the value of an atom as it is written: with ${ escaped, and with expressions in place of what is known.
+// expressed is the value of an atom as it is written: with ${ escaped, and with expressions in place of what is known. What is of a
+// Secret comes first among that.
 func (s *subject) expressed(a *atom, known []fact, used map[string]bool) any {
 	if a.plain {
 		return a.value
@@ -56,13 +57,15 @@ func template(text string, known []fact, used map[string]bool) string {
 	flush := func(end int) { out.WriteString(strings.ReplaceAll(text[plain:end], "${", "$${")) }
 	for at := 0; at < len(text); {
 		i := slices.IndexFunc(known, func(f fact) bool { return strings.HasPrefix(text[at:], f.text) && f.alone(text, at) })
-		if i < 0 {
+		if i < 0 || cuts(text, at, known[i], known) {
 			at++
 			continue
 		}
 		flush(at)
 		out.WriteString("${ " + known[i].expression + " }")
-		used[known[i].expression+" is "+known[i].text] = true
+		if !known[i].anywhere {
+			used[known[i].expression+" is "+known[i].text] = true
+		}
 		at += len(known[i].text)
 		plain = at
 	}
@@ -70,8 +73,22 @@ func template(text string, known []fact, used map[string]bool) string {
 	return out.String()
 }
 
+// cuts says whether a fact would take a part of what is of a Secret and begins behind it.
+func cuts(text string, at int, f fact, known []fact) bool {
+	if f.anywhere {
+		return false
+	}
+	return slices.ContainsFunc(known, func(other fact) bool {
+		next := strings.Index(text[at:], other.text)
+		return other.anywhere && next >= 0 && next < len(f.text)
+	})
+}
+
 // alone says whether the fact is no part of a longer word there.
 func (f fact) alone(text string, at int) bool {
+	if f.anywhere {
+		return true
+	}
 	joins := func(c byte) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || f.words && (c == '-' || c == '_')
 	}

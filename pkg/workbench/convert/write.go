@@ -35,6 +35,9 @@ func (p *proposer) write(rules []*rule, kubernetes string, notes ...string) ([]b
 		add(document, "kubernetes", constraint)
 		document.Content[len(document.Content)-2].HeadComment = "The versions of the objects; of others nothing is known."
 	}
+	if lookups := p.lookups(rules); len(lookups.Content) > 0 {
+		add(document, "lookups", lookups)
+	}
 	var set, targets *yaml.Node
 	for i, r := range rules {
 		if i == 0 || rules[i-1].set != r.set {
