@@ -84,7 +84,8 @@ func stored(object tree) tree {
 	if object["kind"] != "Secret" || len(texts) == 0 {
 		return object
 	}
-	data := but(treeAt(object, "data"))
+	data := tree{}
+	maps.Copy(data, treeAt(object, "data"))
 	for key := range texts {
 		data[key] = base64.StdEncoding.EncodeToString([]byte(textAt(texts, key)))
 	}
