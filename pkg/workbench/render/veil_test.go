@@ -159,6 +159,7 @@ controlplane:
   - flags: {set: {pin: "${ lookups.s.pin }", part: "${ lookups.s.pin.substring(0,1) }", size: "${ string(size(lookups.s.password)) }", empty: "${ lookups.s.empty }"}}
   - podAnnotations: {set: {pin: "${ lookups.s.pin }", yes: "4"}}
   - containers: {set: {extra: {image: "x:1", env: [{name: A, value: "${ lookups.s.pin }"}], ports: [{containerPort: "${ int(lookups.s.pin) }"}]}}}
+  - volumes: {set: {a: {secret: {secretName: "${ lookups.s.pin }"}}}}
   kubelet:
   - flags: {set: {pin: "${ lookups.s.pin }"}}
   - configuration: {set: {maxPods: "${ int(lookups.s.pin) }", failSwapOn: "${ lookups.s.pin == '42' }"}}
@@ -171,7 +172,7 @@ controlplane:
 func TestShortSecretsAreHidden(t *testing.T) {
 	replacer := strings.NewReplacer("was\":\"hunter2", "was\":\"42", "--password=hunter2", `--pin=41","--part=4","--size","19`,
 		"--v=2", "--v=42", "maxPods: 110", "maxPods: 43\nburst: 42")
-	tell := regexp.MustCompile(`(pin|part|size)([=: ]|": ")+"?[0-9]|maxPods"?: "?[0-9]|[Vv]alue: "?4|containerPort"?: "?4|size 19|failSwapOn: (true|false)|"(42|19)"\]|^ *"19"|- "?19|NDI=|--empty=(\s|"|$)`)
+	tell := regexp.MustCompile(`(pin|part|size)([=: ]|": ")+"?[0-9]|maxPods"?: "?[0-9]|[Vv]alue: "?4|containerPort"?: "?4|size 19|secret-[0-9a-f]{8}(\": ?\"|: \")4|failSwapOn: (true|false)|"(42|19)"\]|^ *"19"|- "?19|NDI=|--empty=(\s|"|$)`)
 	for name, object := range veiled {
 		t.Run(name, func(t *testing.T) {
 			change := admittedBy(t, short, replacer.Replace(withText(object, replacer)), map[string]string{"pin": "42", "password": "a-password-of-19-xy", "empty": ""})

@@ -169,3 +169,23 @@ func (p places) addStep(from []byte, step mutation.Step, o *target.Object, piece
 	}
 	p.add(before, after, without, pieces, step.Value.String())
 }
+
+// addDerived hides pieces in what the engine itself made of values of rules, such as annotations with the names of Secrets.
+func (p places) addDerived(from, to []byte, pieces map[string]string) {
+	before, err := Text(from)
+	if err != nil {
+		return
+	}
+	after, err := Text(to)
+	if err != nil {
+		return
+	}
+	_, written := differing(before, after)
+	for _, line := range written {
+		for piece, shown := range pieces {
+			if piece != "" && replaceWord(line.Text, piece, "") != line.Text {
+				p.hide(line.Path, piece, shown)
+			}
+		}
+	}
+}
