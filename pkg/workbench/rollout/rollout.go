@@ -45,9 +45,6 @@ const (
 // Impacts are all of them, the gravest first.
 func Impacts() []Impact { return []Impact{Breaks, Nodes, Pods, Units, Scale, Later, Files, Nothing} }
 
-// Rolls says whether something that runs is replaced or restarted.
-func (i Impact) Rolls() bool { return i == Breaks || i == Nodes || i == Pods || i == Units }
-
 // Graver compares impacts: negative when the first is the graver one.
 func Graver(a, b Impact) int { return slices.Index(Impacts(), a) - slices.Index(Impacts(), b) }
 
