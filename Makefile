@@ -68,8 +68,8 @@ servers: ## Build etcd and kube-apiserver into .cache/tools/bin.
 
 test-unit: ## Run the unit tests, with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
-	go test -race $(TESTFLAGS) $(UNIT)
-	$(if $(NO_RACE_HERE),go test $(TESTFLAGS) $(NO_RACE_HERE))
+	@go test -race $(TESTFLAGS) $(UNIT)
+	@$(if $(NO_RACE_HERE),go test $(TESTFLAGS) $(NO_RACE_HERE))
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
