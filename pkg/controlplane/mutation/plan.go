@@ -209,7 +209,7 @@ func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables, 
 		return false, evaluationFailure(p.rule, err)
 	}
 	if !holds {
-		p.Skipped = "the condition is false"
+		p.Skipped = ConditionFalse
 	}
 	return holds, nil
 }

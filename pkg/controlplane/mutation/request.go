@@ -64,6 +64,9 @@ type Request struct {
 	ObserveUntil time.Time
 }
 
+// ConditionFalse is the reason for which a rule is skipped that has a condition which does not hold.
+const ConditionFalse = "the condition is false"
+
 // Outcome says what became of a rule.
 type Outcome string
 

@@ -29,7 +29,7 @@ type trait struct {
 
 // traits are all of them, those that are tried first in front.
 var traits = []trait{
-	{"kubernetes", func(f *facts.Facts) string { return minorOf(f.Kubernetes()) }, sayVersions},
+	{"kubernetes", func(f *facts.Facts) string { return scene.Minor(f.Kubernetes()) }, sayVersions},
 	flag("highAvailability", func(s *facts.Shoot) bool { return s.HighAvailability != "" }, "with high availability", "without high availability"),
 	flag("ipv6", func(s *facts.Shoot) bool { return slices.Contains(s.Networking.IPFamilies, "IPv6") }, "with IPv6", "without IPv6"),
 	flag("hibernated", func(s *facts.Shoot) bool { return s.Hibernated }, "when hibernated", "when not hibernated"),
@@ -121,15 +121,6 @@ func and(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
-// minorOf is a version without its patch.
-func minorOf(version string) string {
-	parsed, err := semver.NewVersion(version)
-	if err != nil {
-		return version
-	}
-	return fmt.Sprintf("%d.%d", parsed.Major(), parsed.Minor())
 }
 
 // separate says in words what sets some shoots, by their places in the list, apart from all others among those that are given: the

@@ -61,7 +61,7 @@ func (r *Rule) reason() string {
 	case string(mutation.Changed), string(mutation.Unchanged), string(mutation.Overridden):
 		return "" // the steps say by what they are overridden
 	}
-	if r.Reason == falseCondition {
+	if r.Reason == mutation.ConditionFalse {
 		return ""
 	}
 	return r.Reason
@@ -76,9 +76,6 @@ func (s Style) short(o *Object, text string) string {
 	}
 	return text
 }
-
-// falseCondition is the reason of the engine that the terms tell better.
-const falseCondition = "the condition is false"
 
 func (s Style) toneOf(outcome string) tone {
 	switch outcome {

@@ -259,7 +259,7 @@ func (b *builder) options(namespace string, s *stage) (Options, error) {
 		given []manifest.Object
 	}{{&o.Seed, b.seeds}, {&o.CloudProfile, b.cloudProfiles}} {
 		for _, given := range part.given {
-			merged, err := merge(given.JSON, *part.into)
+			merged, err := Merge(given.JSON, *part.into)
 			if err != nil {
 				return o, fmt.Errorf("%s: %w", given.Position, err)
 			}

@@ -10,8 +10,8 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// merge is an object with a merge patch in it (RFC 7386), either of which may be missing.
-func merge(object, patch []byte) ([]byte, error) {
+// Merge is an object with a merge patch in it (RFC 7386), either of which may be missing.
+func Merge(object, patch []byte) ([]byte, error) {
 	switch {
 	case len(patch) == 0:
 		return object, nil

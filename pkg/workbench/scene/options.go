@@ -101,7 +101,7 @@ type shootPart struct {
 
 // Adopt takes over what a whole Shoot manifest says. What was set by hand stands above it.
 func (o Options) Adopt(shoot []byte) (Options, error) {
-	merged, err := merge(shoot, o.Shoot)
+	merged, err := Merge(shoot, o.Shoot)
 	if err != nil {
 		return o, err
 	}

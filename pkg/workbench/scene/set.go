@@ -54,7 +54,7 @@ func (o *Options) Set(fields ...string) error {
 				return fmt.Errorf("%w: %q: %w", ErrSet, field, err)
 			}
 		}
-		if *into, err = merge(*into, value); err != nil {
+		if *into, err = Merge(*into, value); err != nil {
 			return fmt.Errorf("%w: %q: %w", ErrSet, field, err)
 		}
 	}

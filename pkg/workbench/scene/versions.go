@@ -7,7 +7,6 @@ package scene
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
 )
@@ -41,11 +40,11 @@ func Known(version string) (string, error) {
 	return "", fmt.Errorf("%w: %s; control planes are generated of %s to %s, such as %s", ErrVersion, version, Minor(first), Minor(last), last)
 }
 
-// Minor is a version without its patch.
+// Minor is a version without its patch; what is no version stays as it is.
 func Minor(version string) string {
-	end := strings.LastIndexByte(version, '.')
-	if end < 0 {
+	parsed, err := semver.NewVersion(version)
+	if err != nil {
 		return version
 	}
-	return version[:end]
+	return fmt.Sprintf("%d.%d", parsed.Major(), parsed.Minor())
 }

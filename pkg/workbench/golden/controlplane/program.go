@@ -135,9 +135,6 @@ func ruleTitle(info mutation.RuleInfo) string {
 	return info.Target.Name + ": " + info.Name
 }
 
-// conditionFalse is the reason that the engine gives for a rule that is skipped because of its condition.
-const conditionFalse = "the condition is false"
-
 // tally is what became of the rules in a case.
 type tally struct {
 	rules  []golden.RuleOutcome
@@ -169,7 +166,7 @@ func (t tally) add(applied []mutation.Applied) {
 		case !r.Conditional:
 		case a.Outcome != mutation.Skipped:
 			r.Held = true
-		case a.Reason == conditionFalse:
+		case a.Reason == mutation.ConditionFalse:
 			r.Failed = true
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,7 +48,7 @@ func plane(ctx context.Context, o scene.Options) (scene.Generated, error) {
 		into  *[]byte
 		patch []byte
 	}{{&cluster.Spec.CloudProfile.Raw, o.CloudProfile}, {&cluster.Spec.Seed.Raw, o.Seed}} {
-		if *part.into, err = merge(*part.into, part.patch); err != nil {
+		if *part.into, err = scene.Merge(*part.into, part.patch); err != nil {
 			return scene.Generated{}, err
 		}
 	}
@@ -90,7 +89,7 @@ func edit(patch []byte, version string, shoot *gardencorev1beta1.Shoot) error {
 		if err != nil {
 			return fmt.Errorf("encoding the Shoot: %w", err)
 		}
-		if raw, err = merge(raw, patch); err != nil {
+		if raw, err = scene.Merge(raw, patch); err != nil {
 			return err
 		}
 		status := shoot.Status
@@ -148,15 +147,4 @@ func written(namespace, cluster any, objects []sample.Object) (scene.Generated, 
 		generated.Objects = append(generated.Objects, o.JSON)
 	}
 	return generated, nil
-}
-
-func merge(object, patch []byte) ([]byte, error) {
-	if len(patch) == 0 {
-		return object, nil
-	}
-	merged, err := jsonpatch.MergePatch(object, patch)
-	if err != nil {
-		return nil, fmt.Errorf("merging: %w", err)
-	}
-	return merged, nil
 }
