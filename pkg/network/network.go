@@ -29,11 +29,31 @@ var (
 	ErrExhausted = errors.New("exhausted")
 	// ErrNotHeld says that the owner holds nothing.
 	ErrNotHeld = errors.New("not held")
+	// ErrQuota says that the owner, or those with whom it shares a quota, hold as much as they may.
+	ErrQuota = errors.New("the quota is used up")
+	// ErrBusy says that it would not be done in time, and was not begun. It comes as a Busy.
+	ErrBusy = errors.New("busy")
 	// ErrRefused says that the cloud will not have it, however often it is asked.
 	ErrRefused = errors.New("refused by the cloud")
 	// ErrUnavailable says that it could not be done now; a later attempt may succeed, and finds what was begun.
 	ErrUnavailable = errors.New("unavailable")
 )
+
+// Busy is the error of what was not begun, since it would not be done in time. It is ErrBusy.
+type Busy struct {
+	// RetryAfter is when another attempt is worth it.
+	RetryAfter time.Duration
+	// Of is what is busy, such as the name of a cloud.
+	Of string
+}
+
+// Error implements error.
+func (b *Busy) Error() string {
+	return ErrBusy.Error() + ": " + b.Of + " would not be done in time; try again in " + b.RetryAfter.String()
+}
+
+// Is says that it is ErrBusy.
+func (b *Busy) Is(target error) bool { return target == ErrBusy }
 
 // Owner is who holds an allocation. Two owners are the same when contract and key are.
 type Owner struct {
@@ -92,18 +112,56 @@ type Allocation struct {
 	// Since is when it was chosen, and Until when a resting one is free again.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`
-	// Holder names whoever the owner stands for, such as a Pod's namespace and name, for people.
-	Holder string `json:"holder,omitempty"`
+	// Holder is whoever the owner stands for.
+	Holder Holder `json:"holder,omitzero"`
+	// Quotas are the quotas of the pool that it counts for, such as namespace/default.
+	Quotas []string `json:"quotas,omitempty"`
 	// Binding is what the cloud says of it, once it is bound.
 	Binding Binding `json:"binding,omitzero"`
+}
+
+// Holder is the object of Kubernetes, or the container, that an owner stands for, as far as the caller has said: for people, and to find out
+// whether it still lives.
+type Holder struct {
+	// Kind is ResourceClaim, Pod or Container.
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	UID       string `json:"uid,omitempty"`
+	Node      string `json:"node,omitempty"`
+	// Device is the device or interface of it that is meant.
+	Device string `json:"device,omitempty"`
+}
+
+// String is the holder in one word.
+func (h Holder) String() string {
+	name := h.Name
+	if name == "" {
+		name = h.UID
+	}
+	if h.Namespace != "" {
+		name = h.Namespace + "/" + name
+	}
+	return strings.TrimPrefix(h.Kind+" "+name, " ")
 }
 
 // Binding is what a cloud says of an allocation that it has.
 type Binding struct {
 	// MAC is the one that the cloud has given; empty: that of the allocation holds.
 	MAC HardwareAddr `json:"mac,omitempty"`
+	// Addresses are those that the cloud has chosen, with the length of their subnet, where the pool leaves the choice to it.
+	Addresses []netip.Prefix `json:"addresses,omitempty"`
+	// Gateways and Routes are what the cloud says of those addresses.
+	Gateways []netip.Addr `json:"gateways,omitempty"`
+	Routes   []Route      `json:"routes,omitempty"`
 	// Reference is what the cloud needs to find it again; only the cloud reads it.
 	Reference json.RawMessage `json:"reference,omitempty"`
+}
+
+// Route leads to a destination by a gateway, or over the link where that is not valid.
+type Route struct {
+	Destination netip.Prefix `json:"destination"`
+	Gateway     netip.Addr   `json:"gateway,omitzero"`
 }
 
 // HardwareAddr is the MAC address that the owner is to use; empty where neither the cloud nor the pool gives one.

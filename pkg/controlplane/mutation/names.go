@@ -46,7 +46,7 @@ type compiledValue struct {
 	at   source.Position
 }
 
-// Template implements operation.Expressions.
+// Template implements expression.Templates.
 func (v *compiledValues) Template(text string, at source.Position) (*expression.Template, error) {
 	key := compiledValue{text, at}
 	if known, ok := v.templates[key]; ok {

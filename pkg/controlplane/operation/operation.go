@@ -60,14 +60,9 @@ type Context struct {
 	// Target is the target of the rule.
 	Target *target.Target
 	// Expressions compiles ${ CEL } in strings.
-	Expressions Expressions
+	Expressions expression.Templates
 	// Files are the files beside the profile, by the path that it writes in contentFrom.
 	Files map[string][]byte
-}
-
-// Expressions compiles the text of a scalar; *expression.Environment is one.
-type Expressions interface {
-	Template(text string, at source.Position) (*expression.Template, error)
 }
 
 // Write is one place that an operation writes.

@@ -65,7 +65,7 @@ func (r Resolved) String() string {
 type Value struct {
 	constant *Resolved
 	texts    []*expression.Template
-	tree     *tree
+	tree     *expression.Tree
 	shape    func([]byte) ([]byte, error)
 	secrets  []string // of which it is made
 }
@@ -95,7 +95,7 @@ func (v Value) References() []string {
 	for _, text := range v.texts {
 		references = append(references, text.References()...)
 	}
-	return append(references, v.tree.references()...)
+	return append(references, v.tree.References()...)
 }
 
 func (v Value) resolve(ctx context.Context, variables Variables) (Resolved, error) {
@@ -103,11 +103,10 @@ func (v Value) resolve(ctx context.Context, variables Variables) (Resolved, erro
 		return *v.constant, nil
 	}
 	if v.tree != nil {
-		var out bytes.Buffer
-		if err := v.tree.write(ctx, variables, &out); err != nil || v.shape == nil {
-			return Resolved{JSON: out.Bytes()}, err
+		raw, err := v.tree.JSON(ctx, variables)
+		if err == nil && v.shape != nil {
+			raw, err = v.shape(raw)
 		}
-		raw, err := v.shape(out.Bytes())
 		return Resolved{JSON: raw}, err
 	}
 	resolved := Resolved{Texts: make([]string, len(v.texts))}
@@ -146,7 +145,7 @@ func (c *Context) Texts(nodes []source.Node, path string) (Value, source.Finding
 		value.texts = append(value.texts, template)
 	}
 	if constant && len(findings) == 0 {
-		resolved, err := value.resolve(context.Background(), nothing{})
+		resolved, err := value.resolve(context.Background(), nil)
 		if err != nil {
 			return Value{}, source.FindingsOf(nodes[0], path, err).Of(expression.FailingConstant)
 		}
@@ -167,19 +166,10 @@ func (c *Context) template(n source.Node) (*expression.Template, error) {
 // literal is a text in which ${ means nothing, as a template.
 func literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// nothing is what constants see.
-type nothing struct{}
-
-// ResolveName implements the CEL activation.
-func (nothing) ResolveName(string) (any, bool) { return nil, false }
-
-// Parent implements the CEL activation.
-func (nothing) Parent() Variables { return nil }
-
 // Keys are the members of a value that is a mapping, as far as they are known when the profile is loaded: all but computed ones.
 func (v Value) Keys() []string {
 	if v.tree != nil {
-		return v.tree.keys
+		return v.tree.Keys()
 	}
 	if v.constant == nil || v.constant.JSON == nil {
 		return nil

@@ -24,7 +24,7 @@ type Intent struct {
 	// Families are those that are wanted beside Addresses, by their length in bits; nil: all of the pool.
 	Families []int
 	Trunk    network.Trunk
-	Holder   string
+	Holder   network.Holder
 	// State is Intended, or Bound where no cloud must be asked.
 	State network.State
 	// Now is the time of the choice.

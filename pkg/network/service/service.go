@@ -81,8 +81,8 @@ type Request struct {
 	Addresses []netip.Addr
 	Families  []int
 	Trunk     network.Trunk
-	// Holder names whoever the owner stands for, for people.
-	Holder string
+	// Holder is whoever the owner stands for.
+	Holder network.Holder
 	// TakeOver takes an address that is asked for by name from another owner of the same contract: its caller is the one who
 	// decides about addresses, and has given this one away already.
 	TakeOver bool

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/google/cel-go/interpreter"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Tree is a YAML value compiled: JSON in which some strings are still to be computed. Members keep the order of the file. A nil
+// Tree has no members and no references.
+type Tree struct {
+	literal  []byte
+	template *Template
+	keys     []string
+	members  []*Tree
+	items    []*Tree
+	list     bool
+}
+
+// Templates compiles strings; an Environment does.
+type Templates interface {
+	Template(text string, at source.Position) (*Template, error)
+}
+
+// NewTree compiles any YAML value; its strings may hold ${ CEL }. What was not written is null. The path is for findings.
+func NewTree(templates Templates, n source.Node, path string) (*Tree, source.Findings) {
+	if n.Node == nil {
+		return &Tree{literal: []byte("null")}, nil
+	}
+	var findings source.Findings
+	result := &Tree{}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for _, field := range n.Fields() {
+			member, problems := NewTree(templates, field.Value, path+"."+field.Key.Value)
+			findings = append(findings, problems...)
+			result.keys, result.members = append(result.keys, field.Key.Value), append(result.members, member)
+		}
+	case yaml.SequenceNode:
+		result.list = true
+		for i, item := range n.Items() {
+			entry, problems := NewTree(templates, item, path+"["+strconv.Itoa(i)+"]")
+			findings = append(findings, problems...)
+			result.items = append(result.items, entry)
+		}
+	default:
+		return leaf(templates, n, path)
+	}
+	return result, findings
+}
+
+func leaf(templates Templates, n source.Node, path string) (*Tree, source.Findings) {
+	if n.Tag == "!!str" {
+		template, err := templates.Template(n.Value, At(n))
+		if err != nil {
+			return nil, source.FindingsOf(n, path, err).Of(FailingConstant)
+		}
+		return &Tree{template: template}, nil
+	}
+	var value any
+	if err := n.Decode(&value); err != nil {
+		return nil, source.Findings{n.Finding(path, "cannot be read: %s", err).Of(source.WrongType)}
+	}
+	literal, err := json.Marshal(value)
+	if err != nil {
+		return nil, source.Findings{n.Finding(path, "has no form in JSON: %s", err).Of(source.WrongType)}
+	}
+	return &Tree{literal: literal}, nil
+}
+
+// Constant says that the tree names no variable, so that it always has the same value.
+func (t *Tree) Constant() bool {
+	if t == nil {
+		return true
+	}
+	if t.template != nil {
+		return t.template.Constant()
+	}
+	for _, child := range slices.Concat(t.members, t.items) {
+		if !child.Constant() {
+			return false
+		}
+	}
+	return true
+}
+
+// References are the dotted paths of the variables that the tree names, as often as it names them.
+func (t *Tree) References() []string {
+	if t == nil {
+		return nil
+	}
+	var references []string
+	if t.template != nil {
+		references = t.template.References()
+	}
+	for _, child := range slices.Concat(t.members, t.items) {
+		references = append(references, child.References()...)
+	}
+	return references
+}
+
+// Keys are the members of a tree that is written as a mapping, in the order of the file.
+func (t *Tree) Keys() []string {
+	if t == nil {
+		return nil
+	}
+	return t.keys
+}
+
+// JSON computes the value.
+func (t *Tree) JSON(ctx context.Context, vars interpreter.Activation) ([]byte, error) {
+	var out bytes.Buffer
+	if err := t.write(ctx, vars, &out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func (t *Tree) write(ctx context.Context, vars interpreter.Activation, out *bytes.Buffer) error {
+	switch {
+	case t.literal != nil:
+		out.Write(t.literal)
+	case t.template != nil:
+		value, err := t.template.JSON(ctx, vars)
+		if err != nil {
+			return err
+		}
+		out.Write(value)
+	case t.list:
+		return t.writeList(ctx, vars, out)
+	default:
+		return t.writeMap(ctx, vars, out)
+	}
+	return nil
+}
+
+func (t *Tree) writeList(ctx context.Context, vars interpreter.Activation, out *bytes.Buffer) error {
+	out.WriteByte('[')
+	for i, item := range t.items {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := item.write(ctx, vars, out); err != nil {
+			return err
+		}
+	}
+	out.WriteByte(']')
+	return nil
+}
+
+func (t *Tree) writeMap(ctx context.Context, vars interpreter.Activation, out *bytes.Buffer) error {
+	out.WriteByte('{')
+	for i, member := range t.members {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(appendString(nil, t.keys[i]))
+		out.WriteByte(':')
+		if err := member.write(ctx, vars, out); err != nil {
+			return err
+		}
+	}
+	out.WriteByte('}')
+	return nil
+}
+
+// Known is the value as far as it is known without variables, as encoding/json reads it: what is computed is nil in it.
+func (t *Tree) Known() any {
+	switch {
+	case t.literal != nil:
+		var value any
+		if json.Unmarshal(t.literal, &value) != nil {
+			return nil
+		}
+		return value
+	case t.template != nil:
+		return nil
+	case t.list:
+		items := make([]any, len(t.items))
+		for i, item := range t.items {
+			items[i] = item.Known()
+		}
+		return items
+	default:
+		members := make(map[string]any, len(t.keys))
+		for i, key := range t.keys {
+			members[key] = t.members[i].Known()
+		}
+		return members
+	}
+}

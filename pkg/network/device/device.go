@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package device holds what is said of a network device and what is set on it, in the words of DRANET's contract, in which profiles are
+// written too. It knows neither HTTP nor CEL. Enter at Config.
+package device
+
+// Device names a network interface of a machine, as far as the caller knows it.
+type Device struct {
+	// Name is that of the device in Kubernetes, such as pci-0000-27-00-2, or that of the interface in Linux; callers differ, and it may be empty.
+	Name string `json:"name,omitempty"`
+	// PCI is the address of the device on its bus, such as 0000:27:00.2.
+	PCI string `json:"pci_address,omitempty"`
+	// MAC is the hardware address.
+	MAC string `json:"mac_address,omitempty"`
+}
+
+// Config is what is set on an interface: NetworkConfig of pkg/apis/types.go of DRANET, field by field.
+type Config struct {
+	// Profile names a profile that a user can choose, such as acme.com/overlay.
+	Profile   string     `json:"profile,omitempty"`
+	Interface Interface  `json:"interface"`
+	Routes    []Route    `json:"routes,omitempty"`
+	Rules     []Rule     `json:"rules,omitempty"`
+	Neighbors []Neighbor `json:"neighbors,omitempty"`
+	Ethtool   *Ethtool   `json:"ethtool,omitempty"`
+}
+
+// Interface is what is set on the interface itself. What is nil is left as it is.
+type Interface struct {
+	Name string `json:"name,omitempty"`
+	// Addresses are CIDRs: the address with the length of its subnet.
+	Addresses           []string `json:"addresses,omitempty"`
+	DHCP                *bool    `json:"dhcp,omitempty"`
+	MTU                 *int32   `json:"mtu,omitempty"`
+	HardwareAddr        *string  `json:"hardwareAddr,omitempty"`
+	GSOMaxSize          *int32   `json:"gsoMaxSize,omitempty"`
+	GROMaxSize          *int32   `json:"groMaxSize,omitempty"`
+	GSOIPv4MaxSize      *int32   `json:"gsoIPv4MaxSize,omitempty"`
+	GROIPv4MaxSize      *int32   `json:"groIPv4MaxSize,omitempty"`
+	DisableEBPFPrograms *bool    `json:"disableEbpfPrograms,omitempty"`
+	Forwarding          *bool    `json:"forwarding,omitempty"`
+	ARPIgnore           *int32   `json:"arpIgnore,omitempty"`
+	ARPAnnounce         *int32   `json:"arpAnnounce,omitempty"`
+	VRF                 *VRF     `json:"vrf,omitempty"`
+}
+
+// VRF is the routing domain that the interface is made a member of.
+type VRF struct {
+	Name  string `json:"name"`
+	Table *int   `json:"table,omitempty"`
+}
+
+// Route is a route by the interface.
+type Route struct {
+	Destination string `json:"destination,omitempty"`
+	Gateway     string `json:"gateway,omitempty"`
+	Source      string `json:"source,omitempty"`
+	// Scope is that of the kernel: 0 the universe, 253 the link.
+	Scope uint8 `json:"scope,omitempty"`
+	Table int   `json:"table,omitempty"`
+}
+
+// Rule says which table is asked for which packets.
+type Rule struct {
+	Priority    int    `json:"priority,omitempty"`
+	Source      string `json:"source,omitempty"`
+	Destination string `json:"destination,omitempty"`
+	Table       int    `json:"table,omitempty"`
+}
+
+// Neighbor is a neighbour that needs no discovery.
+type Neighbor struct {
+	Destination  string `json:"destination,omitempty"`
+	HardwareAddr string `json:"hardwareAddr,omitempty"`
+}
+
+// Ethtool are switches of the device.
+type Ethtool struct {
+	Features     map[string]bool `json:"features,omitempty"`
+	PrivateFlags map[string]bool `json:"privateFlags,omitempty"`
+}
+
+// Attribute is a fact of a device, of which exactly one field is set (resource.k8s.io/v1, DeviceAttribute).
+type Attribute struct {
+	Int     *int64  `json:"int,omitempty"`
+	Bool    *bool   `json:"bool,omitempty"`
+	String  *string `json:"string,omitempty"`
+	Version *string `json:"version,omitempty"`
+}
