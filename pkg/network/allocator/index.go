@@ -5,6 +5,7 @@
 package allocator
 
 import (
+	"iter"
 	"net/netip"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -81,4 +82,20 @@ func (x *Index) Choose() (netip.Addr, bool) {
 func (x *Index) free(from uint32) (uint32, bool) {
 	position := x.taken.NextAbsentValue(from)
 	return uint32(position), position >= 0 && uint64(position) < x.space.size
+}
+
+// All are the taken addresses, in no order.
+func (x *Index) All() iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		for positions := x.taken.Iterator(); positions.HasNext(); {
+			if !yield(x.space.Address(positions.Next())) {
+				return
+			}
+		}
+		for address := range x.others {
+			if !yield(address) {
+				return
+			}
+		}
+	}
 }

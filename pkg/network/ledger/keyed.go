@@ -6,6 +6,7 @@ package ledger
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 )
 
@@ -16,10 +17,21 @@ type keyed struct {
 	locks [8192]sync.Mutex
 }
 
-// lock locks the key; what it returns unlocks it.
-func (k *keyed) lock(key string) func() {
+// lock locks the keys, always in the same order; what it returns unlocks them.
+func (k *keyed) lock(keys ...string) func() {
 	k.once.Do(func() { k.seed = maphash.MakeSeed() })
-	m := &k.locks[maphash.String(k.seed, key)%uint64(len(k.locks))]
-	m.Lock()
-	return m.Unlock
+	chosen := make([]uint64, len(keys))
+	for i, key := range keys {
+		chosen[i] = maphash.String(k.seed, key) % uint64(len(k.locks))
+	}
+	slices.Sort(chosen)
+	chosen = slices.Compact(chosen)
+	for _, i := range chosen {
+		k.locks[i].Lock()
+	}
+	return func() {
+		for _, i := range chosen {
+			k.locks[i].Unlock()
+		}
+	}
 }

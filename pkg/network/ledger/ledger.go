@@ -31,17 +31,11 @@ type Ledger struct {
 
 // Open reads what is taken from a store. Rows of pools that are not among the given ones stay untouched.
 func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
-	l := &Ledger{store: store, pools: map[string]*pool{}, vlans: map[network.Trunk]*allocator.VLANs{}}
-	for _, p := range pools {
-		made, err := newPool(p)
-		if err != nil {
-			return nil, err
-		}
-		if l.pools[p.Name] != nil {
-			return nil, fmt.Errorf("there are two pools %s", p.Name)
-		}
-		l.pools[p.Name] = made
+	made, err := newPools(pools)
+	if err != nil {
+		return nil, err
 	}
+	l := &Ledger{store: store, pools: made, vlans: map[network.Trunk]*allocator.VLANs{}}
 	if err := l.checkFormat(ctx); err != nil {
 		return nil, err
 	}

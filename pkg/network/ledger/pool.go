@@ -58,6 +58,21 @@ func newPool(p Pool) (*pool, error) {
 	return made, nil
 }
 
+func newPools(pools []Pool) (map[string]*pool, error) {
+	all := map[string]*pool{}
+	for _, p := range pools {
+		made, err := newPool(p)
+		if err != nil {
+			return nil, err
+		}
+		if all[p.Name] != nil {
+			return nil, fmt.Errorf("there are two pools %s", p.Name)
+		}
+		all[p.Name] = made
+	}
+	return all, nil
+}
+
 // subnet finds the one of an address's family.
 func (p *pool) subnet(address netip.Addr) (int, error) {
 	for i, subnet := range p.Subnets {

@@ -15,36 +15,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Update changes what an owner holds: its state, and what the cloud needs. The addresses, the VLAN and the MAC address must
-// stay. The error wraps network.ErrNotHeld when the owner holds nothing.
-func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
-	defer l.owners.lock(ownerKey(owner))()
-	for range maximumAttempts {
-		a, raw, err := l.get(ctx, owner)
-		if err != nil {
-			return a, err
-		}
-		before := places(a)
-		if err := change(&a); err != nil {
-			return a, err
-		}
-		if !slices.Equal(before, places(a)) {
-			return a, errors.New("an update must not change what is held")
-		}
-		changed, err := encode(a)
-		if err != nil {
-			return a, err
-		}
-		if slices.Equal(changed, raw) {
-			return a, nil
-		}
-		if err := l.store.Commit(ctx, Change{Key: ownerKey(owner), Was: raw, Value: changed}); err == nil || !errors.Is(err, ErrConflict) {
-			return a, wrapWriting(err)
-		}
-	}
-	return network.Allocation{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
-}
-
 // Forget takes everything from an owner. What was held rests until the time, when it is in the future of now, and is free again
 // after. An owner that holds nothing is no error.
 func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {

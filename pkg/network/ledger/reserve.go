@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -25,45 +26,114 @@ type Intent struct {
 	Families []int
 	Trunk    network.Trunk
 	Holder   network.Holder
+	// Quotas are those of the pool that it counts for.
+	Quotas []Quota
 	// State is Intended, or Bound where no cloud must be asked.
 	State network.State
 	// Now is the time of the choice.
 	Now time.Time
 }
 
+// Quota is how many allocations of a pool a number of owners may hold together.
+type Quota struct {
+	// Name tells quotas of the pool apart, such as namespace/default.
+	Name string
+	// Limit is that of allocations, not of addresses.
+	Limit int
+}
+
 // maximumAttempts bounds how often a choice is made anew that another server, which shares the store, made at the same time.
 const maximumAttempts = 64
 
 // Reserve gives an owner what it wants, all or nothing. An owner that holds something already is given that, whatever its
-// state, and false. The errors wrap network.ErrUnknownPool, ErrOutside, ErrTaken or ErrExhausted.
+// state, and false. The errors wrap network.ErrUnknownPool, ErrOutside, ErrTaken, ErrQuota or ErrExhausted.
 func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, fresh bool, err error) {
-	defer l.owners.lock(ownerKey(in.Owner))()
+	all, made, err := l.ReserveAll(ctx, []Intent{in})
+	if err != nil {
+		return network.Allocation{}, false, err
+	}
+	return all[0], made[0], nil
+}
+
+// ReserveAll gives several owners, each another one, what they want: all of them in one commit, or none. The results are in the order of
+// the intents, and so is which of them are fresh; see Reserve.
+func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
+	owners := make([]string, len(intents))
+	for i, in := range intents {
+		owners[i] = ownerKey(in.Owner)
+	}
+	defer l.owners.lock(owners...)()
 	for attempt := range maximumAttempts {
-		held, err := l.Get(ctx, in.Owner)
-		if !errors.Is(err, network.ErrNotHeld) {
-			return held, false, err
+		all, fresh, err = l.held(ctx, intents)
+		if err != nil || !slices.Contains(fresh, true) {
+			return all, fresh, err
 		}
-		chosen, err := l.choose(in, attempt)
-		if err != nil {
-			return network.Allocation{}, false, err
+		if err := l.chooseAll(intents, all, fresh, attempt); err != nil {
+			return nil, nil, err
 		}
-		switch err := l.write(ctx, chosen); {
+		switch err := l.write(ctx, all, fresh); {
 		case err == nil:
-			return chosen, true, nil
+			return all, fresh, nil
 		case !errors.Is(err, ErrConflict):
-			return l.inDoubt(ctx, chosen, err)
+			return l.inDoubt(ctx, intents, all, fresh, err)
 		}
-		if err := l.resolve(ctx, in, chosen); err != nil {
-			return network.Allocation{}, false, err
+		for i, in := range intents {
+			if !fresh[i] {
+				continue
+			}
+			if taken := l.resolve(ctx, in, all[i]); taken != nil && err == nil {
+				err = taken
+			}
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 	}
-	return network.Allocation{}, false, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+	return nil, nil, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// held is what owners hold already; fresh are those that hold nothing.
+func (l *Ledger) held(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
+	all, fresh = make([]network.Allocation, len(intents)), make([]bool, len(intents))
+	for i, in := range intents {
+		all[i], err = l.Get(ctx, in.Owner)
+		if fresh[i] = errors.Is(err, network.ErrNotHeld); err != nil && !fresh[i] {
+			return nil, nil, err
+		}
+	}
+	return all, fresh, nil
+}
+
+// chooseAll takes what is wanted in memory, all or nothing.
+func (l *Ledger) chooseAll(intents []Intent, all []network.Allocation, fresh []bool, attempt int) error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for i, in := range intents {
+		if !fresh[i] {
+			continue
+		}
+		var err error
+		if all[i], err = l.choose(in, attempt); err != nil {
+			for before := range i {
+				if fresh[before] {
+					l.drop(all[before])
+				}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// drop marks what an allocation holds as free, in memory.
+func (l *Ledger) drop(a network.Allocation) {
+	for _, key := range places(a) {
+		l.forget(key)
+	}
 }
 
 // choose takes what is wanted in memory.
 func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
 	of := l.pools[in.Pool]
 	if of == nil {
 		return network.Allocation{}, fmt.Errorf("%w %q", network.ErrUnknownPool, in.Pool)
@@ -78,12 +148,10 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 		}
 	}
 	if err != nil {
-		for _, key := range places(a) {
-			l.forget(key)
-		}
+		l.drop(a)
 		return network.Allocation{}, err
 	}
-	if len(of.MACPrefix) > 0 {
+	if len(of.MACPrefix) > 0 && len(a.Addresses) > 0 {
 		a.MAC = allocator.MAC(of.MACPrefix, a.Addresses[0], attempt)
 	}
 	return a, nil
@@ -115,7 +183,7 @@ func (p *pool) take(in Intent, a *network.Allocation) error {
 		}
 		a.Addresses = append(a.Addresses, address)
 	}
-	if len(a.Addresses) == 0 {
+	if len(a.Addresses) == 0 && len(p.Subnets) > 0 {
 		return fmt.Errorf("%w: the pool %s has no subnet of the family", network.ErrOutside, p.Name)
 	}
 	return nil
@@ -133,16 +201,22 @@ func (in Intent) wants(family int) bool {
 	return false
 }
 
-// write commits the rows of an allocation.
-func (l *Ledger) write(ctx context.Context, a network.Allocation) error {
-	raw, err := encode(a)
-	if err != nil {
-		return err
-	}
-	changes := []Change{{Key: ownerKey(a.Owner), Value: raw}}
-	owned := place{owner: a.Owner}.encode()
-	for _, key := range places(a) {
-		changes = append(changes, Change{Key: key, Value: owned})
+// write commits the rows of fresh allocations.
+func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bool) error {
+	var changes []Change
+	for i, a := range all {
+		if !fresh[i] {
+			continue
+		}
+		raw, err := encode(a)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, Change{Key: ownerKey(a.Owner), Value: raw})
+		owned := place{owner: a.Owner}.encode()
+		for _, key := range places(a) {
+			changes = append(changes, Change{Key: key, Value: owned})
+		}
 	}
 	return l.store.Commit(ctx, changes...)
 }
@@ -173,20 +247,22 @@ func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) e
 
 // inDoubt finds out whether a commit that failed was made all the same. When that cannot be found out, what was chosen stays
 // taken in memory: it is given to nobody else before the store can say.
-func (l *Ledger) inDoubt(ctx context.Context, a network.Allocation, cause error) (network.Allocation, bool, error) {
+func (l *Ledger) inDoubt(ctx context.Context, intents []Intent, chosen []network.Allocation, fresh []bool, cause error) ([]network.Allocation, []bool, error) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	held, err := l.Get(ctx, a.Owner)
+	found, missing, err := l.held(ctx, intents)
 	switch {
+	case err == nil && !slices.Contains(missing, true):
+		return found, fresh, nil
 	case err == nil:
-		return held, true, nil
-	case errors.Is(err, network.ErrNotHeld):
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
-		for _, key := range places(a) {
-			l.forget(key)
+		for i, a := range chosen {
+			if fresh[i] && missing[i] {
+				l.drop(a)
+			}
 		}
 	}
-	return network.Allocation{}, false, fmt.Errorf("writing the ledger: %w", cause)
+	return nil, nil, fmt.Errorf("writing the ledger: %w", cause)
 }

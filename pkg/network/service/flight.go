@@ -7,6 +7,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -21,49 +22,58 @@ const (
 	ending
 )
 
-// flight is something that is being done for an owner.
+// flight is something that is being done for owners.
 type flight struct {
 	purpose purpose
+	owners  []network.Owner
 	done    chan struct{}
-	result  network.Allocation
+	results []network.Allocation
 	err     error
 }
 
-// fly does something for an owner, in its own time: the caller waits for it no longer than its context lasts, and it goes on
-// without the caller. Who asks for the same of the owner meanwhile gets the same result; who asks for something else waits.
-func (s *Service) fly(ctx context.Context, owner network.Owner, p purpose, do func(context.Context) (network.Allocation, error)) (network.Allocation, error) {
+// work is what a flight does.
+type work func(context.Context) ([]network.Allocation, error)
+
+// fly does something for owners, in its own time: the caller waits for it no longer than its context lasts, and it goes on
+// without the caller. Who asks for the same of the same owners meanwhile gets the same result; who asks for something else, or of some of
+// them, waits.
+func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network.Owner) ([]network.Allocation, error) {
 	for {
-		f, joined, err := s.board(owner, p)
+		f, joined, err := s.board(p, owners)
 		if err != nil {
-			return network.Allocation{}, err
+			return nil, err
 		}
 		if !joined {
-			go s.land(ctx, owner, f, do)
+			go s.land(ctx, f, do)
 		}
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			return network.Allocation{}, ctx.Err()
+			return nil, ctx.Err()
 		}
-		if f.purpose == p {
-			return f.result, f.err
+		if f.purpose == p && slices.Equal(f.owners, owners) {
+			return f.results, f.err
 		}
 	}
 }
 
-// board finds the flight of an owner, whatever its purpose, or begins one. None begins any more when the service ends.
-func (s *Service) board(owner network.Owner, p purpose) (f *flight, joined bool, err error) {
+// board finds a flight of one of the owners, whatever its purpose, or begins one for all of them. None begins any more when the service ends.
+func (s *Service) board(p purpose, owners []network.Owner) (f *flight, joined bool, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if flying := s.flights[owner]; flying != nil {
-		return flying, true, nil
+	for _, owner := range owners {
+		if flying := s.flights[owner]; flying != nil {
+			return flying, true, nil
+		}
 	}
 	if s.ended {
 		return nil, false, fmt.Errorf("%w: the server ends", network.ErrUnavailable)
 	}
 	s.flying.Add(1)
-	f = &flight{purpose: p, done: make(chan struct{})}
-	s.flights[owner] = f
+	f = &flight{purpose: p, owners: owners, done: make(chan struct{})}
+	for _, owner := range owners {
+		s.flights[owner] = f
+	}
 	return f, false, nil
 }
 
@@ -75,19 +85,26 @@ func (s *Service) last() {
 	s.flying.Wait()
 }
 
-func (s *Service) land(ctx context.Context, owner network.Owner, f *flight, do func(context.Context) (network.Allocation, error)) {
+func (s *Service) land(ctx context.Context, f *flight, do work) {
 	defer s.flying.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Budget)
 	defer cancel()
 	defer func() {
-		if panicked := recover(); panicked != nil {
-			f.err = fmt.Errorf("%w: a bug: %v", network.ErrUnavailable, panicked)
-			s.options.Report(owner, f.err)
-		}
 		s.mutex.Lock()
-		delete(s.flights, owner)
+		for _, owner := range f.owners {
+			delete(s.flights, owner)
+		}
 		s.mutex.Unlock()
 		close(f.done)
 	}()
-	f.result, f.err = do(ctx)
+	defer s.survive(f.owners[0], &f.err)
+	f.results, f.err = do(ctx)
+}
+
+// survive makes an error of a panic; it is deferred.
+func (s *Service) survive(owner network.Owner, err *error) {
+	if panicked := recover(); panicked != nil {
+		*err = fmt.Errorf("%w: a bug: %v", network.ErrUnavailable, panicked)
+		s.options.Report(owner, *err)
+	}
 }

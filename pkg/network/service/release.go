@@ -17,23 +17,23 @@ import (
 // Release takes back what an owner holds. It returns when that is remembered; the cloud is told in the background, as often as
 // needed. An owner that holds nothing is no error.
 func (s *Service) Release(ctx context.Context, owner network.Owner) error {
-	_, err := s.fly(ctx, owner, releasing, func(ctx context.Context) (network.Allocation, error) {
+	_, err := s.fly(ctx, releasing, func(ctx context.Context) ([]network.Allocation, error) {
 		a, err := s.ledger.Get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) {
-			return a, nil
+			return nil, nil
 		}
 		if err != nil {
-			return a, err
+			return nil, err
 		}
-		if s.pools[a.Pool].Cloud == nil {
-			return a, s.forget(ctx, a, s.pools[a.Pool].Rest)
+		if pool := s.pool()[a.Pool]; pool.Cloud == nil {
+			return nil, s.forget(ctx, a, pool.Rest)
 		}
 		_, err = s.ledger.Update(ctx, owner, markReleasing)
 		if err == nil {
 			s.releases.add(owner)
 		}
-		return a, err
-	})
+		return nil, err
+	}, owner)
 	return err
 }
 
@@ -56,12 +56,12 @@ func (s *Service) giveUp(ctx context.Context, owner network.Owner, rest time.Dur
 
 // release is giveUp with the rest of the pool.
 func (s *Service) release(ctx context.Context, a network.Allocation) error {
-	return s.giveUp(ctx, a.Owner, s.pools[a.Pool].Rest)
+	return s.giveUp(ctx, a.Owner, s.pool()[a.Pool].Rest)
 }
 
 // end tells the cloud, and then forgets.
 func (s *Service) end(ctx context.Context, a network.Allocation, rest time.Duration) error {
-	if behind := s.pools[a.Pool].Cloud; behind != nil {
+	if behind := s.pool()[a.Pool].Cloud; behind != nil {
 		if err := behind.Unbind(ctx, a); err != nil {
 			return fmt.Errorf("releasing in the cloud: %w", err)
 		}
@@ -98,16 +98,16 @@ func (s *Service) Run(ctx context.Context) {
 // finish brings a release to its end, or puts it off.
 func (s *Service) finish(owner network.Owner, attempt int) {
 	ctx := context.Background() // a release that was begun is not broken off: fly bounds it
-	_, err := s.fly(ctx, owner, ending, func(ctx context.Context) (network.Allocation, error) {
+	_, err := s.fly(ctx, ending, func(ctx context.Context) ([]network.Allocation, error) {
 		a, err := s.ledger.Get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && a.State != network.Releasing {
-			return a, nil
+			return nil, nil
 		}
 		if err != nil {
-			return a, err
+			return nil, err
 		}
-		return a, s.end(ctx, a, s.pools[a.Pool].Rest)
-	})
+		return nil, s.end(ctx, a, s.pool()[a.Pool].Rest)
+	}, owner)
 	if err != nil {
 		s.options.Report(owner, err)
 		s.releases.again(owner, attempt)
@@ -160,7 +160,7 @@ func (s *Service) Recover(ctx context.Context) error {
 }
 
 func (s *Service) adopt(ctx context.Context, a network.Allocation) error {
-	behind := s.pools[a.Pool].Cloud
+	behind := s.pool()[a.Pool].Cloud
 	if behind == nil {
 		return s.forget(ctx, a, 0)
 	}
@@ -169,11 +169,8 @@ func (s *Service) adopt(ctx context.Context, a network.Allocation) error {
 		return fmt.Errorf("asking the cloud: %w", err)
 	}
 	if !has {
-		return s.forget(ctx, a, s.pools[a.Pool].Rest)
+		return s.forget(ctx, a, s.pool()[a.Pool].Rest)
 	}
-	_, err = s.ledger.Update(ctx, a.Owner, func(a *network.Allocation) error {
-		a.State, a.Binding = network.Bound, binding
-		return nil
-	})
+	_, err = s.ledger.Update(ctx, a.Owner, settle(binding))
 	return err
 }
