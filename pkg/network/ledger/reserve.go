@@ -208,15 +208,11 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 		if !fresh[i] {
 			continue
 		}
-		raw, err := encode(a)
+		rows, err := Rows(a)
 		if err != nil {
 			return err
 		}
-		changes = append(changes, Change{Key: ownerKey(a.Owner), Value: raw})
-		owned := place{owner: a.Owner}.encode()
-		for _, key := range places(a) {
-			changes = append(changes, Change{Key: key, Value: owned})
-		}
+		changes = append(changes, rows...)
 	}
 	return l.store.Commit(ctx, changes...)
 }

@@ -122,6 +122,20 @@ func places(a network.Allocation) []string {
 	return keys
 }
 
+// Rows are the changes that write an allocation into a store that knows nothing of it.
+func Rows(a network.Allocation) ([]Change, error) {
+	raw, err := encode(a)
+	if err != nil {
+		return nil, err
+	}
+	changes := []Change{{Key: ownerKey(a.Owner), Value: raw}}
+	owned := place{owner: a.Owner}.encode()
+	for _, key := range places(a) {
+		changes = append(changes, Change{Key: key, Value: owned})
+	}
+	return changes, nil
+}
+
 func encode(a network.Allocation) ([]byte, error) {
 	raw, err := json.Marshal(a)
 	if err != nil {
