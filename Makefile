@@ -63,8 +63,8 @@ test: ## Run all tests that need no root: units, then suites against a real kube
 	@$(MAKE) --no-print-directory -j2 test-unit servers
 	@$(MAKE) --no-print-directory test-integration
 
-servers: ## Build etcd and kube-apiserver into .cache/tools/bin.
-	@$(TOOLS) etcd kube-apiserver
+servers: ## Build etcd, kube-apiserver and a CNI plugin into .cache/tools/bin.
+	@$(TOOLS) etcd kube-apiserver host-local
 
 test-unit: ## Run the unit tests, with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
@@ -135,7 +135,7 @@ tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
 
 vendor: ## Copy all dependencies into vendor folders, for builds without a network.
 	go mod vendor
-	for module in kubernetes etcd lint chart; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
+	for module in kubernetes etcd cni lint chart; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
 
 images: ## Build the container images (not there yet).
 	@echo 'Images come together with packaging; until then there is nothing that builds one.' >&2

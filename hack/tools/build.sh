@@ -23,11 +23,12 @@ describe() {
     kube-apiserver) module=kubernetes package=k8s.io/kubernetes/cmd/kube-apiserver               versioned=k8s.io/kubernetes                        estimate="4 minutes" ;;
     kubectl)        module=kubernetes package=k8s.io/kubernetes/cmd/kubectl                      versioned=k8s.io/kubernetes                        estimate="1 minute" ;;
     golangci-lint)  module=lint       package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint versioned=github.com/golangci/golangci-lint/v2 estimate="4 minutes" ;;
+    host-local)     module=cni        package=github.com/containernetworking/plugins/plugins/ipam/host-local versioned=github.com/containernetworking/plugins estimate="10 seconds" ;;
     chart)          module=chart      package=.                                                  versioned=                                         estimate="1 minute" ;;
     *) echo "unknown tool $1; known are: ${all[*]}" >&2; exit 2 ;;
   esac
 }
-all=(etcd kube-apiserver kubectl golangci-lint chart)
+all=(etcd kube-apiserver kubectl host-local golangci-lint chart)
 
 # version_of prints the version that go.mod in the current folder requires of a module.
 version_of() {
