@@ -4,11 +4,7 @@
 
 package v1alpha1
 
-import (
-	"time"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-)
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
 // ControllerConfiguration configures gardener-extension-provider-graft. A flag of the same meaning that is given on the
 // command line wins over a field.
@@ -117,30 +113,5 @@ type Shutdown struct {
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
-// Duration is a span of time, written as Go does: 500ms, 10s, 5m. Set is false where nothing was written.
-type Duration struct {
-	time.Duration
-	Set bool
-}
-
-// DecodeNode reads a duration.
-func (d *Duration) DecodeNode(n source.Node, path string) source.Findings {
-	if n.Absent() {
-		return nil
-	}
-	var text string
-	if findings := source.Decode(n, path, &text); len(findings) > 0 {
-		return findings
-	}
-	duration, err := time.ParseDuration(text)
-	if err != nil || duration < 0 {
-		return source.Findings{n.Finding(path, "%q is no duration: write it like 500ms, 10s or 5m", text).Of(source.WrongValue)}
-	}
-	d.Duration, d.Set = duration, true
-	return nil
-}
-
-// JSONSchema is what an editor is told about a duration.
-func (Duration) JSONSchema() string {
-	return `{"type": "string", "pattern": "^(0|([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"}`
-}
+// Duration is a span of time.
+type Duration = source.Duration

@@ -22,9 +22,9 @@ func (c *ControllerConfiguration) Default() {
 	setDefault(&c.Webhook.MaxReviewBytes, 8<<20)
 	setDefault(&c.Webhook.TimeoutSeconds, 10)
 	setDefault(&c.Webhook.FailurePolicy, "Fail")
-	c.Webhook.SyncPeriod.setDefault(5 * time.Minute)
-	c.Shutdown.Delay.setDefault(3 * time.Second)
-	c.Shutdown.Timeout.setDefault(30 * time.Second)
+	setDuration(&c.Webhook.SyncPeriod, 5*time.Minute)
+	setDuration(&c.Shutdown.Delay, 3*time.Second)
+	setDuration(&c.Shutdown.Timeout, 30*time.Second)
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -34,9 +34,28 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// setDefault differs from the others in that a written 0s stays.
-func (d *Duration) setDefault(value time.Duration) {
+// setDuration differs from setDefault in that a written 0s stays.
+func setDuration(d *Duration, value time.Duration) {
 	if !d.Set {
 		d.Duration = value
 	}
+}
+
+// Default fills in every field of the configuration that was not written.
+func (c *NetworkProviderConfiguration) Default() {
+	c.APIVersion, c.Kind = GroupVersion.String(), KindNetworkProviderConfiguration
+	if c.Ledger.Etcd == nil {
+		setDefault(&c.Ledger.Path, "/var/lib/graft/ledger")
+	} else {
+		setDefault(&c.Ledger.Etcd.Prefix, "/graft")
+	}
+	setDefault(&c.Metrics.Address, "127.0.0.1:9474")
+	setDefault(&c.Limits.Requests, 512)
+	setDefault(&c.Limits.BodyBytes, 1<<20)
+	setDefault(&c.CNI.Configurations, "/etc/cni/net.d")
+	setDefault(&c.CNI.Plugins, "/opt/cni/bin")
+	setDefault(&c.Logging.Level, "info")
+	setDefault(&c.Logging.Format, "json")
+	c.Shutdown.Delay.setDefault(3 * time.Second)
+	c.Shutdown.Timeout.setDefault(30 * time.Second)
 }

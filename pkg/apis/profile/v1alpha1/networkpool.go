@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// NetworkPool is what addresses are given out of, and what goes with them.
+type NetworkPool struct {
+	// Subnets are at most one of each family. Without any, the cloud of the pool chooses the addresses.
+	Subnets []NetworkSubnet `json:"subnets,omitempty"`
+	// Routes are set with each address.
+	Routes []NetworkRoute `json:"routes,omitempty"`
+	// Rules say which routing table is asked for which packets.
+	Rules []NetworkRule `json:"rules,omitempty"`
+	// Neighbors need no discovery.
+	Neighbors []NetworkNeighbor `json:"neighbors,omitempty"`
+	// MTU is that of the interface, in bytes; left as it is when absent.
+	MTU int32 `json:"mtu,omitempty" between:"68,65535"`
+	// VLANs are the first and the last VLAN that is given, such as 100-4000; none is given when absent. A VLAN is unique on an interface of a
+	// machine, not in the pool.
+	VLANs NetworkVLANs `json:"vlans,omitempty"`
+	// MACPrefix begins the MAC addresses that are given, one to five bytes such as "0a:58"; none are given when absent.
+	MACPrefix source.Text `json:"macPrefix,omitempty"`
+	// Rest is how long what was released is given to nobody; 0s when absent.
+	Rest source.Duration `json:"rest,omitempty"`
+	// Quotas bound how many allocations of the pool some owners may hold together.
+	Quotas []NetworkQuota `json:"quotas,omitempty"`
+	// WhenShrunk says what happens when the profile is changed so that held addresses are no longer in the pool: refuse (the default) keeps the
+	// profile that was in force, drain puts the new one in force, and gives those addresses to nobody when they are released.
+	WhenShrunk string `json:"whenShrunk,omitempty" oneOf:"refuse,drain"`
+	// Nodes are the only nodes whose servers serve the pool; all when absent. A server with a ledger of its own serves only pools of its own
+	// node, or exclusive ones.
+	Nodes []source.Text `json:"nodes,omitempty"`
+	// Exclusive says that exactly one server serves the pool, for which the author vouches.
+	Exclusive bool `json:"exclusive,omitempty"`
+	// Cloud is the name of the cloud behind the pool; builtin when absent, which makes nothing outside of the machine.
+	Cloud source.Text `json:"cloud,omitempty"`
+}
+
+// The values of NetworkPool.WhenShrunk.
+const (
+	WhenShrunkRefuse = "refuse"
+	WhenShrunkDrain  = "drain"
+)
+
+// CloudBuiltin is the name of the cloud of pools that name none.
+const CloudBuiltin = "builtin"
+
+// NetworkSubnet is one family of a pool. The network's own address, the broadcast address and the gateway are never given.
+type NetworkSubnet struct {
+	// Prefix is the subnet, such as 10.64.0.0/16.
+	Prefix source.Text `json:"prefix"`
+	// Ranges are given out: addresses, prefixes, and ranges such as 10.64.1.0-10.64.1.99; all of the prefix when absent.
+	Ranges []source.Text `json:"ranges,omitempty"`
+	// Exclude are never given.
+	Exclude []source.Text `json:"exclude,omitempty"`
+	// Reserved are given only to those who ask for them by name; they need not be in a range.
+	Reserved []source.Text `json:"reserved,omitempty"`
+	// Gateway is the address of the router. It makes no route by itself.
+	Gateway source.Text `json:"gateway,omitempty"`
+}
+
+// NetworkRoute is a route by the interface.
+type NetworkRoute struct {
+	// Destination is a prefix, such as 0.0.0.0/0.
+	Destination source.Text `json:"destination"`
+	// Gateway is the address of the router; over the link when absent.
+	Gateway source.Text `json:"gateway,omitempty"`
+	// Source is the preferred source address.
+	Source source.Text `json:"source,omitempty"`
+	// Scope is that of the kernel: 0 the universe, 253 the link.
+	Scope int `json:"scope,omitempty" between:"0,255"`
+	// Table is the routing table; the main one when absent.
+	Table int `json:"table,omitempty" between:"0,2147483647"`
+}
+
+// NetworkRule says which routing table is asked for which packets.
+type NetworkRule struct {
+	// Priority orders rules; the lowest is asked first.
+	Priority int `json:"priority,omitempty" between:"0,2147483647"`
+	// Source is the prefix of the packets' source addresses; any when absent.
+	Source source.Text `json:"source,omitempty"`
+	// Destination is the prefix of the packets' destinations; any when absent.
+	Destination source.Text `json:"destination,omitempty"`
+	// Table is the routing table that is asked.
+	Table int `json:"table" between:"1,2147483647"`
+}
+
+// NetworkNeighbor is a neighbour of which the hardware address is known.
+type NetworkNeighbor struct {
+	// Destination is the address of the neighbour.
+	Destination source.Text `json:"destination"`
+	// HardwareAddr is its MAC address.
+	HardwareAddr source.Text `json:"hardwareAddr"`
+}
+
+// NetworkQuota bounds how many allocations some owners may hold together.
+type NetworkQuota struct {
+	// By says who shares the quota: all for whom it comes to the same text, such as namespace/${ request.namespace }.
+	By source.Text `json:"by"`
+	// Limit is how many allocations they may hold together.
+	Limit int `json:"limit" between:"1,1000000000"`
+	// When is the condition under which a request counts, a boolean ${ CEL } expression; always when absent.
+	When source.Text `json:"when,omitempty"`
+}
+
+// NetworkVLANs are a range of VLANs as it is written, or one VLAN.
+type NetworkVLANs struct {
+	Value string
+	At    source.Node
+}
+
+// DecodeNode reads a text or a whole number.
+func (v *NetworkVLANs) DecodeNode(n source.Node, path string) source.Findings {
+	v.At = n
+	if n.Node != nil && n.Kind == yaml.ScalarNode && n.Tag == "!!int" {
+		v.Value = n.Value
+		return nil
+	}
+	return source.Decode(n, path, &v.Value)
+}
+
+// JSONSchema is what an editor is told about VLANs.
+func (NetworkVLANs) JSONSchema() string {
+	return `{"type": ["string", "integer"], "pattern": "^[0-9]{1,4}(-[0-9]{1,4})?$", "minimum": 1, "maximum": 4094}`
+}
