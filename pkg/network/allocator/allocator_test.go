@@ -234,3 +234,43 @@ func sizeName(held int) string {
 		return "10M"
 	}
 }
+
+// TestChooseBeyondAPage fills a subnet that is larger than a page of the bitmap, with gaps at the edges of pages.
+func TestChooseBeyondAPage(t *testing.T) {
+	const size = 1<<17 + 1<<15
+	first := netip.MustParseAddr("10.0.0.0")
+	var b netipx.IPSetBuilder
+	b.AddRange(netipx.IPRangeFrom(first, netip.MustParseAddr("10.2.127.255")))
+	set, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := allocator.NewIndex(allocator.NewSpace(set))
+	seen := map[netip.Addr]bool{}
+	for range size {
+		address, ok := index.Choose()
+		if !ok || seen[address] {
+			t.Fatalf("got %s and %t after %d", address, ok, len(seen))
+		}
+		seen[address] = true
+	}
+	if address, ok := index.Choose(); ok || index.Len() != size {
+		t.Fatalf("got %s of a full subnet, in which %d are taken", address, index.Len())
+	}
+	for _, text := range []string{"10.0.255.255", "10.1.0.0", "10.1.255.255", "10.2.127.255"} {
+		free := netip.MustParseAddr(text)
+		index.Free(free)
+		if address, ok := index.Choose(); !ok || address != free {
+			t.Errorf("got %s, where %s is free", address, free)
+		}
+	}
+	count := 0
+	for address := range index.All() {
+		if count++; !seen[address] {
+			t.Errorf("%s is taken, and was not chosen", address)
+		}
+	}
+	if count != size {
+		t.Errorf("%d are taken, want %d", count, size)
+	}
+}
