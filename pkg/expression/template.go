@@ -156,6 +156,12 @@ func (t *Template) Evaluate(ctx context.Context, vars interpreter.Activation) (r
 }
 
 func (t *Template) join(ctx context.Context, vars interpreter.Activation) (string, error) {
+	return t.Escaped(ctx, vars, func(_, computed string) (string, error) { return computed, nil })
+}
+
+// Escaped is String with each computed part as escape writes it, which is also told the text before it; what stands in the document
+// as it is stays so.
+func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, escape func(before, computed string) (string, error)) (string, error) {
 	var text strings.Builder
 	for _, part := range t.parts {
 		if part.program == nil {
@@ -166,7 +172,11 @@ func (t *Template) join(ctx context.Context, vars interpreter.Activation) (strin
 		if err != nil {
 			return "", err
 		}
-		text.WriteString(value)
+		escaped, err := escape(text.String(), value)
+		if err != nil {
+			return "", part.program.failed(err.Error())
+		}
+		text.WriteString(escaped)
 	}
 	return text.String(), nil
 }

@@ -149,6 +149,8 @@ func (h Holder) String() string {
 type Binding struct {
 	// MAC is the one that the cloud has given; empty: that of the allocation holds.
 	MAC HardwareAddr `json:"mac,omitempty"`
+	// VLAN is the one that the cloud has given, and vouches for: the ledger keeps no row for it; 0: that of the allocation holds.
+	VLAN uint16 `json:"vlan,omitempty"`
 	// Addresses are those that the cloud has chosen, with the length of their subnet, where the pool leaves the choice to it.
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
 	// Gateways and Routes are what the cloud says of those addresses.
@@ -170,6 +172,14 @@ func (a Allocation) HardwareAddr() HardwareAddr {
 		return a.Binding.MAC
 	}
 	return a.MAC
+}
+
+// VLANID is the VLAN that the owner is to use, which wires answer instead of VLAN; 0 where neither the cloud nor the pool gives one.
+func (a Allocation) VLANID() uint16 {
+	if a.Binding.VLAN != 0 {
+		return a.Binding.VLAN
+	}
+	return a.VLAN
 }
 
 // HardwareAddr is a MAC address that is written as text.
