@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package device holds what is said of a network device and what is set on it, in the words of DRANET's contract, in which profiles are
-// written too. It knows neither HTTP nor CEL. Enter at Config.
+// written too. It says whether they can be had, and lays one configuration over another. It knows neither HTTP nor CEL. Enter at Config.
 package device
 
 // Device names a network interface of a machine, as far as the caller knows it.
