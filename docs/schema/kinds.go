@@ -35,5 +35,6 @@ func Kinds() []Kind {
 		{"ProviderProfileTest", "providerprofiletest.json", "tables of tests for graft test", ProviderProfileTest},
 		{"TestFolder", "testcase.json", "case.yaml in a folder of a test", TestFolder},
 		{"ControllerConfiguration", "controllerconfiguration.json", "the configuration of the extension", ControllerConfiguration},
+		{"NetworkProviderConfiguration", "networkproviderconfiguration.json", "the configuration of graft-network-provider", NetworkProviderConfiguration},
 	}
 }

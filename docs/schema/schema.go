@@ -16,3 +16,8 @@ var ProviderProfile []byte
 //
 //go:embed controllerconfiguration.json
 var ControllerConfiguration []byte
+
+// NetworkProviderConfiguration is the schema of the configuration of graft-network-provider.
+//
+//go:embed networkproviderconfiguration.json
+var NetworkProviderConfiguration []byte

@@ -56,12 +56,15 @@ func writeOthers(out *bytes.Buffer, s *reference.Schema) {
 	}
 }
 
-func writeConfiguration(out *bytes.Buffer) error {
-	schema, err := readSchema("controllerconfiguration.json")
-	if err != nil {
-		return err
+// writeConfiguration writes the page of a configuration from its schema.
+func writeConfiguration(file string) func(*bytes.Buffer) error {
+	return func(out *bytes.Buffer) error {
+		schema, err := readSchema(file)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "# Reference of the %s\n\n%s\n\n", schema.Properties["kind"].Const, schema.Description)
+		writeFields(out, schema)
+		return nil
 	}
-	fmt.Fprintf(out, "# Reference of the ControllerConfiguration\n\n%s\n\n", schema.Description)
-	writeFields(out, schema)
-	return nil
 }

@@ -23,10 +23,11 @@ const folder = "docs/schema"
 func main() {
 	log.SetFlags(0)
 	for name, build := range map[string]func() (object, error){
-		"providerprofile.json":         providerProfile,
-		"controllerconfiguration.json": controllerConfiguration,
-		"providerprofiletest.json":     providerProfileTest,
-		"testcase.json":                testFolder,
+		"providerprofile.json":              providerProfile,
+		"controllerconfiguration.json":      controllerConfiguration,
+		"networkproviderconfiguration.json": networkProviderConfiguration,
+		"providerprofiletest.json":          providerProfileTest,
+		"testcase.json":                     testFolder,
 	} {
 		schema, err := build()
 		if err != nil {

@@ -42,6 +42,13 @@ func controllerConfiguration() (object, error) {
 		configv1alpha1.GroupVersion.String(), configv1alpha1.KindControllerConfiguration)
 }
 
+func networkProviderConfiguration() (object, error) {
+	var defaults configv1alpha1.NetworkProviderConfiguration
+	defaults.Default()
+	return newBuilder().top(reflect.TypeOf(defaults), reflect.ValueOf(defaults),
+		configv1alpha1.GroupVersion.String(), configv1alpha1.KindNetworkProviderConfiguration)
+}
+
 // top is the schema of a document with its head.
 func (b *builder) top(t reflect.Type, defaults reflect.Value, apiVersion, kind string) (object, error) {
 	schema, err := b.document(t, defaults)

@@ -202,26 +202,38 @@ func must(data []byte, err error) []byte {
 	return data
 }
 
-// TestConfiguration holds the schema of the configuration against its samples, and against mistakes.
+// TestConfiguration holds the schemas of the configurations against their samples, and against mistakes.
 func TestConfiguration(t *testing.T) {
-	validator := compiled(t, controllerConfiguration)
-	document := documents(t, filepath.Join(root, "pkg", "apis", "config", "v1alpha1", "testdata", "everything.yaml"))[0]
-	if err := validator.Validate(document); err != nil {
-		t.Error(err)
-	}
-	for text, at := range map[string]string{
+	configuration(t, "ControllerConfiguration", controllerConfiguration, "everything.yaml", map[string]string{
 		"server: {webhookPort: 70000}":     "/server/webhookPort",
 		"logging: {level: loud}":           "/logging/level",
 		"shutdown: {delay: 3 seconds}":     "/shutdown/delay",
 		"profiles: {path: [x]}":            "/profiles",
 		"webhook: {timeoutSeconds: \"5\"}": "/webhook/timeoutSeconds",
 		"kind: Configuration":              "/kind",
-	} {
+	})
+	configuration(t, "NetworkProviderConfiguration", networkProviderConfiguration, "network.yaml", map[string]string{
+		"limits: {requests: 0}":                                 "/limits/requests",
+		"listeners: [{}]":                                       "/listeners/0",
+		"listeners: [{address: x, contracts: [dra]}]":           "/listeners/0/contracts/0",
+		"ledger: {etcd: {}}":                                    "/ledger/etcd",
+		"listeners: [{address: x, tls: {certFile: a, key: b}}]": "/listeners/0/tls",
+	})
+}
+
+func configuration(t *testing.T, kind string, build func() (object, error), sample string, mistakes map[string]string) {
+	t.Helper()
+	validator := compiled(t, build)
+	document := documents(t, filepath.Join(root, "pkg", "apis", "config", "v1alpha1", "testdata", sample))[0]
+	if err := validator.Validate(document); err != nil {
+		t.Error(err)
+	}
+	for text, at := range mistakes {
 		var mistake map[string]any
 		if err := yaml.Unmarshal([]byte(text), &mistake); err != nil {
 			t.Fatal(err)
 		}
-		for key, value := range map[string]any{"apiVersion": "graft.provider.extensions.config.gardener.cloud/v1alpha1", "kind": "ControllerConfiguration"} {
+		for key, value := range map[string]any{"apiVersion": "graft.provider.extensions.config.gardener.cloud/v1alpha1", "kind": kind} {
 			if mistake[key] == nil {
 				mistake[key] = value
 			}

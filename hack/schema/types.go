@@ -94,8 +94,8 @@ func (b *builder) document(t reflect.Type, fallback reflect.Value) (object, erro
 func (b *builder) plain(t reflect.Type, fallback reflect.Value) (object, error) {
 	switch t.Kind() {
 	case reflect.Pointer:
-		if fallback.IsValid() && !fallback.IsNil() {
-			fallback = fallback.Elem()
+		if fallback.IsValid() {
+			fallback = fallback.Elem() // of nil: none
 		}
 		return b.document(t.Elem(), fallback)
 	case reflect.Struct:

@@ -44,6 +44,7 @@ var kinds = []Kind{
 	providerProfile,
 	providerProfileTest,
 	controllerConfiguration,
+	networkProviderConfiguration,
 }
 
 // Kinds are the names of the kinds that are known.

@@ -47,7 +47,24 @@ const WrongTest source.Rule = "wrong-test"
 // controllerConfiguration is checked as the program does when it starts.
 var controllerConfiguration = Kind{
 	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindControllerConfiguration, Heads: true,
-	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+	Check: checkConfiguration(func(file source.File) error {
+		_, err := configv1alpha1.DecodeControllerConfiguration(file)
+		return err
+	}),
+}
+
+// networkProviderConfiguration is checked as graft-network-provider does when it starts.
+var networkProviderConfiguration = Kind{
+	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindNetworkProviderConfiguration, Heads: true,
+	Check: checkConfiguration(func(file source.File) error {
+		_, err := configv1alpha1.DecodeNetworkProviderConfiguration(file)
+		return err
+	}),
+}
+
+// checkConfiguration checks the files of configurations, each once.
+func checkConfiguration(decode func(source.File) error) func(Options, []profile.Part, source.Findings) source.Findings {
+	return func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
 		findings := known
 		seen := map[string]bool{}
 		for _, part := range parts {
@@ -55,9 +72,8 @@ var controllerConfiguration = Kind{
 				continue
 			}
 			seen[part.File.Name] = true
-			_, err := configv1alpha1.DecodeControllerConfiguration(part.File)
-			findings = append(findings, source.FindingsOf(part.Node, "", err)...)
+			findings = append(findings, source.FindingsOf(part.Node, "", decode(part.File))...)
 		}
 		return findings
-	},
+	}
 }

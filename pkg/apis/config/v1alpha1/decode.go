@@ -9,39 +9,55 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // DecodeControllerConfiguration reads the one configuration of a file, sets the defaults and validates. A file without any
 // bytes is the configuration of defaults. The error, if any, is source.Findings.
 func DecodeControllerConfiguration(file source.File) (*ControllerConfiguration, error) {
-	nodes, findings := source.Parse(file)
-	if len(findings) > 0 {
-		return nil, findings.Err()
-	}
-	configuration := &ControllerConfiguration{}
-	var node source.Node
-	switch len(nodes) {
-	case 0:
-		configuration.Default()
-		return configuration, nil
-	case 1:
-		node = nodes[0]
-	default:
-		return nil, source.Findings{nodes[1].Finding("", "a second document: there must be one %s", KindControllerConfiguration).Of(source.NoDocument)}
-	}
-	if findings := checkHead(node); len(findings) > 0 {
-		return nil, findings.Err()
-	}
-	findings = source.Decode(node, "", configuration)
-	if len(findings) == 0 {
-		findings = configuration.validate(node)
-	}
-	if err := findings.Err(); err != nil {
+	c := &ControllerConfiguration{}
+	if err := decode(file, KindControllerConfiguration, c); err != nil {
 		return nil, err
 	}
-	configuration.Default()
-	return configuration, nil
+	c.Default()
+	return c, nil
 }
 
-func checkHead(node source.Node) source.Findings {
+// DecodeNetworkProviderConfiguration is DecodeControllerConfiguration for that of graft-network-provider.
+func DecodeNetworkProviderConfiguration(file source.File) (*NetworkProviderConfiguration, error) {
+	c := &NetworkProviderConfiguration{}
+	if err := decode(file, KindNetworkProviderConfiguration, c); err != nil {
+		return nil, err
+	}
+	c.Default()
+	return c, nil
+}
+
+// configuration is one that is validated beyond the limits of its fields.
+type configuration interface {
+	validate(root source.Node) source.Findings
+}
+
+// decode reads the one document of a file, if there is one.
+func decode(file source.File, kind string, into configuration) error {
+	nodes, findings := source.Parse(file)
+	if len(findings) > 0 {
+		return findings.Err()
+	}
+	switch len(nodes) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return source.Findings{nodes[1].Finding("", "a second document: there must be one %s", kind).Of(source.NoDocument)}
+	}
+	if findings := checkHead(nodes[0], kind); len(findings) > 0 {
+		return findings.Err()
+	}
+	if findings := source.Decode(nodes[0], "", into); len(findings) > 0 {
+		return findings.Err()
+	}
+	return into.validate(nodes[0]).Err()
+}
+
+func checkHead(node source.Node, kind string) source.Findings {
 	for _, want := range []struct{ field, value string }{
 		{"apiVersion", GroupVersion.String()},
-		{"kind", KindControllerConfiguration},
+		{"kind", kind},
 	} {
 		value := find(node, want.field)
 		if value.Absent() {

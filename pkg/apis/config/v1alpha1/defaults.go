@@ -56,6 +56,6 @@ func (c *NetworkProviderConfiguration) Default() {
 	setDefault(&c.CNI.Plugins, "/opt/cni/bin")
 	setDefault(&c.Logging.Level, "info")
 	setDefault(&c.Logging.Format, "json")
-	c.Shutdown.Delay.setDefault(3 * time.Second)
-	c.Shutdown.Timeout.setDefault(30 * time.Second)
+	setDuration(&c.Shutdown.Delay, 3*time.Second)
+	setDuration(&c.Shutdown.Timeout, 30*time.Second)
 }

@@ -21,16 +21,8 @@ func (c *ControllerConfiguration) validate(root source.Node) source.Findings {
 	if c.Webhook.SyncPeriod.Set && c.Webhook.SyncPeriod.Seconds() < 1 {
 		v.add("must be at least 1s", "webhook", "syncPeriod")
 	}
-	if c.Debugging.ContentionProfiling && !c.Debugging.Profiling {
-		v.add("needs debugging.profiling", "debugging", "contentionProfiling")
-	}
-	seen := map[string]bool{}
-	for _, path := range c.Profiles.Paths {
-		if path == "" || seen[path] {
-			v.add("has an empty or a double entry: "+strconv.Quote(path), "profiles", "paths")
-		}
-		seen[path] = true
-	}
+	v.debugging(c.Debugging)
+	v.paths(c.Profiles.Paths)
 	return v.findings
 }
 
@@ -41,6 +33,23 @@ type validator struct {
 
 func (v *validator) add(message string, keys ...string) {
 	v.findings = append(v.findings, find(v.root, keys...).Finding(strings.Join(keys, "."), "%s", message).Of(source.WrongValue))
+}
+
+func (v *validator) debugging(d Debugging) {
+	if d.ContentionProfiling && !d.Profiling {
+		v.add("needs debugging.profiling", "debugging", "contentionProfiling")
+	}
+}
+
+// paths finds entries of profiles.paths that are empty or stand twice.
+func (v *validator) paths(paths []string) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		if path == "" || seen[path] {
+			v.add("has an empty or a double entry: "+strconv.Quote(path), "profiles", "paths")
+		}
+		seen[path] = true
+	}
 }
 
 func (v *validator) written(keys []string) bool { return !find(v.root, keys...).Absent() }

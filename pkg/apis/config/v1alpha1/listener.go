@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// NetworkContract is the name of a contract that graft-network-provider answers.
+type NetworkContract string
+
+// NetworkContracts are the names of all contracts.
+func NetworkContracts() []string { return []string{"dranet", "spiderpool"} }
+
+// DecodeNode reads the name.
+func (c *NetworkContract) DecodeNode(n source.Node, path string) source.Findings {
+	var text string
+	if findings := source.Decode(n, path, &text); len(findings) > 0 {
+		return findings
+	}
+	if known := NetworkContracts(); !slices.Contains(known, text) {
+		finding := n.Finding(path, "must be one of %s%s", strings.Join(known, ", "), source.Suggest(text, known)).Of(source.WrongValue)
+		return source.Findings{finding.Instead(n, known)}
+	}
+	*c = NetworkContract(text)
+	return nil
+}
+
+// JSONSchema is what an editor is told about a contract.
+func (NetworkContract) JSONSchema() string {
+	names, _ := json.Marshal(NetworkContracts())
+	return `{"type": "string", "enum": ` + string(names) + `}`
+}
+
+// maximumSocketPath is shorter than what the kernel takes (107 bytes), so that a name beside it fits too.
+const maximumSocketPath = 100
+
+// Endpoint is the address as Go knows it: the network unix with a path, or tcp with host:port.
+func (l NetworkListener) Endpoint() (netw, address string, err error) {
+	scheme, rest, ok := strings.Cut(l.Address, "://")
+	switch {
+	case ok && scheme == "unix":
+		if !filepath.IsAbs(rest) || len(rest) > maximumSocketPath {
+			return "", "", fmt.Errorf("the path of a socket is absolute and has at most %d bytes, such as unix:///run/graft/dranet.sock", maximumSocketPath)
+		}
+		return "unix", filepath.Clean(rest), nil
+	case ok && scheme == "tcp":
+		if _, port, err := net.SplitHostPort(rest); err != nil || port == "" {
+			return "", "", errors.New("must be tcp://host:port")
+		}
+		return "tcp", rest, nil
+	default:
+		return "", "", errors.New("must be unix:///path or tcp://host:port")
+	}
+}
+
+// Exposed says whether others than this machine may reach the address without that it is encrypted.
+func (l NetworkListener) Exposed() bool {
+	netw, address, err := l.Endpoint()
+	if err != nil || netw != "tcp" || l.TLS != nil {
+		return false
+	}
+	host, _, _ := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback())
+}
+
+// FileMode are the permissions of the socket; 0600 where none are written.
+func (l NetworkListener) FileMode() (fs.FileMode, error) {
+	if l.Mode == "" {
+		return 0o600, nil
+	}
+	mode, err := strconv.ParseUint(l.Mode, 8, 32)
+	if err != nil || mode > 0o777 {
+		return 0, errors.New("must be octal digits in quotes, such as \"0660\"")
+	}
+	return fs.FileMode(mode), nil
+}
+
+// Owners are the numbers of the user and the group; -1 and -1 where none are written.
+func (l NetworkListener) Owners() (uid, gid int, err error) {
+	if l.Owner == "" {
+		return -1, -1, nil
+	}
+	user, group, _ := strings.Cut(l.Owner, ":")
+	uid, first := strconv.Atoi(user)
+	gid, second := strconv.Atoi(group)
+	if first != nil || second != nil || uid < 0 || gid < 0 {
+		return 0, 0, errors.New("must be the numbers of a user and a group, such as \"0:1000\"")
+	}
+	return uid, gid, nil
+}
+
+// Check finds what is wrong with a listener, by field.
+func (l NetworkListener) Check() map[string]error {
+	problems := map[string]error{}
+	note := func(field string, err error) {
+		if err != nil && problems[field] == nil {
+			problems[field] = err
+		}
+	}
+	netw, _, err := l.Endpoint()
+	note("address", err)
+	if l.Exposed() && !l.Insecure {
+		note("address", errors.New("is off loopback: add tls, or insecure: true where everybody who can reach it may allocate and release"))
+	}
+	_, err = l.FileMode()
+	note("mode", err)
+	_, _, err = l.Owners()
+	note("owner", err)
+	only := func(field, of string, written bool) {
+		if written && netw != "" && netw != of {
+			note(field, fmt.Errorf("is for listeners of %s", of))
+		}
+	}
+	only("mode", "unix", l.Mode != "")
+	only("owner", "unix", l.Owner != "")
+	only("tls", "tcp", l.TLS != nil)
+	only("insecure", "tcp", l.Insecure)
+	if l.Insecure && l.TLS != nil {
+		note("insecure", errors.New("contradicts tls"))
+	}
+	return problems
+}

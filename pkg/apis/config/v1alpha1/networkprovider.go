@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// NetworkProviderConfiguration configures graft-network-provider. A flag of the same meaning that is given on the command
+// line wins over a field.
+type NetworkProviderConfiguration struct {
+	// APIVersion is graft.provider.extensions.config.gardener.cloud/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is NetworkProviderConfiguration.
+	Kind string `json:"kind"`
+	// Node is the name of the node that is served, as Kubernetes knows it; empty for a service for many nodes.
+	Node string `json:"node,omitempty"`
+	// Profiles says where the NetworkProfiles are found.
+	Profiles NetworkProfiles `json:"profiles,omitempty"`
+	// Ledger is where it is remembered who holds what.
+	Ledger Ledger `json:"ledger,omitempty"`
+	// Listeners are where callers are answered; there must be one at least.
+	Listeners []NetworkListener `json:"listeners,omitempty"`
+	// Metrics says where /metrics, /healthz and /readyz are answered.
+	Metrics NetworkMetrics `json:"metrics,omitempty"`
+	// Limits bound what callers can ask for at a time.
+	Limits NetworkLimits `json:"limits,omitempty"`
+	// CNI is where clouds that are CNI plugins are found.
+	CNI CNI `json:"cni,omitempty"`
+	// Logging says what is logged and how.
+	Logging Logging `json:"logging,omitempty"`
+	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
+	Debugging Debugging `json:"debugging,omitempty"`
+	// Shutdown says how the program ends. The delay is for listeners of TCP: with sockets alone there is none.
+	Shutdown Shutdown `json:"shutdown,omitempty"`
+}
+
+// NetworkProfiles are the sources of NetworkProfiles; all are read together, and read again when they change.
+type NetworkProfiles struct {
+	// Paths are files, or folders whose *.yaml and *.yml files are read (not those of folders in them).
+	Paths []string `json:"paths,omitempty"`
+}
+
+// Ledger is a folder on this machine, or an etcd that several servers share.
+type Ledger struct {
+	// Path is the folder of the embedded ledger, which belongs to one server; /var/lib/graft/ledger by default.
+	Path string `json:"path,omitempty"`
+	// Etcd is used in place of a folder.
+	Etcd *Etcd `json:"etcd,omitempty"`
+}
+
+// Etcd is a cluster of etcd.
+type Etcd struct {
+	// Endpoints are the URLs of the members.
+	Endpoints []string `json:"endpoints"`
+	// Prefix begins the keys of the ledger; /graft by default.
+	Prefix string `json:"prefix,omitempty"`
+	// CAFile is the file with the CAs of the members; those of the machine without one.
+	CAFile string `json:"caFile,omitempty"`
+	// CertFile is the file with the certificate by which the members know this client.
+	CertFile string `json:"certFile,omitempty"`
+	// KeyFile is the file with the key of the certificate.
+	KeyFile string `json:"keyFile,omitempty"`
+}
+
+// NetworkListener is one address where callers are answered.
+type NetworkListener struct {
+	// Address is unix:///path of a socket, or tcp://host:port; off loopback TCP needs tls, or insecure.
+	Address string `json:"address"`
+	// Mode are the permissions of the socket in octal digits; 0600 by default.
+	Mode string `json:"mode,omitempty"`
+	// Owner is the numbers of the user and the group that own the socket, as uid:gid; those of the program by default.
+	Owner string `json:"owner,omitempty"`
+	// Contracts are those that are answered here; all by default.
+	Contracts []NetworkContract `json:"contracts,omitempty"`
+	// TLS encrypts what goes over TCP. Its files are read again when they change.
+	TLS *ListenerTLS `json:"tls,omitempty"`
+	// TokenFile is a file with bearer tokens, one a line, of which callers must show one. It is read again when it changes.
+	TokenFile string `json:"tokenFile,omitempty"`
+	// Insecure permits TCP off loopback without TLS: whoever reaches the address can read, allocate and release everything.
+	Insecure bool `json:"insecure,omitempty"`
+}
+
+// ListenerTLS are the files of TLS.
+type ListenerTLS struct {
+	// CertFile is the file with the certificate of the server and its chain.
+	CertFile string `json:"certFile"`
+	// KeyFile is the file with the key of the certificate.
+	KeyFile string `json:"keyFile"`
+	// ClientCAFile is the file with the CAs by which callers must be signed; callers need no certificate without one.
+	ClientCAFile string `json:"clientCAFile,omitempty"`
+}
+
+// NetworkMetrics is where the program is watched.
+type NetworkMetrics struct {
+	// Address is host:port, or "0" for none; 127.0.0.1:9474 by default.
+	Address string `json:"address,omitempty"`
+}
+
+// NetworkLimits bound the work for callers.
+type NetworkLimits struct {
+	// Requests are how many are worked on at a time; 512 by default. What is beyond is answered with 429.
+	Requests int32 `json:"requests,omitempty" between:"1,100000"`
+	// BodyBytes is the size of the largest request that is read; 1 MiB by default.
+	BodyBytes int32 `json:"bodyBytes,omitempty" between:"1024,67108864"`
+}
+
+// CNI are the folders of CNI.
+type CNI struct {
+	// Configurations is the folder of network configurations; /etc/cni/net.d by default.
+	Configurations string `json:"configurations,omitempty"`
+	// Plugins is the folder of plugins; /opt/cni/bin by default.
+	Plugins string `json:"plugins,omitempty"`
+}

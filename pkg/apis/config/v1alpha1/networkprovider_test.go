@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+const networkHead = "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: NetworkProviderConfiguration\n"
+
+func decodeNetwork(text string) (*v1alpha1.NetworkProviderConfiguration, error) {
+	return v1alpha1.DecodeNetworkProviderConfiguration(source.File{Name: "config.yaml", Data: []byte(text)})
+}
+
+func TestNetworkDefaults(t *testing.T) {
+	for name, text := range map[string]string{"no bytes": "", "a head alone": networkHead} {
+		t.Run(name, func(t *testing.T) {
+			got, err := decodeNetwork(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &v1alpha1.NetworkProviderConfiguration{
+				APIVersion: "graft.provider.extensions.config.gardener.cloud/v1alpha1",
+				Kind:       "NetworkProviderConfiguration",
+				Ledger:     v1alpha1.Ledger{Path: "/var/lib/graft/ledger"},
+				Metrics:    v1alpha1.NetworkMetrics{Address: "127.0.0.1:9474"},
+				Limits:     v1alpha1.NetworkLimits{Requests: 512, BodyBytes: 1 << 20},
+				CNI:        v1alpha1.CNI{Configurations: "/etc/cni/net.d", Plugins: "/opt/cni/bin"},
+				Logging:    v1alpha1.Logging{Level: "info", Format: "json"},
+				Shutdown: v1alpha1.Shutdown{
+					Delay: v1alpha1.Duration{Duration: 3 * time.Second}, Timeout: v1alpha1.Duration{Duration: 30 * time.Second},
+				},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDecodeNetworkEverything(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "network.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeNetwork(string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Ledger.Path != "" || got.Ledger.Etcd.Prefix != "/somewhere" {
+		t.Errorf("the ledger is %+v", got.Ledger)
+	}
+	type summary struct {
+		Network, Address string
+		Mode             fs.FileMode
+		UID, GID         int
+		Exposed          bool
+		Contracts        []v1alpha1.NetworkContract
+	}
+	var summaries []summary
+	for _, l := range got.Listeners {
+		s := summary{Exposed: l.Exposed(), Contracts: l.Contracts}
+		s.Network, s.Address, _ = l.Endpoint()
+		s.Mode, _ = l.FileMode()
+		s.UID, s.GID, _ = l.Owners()
+		summaries = append(summaries, s)
+	}
+	want := []summary{
+		{"unix", "/run/graft/dranet.sock", 0o660, 0, 1000, false, []v1alpha1.NetworkContract{"dranet"}},
+		{"tcp", "0.0.0.0:8443", 0o600, -1, -1, false, []v1alpha1.NetworkContract{"spiderpool"}},
+		{"tcp", "0.0.0.0:8080", 0o600, -1, -1, true, nil},
+	}
+	if diff := cmp.Diff(want, summaries); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNetworkWrong holds what is said of each mistake in testdata/network-mistakes.yaml.
+func TestNetworkWrong(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "network-mistakes.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct{ Text, Want string }
+	if err := yaml.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range cases {
+		t.Run(test.Text, func(t *testing.T) {
+			_, err := decodeNetwork(networkHead + test.Text + "\n")
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(test.Want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// validate is that of ControllerConfiguration.
+func (c *NetworkProviderConfiguration) validate(root source.Node) source.Findings {
+	v := validator{root: root}
+	v.address(true, c.Metrics.Address, "metrics", "address")
+	v.debugging(c.Debugging)
+	v.paths(c.Profiles.Paths)
+	v.ledger(c.Ledger)
+	v.listeners(c.Listeners)
+	return v.findings
+}
+
+func (v *validator) ledger(l Ledger) {
+	if l.Etcd == nil {
+		return
+	}
+	if l.Path != "" {
+		v.add("there is one ledger: write path or etcd", "ledger", "etcd")
+	}
+	if len(l.Etcd.Endpoints) == 0 {
+		v.add("must have the URL of a member at least", "ledger", "etcd", "endpoints")
+	}
+	for i, node := range find(v.root, "ledger", "etcd", "endpoints").Items() {
+		if at, err := url.Parse(l.Etcd.Endpoints[i]); err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+			v.at(node, fmt.Sprintf("ledger.etcd.endpoints[%d]", i), "must be a URL such as https://10.0.0.1:2379")
+		}
+	}
+	if (l.Etcd.CertFile == "") != (l.Etcd.KeyFile == "") {
+		v.add("certFile and keyFile go together", "ledger", "etcd")
+	}
+}
+
+// listeners finds what is wrong with each, what each lacks, and addresses that stand twice.
+func (v *validator) listeners(listeners []NetworkListener) {
+	seen := map[string]bool{}
+	for i, node := range find(v.root, "listeners").Items() {
+		l, path := listeners[i], fmt.Sprintf("listeners[%d]", i)
+		problems := l.Check()
+		for _, field := range slices.Sorted(maps.Keys(problems)) {
+			value := node.Get(field)
+			if value.Node == nil {
+				value = node
+			}
+			v.at(value, path+"."+field, problems[field].Error())
+		}
+		if l.TLS != nil && (l.TLS.CertFile == "" || l.TLS.KeyFile == "") {
+			v.at(node.Get("tls"), path+".tls", "needs certFile and keyFile")
+		}
+		if l.Address != "" && seen[l.Address] {
+			v.at(node.Get("address"), path+".address", "stands twice")
+		}
+		seen[l.Address] = true
+	}
+}
+
+// at is add where the value is no field of mappings alone.
+func (v *validator) at(node source.Node, path, message string) {
+	v.findings = append(v.findings, node.Finding(path, "%s", message).Of(source.WrongValue))
+}
