@@ -138,10 +138,9 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	if of == nil {
 		return network.Allocation{}, fmt.Errorf("%w %q", network.ErrUnknownPool, in.Pool)
 	}
-	a := network.Allocation{Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder}
+	a := network.Allocation{Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk}
 	err := of.take(in, &a)
 	if err == nil && of.LastVLAN > 0 {
-		a.Trunk = in.Trunk
 		var ok bool
 		if a.VLAN, ok = l.trunk(in.Trunk).Choose(of.FirstVLAN, of.LastVLAN); !ok {
 			err = fmt.Errorf("%w: all VLANs of the trunk are taken", network.ErrExhausted)
