@@ -34,3 +34,39 @@ type Change struct {
 	// Value is the new one; nil removes the row.
 	Value []byte
 }
+
+// Limiter is a store that takes only so many changes in one commit; it refuses more with ErrTooLarge.
+type Limiter interface {
+	// Limit is how many changes a commit may have.
+	Limit() int
+}
+
+// ErrTooLarge says that a commit has more changes, or more bytes, than the store takes at once; nothing of it was done then.
+var ErrTooLarge = errors.New("it is more than the store takes in one commit")
+
+// Batch is how many rows of a store are best written in one commit where there are very many.
+func Batch(s Store) int {
+	const enough = 256
+	if limiter, ok := s.(Limiter); ok {
+		return min(enough, limiter.Limit())
+	}
+	return enough
+}
+
+// Watcher is a store that several servers share, and that tells what is committed. Each commit has a revision, greater than all before it.
+type Watcher interface {
+	// CommitAt is Commit, and gives the revision.
+	CommitAt(ctx context.Context, changes ...Change) (int64, error)
+	// Watch tells an observer what is committed, by whomever, in the order of the revisions, until ctx ends or the store does. It goes on by
+	// itself after whatever can pass. It calls one method at a time.
+	Watch(ctx context.Context, to Observer) error
+}
+
+// Observer is told what is committed to a store. An error of it ends the watch.
+type Observer interface {
+	// Begin is told first, and again whenever something may have been missed: scan calls each for all rows as they were at the revision.
+	// What is committed after it is told by Change.
+	Begin(revision int64, scan func(each func(key string, value []byte) error) error) error
+	// Change is told that a row has a value since the revision; nil: it is gone.
+	Change(revision int64, key string, value []byte) error
+}
