@@ -13,9 +13,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -24,26 +27,38 @@ import (
 // ErrClosed says that the store has been closed.
 var ErrClosed = errors.New("the ledger is closed")
 
+// ErrHeld says that another program has the folder open, most likely a server.
+var ErrHeld = errors.New("it is held by another program")
+
+// ErrMissing says that there is no ledger in the folder.
+var ErrMissing = errors.New("there is no ledger")
+
 // Options say how a folder is opened.
 type Options struct {
 	// FS is where the folder is; that of the machine when nil.
 	FS vfs.FS
-	// CacheBytes bounds what is kept of the rows in memory. Default 32 MiB.
+	// CacheBytes bounds what is kept of the rows in memory. Default 64 MiB.
 	CacheBytes int64
 	// Report is told what the engine has to say, line by line; nil: nobody is.
 	Report func(string)
+	// Existing refuses a folder in which there is no ledger, with ErrMissing, rather than to make one. ReadOnly does, too, and refuses commits.
+	Existing, ReadOnly bool
 }
 
 // Store is a folder that is open.
 type Store struct {
 	db    *pebble.DB
+	lock  *pebble.Lock
 	cache *pebble.Cache
 	queue chan *commit
 	done  chan struct{}
 
-	// mutex guards closed; it is held for reading while a commit is handed over.
+	// mutex guards closed; it is held for reading while a commit is handed over. It is never held while a caller's function runs.
 	mutex  sync.RWMutex
 	closed bool
+	// ending is closed when the store ends: scans stop then. readers are those that are under way.
+	ending  chan struct{}
+	readers sync.WaitGroup
 }
 
 var _ ledger.Store = (*Store)(nil)
@@ -58,21 +73,56 @@ type commit struct {
 // maximumGroup bounds how many commits are made durable together.
 const maximumGroup = 1024
 
-// Open opens a folder, and makes it when it is not there. It fails while another server has it open.
+// Open opens a folder, and makes it when it is not there. The error wraps ErrHeld while another program has it open.
 func Open(folder string, o Options) (*Store, error) {
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 32 << 20
+		o.CacheBytes = 64 << 20
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	lock, err := hold(folder, o)
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger in %s: %w", folder, err)
 	}
 	cache := pebble.NewCache(o.CacheBytes)
-	options := &pebble.Options{Cache: cache, FS: o.FS, Logger: logger{o.Report}, MemTableSize: 16 << 20, FormatMajorVersion: pebble.FormatNewest}
+	options := &pebble.Options{
+		Cache: cache, FS: o.FS, Lock: lock, Logger: logger{o.Report}, MemTableSize: 16 << 20, FormatMajorVersion: pebble.FormatNewest,
+		ReadOnly: o.ReadOnly,
+	}
+	// Most rows that are asked for are not there, as a new owner's: a filter says so without reading. Lower levels follow the first.
+	options.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
 	db, err := pebble.Open(folder, options)
 	if err != nil {
 		cache.Unref()
-		return nil, fmt.Errorf("opening the ledger in %s: %w", folder, err)
+		return nil, fmt.Errorf("opening the ledger in %s: %w", folder, errors.Join(err, lock.Close()))
 	}
-	s := &Store{db: db, cache: cache, queue: make(chan *commit, maximumGroup), done: make(chan struct{})}
+	s := &Store{db: db, lock: lock, cache: cache, queue: make(chan *commit, maximumGroup), done: make(chan struct{}), ending: make(chan struct{})}
 	go s.serve()
 	return s, nil
+}
+
+// hold locks a folder for this program.
+func hold(folder string, o Options) (*pebble.Lock, error) {
+	if o.ReadOnly || o.Existing {
+		// Nothing is written into a folder that is somebody else's.
+		found, err := pebble.Peek(folder, o.FS)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), err == nil && !found.Exists:
+			return nil, ErrMissing
+		case err != nil:
+			return nil, err
+		}
+	} else if err := o.FS.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := pebble.LockDirectory(folder, o.FS)
+	var file *fs.PathError
+	if err != nil && !errors.As(err, &file) {
+		// The system's error for a lock that is held, or the engine's where this program has it itself.
+		return nil, ErrHeld
+	}
+	return lock, err
 }
 
 // Commit implements ledger.Store. Once it is handed over, a commit is made whether or not its caller still waits.
@@ -167,13 +217,24 @@ func add(rows *pebble.Batch, changes []ledger.Change) error {
 	return nil
 }
 
-// Get implements ledger.Store.
-func (s *Store) Get(_ context.Context, key string) ([]byte, error) {
+// enter begins to read; what it returns ends it.
+func (s *Store) enter() (func(), error) {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
 	if s.closed {
 		return nil, ErrClosed
 	}
+	s.readers.Add(1)
+	return s.readers.Done, nil
+}
+
+// Get implements ledger.Store.
+func (s *Store) Get(_ context.Context, key string) ([]byte, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return get(s.db, key)
 }
 
@@ -189,13 +250,13 @@ func get(from pebble.Reader, key string) ([]byte, error) {
 	return append([]byte{}, value...), nil
 }
 
-// Scan implements ledger.Store. It sees the rows as they were when it began.
+// Scan implements ledger.Store. It sees the rows as they were when it began, and ends with ErrClosed when the store does.
 func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) (err error) {
-	s.mutex.RLock()
-	defer s.mutex.RUnlock()
-	if s.closed {
-		return ErrClosed
+	leave, err := s.enter()
+	if err != nil {
+		return err
 	}
+	defer leave()
 	bounds := &pebble.IterOptions{UpperBound: after(prefix)}
 	if prefix != "" {
 		bounds.LowerBound = []byte(prefix)
@@ -206,8 +267,12 @@ func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.First(); rows.Valid(); rows.Next() {
-		if err := ctx.Err(); err != nil {
-			return err
+		select {
+		case <-s.ending:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
 		}
 		if err := each(rows.Key(), rows.Value()); err != nil {
 			return err
@@ -236,9 +301,11 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	close(s.queue)
+	close(s.ending)
 	s.mutex.Unlock()
 	<-s.done
-	err := s.db.Close()
+	s.readers.Wait()
+	err := errors.Join(s.db.Close(), s.lock.Close())
 	s.cache.Unref()
 	return err
 }

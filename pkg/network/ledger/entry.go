@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Entry is one row of a store, read. It is the row of an owner when Allocation is set, and else that of a thing.
+type Entry struct {
+	// Key and Value are as the store has them; Value must not be kept.
+	Key   string
+	Value []byte
+	// Allocation is what an owner holds.
+	Allocation *network.Allocation
+	// Thing is held by Owner, or rests until a time.
+	Thing Thing
+	Owner network.Owner
+	Until time.Time
+}
+
+// Thing is one of what an allocation holds: an address of a pool, a VLAN of a trunk, or a MAC address.
+type Thing struct {
+	Pool    string               `json:"pool,omitempty"`
+	Address netip.Addr           `json:"address,omitzero"`
+	Trunk   network.Trunk        `json:"trunk,omitzero"`
+	VLAN    uint16               `json:"vlan,omitempty"`
+	MAC     network.HardwareAddr `json:"mac,omitempty"`
+}
+
+// String says which thing it is, for people.
+func (t Thing) String() string {
+	switch {
+	case t.Address.IsValid():
+		return fmt.Sprintf("%s of the pool %s", t.Address, t.Pool)
+	case t.VLAN != 0:
+		return fmt.Sprintf("the VLAN %d of the trunk %s/%s", t.VLAN, t.Trunk.Node, t.Trunk.MAC)
+	default:
+		return "the MAC address " + t.MAC.String()
+	}
+}
+
+func (t Thing) key() string {
+	switch {
+	case t.Address.IsValid():
+		return addressKey(t.Pool, t.Address)
+	case t.VLAN != 0:
+		return vlanKey(t.Trunk, t.VLAN)
+	default:
+		return macKey(t.MAC)
+	}
+}
+
+// parseThing reads the key of a thing; it has only one way to be written.
+func parseThing(key string) (t Thing, err error) {
+	switch {
+	case strings.HasPrefix(key, prefixAddress):
+		t.Pool, t.Address, err = parseAddress(key)
+	case strings.HasPrefix(key, prefixVLAN):
+		t.Trunk, t.VLAN, err = parseVLAN(key)
+	case strings.HasPrefix(key, prefixMAC):
+		err = t.MAC.UnmarshalText([]byte(strings.TrimPrefix(key, prefixMAC)))
+	default:
+		err = errUnknownRow
+	}
+	if err == nil && t.key() != key {
+		err = errors.New("the key is not written as Graft writes it")
+	}
+	return t, err
+}
+
+var errUnknownRow = errors.New("Graft knows no row of this kind")
+
+// ReadEntry reads a row that is not the one of the format. The error says what about it cannot be read; the entry has the key then.
+func ReadEntry(key, value []byte) (Entry, error) {
+	e := Entry{Key: string(key), Value: value}
+	if strings.HasPrefix(e.Key, prefixOwner) {
+		a, err := decode(value)
+		if err != nil {
+			return e, err
+		}
+		if err := check(e.Key, a); err != nil {
+			return e, err
+		}
+		e.Allocation, e.Owner = &a, a.Owner
+		return e, nil
+	}
+	var err error
+	if e.Thing, err = parseThing(e.Key); err != nil {
+		return e, err
+	}
+	p, err := parsePlace(value)
+	if err == nil && !bytes.Equal(p.encode(), value) {
+		err = errors.New("the value is not written as Graft writes it")
+	}
+	e.Owner, e.Until = p.owner, p.until
+	return e, err
+}
+
+// check says what is wrong with an allocation by itself, in the row of this key.
+func check(key string, a network.Allocation) error {
+	if key != ownerKey(a.Owner) {
+		return fmt.Errorf("the row names another owner, %s", a.Owner)
+	}
+	return Check(a)
+}
+
+// Check says what is wrong with an allocation by itself: what no pool and no other allocation is needed for.
+func Check(a network.Allocation) error {
+	if owner, err := network.ParseOwner(a.Owner.String()); err != nil || owner != a.Owner {
+		return fmt.Errorf("%q is not an owner", a.Owner)
+	}
+	switch a.State {
+	case network.Intended, network.Bound, network.Releasing:
+	default:
+		return fmt.Errorf("the state %q is not one of %s, %s, %s", a.State, network.Intended, network.Bound, network.Releasing)
+	}
+	if a.Pool == "" || strings.Contains(a.Pool, "/") {
+		return fmt.Errorf("%q is not the name of a pool", a.Pool)
+	}
+	if a.Since.IsZero() {
+		return errors.New("it does not say since when it is held")
+	}
+	if a.VLAN > 4094 {
+		return fmt.Errorf("there is no VLAN %d", a.VLAN)
+	}
+	if a.VLAN != 0 && strings.Contains(a.Trunk.Node+a.Trunk.MAC, "/") {
+		return errors.New("the trunk has a slash in its names")
+	}
+	held := map[netip.Addr]bool{}
+	for _, address := range a.Addresses {
+		if !address.IsValid() || address.Is4In6() || address.Zone() != "" || held[address] {
+			return fmt.Errorf("the address %s is none that can be held, or is there twice", address)
+		}
+		held[address] = true
+	}
+	for _, chosen := range a.Binding.Addresses {
+		if !held[chosen.Addr()] {
+			return fmt.Errorf("the cloud has chosen %s, which is not among the addresses", chosen.Addr())
+		}
+	}
+	return nil
+}
+
+// AllocationRows are the changes that write an allocation, given as a store has it, where nothing of it is.
+func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
+	a, err := decode(raw)
+	if err != nil {
+		return a, nil, err
+	}
+	if err := Check(a); err != nil {
+		return a, nil, err
+	}
+	rows, err := Rows(a)
+	if err != nil {
+		return a, nil, err
+	}
+	rows[0].Value = raw
+	return a, rows, nil
+}
+
+// RestingRow is the change that lets a thing rest that nobody has.
+func RestingRow(t Thing, until time.Time) (Change, error) {
+	key := t.key()
+	if read, err := parseThing(key); err != nil || read.String() != t.String() {
+		return Change{}, errors.New("a thing that rests is an address of a pool, a VLAN of a trunk, or a MAC address")
+	}
+	if until.IsZero() {
+		return Change{}, errors.New("it does not say until when it rests")
+	}
+	return Change{Key: key, Value: place{until: until}.encode()}, nil
+}

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrImporting says that an import into the store was begun and is not finished.
+var ErrImporting = errors.New("an import into the ledger was not finished: repeat it with the same file")
+
+// importing begins the row of the format while an import is under way; the checksum of what is imported follows. No version of Graft
+// takes such a store for one that it can use.
+const importing = "importing " + format + " "
+
+// readFormat says what the row of the format says; fresh where there is none.
+func readFormat(value []byte) (fresh bool, err error) {
+	switch {
+	case value == nil:
+		return true, nil
+	case strings.HasPrefix(string(value), importing):
+		return false, ErrImporting
+	case string(value) != format:
+		return false, fmt.Errorf("%w: %s, where this one writes %s: use the version that wrote it, or a newer one", ErrFormat, value, format)
+	}
+	return false, nil
+}
+
+// CheckFormat says whether the rows of a store can be read. The error wraps ErrFormat or ErrImporting when they cannot; a store without
+// rows can. Nothing is written.
+func CheckFormat(ctx context.Context, store Store) error {
+	found, err := store.Get(ctx, keyFormat)
+	if err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
+	_, err = readFormat(found)
+	return err
+}
+
+// Empty says whether a store has no rows but that of the format.
+func Empty(ctx context.Context, store Store) (bool, error) {
+	stop := errors.New("a row")
+	err := store.Scan(ctx, "", func(key, _ []byte) error {
+		if string(key) == keyFormat {
+			return nil
+		}
+		return stop
+	})
+	if errors.Is(err, stop) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// BeginImport marks a store as one into which the rows with a checksum are imported: nothing opens it until EndImport. Resumed says that
+// it is marked so already. The error wraps ErrImporting when it is marked for others.
+func BeginImport(ctx context.Context, store Store, checksum string) (resumed bool, err error) {
+	found, err := store.Get(ctx, keyFormat)
+	if err != nil {
+		return false, fmt.Errorf("reading the ledger: %w", err)
+	}
+	mark := importing + checksum
+	if string(found) == mark {
+		return true, nil
+	}
+	if _, err := readFormat(found); err != nil {
+		return false, err
+	}
+	return false, wrapWriting(store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(mark)}))
+}
+
+// EndImport takes the mark of BeginImport away.
+func EndImport(ctx context.Context, store Store, checksum string) error {
+	return wrapWriting(store.Commit(ctx, Change{Key: keyFormat, Was: []byte(importing + checksum), Value: []byte(format)}))
+}

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Query says which allocations are looked for; what is empty is not asked.
+type Query struct {
+	Pool string `json:"pool,omitempty"`
+	// Owner is <contract>/<key>, or its beginning and a star.
+	Owner   string        `json:"owner,omitempty"`
+	Address netip.Addr    `json:"address,omitzero"`
+	State   network.State `json:"state,omitempty"`
+	// Node and Namespace are those of the holder; a node may be that of the trunk, too.
+	Node      string `json:"node,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	// Before is the time before which it was chosen.
+	Before time.Time `json:"before,omitzero"`
+}
+
+// Search calls each for the allocations of a store that are looked for, in the order of their owners, until it returns an error; in the state
+// Resting, for the things that rest. A row that cannot be read is an error that names it.
+func Search(ctx context.Context, store Store, q Query, each func(Entry) error) error {
+	if err := CheckFormat(ctx, store); err != nil {
+		return err
+	}
+	switch {
+	case q.State == network.Resting:
+		return q.resting(ctx, store, each)
+	case q.Owner != "" && !strings.HasSuffix(q.Owner, "*"):
+		return q.one(ctx, store, prefixOwner+q.Owner, each)
+	case q.Address.IsValid():
+		return q.at(ctx, store, each)
+	}
+	return scan(ctx, store, prefixOwner+strings.TrimSuffix(q.Owner, "*"), func(e Entry) error {
+		if !q.matches(*e.Allocation) {
+			return nil
+		}
+		return each(e)
+	})
+}
+
+// scan reads rows. An error is that of a row that cannot be read, or that of each.
+func scan(ctx context.Context, store Store, prefix string, each func(Entry) error) error {
+	return store.Scan(ctx, prefix, func(key, value []byte) error {
+		e, err := ReadEntry(key, value)
+		if err != nil {
+			return &BrokenRow{Key: string(key), Err: err}
+		}
+		return each(e)
+	})
+}
+
+// BrokenRow is the error of a row that cannot be read.
+type BrokenRow struct {
+	Key string
+	Err error
+}
+
+// Error implements error.
+func (b *BrokenRow) Error() string {
+	return fmt.Sprintf("reading the row %s: %s; `graft ledger verify` finds all that is wrong", b.Key, b.Err)
+}
+
+// Unwrap gives the cause.
+func (b *BrokenRow) Unwrap() error { return b.Err }
+
+func (q Query) one(ctx context.Context, store Store, key string, each func(Entry) error) error {
+	raw, err := store.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
+	if raw == nil {
+		return nil
+	}
+	e, err := ReadEntry([]byte(key), raw)
+	if err != nil {
+		return &BrokenRow{Key: key, Err: err}
+	}
+	if !q.matches(*e.Allocation) {
+		return nil
+	}
+	return each(e)
+}
+
+// at looks for what holds an address, in one pool or in all of them.
+func (q Query) at(ctx context.Context, store Store, each func(Entry) error) error {
+	var owners []network.Owner
+	prefix, suffix := prefixAddress, strings.TrimPrefix(addressKey("", q.Address), prefixAddress)
+	if q.Pool != "" {
+		prefix = addressKey(q.Pool, q.Address)
+	}
+	err := store.Scan(ctx, prefix, func(key, value []byte) error {
+		if !strings.HasSuffix(string(key), suffix) {
+			return nil
+		}
+		e, err := ReadEntry(key, value)
+		if err != nil {
+			return &BrokenRow{Key: e.Key, Err: err}
+		}
+		if e.Until.IsZero() && e.Thing.Address == q.Address {
+			owners = append(owners, e.Owner)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(owners, func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) })
+	for _, owner := range owners {
+		if q.Owner != "" && !strings.HasPrefix(owner.String(), strings.TrimSuffix(q.Owner, "*")) {
+			continue
+		}
+		if err := q.one(ctx, store, ownerKey(owner), each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resting looks for what rests: nobody has it, and so only pool and address can be asked for.
+func (q Query) resting(ctx context.Context, store Store, each func(Entry) error) error {
+	for _, prefix := range []string{prefixAddress, prefixMAC, prefixVLAN} {
+		if q.Pool != "" && prefix != prefixAddress {
+			continue
+		}
+		err := scan(ctx, store, prefix, func(e Entry) error {
+			if e.Until.IsZero() || q.Pool != "" && e.Thing.Pool != q.Pool || q.Address.IsValid() && e.Thing.Address != q.Address {
+				return nil
+			}
+			return each(e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q Query) matches(a network.Allocation) bool {
+	return (q.Pool == "" || a.Pool == q.Pool) &&
+		(!q.Address.IsValid() || slices.Contains(a.Addresses, q.Address)) &&
+		(q.State == "" || a.State == q.State) &&
+		(q.Node == "" || a.Holder.Node == q.Node || a.Trunk.Node == q.Node) &&
+		(q.Namespace == "" || a.Holder.Namespace == q.Namespace) &&
+		(q.Before.IsZero() || a.Since.Before(q.Before))
+}
+
+// MarkReleasing notes in a store that an owner has given back what it holds; the server that opens the store next brings that to its end, and
+// tells the cloud. The error wraps network.ErrNotHeld when the owner holds nothing.
+func MarkReleasing(ctx context.Context, store Store, owner network.Owner) (network.Allocation, error) {
+	if err := CheckFormat(ctx, store); err != nil {
+		return network.Allocation{}, err
+	}
+	for range maximumAttempts {
+		raw, err := store.Get(ctx, ownerKey(owner))
+		if err != nil {
+			return network.Allocation{}, fmt.Errorf("reading the ledger: %w", err)
+		}
+		if raw == nil {
+			return network.Allocation{}, network.ErrNotHeld
+		}
+		a, err := decode(raw)
+		if err != nil {
+			return a, &BrokenRow{Key: ownerKey(owner), Err: err}
+		}
+		a.State = network.Releasing
+		marked, err := encode(a)
+		if err != nil {
+			return a, err
+		}
+		err = store.Commit(ctx, Change{Key: ownerKey(owner), Was: raw, Value: marked})
+		if !errors.Is(err, ErrConflict) {
+			return a, wrapWriting(err)
+		}
+	}
+	return network.Allocation{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
