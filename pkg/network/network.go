@@ -131,6 +131,8 @@ type Holder struct {
 	Node      string `json:"node,omitempty"`
 	// Device is the device or interface of it that is meant.
 	Device string `json:"device,omitempty"`
+	// Aliases are all by which the caller has called that device so far, each with its kind, such as pci/0000:27:00.2.
+	Aliases []string `json:"aliases,omitempty"`
 }
 
 // String is the holder in one word.
