@@ -7,6 +7,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -18,9 +19,12 @@ func (l *Ledger) Stranded(ctx context.Context, pools ...Pool) ([]network.Allocat
 	if err != nil {
 		return nil, err
 	}
-	var stranded []network.Allocation
+	return l.stranded(ctx, wanted, func(network.Allocation) bool { return true })
+}
+
+func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts func(network.Allocation) bool) (stranded []network.Allocation, err error) {
 	err = l.All(ctx, func(a network.Allocation) error {
-		if !wanted[a.Pool].covers(a) {
+		if !wanted[a.Pool].covers(a) && counts(a) {
 			stranded = append(stranded, a)
 		}
 		return nil
@@ -45,45 +49,103 @@ func (p *pool) covers(a network.Allocation) bool {
 }
 
 // Configure puts pools in the place of those that there were. What is held stays held, also where it is stranded: then it is given to
-// nobody when it is released.
+// nobody when it is released. Nothing that was chosen out of the old pools is written any more when it returns.
 func (l *Ledger) Configure(ctx context.Context, pools ...Pool) error {
+	_, err := l.ConfigureUnless(ctx, nil, pools...)
+	return err
+}
+
+// ConfigureUnless is Configure; but when refuse says so of allocations that would be stranded, nothing is changed, and these are given. Meanwhile
+// nothing is given out, so that none is stranded that refuse has not seen, except by other servers that share the store.
+func (l *Ledger) ConfigureUnless(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) ([]network.Allocation, error) {
 	made, err := newPools(pools)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	if refuse != nil {
+		if refused, err := l.stranded(ctx, made, refuse); err != nil || len(refused) > 0 {
+			return refused, err
+		}
+	}
+	read, err := l.readUnknown(ctx, made)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	// Memory is at most behind by commits that are under way, and those have taken their places in it already.
+	freed := l.freed
+	if l.freed = nil; err != nil {
+		return nil, err
+	}
 	for name, of := range made {
-		if old := l.pools[name]; old != nil {
-			of.inherit(old)
-			continue
-		}
-		if err := l.read(ctx, name, of); err != nil {
-			return fmt.Errorf("reading the pool %s: %w", name, err)
-		}
+		of.inherit(l.pools[name])
 	}
 	l.pools = made
-	return nil
-}
-
-// inherit takes what an earlier version of the pool knows to be taken.
-func (p *pool) inherit(old *pool) {
-	for _, index := range old.indexes {
-		for address := range index.All() {
-			p.note(address)
+	for _, key := range read {
+		if _, free := freed[key]; !free {
+			l.take(key)
 		}
 	}
+	return nil, nil
 }
 
-// read reads what is taken of a pool that was not there before, though its rows were.
-func (l *Ledger) read(ctx context.Context, name string, of *pool) error {
-	return l.store.Scan(ctx, prefixAddress+name+"/", func(key, _ []byte) error {
-		_, address, err := parseAddress(string(key))
-		if err != nil {
-			return err
+// readUnknown reads the rows of addresses of which memory knows nothing: of pools, and of families of them, that were not there before. What
+// becomes free meanwhile is remembered.
+func (l *Ledger) readUnknown(ctx context.Context, made map[string]*pool) (keys []string, err error) {
+	l.mutex.Lock()
+	l.freed = map[string]struct{}{}
+	var unknown []string
+	for name, of := range made {
+		if !l.pools[name].knows(of) {
+			unknown = append(unknown, name)
 		}
-		of.note(address)
-		return nil
-	})
+	}
+	l.mutex.Unlock()
+	for _, name := range unknown {
+		err := l.store.Scan(ctx, prefixAddress+name+"/", func(key, _ []byte) error {
+			keys = append(keys, string(key))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the pool %s: %w", name, err)
+		}
+	}
+	return keys, nil
+}
+
+// knows says whether an earlier version of a pool has all families of a later one.
+func (p *pool) knows(later *pool) bool {
+	for _, subnet := range later.Subnets {
+		if p.family(subnet.Prefix.Addr()) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// family is the place of the subnet of an address's family; -1 where there is none.
+func (p *pool) family(of netip.Addr) int {
+	if p != nil {
+		for i, subnet := range p.Subnets {
+			if subnet.Prefix.Addr().BitLen() == of.BitLen() {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// inherit takes over what an earlier version of the pool knows to be taken, and where its choice goes on when its ranges are the same.
+func (p *pool) inherit(old *pool) {
+	for i, subnet := range p.Subnets {
+		at := old.family(subnet.Prefix.Addr())
+		switch {
+		case at < 0:
+		case old.Subnets[at].Dynamic.Equal(subnet.Dynamic):
+			p.indexes[i] = old.indexes[at]
+		default:
+			for address := range old.indexes[at].All() {
+				p.indexes[i].Take(address)
+			}
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,11 +23,20 @@ type Ledger struct {
 	// owners serializes what is done for one owner.
 	owners keyed
 
+	// changing is held for reading while something is chosen and written, and for writing while the pools are exchanged: so that nothing
+	// that was chosen out of the old ones is written when the new ones hold.
+	changing sync.RWMutex
+
 	// mutex guards what is known in memory. It is never held while the store works.
 	mutex   sync.Mutex
 	pools   map[string]*pool
 	vlans   map[network.Trunk]*allocator.VLANs
 	resting []resting
+	quotas  quotas
+	// doubts are the keys of rows of which it is not known how they are; see doubt.
+	doubts map[string]struct{}
+	// freed are the keys that became free since a reading of rows began, and nil while none is under way.
+	freed map[string]struct{}
 }
 
 // Open reads what is taken from a store. Rows of pools that are not among the given ones stay untouched.
@@ -53,21 +63,24 @@ func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 			return nil, fmt.Errorf("opening the ledger: %w", err)
 		}
 	}
+	if err := store.Scan(ctx, prefixOwner, func(key, value []byte) error { return l.readOwner(string(key), value) }); err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
 	return l, nil
 }
 
 // checkFormat reads the version of the rows, and writes it into an empty store.
 func (l *Ledger) checkFormat(ctx context.Context) error {
 	found, err := l.store.Get(ctx, keyFormat)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("opening the ledger: %w", err)
-	case found == nil:
-		if err := l.store.Commit(ctx, Change{Key: keyFormat, Value: []byte(format)}); err != nil {
-			return fmt.Errorf("opening the ledger: %w", err)
-		}
-	case string(found) != format:
-		return fmt.Errorf("%w: %s, where this one writes %s", ErrFormat, found, format)
+	}
+	fresh, err := readFormat(found)
+	if err == nil && fresh {
+		err = l.store.Commit(ctx, Change{Key: keyFormat, Value: []byte(format)})
+	}
+	if err != nil {
+		return fmt.Errorf("opening the ledger: %w", err)
 	}
 	return nil
 }
@@ -140,7 +153,12 @@ func (l *Ledger) At(ctx context.Context, pool string, address netip.Addr) (netwo
 	if !p.until.IsZero() {
 		return network.Allocation{}, network.ErrNotHeld
 	}
-	return l.Get(ctx, p.owner)
+	a, err := l.Get(ctx, p.owner)
+	if err == nil && (a.Pool != pool || !slices.Contains(a.Addresses, address)) {
+		// Between the two reads it was given back, and the owner has got something else.
+		return network.Allocation{}, network.ErrNotHeld
+	}
+	return a, err
 }
 
 // All calls each for every allocation, in the order of the owners, until it returns an error.
@@ -169,16 +187,27 @@ func (l *Ledger) Taken(pool string) uint64 {
 	return count
 }
 
+// maximumIdle is how many trunks without VLANs are remembered, so that the next VLAN is not the one that was given back last.
+const maximumIdle = 4096
+
 // forget marks what stands under a key as free, in memory.
 func (l *Ledger) forget(key string) {
+	if l.freed != nil {
+		l.freed[key] = struct{}{}
+	}
 	switch {
 	case strings.HasPrefix(key, prefixAddress):
 		if name, address, err := parseAddress(key); err == nil && l.pools[name] != nil {
 			l.pools[name].forget(address)
 		}
 	case strings.HasPrefix(key, prefixVLAN):
-		if trunk, id, err := parseVLAN(key); err == nil {
-			l.trunk(trunk).Free(id)
+		trunk, id, err := parseVLAN(key)
+		of := l.vlans[trunk]
+		if err != nil || of == nil {
+			return
+		}
+		if of.Free(id); of.Len() == 0 && len(l.vlans) > maximumIdle {
+			delete(l.vlans, trunk)
 		}
 	}
 }

@@ -37,6 +37,8 @@ type Subnet struct {
 type pool struct {
 	Pool
 	indexes []*allocator.Index
+	// size is the number of addresses that are given by choice.
+	size uint64
 }
 
 func newPool(p Pool) (*pool, error) {
@@ -53,7 +55,8 @@ func newPool(p Pool) (*pool, error) {
 				return nil, fmt.Errorf("the pool %s has two subnets of one family", p.Name)
 			}
 		}
-		made.indexes = append(made.indexes, allocator.NewIndex(allocator.NewSpace(subnet.Dynamic)))
+		space := allocator.NewSpace(subnet.Dynamic)
+		made.indexes, made.size = append(made.indexes, allocator.NewIndex(space)), made.size+space.Size()
 	}
 	return made, nil
 }

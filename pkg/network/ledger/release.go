@@ -41,6 +41,7 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 			continue
 		}
 		if err != nil {
+			l.doubtAll(rowsOf(a)...)
 			return wrapWriting(err)
 		}
 		l.vacate(a, rests, until)
@@ -53,6 +54,7 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 func (l *Ledger) vacate(a network.Allocation, rests bool, until time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	l.quotas.drop(a.Owner)
 	for _, key := range places(a) {
 		if rests {
 			l.rest(key, until)
@@ -84,13 +86,14 @@ func (l *Ledger) Rouse(ctx context.Context, pool string, address netip.Addr) err
 		l.resting = append(l.resting, due...)
 		return wrapWriting(err)
 	}
-	return nil
+	_, err := l.settle(ctx)
+	return err
 }
 
-// batch is how many rows Wake frees in one commit.
-const batch = 256
+// wokenAtOnce is how many rows Wake frees in one commit.
+const wokenAtOnce = 256
 
-// Wake frees what has rested until now, and says how many rows that are.
+// Wake frees what has rested until now, and says how many rows that are. It also finds out what a lost answer has left in doubt.
 func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 	l.mutex.Lock()
 	var due []resting
@@ -103,7 +106,7 @@ func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 	})
 	l.mutex.Unlock()
 	freed := 0
-	for rows := range slices.Chunk(due, batch) {
+	for rows := range slices.Chunk(due, wokenAtOnce) {
 		woken, err := l.wake(ctx, rows)
 		if freed += woken; err != nil {
 			l.mutex.Lock()
@@ -112,11 +115,12 @@ func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 			return freed, wrapWriting(err)
 		}
 	}
-	return freed, nil
+	_, err := l.settle(ctx)
+	return freed, err
 }
 
-// wake removes rows that rest. One that is not as it was is free in memory too: it was removed, by another server or by a commit of which the
-// answer was lost, or whoever wants it finds out that it is held.
+// wake removes rows that rest. One that is not as it was is in doubt: it was removed, or given out again, by another server or by a commit of
+// which the answer was lost.
 func (l *Ledger) wake(ctx context.Context, rows []resting) (int, error) {
 	changes := make([]Change, len(rows))
 	for i, r := range rows {
@@ -137,7 +141,11 @@ func (l *Ledger) wake(ctx context.Context, rows []resting) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for _, r := range rows {
-		l.forget(r.key)
+		if err != nil {
+			l.doubt(r.key)
+		} else {
+			l.forget(r.key)
+		}
 	}
 	return len(rows), nil
 }

@@ -5,11 +5,13 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -34,14 +36,6 @@ type Intent struct {
 	Now time.Time
 }
 
-// Quota is how many allocations of a pool a number of owners may hold together.
-type Quota struct {
-	// Name tells quotas of the pool apart, such as namespace/default.
-	Name string
-	// Limit is that of allocations, not of addresses.
-	Limit int
-}
-
 // maximumAttempts bounds how often a choice is made anew that another server, which shares the store, made at the same time.
 const maximumAttempts = 64
 
@@ -58,17 +52,19 @@ func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, 
 // ReserveAll gives several owners, each another one, what they want: all of them in one commit, or none. The results are in the order of
 // the intents, and so is which of them are fresh; see Reserve.
 func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
-	owners := make([]string, len(intents))
-	for i, in := range intents {
-		owners[i] = ownerKey(in.Owner)
+	owners, err := distinct(intents)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer l.owners.lock(owners...)()
+	l.changing.RLock()
+	defer l.changing.RUnlock()
 	for attempt := range maximumAttempts {
 		all, fresh, err = l.held(ctx, intents)
 		if err != nil || !slices.Contains(fresh, true) {
 			return all, fresh, err
 		}
-		if err := l.chooseAll(intents, all, fresh, attempt); err != nil {
+		if err := l.chooseSettled(ctx, intents, all, fresh, attempt); err != nil {
 			return nil, nil, err
 		}
 		switch err := l.write(ctx, all, fresh); {
@@ -77,19 +73,30 @@ func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []networ
 		case !errors.Is(err, ErrConflict):
 			return l.inDoubt(ctx, intents, all, fresh, err)
 		}
-		for i, in := range intents {
-			if !fresh[i] {
-				continue
-			}
-			if taken := l.resolve(ctx, in, all[i]); taken != nil && err == nil {
-				err = taken
-			}
-		}
-		if err != nil {
+		if err := l.resolveAll(ctx, intents, all, fresh); err != nil {
 			return nil, nil, err
 		}
 	}
 	return nil, nil, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// distinct are the keys of the owners, which must be different, and such that their rows can be read again.
+func distinct(intents []Intent) ([]string, error) {
+	owners := make([]string, len(intents))
+	for i, in := range intents {
+		if owner, err := network.ParseOwner(in.Owner.String()); err != nil || owner != in.Owner {
+			return nil, fmt.Errorf("%q is not an owner", in.Owner)
+		}
+		if strings.Contains(in.Trunk.Node+in.Trunk.MAC, "/") {
+			return nil, errors.New("the trunk has a slash in its names")
+		}
+		key := ownerKey(in.Owner)
+		if slices.Contains(owners[:i], key) {
+			return nil, fmt.Errorf("the owner %s wants two allocations at once", in.Owner)
+		}
+		owners[i] = key
+	}
+	return owners, nil
 }
 
 // held is what owners hold already; fresh are those that hold nothing.
@@ -102,6 +109,18 @@ func (l *Ledger) held(ctx context.Context, intents []Intent) (all []network.Allo
 		}
 	}
 	return all, fresh, nil
+}
+
+// chooseSettled is chooseAll; when something is in the way and rows are in doubt, it finds out about them, and chooses again.
+func (l *Ledger) chooseSettled(ctx context.Context, intents []Intent, all []network.Allocation, fresh []bool, attempt int) error {
+	refused := l.chooseAll(intents, all, fresh, attempt)
+	if refused == nil {
+		return nil
+	}
+	if doubted, err := l.settle(ctx); err != nil || !doubted {
+		return refused
+	}
+	return l.chooseAll(intents, all, fresh, attempt)
 }
 
 // chooseAll takes what is wanted in memory, all or nothing.
@@ -125,8 +144,9 @@ func (l *Ledger) chooseAll(intents []Intent, all []network.Allocation, fresh []b
 	return nil
 }
 
-// drop marks what an allocation holds as free, in memory.
+// drop marks what an allocation holds as free, in memory, and counts it no more.
 func (l *Ledger) drop(a network.Allocation) {
+	l.quotas.drop(a.Owner)
 	for _, key := range places(a) {
 		l.forget(key)
 	}
@@ -153,6 +173,7 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	if len(of.MACPrefix) > 0 && len(a.Addresses) > 0 {
 		a.MAC = allocator.MAC(of.MACPrefix, a.Addresses[0], attempt)
 	}
+	l.quotas.note(a)
 	return a, nil
 }
 
@@ -216,28 +237,46 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 	return l.store.Commit(ctx, changes...)
 }
 
+// resolveAll finds out whose rows stood in the way of a commit, for all that was chosen, and forgets the choice.
+func (l *Ledger) resolveAll(ctx context.Context, intents []Intent, all []network.Allocation, fresh []bool) error {
+	var refused error
+	for i, in := range intents {
+		if !fresh[i] {
+			continue
+		}
+		if err := l.resolve(ctx, in, all[i]); err != nil && refused == nil {
+			refused = err
+		}
+	}
+	return refused
+}
+
 // resolve finds out whose rows stood in the way. What others hold stays taken in memory; the rest of the choice is free again.
-// The error is of an address that was asked for by name.
+// The error is of an address that was asked for by name, or of a store that cannot say.
 func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) error {
-	var taken error
+	l.mutex.Lock()
+	l.quotas.drop(a.Owner)
+	l.doubt(places(a)...)
+	l.mutex.Unlock()
+	var refused error
 	for _, key := range places(a) {
 		raw, err := l.store.Get(ctx, key)
 		if err != nil {
 			return fmt.Errorf("reading the ledger: %w", err)
 		}
-		if raw == nil {
-			l.mutex.Lock()
-			l.forget(key)
-			l.mutex.Unlock()
-			continue
+		if err := l.learn(key, raw); err != nil {
+			return err
+		}
+		if raw == nil || bytes.Equal(raw, place{owner: in.Owner}.encode()) {
+			continue // another server has given it to the same owner: that is found next
 		}
 		for _, address := range in.Addresses {
 			if key == addressKey(in.Pool, address) {
-				taken = fmt.Errorf("%w: %s", network.ErrTaken, address)
+				refused = fmt.Errorf("%w: %s", network.ErrTaken, address)
 			}
 		}
 	}
-	return taken
+	return refused
 }
 
 // inDoubt finds out whether a commit that failed was made all the same. When that cannot be found out, what was chosen stays
@@ -247,17 +286,19 @@ func (l *Ledger) inDoubt(ctx context.Context, intents []Intent, chosen []network
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	found, missing, err := l.held(ctx, intents)
-	switch {
-	case err == nil && !slices.Contains(missing, true):
-		return found, fresh, nil
-	case err == nil:
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		for i, a := range chosen {
-			if fresh[i] && missing[i] {
-				l.drop(a)
-			}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for i, a := range chosen {
+		switch {
+		case !fresh[i]:
+		case err == nil && missing[i]:
+			l.drop(a)
+		case err != nil || !slices.Equal(places(a), places(found[i])):
+			l.doubt(rowsOf(a)...)
 		}
+	}
+	if err == nil && !slices.Contains(missing, true) {
+		return found, fresh, nil
 	}
 	return nil, nil, fmt.Errorf("writing the ledger: %w", cause)
 }

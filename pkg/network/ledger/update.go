@@ -14,10 +14,11 @@ import (
 )
 
 // Update changes what an owner holds: its state, and what the cloud needs. The addresses, the VLAN and the MAC address must
-// stay; addresses that a cloud has chosen may be added. The error wraps network.ErrNotHeld when the owner holds nothing, and
+// stay; addresses that a cloud has chosen may be added, also such that rest. The error wraps network.ErrNotHeld when the owner holds nothing, and
 // network.ErrTaken when an added address is held already.
 func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
 	defer l.owners.lock(ownerKey(owner))()
+	var rested map[string][]byte
 	for range maximumAttempts {
 		a, raw, err := l.get(ctx, owner)
 		if err != nil {
@@ -40,16 +41,17 @@ func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*n
 		}
 		changes := []Change{{Key: ownerKey(owner), Was: raw, Value: changed}}
 		for _, key := range added {
-			changes = append(changes, Change{Key: key, Value: place{owner: owner}.encode()})
+			changes = append(changes, Change{Key: key, Was: rested[key], Value: place{owner: owner}.encode()})
 		}
 		switch err := l.store.Commit(ctx, changes...); {
 		case err == nil:
 			l.note(added)
 			return a, nil
 		case !errors.Is(err, ErrConflict):
+			l.doubtAll(added...)
 			return a, wrapWriting(err)
 		}
-		if err := l.vacant(ctx, added); err != nil {
+		if rested, err = l.vacant(ctx, added); err != nil {
 			return a, err
 		}
 	}
@@ -66,28 +68,32 @@ func grown(before, after []string) ([]string, error) {
 	return slices.DeleteFunc(after, func(key string) bool { return slices.Contains(before, key) }), nil
 }
 
-// vacant says whether nobody has one of the places; the error wraps network.ErrTaken.
-func (l *Ledger) vacant(ctx context.Context, keys []string) error {
+// vacant says whether nobody has one of the places; the error wraps network.ErrTaken. The rows of those that rest are given: their rest ends,
+// as it is the cloud that chooses, and it has seen the release.
+func (l *Ledger) vacant(ctx context.Context, keys []string) (map[string][]byte, error) {
+	rested := map[string][]byte{}
 	for _, key := range keys {
 		raw, err := l.store.Get(ctx, key)
 		if err != nil {
-			return fmt.Errorf("reading the ledger: %w", err)
+			return nil, fmt.Errorf("reading the ledger: %w", err)
 		}
-		if raw != nil {
+		if raw == nil {
+			continue
+		}
+		if p, err := parsePlace(raw); err != nil || p.until.IsZero() {
 			_, address, _ := parseAddress(key)
-			return fmt.Errorf("%w: %s, which the cloud has chosen", network.ErrTaken, address)
+			return nil, fmt.Errorf("%w: %s, which the cloud has chosen", network.ErrTaken, address)
 		}
+		rested[key] = raw
 	}
-	return nil
+	return rested, nil
 }
 
-// note marks addresses as taken in memory.
+// note marks what stands under keys as taken in memory.
 func (l *Ledger) note(keys []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for _, key := range keys {
-		if name, address, err := parseAddress(key); err == nil && l.pools[name] != nil {
-			l.pools[name].note(address)
-		}
+		l.take(key)
 	}
 }

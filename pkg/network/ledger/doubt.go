@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// doubt remembers rows of which it is not known how they are, after a commit whose answer was lost or a read that failed. What they stand
+// for stays taken in memory until settle has found out. The mutex is held.
+func (l *Ledger) doubt(keys ...string) {
+	if l.doubts == nil {
+		l.doubts = map[string]struct{}{}
+	}
+	for _, key := range keys {
+		l.doubts[key] = struct{}{}
+	}
+}
+
+// doubtAll is doubt, for those who do not hold the mutex.
+func (l *Ledger) doubtAll(keys ...string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.doubt(keys...)
+}
+
+// rowsOf are the keys of all rows of an allocation.
+func rowsOf(a network.Allocation) []string { return append(places(a), ownerKey(a.Owner)) }
+
+// settle asks the store for the rows that are in doubt, and says whether there were any. Those that cannot be read stay in doubt.
+func (l *Ledger) settle(ctx context.Context) (bool, error) {
+	l.mutex.Lock()
+	keys := make([]string, 0, len(l.doubts))
+	for key := range l.doubts {
+		keys = append(keys, key)
+	}
+	l.mutex.Unlock()
+	for _, key := range keys {
+		raw, err := l.store.Get(ctx, key)
+		if err != nil {
+			return true, fmt.Errorf("reading the ledger: %w", err)
+		}
+		if err := l.learn(key, raw); err != nil {
+			return true, err
+		}
+	}
+	return len(keys) > 0, nil
+}
+
+// learn brings memory in line with a row that was in doubt.
+func (l *Ledger) learn(key string, raw []byte) error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if _, doubted := l.doubts[key]; !doubted {
+		return nil
+	}
+	delete(l.doubts, key)
+	if strings.HasPrefix(key, prefixOwner) {
+		return l.learnOwner(key, raw)
+	}
+	if raw == nil {
+		l.forget(key)
+		return nil
+	}
+	p, err := parsePlace(raw)
+	if err != nil {
+		return fmt.Errorf("reading the row %s: %w", key, err)
+	}
+	l.take(key)
+	l.rest(key, p.until)
+	return nil
+}
+
+func (l *Ledger) learnOwner(key string, raw []byte) error {
+	if raw != nil {
+		return l.readOwner(key, raw)
+	}
+	owner, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner))
+	l.quotas.drop(owner)
+	return err
+}
+
+// take marks what stands under a key as taken, in memory.
+func (l *Ledger) take(key string) {
+	switch {
+	case strings.HasPrefix(key, prefixAddress):
+		if name, address, err := parseAddress(key); err == nil && l.pools[name] != nil {
+			l.pools[name].note(address)
+		}
+	case strings.HasPrefix(key, prefixVLAN):
+		if trunk, id, err := parseVLAN(key); err == nil {
+			l.trunk(trunk).Take(id)
+		}
+	}
+}
