@@ -117,16 +117,3 @@ func TestAttachments(t *testing.T) {
 		}
 	})
 }
-
-func TestDigest(t *testing.T) {
-	seen := map[digest]bool{{}: true}
-	for _, files := range [][]source.File{
-		nil, {{}}, {{Name: "a", Data: []byte("b")}}, {{Name: "ab"}}, {{Name: "a"}, {Data: []byte("b")}},
-	} {
-		sum := digestOf(files)
-		if seen[sum] {
-			t.Errorf("%v has the digest of another", files)
-		}
-		seen[sum] = true
-	}
-}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -52,8 +53,8 @@ type Store struct {
 	wake       chan struct{}
 
 	lock      sync.Mutex
-	attempted digest // of the documents that were tried last
-	outcome   error  // of that attempt
+	attempted watch.Digest // of the documents that were tried last
+	outcome   error        // of that attempt
 	waiting   *waiting
 	problem   string // the last failure, so that it is counted and logged once
 	changed   []chan<- struct{}
@@ -123,9 +124,9 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 		}
 		files = append(files, found...)
 	}
-	sum := digestOf(files)
+	sum := watch.DigestOf(files)
 	if s.Beside != nil {
-		sum = digestOf(append(slices.Clone(files), source.File{Data: s.Beside()}))
+		sum = watch.DigestOf(append(slices.Clone(files), source.File{Data: s.Beside()}))
 	}
 	if sum == s.attempted {
 		return s.again(ctx)
