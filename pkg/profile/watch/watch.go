@@ -34,6 +34,7 @@ func DigestOf(files []source.File) Digest {
 	}
 	for _, file := range files {
 		add([]byte(file.Name), file.Data)
+		_ = binary.Write(h, binary.BigEndian, uint64(len(file.Attachments)))
 		for _, path := range slices.Sorted(maps.Keys(file.Attachments)) {
 			add([]byte(path), file.Attachments[path])
 		}
