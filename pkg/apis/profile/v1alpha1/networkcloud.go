@@ -64,7 +64,7 @@ type NetworkHTTPCall struct {
 	Path source.Text `json:"path"`
 	// Body is sent as JSON; nothing is when absent.
 	Body source.Node `json:"body,omitempty"`
-	// Succeeded is the condition that the call has done what it should; a status of 200 to 299 when absent.
+	// Succeeded is the condition that the call has done what it should; a status of 200 to 299 when absent, in unbind and find also 404 and 410.
 	Succeeded source.Text `json:"succeeded,omitempty"`
 	// Refused is the condition that repeating it is of no use; never when absent.
 	Refused source.Text `json:"refused,omitempty"`
@@ -92,6 +92,8 @@ type NetworkHTTPFind struct {
 type NetworkHTTPAnswer struct {
 	// MAC is the MAC address that the cloud has given; that of the pool holds when it is absent or empty.
 	MAC source.Text `json:"mac,omitempty"`
+	// VLAN is the VLAN that the cloud has given, a number; that of the pool holds when it is absent, null or 0.
+	VLAN source.Text `json:"vlan,omitempty"`
 	// Addresses are those that the cloud has chosen, with the lengths of their subnets, for pools without subnets: a list, or an expression for one.
 	Addresses source.Node `json:"addresses,omitempty"`
 	// Gateways are the routers that go with them: a list of addresses, or an expression for one.

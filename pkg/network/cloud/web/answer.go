@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// maximumReference is how many bytes of a reference the ledger keeps.
+const maximumReference = 16 << 10
+
+// answer is what an answer says of an allocation. What is nil is not said.
+type answer struct {
+	mac, vlan, addresses, gateways, routes, reference *expression.Tree
+}
+
+func (c *compiler) answer(spec v1alpha1.NetworkHTTPAnswer, path string) *answer {
+	in := c.environments.answer
+	return &answer{
+		mac:       c.tree(spec.MAC.At, path+".mac", in),
+		vlan:      c.tree(spec.VLAN.At, path+".vlan", in),
+		addresses: c.tree(spec.Addresses, path+".addresses", in),
+		gateways:  c.tree(spec.Gateways, path+".gateways", in),
+		routes:    c.tree(spec.Routes, path+".routes", in),
+		reference: c.tree(spec.Reference, path+".reference", in),
+	}
+}
+
+// binding reads an answer. That it says something else than what was asked for is a refusal: what it has bound is of no use.
+func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Allocation) (network.Binding, error) {
+	r := &reader{ctx: ctx}
+	if r.vars, r.err = activation(vars); r.err != nil {
+		return network.Binding{}, r.err
+	}
+	var (
+		made network.Binding
+		mac  string
+	)
+	if r.into("mac", a.mac, &mac); mac != "" {
+		r.note("mac", "no MAC address", made.MAC.UnmarshalText([]byte(mac)))
+	}
+	if r.into("vlan", a.vlan, &made.VLAN); made.VLAN > 4094 {
+		r.note("vlan", "no number of a VLAN", errors.New("too large"))
+	}
+	made.Addresses = parsed(r, "addresses", a.addresses, parsePrefix)
+	made.Gateways = parsed(r, "gateways", a.gateways, netip.ParseAddr)
+	made.Routes = r.routes(a.routes)
+	if r.into("reference", a.reference, &made.Reference); string(made.Reference) == "null" {
+		made.Reference = nil
+	}
+	if r.err == nil && len(made.Reference) > maximumReference {
+		r.err = fmt.Errorf("the reference has %d bytes, and the ledger keeps at most %d", len(made.Reference), maximumReference)
+	}
+	if r.err != nil {
+		return network.Binding{}, fmt.Errorf("reading the answer of the cloud: %w", r.err)
+	}
+	return made, a.agrees(made, of)
+}
+
+// agrees compares what was chosen with what was asked for.
+func (a *answer) agrees(made network.Binding, of network.Allocation) error {
+	if a.addresses == nil {
+		return nil
+	}
+	if len(made.Addresses) == 0 {
+		return errors.New("the cloud says no address yet")
+	}
+	families := map[bool]bool{}
+	for _, chosen := range made.Addresses {
+		if families[chosen.Addr().Is4()] {
+			return fmt.Errorf("%w: it has bound two addresses of one family", network.ErrRefused)
+		}
+		families[chosen.Addr().Is4()] = true
+		if len(of.Addresses) > 0 && !slices.Contains(of.Addresses, chosen.Addr()) {
+			return fmt.Errorf("%w: it has bound another address than that of the allocation", network.ErrRefused)
+		}
+	}
+	if len(made.Addresses) < len(of.Addresses) {
+		return fmt.Errorf("%w: it has not bound all addresses of the allocation", network.ErrRefused)
+	}
+	return nil
+}
+
+// reader reads values until one of them cannot be read.
+type reader struct {
+	ctx  context.Context
+	vars interpreter.Activation
+	err  error
+}
+
+// note keeps the first error, without the value that caused it.
+func (r *reader) note(field, problem string, err error) {
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("answer.%s is %s", field, problem)
+	}
+}
+
+// into reads a value; what is not said, and null, leaves it as it is.
+func (r *reader) into(field string, tree *expression.Tree, into any) {
+	if tree == nil || r.err != nil {
+		return
+	}
+	raw, err := tree.JSON(r.ctx, r.vars)
+	if err != nil {
+		r.err = err
+		return
+	}
+	r.note(field, "of the wrong type", json.Unmarshal(raw, into))
+}
+
+// parsed reads a list of texts.
+func parsed[T any](r *reader, field string, tree *expression.Tree, parse func(string) (T, error)) []T {
+	var texts []string
+	r.into(field, tree, &texts)
+	var all []T
+	for _, text := range texts {
+		value, err := parse(text)
+		if r.note(field, "no address", err); r.err != nil {
+			return nil
+		}
+		all = append(all, value)
+	}
+	return all
+}
+
+func (r *reader) routes(tree *expression.Tree) []network.Route {
+	var written []struct {
+		Destination string `json:"destination"`
+		Gateway     string `json:"gateway"`
+	}
+	r.into("routes", tree, &written)
+	var all []network.Route
+	for _, route := range written {
+		var (
+			made network.Route
+			err  error
+		)
+		made.Destination, err = parsePrefix(route.Destination)
+		r.note("routes", "not all destinations and gateways", err)
+		if route.Gateway != "" {
+			made.Gateway, err = netip.ParseAddr(route.Gateway)
+			r.note("routes", "not all destinations and gateways", err)
+		}
+		made.Destination = made.Destination.Masked()
+		all = append(all, made)
+	}
+	return all
+}
+
+// parsePrefix reads an address with or without a length; without one, it is alone in its subnet.
+func parsePrefix(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(address.WithZone(""), address.BitLen()), nil
+	}
+	return netip.ParsePrefix(text)
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+)
+
+// maximumAnswer is how many bytes of an answer are read.
+const maximumAnswer = 1 << 20
+
+// ask sends a call, and adds status, answer and headers to the variables. That it was answered is no success yet.
+func (c *Cloud) ask(ctx context.Context, asked *call, vars map[string]any) (*response, error) {
+	within, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	request, err := c.request(within, asked, vars)
+	if err != nil {
+		return nil, err
+	}
+	client, err := c.client.get()
+	if err != nil {
+		return nil, err
+	}
+	answered, err := exchange(client, request)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("asking the cloud to %s: %w", asked.name, ctx.Err())
+	case within.Err() != nil:
+		return nil, fmt.Errorf("asking the cloud to %s: no answer within %s", asked.name, c.options.Timeout)
+	case err != nil:
+		return nil, fmt.Errorf("asking the cloud to %s: %w", asked.name, err)
+	}
+	vars["status"], vars["answer"], vars["headers"] = int64(answered.status), expression.Value(answered.value()), answered.headers()
+	return answered, nil
+}
+
+// exchange sends a request. Errors do not hold its URL.
+func exchange(client *http.Client, request *http.Request) (*response, error) {
+	raw, err := client.Do(request)
+	if err != nil {
+		var where *url.Error
+		if errors.As(err, &where) {
+			err = where.Err
+		}
+		return nil, err
+	}
+	defer raw.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(raw.Body, maximumAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	if len(body) > maximumAnswer {
+		return nil, fmt.Errorf("the answer has more than %d bytes", maximumAnswer)
+	}
+	return &response{raw.StatusCode, raw.Header, body}, nil
+}
+
+// request writes a call.
+func (c *Cloud) request(ctx context.Context, asked *call, vars map[string]any) (*http.Request, error) {
+	named, err := activation(vars)
+	if err != nil {
+		return nil, err
+	}
+	path, err := asked.path.Escaped(ctx, named, escape)
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader = http.NoBody
+	if asked.body != nil {
+		raw, err := asked.body.JSON(ctx, named)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(raw)
+	}
+	request, err := http.NewRequestWithContext(ctx, asked.method, c.definition.base+path, body)
+	if err != nil {
+		return nil, errors.New("the path and what is computed in it make no URL")
+	}
+	return request, c.head(ctx, request, asked, named)
+}
+
+// head writes the headers.
+func (c *Cloud) head(ctx context.Context, request *http.Request, asked *call, named interpreter.Activation) error {
+	request.Header.Set("User-Agent", "graft-network-provider")
+	request.Header.Set("Accept", "application/json")
+	if asked.body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range c.definition.headers {
+		value, err := h.value.String(ctx, named)
+		if err != nil {
+			return err
+		}
+		request.Header.Set(h.name, value)
+	}
+	token, err := c.client.token()
+	if err == nil && token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return err
+}
+
+// escape writes what is computed in a path, or behind its question mark, so that it stays one part of it.
+func escape(before, computed string) (string, error) {
+	if strings.Contains(before, "?") {
+		return url.QueryEscape(computed), nil
+	}
+	if computed == "" || computed == "." || computed == ".." {
+		return "", errors.New("a part of a path must not be empty, . or ..")
+	}
+	return url.PathEscape(computed), nil
+}
+
+// has evaluates a condition; without one, it is what holds otherwise.
+func (c *call) has(ctx context.Context, condition *expression.Expression, vars map[string]any, otherwise bool) (bool, error) {
+	if condition == nil {
+		return otherwise, nil
+	}
+	named, err := activation(vars)
+	if err != nil {
+		return false, err
+	}
+	holds, err := condition.Bool(ctx, named)
+	if err != nil {
+		return false, fmt.Errorf("reading the answer to %s with status %v: %w", c.name, vars["status"], err)
+	}
+	return holds, nil
+}

@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Definition is a cloud of a document, compiled. It is immutable and safe for concurrent use.
+type Definition struct {
+	base               string
+	files              files
+	headers            []header
+	bind, unbind, find *call
+}
+
+type header struct {
+	name  string
+	value *expression.Template
+}
+
+// call is one kind of request. Its conditions are nil where the document does not say them.
+type call struct {
+	name, method string
+	path         *expression.Template
+	body         *expression.Tree
+	succeeded    *expression.Expression
+	refused      *expression.Expression
+	found        *expression.Expression
+	answer       *answer
+	// refers says that what is sent names the reference.
+	refers bool
+}
+
+// Compile checks and compiles what a document says; the node is that of the field http, and the path is its own.
+func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition, source.Findings) {
+	c := &compiler{}
+	d := &Definition{
+		base:  c.base(spec.URL, n, path),
+		files: files{ca: spec.CAFile.Value, cert: spec.CertFile.Value, key: spec.KeyFile.Value, token: spec.TokenFile.Value},
+	}
+	c.checkFiles(spec, d.base, n, path)
+	binding, err := forBinding()
+	if err != nil {
+		return nil, source.FindingsOf(n, path, err)
+	}
+	unbinding, err := forUnbinding()
+	if err != nil {
+		return nil, source.FindingsOf(n, path, err)
+	}
+	c.environments = binding
+	d.headers = c.headers(spec, path+".headers")
+	if spec.Bind == nil {
+		c.add(n.Finding(path+".bind", "a cloud needs a call that binds").Of(source.MissingField))
+	} else {
+		d.bind = c.call("bind", spec.Bind.NetworkHTTPCall, n.Get("bind"), path+".bind")
+		d.bind.answer = c.answer(spec.Bind.Answer, path+".bind.answer")
+	}
+	if spec.Find != nil {
+		d.find = c.call("find", spec.Find.NetworkHTTPCall, n.Get("find"), path+".find")
+		d.find.found = c.condition(spec.Find.Found, path+".find.found")
+		if spec.Find.Answer != nil {
+			d.find.answer = c.answer(*spec.Find.Answer, path+".find.answer")
+		} else if d.bind != nil {
+			d.find.answer = d.bind.answer
+		}
+	}
+	c.environments = unbinding
+	if spec.Unbind == nil {
+		c.add(n.Finding(path+".unbind", "a cloud needs a call that unbinds: without it, nothing would ever be released").Of(source.MissingField))
+	} else {
+		d.unbind = c.call("unbind", *spec.Unbind, n.Get("unbind"), path+".unbind")
+	}
+	c.checkReference(d, n.Get("unbind"), path+".unbind")
+	return d, c.findings
+}
+
+// Chooses says whether the cloud is declared to choose addresses.
+func Chooses(spec v1alpha1.NetworkHTTP) bool {
+	return spec.Bind != nil && spec.Bind.Answer.Addresses.Node != nil
+}
+
+// compiler collects what is wrong.
+type compiler struct {
+	environments environments
+	findings     source.Findings
+}
+
+func (c *compiler) add(findings ...source.Finding) { c.findings = append(c.findings, findings...) }
+
+// base is the URL without a slash at its end.
+func (c *compiler) base(text source.Text, n source.Node, path string) string {
+	path += ".url"
+	if text.Value == "" {
+		c.add(n.Finding(path, "a cloud needs the URL that the paths are added to").Of(source.MissingField))
+		return ""
+	}
+	parsed, err := url.Parse(text.Value)
+	switch {
+	case err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http":
+		c.add(text.At.Finding(path, "must be a URL such as https://fabric.example.com/v1").Of(source.WrongValue))
+	case parsed.User != nil:
+		c.add(text.At.Finding(path, "must hold no user and no password: put a token into tokenFile").Of(source.WrongValue))
+	case parsed.RawQuery != "" || parsed.Fragment != "" || strings.Contains(text.Value, "${"):
+		c.add(text.At.Finding(path, "must be the part that all calls have in common: a query and expressions belong to path").Of(source.WrongValue))
+	}
+	return strings.TrimRight(text.Value, "/")
+}
+
+func (c *compiler) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.Node, path string) {
+	if (spec.CertFile.Value == "") != (spec.KeyFile.Value == "") {
+		c.add(n.Finding(path, "certFile and keyFile go together").Of(source.MissingField))
+	}
+	if strings.HasPrefix(base, "https:") {
+		return
+	}
+	for name, text := range map[string]source.Text{"caFile": spec.CAFile, "certFile": spec.CertFile} {
+		if text.Value != "" {
+			c.add(text.At.Finding(path+"."+name, "means nothing with a URL of http").Of(source.WrongValue))
+		}
+	}
+	if spec.TokenFile.Value != "" {
+		c.add(spec.TokenFile.At.Finding(path+".tokenFile", "the token would be sent where others can read it: use https").Of(source.WrongValue).Warn())
+	}
+}
+
+// headerName is what names of headers are made of, of all that RFC 9110 allows.
+var headerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+
+// reserved are headers that are not the document's to write.
+var reserved = []string{"Authorization", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Proxy-Authorization", "Transfer-Encoding", "Upgrade"}
+
+func (c *compiler) headers(spec v1alpha1.NetworkHTTP, path string) []header {
+	var all []header
+	for name, text := range spec.Headers {
+		canonical := http.CanonicalHeaderKey(name)
+		switch {
+		case !headerName.MatchString(name):
+			c.add(text.At.Finding(path, "%q is no name of a header", name).Of(source.InvalidName))
+		case canonical == "Authorization":
+			c.add(text.At.Finding(path, "a secret has no place in a document: put a token into tokenFile").Of(source.WrongValue))
+		case slices.Contains(reserved, canonical):
+			c.add(text.At.Finding(path, "%s is written by the server itself", canonical).Of(source.WrongValue))
+		}
+		all = append(all, header{canonical, c.template(text, path+"."+name)})
+	}
+	slices.SortFunc(all, func(a, b header) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+func (c *compiler) call(name string, spec v1alpha1.NetworkHTTPCall, n source.Node, path string) *call {
+	made := &call{name: name, method: spec.Method}
+	if spec.Method == "" {
+		c.add(n.Finding(path+".method", "a call needs a method").Of(source.MissingField))
+	}
+	switch {
+	case spec.Path.At.Node == nil:
+		c.add(n.Finding(path+".path", "a call needs a path").Of(source.MissingField))
+	case !strings.HasPrefix(spec.Path.Value, "/"):
+		c.add(spec.Path.At.Finding(path+".path", "must begin with a slash").Of(source.WrongValue))
+	case strings.Contains(spec.Path.Value, "#"):
+		c.add(spec.Path.At.Finding(path+".path", "must have no #").Of(source.WrongValue))
+	default:
+		made.path = c.template(spec.Path, path+".path")
+	}
+	if made.body = c.tree(spec.Body, path+".body", c.environments.request); made.body != nil && spec.Method == http.MethodGet {
+		c.add(spec.Body.Finding(path+".body", "GET has no body").Of(source.WrongValue))
+	}
+	made.succeeded = c.condition(spec.Succeeded, path+".succeeded")
+	made.refused = c.condition(spec.Refused, path+".refused")
+	if made.path != nil {
+		made.refers = slices.ContainsFunc(append(made.path.References(), made.body.References()...), func(name string) bool {
+			return name == "reference" || strings.HasPrefix(name, "reference.")
+		})
+	}
+	return made
+}
+
+// checkReference finds an unbind that names what nobody says.
+func (c *compiler) checkReference(d *Definition, n source.Node, path string) {
+	if d.bind == nil || d.unbind == nil || !d.unbind.refers || d.bind.answer.reference != nil {
+		return
+	}
+	c.add(n.Finding(path, "names reference, which bind.answer does not say").Of(source.MissingField))
+}
+
+func (c *compiler) template(text source.Text, path string) *expression.Template {
+	made, err := c.environments.request.Template(text.Value, expression.At(text.At))
+	c.add(source.FindingsOf(text.At, path, err)...)
+	return made
+}
+
+func (c *compiler) condition(text source.Text, path string) *expression.Expression {
+	if text.At.Node == nil {
+		return nil
+	}
+	made, err := c.environments.answer.Condition(text.Value, expression.At(text.At))
+	c.add(source.FindingsOf(text.At, path, err)...)
+	return made
+}
+
+// tree compiles a value; nil where nothing is written.
+func (c *compiler) tree(n source.Node, path string, in *expression.Environment) *expression.Tree {
+	if n.Node == nil {
+		return nil
+	}
+	made, findings := expression.NewTree(in, n, path)
+	c.add(findings...)
+	return made
+}

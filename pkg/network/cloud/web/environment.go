@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"sync"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+)
+
+// The types of what expressions see of an allocation. Fields that are empty are not set: has() is false, and they read as "" or 0.
+var (
+	holderObject = expression.NewObject("graft.Holder", map[string]*cel.Type{
+		"kind": cel.StringType, "namespace": cel.StringType, "name": cel.StringType, "uid": cel.StringType, "node": cel.StringType, "device": cel.StringType,
+	})
+	allocationObject = expression.NewObject("graft.Allocation", map[string]*cel.Type{
+		"id": cel.StringType, "owner": cel.StringType, "contract": cel.StringType, "pool": cel.StringType, "addresses": cel.ListType(cel.StringType),
+		"mac": cel.StringType, "vlan": cel.IntType, "node": cel.StringType, "parent": cel.StringType, "holder": holderObject.Type(),
+	}, holderObject)
+)
+
+// environments are what the expressions of a call may name.
+type environments struct {
+	// request is for what is sent, and answer for conditions and for what an answer says.
+	request, answer *expression.Environment
+}
+
+// forBinding are those of calls that bind and find, and forUnbinding those of calls that name what was bound.
+var (
+	forBinding   = sync.OnceValues(func() (environments, error) { return newEnvironments() })
+	forUnbinding = sync.OnceValues(func() (environments, error) {
+		return newEnvironments(expression.Variable{Name: "reference", Type: cel.DynType})
+	})
+)
+
+func newEnvironments(more ...expression.Variable) (environments, error) {
+	request, err := expression.NewEnvironment(append(more, expression.Variable{Name: "allocation", Object: allocationObject})...)
+	if err != nil {
+		return environments{}, err
+	}
+	answer, err := request.Extend(
+		expression.Variable{Name: "status", Type: cel.IntType},
+		expression.Variable{Name: "answer", Type: cel.DynType},
+		expression.Variable{Name: "headers", Type: cel.MapType(cel.StringType, cel.StringType)},
+	)
+	return environments{request, answer}, err
+}

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// variables are what an expression sees before anything is sent.
+func variables(a network.Allocation) map[string]any {
+	addresses := make([]string, len(a.Addresses))
+	for i, address := range a.Addresses {
+		addresses[i] = address.String()
+	}
+	return map[string]any{"allocation": allocationObject.Value(expression.Values{
+		"id": identity(a), "owner": a.Owner.String(), "contract": a.Owner.Contract, "pool": a.Pool, "addresses": addresses,
+		"mac": optional(a.HardwareAddr().String()), "vlan": optional(int64(a.VLANID())),
+		"node": optional(firstOf(a.Trunk.Node, a.Holder.Node)), "parent": optional(a.Trunk.MAC),
+		"holder": holderObject.Value(expression.Values{
+			"kind": optional(a.Holder.Kind), "namespace": optional(a.Holder.Namespace), "name": optional(a.Holder.Name),
+			"uid": optional(a.Holder.UID), "node": optional(a.Holder.Node), "device": optional(a.Holder.Device),
+		}),
+	})}
+}
+
+// referring are variables with the reference of the binding; null where there is none.
+func referring(a network.Allocation) (map[string]any, error) {
+	vars := variables(a)
+	vars["reference"] = expression.Value(nil)
+	if len(a.Binding.Reference) == 0 {
+		return vars, nil
+	}
+	reference, err := expression.ParseJSON(a.Binding.Reference)
+	if err != nil {
+		return nil, fmt.Errorf("reading the reference that the ledger keeps: %w", err)
+	}
+	vars["reference"] = expression.Value(reference)
+	return vars, nil
+}
+
+// identity is the same in all attempts for one allocation, and another one when the owner comes again after a release: fit for names of things in
+// the cloud, and as an idempotency key.
+func identity(a network.Allocation) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// optional is a field that is not set where it is empty.
+func optional[T comparable](value T) any {
+	var empty T
+	if value == empty {
+		return expression.Unset{Default: empty}
+	}
+	return value
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
