@@ -158,8 +158,14 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	if of == nil {
 		return network.Allocation{}, fmt.Errorf("%w %q", network.ErrUnknownPool, in.Pool)
 	}
-	a := network.Allocation{Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk}
-	err := of.take(in, &a)
+	names, err := l.quotas.check(in)
+	if err != nil {
+		return network.Allocation{}, err
+	}
+	a := network.Allocation{
+		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk, Quotas: names,
+	}
+	err = of.take(in, &a)
 	if err == nil && of.LastVLAN > 0 {
 		var ok bool
 		if a.VLAN, ok = l.trunk(in.Trunk).Choose(of.FirstVLAN, of.LastVLAN); !ok {

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+func all(network.Allocation) bool { return true }
+
+// TestConfigureWaits holds that nothing that was chosen out of the old pools is written under new ones that refuse it.
+func TestConfigureWaits(t *testing.T) {
+	store, _ := newDoubtful(t)
+	slow := &between{Store: store}
+	l, err := ledger.Open(t.Context(), slow, pools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		group    sync.WaitGroup
+		stranded []network.Allocation
+	)
+	slow.before = func() {
+		group.Go(func() {
+			var err error
+			if stranded, err = l.ConfigureUnless(t.Context(), all, ranged(t, "10.0.0.8-10.0.0.9")); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(20 * time.Millisecond) // it must not be done before the commit
+	}
+	if _, _, err := l.Reserve(t.Context(), intent()); err != nil {
+		t.Fatal(err)
+	}
+	group.Wait()
+	if len(stranded) != 1 {
+		t.Errorf("got %v stranded, want the one that was being written", stranded)
+	}
+	in := intent()
+	in.Owner = test("b")
+	if a, _, err := l.Reserve(t.Context(), in); err != nil || a.Addresses[0].String() != "10.0.0.2" {
+		t.Errorf("got %v and %v: the old pools must hold", a.Addresses, err)
+	}
+	if stranded, err := l.ConfigureUnless(t.Context(), func(a network.Allocation) bool { return a.Pool != "pool" }); err != nil || len(stranded) > 0 {
+		t.Errorf("what may be stranded: got %v and %v", stranded, err)
+	}
+	if _, _, err := l.Reserve(t.Context(), intent()); err != nil {
+		t.Errorf("who holds something of a pool that is gone: %v", err)
+	}
+}
+
+// TestConfigureBackAndForth takes a family and a pool away, and brings them back: what is held must not be given out again.
+func TestConfigureBackAndForth(t *testing.T) {
+	_, l := newDoubtful(t)
+	both := ranged(t, "10.0.0.1-10.0.0.99", "fd00::1-fd00::99")
+	configure := func(pools ...ledger.Pool) {
+		t.Helper()
+		if err := l.Configure(t.Context(), pools...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reserve := func(key, want string) {
+		t.Helper()
+		in := intent()
+		in.Owner = test(key)
+		a, _, err := l.Reserve(t.Context(), in)
+		if got := fmt.Sprint(a.Addresses); err != nil || got != want {
+			t.Errorf("%s: got %s and error %v, want %s", key, got, err, want)
+		}
+	}
+	configure(both)
+	for i := range 80 {
+		reserve(fmt.Sprint(i), fmt.Sprintf("[10.0.0.%d fd00::%x]", i+1, i+1))
+	}
+	configure(ranged(t, "10.0.0.1-10.0.0.99"))
+	if err := l.Forget(t.Context(), test("3"), time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	reserve("one family", "[10.0.0.81]") // the choice goes on where it was
+	configure(both)
+	reserve("both", "[10.0.0.82 fd00::4]")
+	configure()
+	configure(both)
+	if got := l.Usage("pool"); got.Held != 161 {
+		t.Errorf("got %d held, want 161", got.Held)
+	}
+	reserve("again", "[10.0.0.4 fd00::51]")
+	configure(ranged(t, "10.0.0.1-10.0.0.9"))
+	in := intent()
+	in.Owner = test("small")
+	if _, _, err := l.Reserve(t.Context(), in); !errors.Is(err, network.ErrExhausted) {
+		t.Errorf("got error %v, want %v", err, network.ErrExhausted)
+	}
+}
+
+// TestFreedWhileItIsRead gives an address back while the rows of its pool are read: it must be free in the end.
+func TestFreedWhileItIsRead(t *testing.T) {
+	store, _ := newDoubtful(t)
+	reading := &scanned{Store: store}
+	l, err := ledger.Open(t.Context(), reading, pools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.Reserve(t.Context(), intent()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Configure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reading.after = func() {
+		if err := l.Forget(t.Context(), test("a"), time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := l.Configure(t.Context(), pools(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Taken("pool"); got != 0 {
+		t.Errorf("got %d taken, want 0", got)
+	}
+}
+
+// scanned is a store in which something happens after the next scan.
+type scanned struct {
+	ledger.Store
+	after func()
+}
+
+func (s *scanned) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
+	err := s.Store.Scan(ctx, prefix, each)
+	if after := s.after; after != nil {
+		s.after = nil
+		after()
+	}
+	return err
+}
+
+// TestConfigureAmongMany exchanges pools while many reserve and forget: nothing may have two owners, and nothing stay taken.
+func TestConfigureAmongMany(t *testing.T) {
+	_, l := newDoubtful(t)
+	small, large := pools(t), ranged(t, "10.0.0.1-10.0.0.200")
+	stop := make(chan struct{})
+	var group, configuring sync.WaitGroup
+	configuring.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			sets := [][]ledger.Pool{{small}, {large}, {}}
+			if err := l.Configure(t.Context(), sets[i%len(sets)]...); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for caller := range 8 {
+		group.Go(func() {
+			for i := range 200 {
+				in := intent()
+				in.Owner = test(fmt.Sprint(caller, "/", i%5))
+				if _, _, err := l.Reserve(t.Context(), in); err != nil {
+					continue // the pool is gone or full for now
+				}
+				if err := l.Forget(t.Context(), in.Owner, in.Now, in.Now); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(stop)
+	configuring.Wait()
+	if err := l.Configure(t.Context(), large); err != nil {
+		t.Fatal(err)
+	}
+	held := map[netip.Addr]network.Owner{}
+	if err := l.All(t.Context(), func(a network.Allocation) error {
+		for _, address := range a.Addresses {
+			if other, ok := held[address]; ok {
+				t.Errorf("%s is held by %s and %s", address, other, a.Owner)
+			}
+			held[address] = a.Owner
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Taken("pool"); got != uint64(len(held)) {
+		t.Errorf("got %d taken, where %d are held", got, len(held))
+	}
+}

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// counting is an intent of an owner that counts for quotas of two.
+func counting(key string, names ...string) ledger.Intent {
+	in := intent()
+	in.Owner.Key = key
+	for _, name := range names {
+		in.Quotas = append(in.Quotas, ledger.Quota{Name: name, Limit: 2})
+	}
+	return in
+}
+
+func TestQuota(t *testing.T) {
+	store, l := newDoubtful(t)
+	reserve := func(key string, names ...string) error {
+		_, _, err := l.Reserve(t.Context(), counting(key, names...))
+		return err
+	}
+	usage := func(want string) {
+		t.Helper()
+		if diff := cmp.Diff(want, fmt.Sprint(l.Usage("pool").Quotas)); diff != "" {
+			t.Errorf("quotas (-want +got):\n%s", diff)
+		}
+	}
+	for _, key := range []string{"a", "b", "a"} { // who asks again counts once
+		if err := reserve(key, "namespace/x", "node/n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := reserve("c", "node/m", "namespace/x")
+	if !errors.Is(err, network.ErrQuota) || !strings.Contains(err.Error(), "namespace/x may hold 2 of the pool pool") {
+		t.Errorf("got error %v", err)
+	}
+	usage("map[namespace/x:2 node/n:2]")
+	if err := reserve("c", "namespace/y", "namespace/y"); err != nil {
+		t.Error(err)
+	}
+	usage("map[namespace/x:2 namespace/y:1 node/n:2]")
+	if err := l.Forget(t.Context(), network.Owner{Contract: "test", Key: "a"}, time.Unix(1e9, 0), time.Unix(1e9+9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	usage("map[namespace/x:1 namespace/y:1 node/n:1]")
+
+	if err := l.Configure(t.Context(), pools(t)); err != nil {
+		t.Fatal(err)
+	}
+	usage("map[namespace/x:1 namespace/y:1 node/n:1]")
+	if l, err = ledger.Open(t.Context(), store, pools(t)); err != nil {
+		t.Fatal(err)
+	}
+	usage("map[namespace/x:1 namespace/y:1 node/n:1]")
+	if diff := cmp.Diff(ledger.Usage{Size: 9, Held: 2, Resting: 1, Quotas: l.Usage("pool").Quotas}, l.Usage("pool")); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+}
+
+// TestQuotaOfSeveral holds that owners that come together count together, and that none of them counts when one is refused.
+func TestQuotaOfSeveral(t *testing.T) {
+	_, l := newDoubtful(t)
+	if _, _, err := l.ReserveAll(t.Context(), []ledger.Intent{counting("a", "x"), counting("b", "x"), counting("c", "x")}); !errors.Is(err, network.ErrQuota) {
+		t.Errorf("got error %v, want %v", err, network.ErrQuota)
+	}
+	if got := l.Usage("pool"); got.Held != 0 || len(got.Quotas) != 0 {
+		t.Errorf("what was refused is held: %+v", got)
+	}
+}
+
+// TestQuotaInDoubt holds that what a lost answer has left is counted right once the store can be asked.
+func TestQuotaInDoubt(t *testing.T) {
+	for _, written := range []bool{true, false} {
+		store, _ := newDoubtful(t)
+		dark := &darkness{doubtful: store}
+		l, err := ledger.Open(t.Context(), dark, pools(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dark.falls, dark.before = true, !written
+		if _, _, err := l.Reserve(t.Context(), counting("a", "x")); !errors.Is(err, errBroken) {
+			t.Fatalf("got error %v, want %v", err, errBroken)
+		}
+		if got := l.Usage("pool"); got.Held != 1 || got.Quotas["x"] != 1 {
+			t.Errorf("while it is dark: %+v", got)
+		}
+		dark.falls, dark.dark, dark.before = false, false, false
+		if _, err := l.Wake(t.Context(), time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool]uint64{true: 1}[written]
+		if got := l.Usage("pool"); got.Held != want || got.Quotas["x"] != int(want) {
+			t.Errorf("written is %v: got %+v", written, got)
+		}
+	}
+}
