@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudtest
+
+import (
+	"errors"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// bindAgain holds that an owner who asks again has what it had, and no second one.
+func (s *suite) bindAgain() {
+	a := s.allocation(1)
+	first := s.bind(a)
+	s.same("bound again", first.Binding, s.bind(a).Binding)
+	s.same("bound again when it is known to be bound", first.Binding, s.bound(first))
+	s.unbind(first)
+	s.gone(a)
+}
+
+// bound binds what the ledger has as bound.
+func (s *suite) bound(a network.Allocation) (binding network.Binding) {
+	s.Helper()
+	s.insist("binding again for "+a.Owner.Key, func() (err error) {
+		binding, err = s.Bind(s.Context(), a)
+		return err
+	})
+	return binding
+}
+
+func (s *suite) unbindAgain() {
+	a := s.bind(s.allocation(1))
+	s.unbind(a)
+	s.unbind(a)
+	s.gone(s.allocation(1))
+}
+
+func (s *suite) unbindUnknown() {
+	s.unbind(s.allocation(1))
+	s.gone(s.allocation(1))
+}
+
+// unbindBlind releases what was bound by a server that died before it could write down the answer.
+func (s *suite) unbindBlind() {
+	a := s.allocation(1)
+	s.bind(a)
+	s.unbind(a)
+	s.gone(a)
+}
+
+// find holds that what is found is what was bound.
+func (s *suite) find() {
+	a := s.allocation(1)
+	bound := s.bind(a)
+	found, has := s.has(a)
+	if !has {
+		s.Fatal("what was bound is not found")
+	}
+	s.same("found", bound.Binding, found)
+	s.unbind(bound)
+	s.gone(a)
+}
+
+func (s *suite) findUnknown() { s.gone(s.allocation(1)) }
+
+// ownersApart holds that a release for one owner takes nothing from another.
+func (s *suite) ownersApart() {
+	first, second := s.bind(s.allocation(1)), s.bind(s.allocation(2))
+	s.apart(first, second)
+	s.unbind(first)
+	found, has := s.has(second)
+	if !has {
+		s.Fatal("the release for one owner has taken what another one had")
+	}
+	s.same("the other owner", second.Binding, found)
+	s.unbind(second)
+}
+
+// comeAgain holds that an owner who has given back what it had can have something again.
+func (s *suite) comeAgain() {
+	s.unbind(s.bind(s.allocation(1)))
+	again := s.allocation(1)
+	again.Since = again.Since.Add(1)
+	s.unbind(s.bind(again))
+	s.gone(again)
+}
+
+// lateRelease holds that what one owner had is another's when it has been given back, and that releasing it once more does not take it away.
+func (s *suite) lateRelease() {
+	late := s.bind(s.allocation(1))
+	s.unbind(late)
+	next := s.allocation(2)
+	if !s.chooses {
+		next.Addresses = late.Addresses
+	}
+	next = s.bind(next)
+	s.unbind(late)
+	found, has := s.has(next)
+	if !has {
+		s.Fatal("a late release has taken what is another's now")
+	}
+	s.same("after a late release", next.Binding, found)
+	s.unbind(next)
+}
+
+// endedContext holds that nothing hangs when the context has ended, and that what follows finds an order of things.
+func (s *suite) endedContext() {
+	a, ctx := s.allocation(1), ended(s.T)
+	if _, err := s.Bind(ctx, a); err == nil || errors.Is(err, network.ErrRefused) {
+		s.Errorf("binding with a context that has ended: %v", err)
+	}
+	if err := s.Unbind(ctx, s.bind(a)); err == nil {
+		s.Error("releasing with a context that has ended is no error")
+	}
+	bound := s.bind(a)
+	if _, _, err := s.Find(ctx, a); err == nil {
+		s.Error("finding with a context that has ended is no error")
+	}
+	s.unbind(bound)
+	s.gone(a)
+}
+
+// manyOwners binds and releases at the same time; what was given back is there again.
+func (s *suite) manyOwners() {
+	for range 2 {
+		all := make([]network.Allocation, Many)
+		together(Many, func(number int) { all[number] = s.bind(s.allocation(number)) })
+		s.apart(all...)
+		together(Many, func(number int) { s.unbind(all[number]) })
+		together(Many, func(number int) { s.gone(s.allocation(number)) })
+	}
+}

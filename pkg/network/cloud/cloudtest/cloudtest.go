@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cloudtest is what every cloud must pass, whatever it is that stands behind it. Clouds may fail now and then, as real ones do: an
+// attempt that fails is repeated, as the service repeats it, and what then holds is what counts. Programs must not import it. Enter at Run, for
+// clouds that are told addresses, and at RunChoosing, for those that choose them.
+package cloudtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+)
+
+// Many is how many owners come at the same time, and so how many addresses a cloud that chooses must have.
+const Many = 50
+
+// Run runs the suite with allocations that carry addresses; open gives each test a cloud that has nothing.
+func Run(t *testing.T, open func(t *testing.T) cloud.Cloud) {
+	t.Helper()
+	run(t, false, open)
+}
+
+// RunChoosing runs the suite with allocations of which the cloud chooses the addresses; it has at least Many.
+func RunChoosing(t *testing.T, open func(t *testing.T) cloud.Cloud) {
+	t.Helper()
+	run(t, true, open)
+}
+
+func run(t *testing.T, chooses bool, open func(t *testing.T) cloud.Cloud) {
+	t.Helper()
+	for name, test := range map[string]func(*suite){
+		"bind again": (*suite).bindAgain, "unbind again": (*suite).unbindAgain, "unbind what is unknown": (*suite).unbindUnknown,
+		"unbind without the answer": (*suite).unbindBlind, "find": (*suite).find, "find what is unknown": (*suite).findUnknown,
+		"owners apart": (*suite).ownersApart, "come again": (*suite).comeAgain, "late release": (*suite).lateRelease,
+		"ended context": (*suite).endedContext, "many owners": (*suite).manyOwners,
+	} {
+		t.Run(name, func(t *testing.T) { test(&suite{T: t, Cloud: open(t), chooses: chooses}) })
+	}
+}
+
+// suite is one test with its cloud.
+type suite struct {
+	*testing.T
+	cloud.Cloud
+	chooses bool
+}
+
+// allocation is the intent of an owner, as the ledger has it before the cloud is asked.
+func (s *suite) allocation(number int) network.Allocation {
+	a := network.Allocation{
+		Owner: network.Owner{Contract: "cloudtest", Key: fmt.Sprintf("claim-%d/pci-0000-27-00-%d", number, number%8)}, Pool: "pool", State: network.Intended,
+		Since:  time.Unix(1_000_000_000+int64(number), 0).UTC(),
+		MAC:    network.HardwareAddr{2, 0, 0, 0, 0, byte(number)},
+		Holder: network.Holder{Kind: "ResourceClaim", Namespace: "default", Name: fmt.Sprintf("claim-%d", number), UID: fmt.Sprintf("uid-%d", number), Node: "worker-1"},
+	}
+	if !s.chooses {
+		a.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + number)})}
+	}
+	return a
+}
+
+// patience is for how many attempts a cloud may fail in a row.
+const patience = 40
+
+// insist repeats what fails, as the service does.
+func (s *suite) insist(what string, do func() error) {
+	s.Helper()
+	var err error
+	for range patience {
+		if err = do(); err == nil {
+			return
+		}
+		if errors.Is(err, network.ErrRefused) {
+			break
+		}
+	}
+	s.Errorf("%s: %v", what, err)
+}
+
+// bind binds, and gives the allocation as the ledger has it then.
+func (s *suite) bind(a network.Allocation) network.Allocation {
+	s.Helper()
+	s.insist("binding for "+a.Owner.Key, func() (err error) {
+		a.Binding, err = s.Bind(s.Context(), a)
+		return err
+	})
+	a.State = network.Bound
+	if s.chooses && len(a.Binding.Addresses) == 0 {
+		s.Errorf("the cloud has chosen no address for %s", a.Owner.Key)
+	}
+	for _, chosen := range a.Binding.Addresses {
+		if s.chooses {
+			a.Addresses = append(a.Addresses, chosen.Addr())
+		}
+	}
+	if len(a.Binding.Reference) > 0 && !json.Valid(a.Binding.Reference) {
+		s.Errorf("the reference is no JSON: %q", a.Binding.Reference)
+	}
+	return a
+}
+
+func (s *suite) unbind(a network.Allocation) {
+	s.Helper()
+	a.State = network.Releasing
+	s.insist("releasing for "+a.Owner.Key, func() error { return s.Unbind(s.Context(), a) })
+}
+
+// has finds what the cloud has.
+func (s *suite) has(a network.Allocation) (binding network.Binding, has bool) {
+	s.Helper()
+	s.insist("finding for "+a.Owner.Key, func() (err error) {
+		binding, has, err = s.Find(s.Context(), a)
+		return err
+	})
+	return binding, has
+}
+
+// gone holds that the cloud has nothing: it says so, or it has bound once more to find out, which can be taken back.
+func (s *suite) gone(a network.Allocation) {
+	s.Helper()
+	binding, has := s.has(a)
+	if has {
+		a.Binding = binding
+		s.unbind(a)
+	}
+}
+
+// asText compares bindings as the ledger keeps them.
+var asText = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
+
+func (s *suite) same(what string, want, got network.Binding) {
+	s.Helper()
+	if diff := cmp.Diff(want, got, asText); diff != "" {
+		s.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// apart holds that no two bindings share an address, a MAC address or a reference.
+func (s *suite) apart(all ...network.Allocation) {
+	s.Helper()
+	seen := map[string]string{}
+	for _, a := range all {
+		marks := []string{"reference " + string(a.Binding.Reference), "MAC " + a.Binding.MAC.String()}
+		for _, address := range a.Binding.Addresses {
+			marks = append(marks, "address "+address.Addr().String())
+		}
+		for _, mark := range marks {
+			if mark == "reference " || mark == "MAC " {
+				continue
+			}
+			if other := seen[mark]; other != "" {
+				s.Errorf("%s and %s have the same %s", other, a.Owner.Key, mark)
+			}
+			seen[mark] = a.Owner.Key
+		}
+	}
+}
+
+// together does something for many owners at the same time.
+func together(many int, do func(number int)) {
+	var group sync.WaitGroup
+	for number := range many {
+		group.Go(func() { do(number) })
+	}
+	group.Wait()
+}
+
+// ended is a context that has ended.
+func ended(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
