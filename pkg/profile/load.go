@@ -4,7 +4,7 @@
 
 // Package profile turns the bytes of files and ConfigMaps into documents: strictly decoded, validated as far as that needs
 // no knowledge of any cloud or caller, with the place of every error. What a rule means is the wings' business; this package
-// must not import them. Enter at Load.
+// must not import them. Enter at Load and LoadNetworks.
 package profile
 
 import (
@@ -67,31 +67,21 @@ func Load(files ...source.File) ([]*Document, source.Findings) {
 // Decode reads the profiles in documents of which findings are known already; it gives those and its own, but none that is only a
 // consequence of another.
 func Decode(parts []Part, known source.Findings) ([]*Document, source.Findings) {
-	var (
-		documents []*Document
-		findings  = slices.Clone(known)
-		named     = map[string]source.Position{}
-	)
-	for i, part := range parts {
-		own := in(parts, i, known)
-		document, problems := decode(part.Node)
-		problems = problems.Beyond(own)
-		findings = append(findings, problems...)
-		if document == nil {
-			continue
-		}
-		document.Findings = slices.Concat(own, problems)
-		name := document.Metadata.Name
-		if earlier, ok := named[name]; ok && name != "" {
-			findings = append(findings, part.Node.Finding("metadata.name", "the profile %q is already defined at %s", name, earlier).Of(source.DuplicateName))
-			continue
-		}
-		named[name] = part.Node.Position()
-		document.Hash, document.Attachments = hash(part.File), part.File.Attachments
-		documents = append(documents, document)
+	all, findings := decode(providerProfile, parts, known)
+	documents := make([]*Document, len(all))
+	for i, r := range all {
+		documents[i] = &Document{ProviderProfile: r.content, Node: r.node, Hash: r.hash, Attachments: r.attachments, Findings: r.findings}
 	}
-	findings.Sort()
 	return documents, findings
+}
+
+// providerProfile is how ProviderProfiles are read.
+var providerProfile = kind[v1alpha1.ProviderProfile]{
+	name:     v1alpha1.KindProviderProfile,
+	metadata: func(p *v1alpha1.ProviderProfile) v1alpha1.Metadata { return p.Metadata },
+	validate: func(p *v1alpha1.ProviderProfile, n source.Node) source.Findings {
+		return validate(&Document{ProviderProfile: p, Node: n})
+	},
 }
 
 // in are the findings in the document with an index.
@@ -112,47 +102,6 @@ func hash(file source.File) string {
 		_, _ = fmt.Fprintf(sum, "\x00%s\x00%s", path, file.Attachments[path])
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:12]
-}
-
-// decode reads a profile; what is meant to be none is nil.
-func decode(node source.Node) (*Document, source.Findings) {
-	apiVersion, kind := node.Get("apiVersion"), node.Get("kind")
-	findings := checkHead(node, apiVersion, kind)
-	if !meant(apiVersion, kind) {
-		return nil, findings
-	}
-	document := &Document{ProviderProfile: &v1alpha1.ProviderProfile{}, Node: node}
-	problems := source.Decode(node, "", document.ProviderProfile)
-	findings = append(findings, problems.Beyond(findings)...)
-	return document, append(findings, validate(document).Beyond(findings)...)
-}
-
-// meant says whether a document is meant to be a profile, though its head may be wrong.
-func meant(apiVersion, kind source.Node) bool {
-	if kind.Node == nil {
-		return apiVersion.Node != nil && apiVersion.Value == v1alpha1.GroupVersion.String()
-	}
-	return kind.Value == v1alpha1.KindProviderProfile || source.Suggest(kind.Value, []string{v1alpha1.KindProviderProfile}) != ""
-}
-
-func checkHead(node, apiVersion, kind source.Node) source.Findings {
-	var findings source.Findings
-	for _, head := range []struct {
-		name, want string
-		node       source.Node
-	}{
-		{"apiVersion", v1alpha1.GroupVersion.String(), apiVersion},
-		{"kind", v1alpha1.KindProviderProfile, kind},
-	} {
-		switch known := []string{head.want}; {
-		case head.node.Node == nil:
-			findings = append(findings, node.Finding(head.name, "is missing: must be %s", head.want).Of(source.UnknownKind))
-		case head.node.Value != head.want:
-			findings = append(findings, head.node.Finding(head.name, "unknown %s %q%s: must be %s", head.name, head.node.Value,
-				source.Suggest(head.node.Value, known), head.want).Of(source.UnknownKind).Instead(head.node, known))
-		}
-	}
-	return findings
 }
 
 // Summary is the document in one line, for logs: name, version and providers.

@@ -16,12 +16,7 @@ import (
 )
 
 func validate(d *Document) source.Findings {
-	v := validator{document: d}
-	if d.Metadata.Name == "" {
-		v.add(source.MissingField, "metadata.name", "is missing")
-	} else if problems := validation.IsDNS1123Subdomain(d.Metadata.Name); len(problems) > 0 {
-		v.add(source.InvalidName, "metadata.name", "%q is no valid name: %s", d.Metadata.Name, strings.Join(problems, "; "))
-	}
+	v := validator{document: d, findings: validateName(d.Metadata, d.Node)}
 	v.providers()
 	v.mode()
 	v.names("parameters", slices.Collect(maps.Keys(d.Parameters)))
@@ -36,6 +31,18 @@ func validate(d *Document) source.Findings {
 		v.add(source.MissingField, "", "no rules: at least one of controlplane, controlplaneexposure and controlplanebackup is needed")
 	}
 	return v.findings
+}
+
+// validateName checks the name of a document of any kind.
+func validateName(m v1alpha1.Metadata, n source.Node) source.Findings {
+	const path = "metadata.name"
+	if m.Name == "" {
+		return source.Findings{find(n, path).Finding(path, "is missing").Of(source.MissingField)}
+	}
+	if problems := validation.IsDNS1123Subdomain(m.Name); len(problems) > 0 {
+		return source.Findings{find(n, path).Finding(path, "%q is no valid name: %s", m.Name, strings.Join(problems, "; ")).Of(source.InvalidName)}
+	}
+	return nil
 }
 
 type validator struct {

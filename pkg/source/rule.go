@@ -35,6 +35,12 @@ const (
 	NoDocument Rule = "no-document"
 	// DuplicateName is a name that two things have.
 	DuplicateName Rule = "duplicate-name"
+	// NeverApplies is a condition that never holds.
+	NeverApplies Rule = "never-applies"
+	// AlwaysTrue is a condition that always holds.
+	AlwaysTrue Rule = "always-true"
+	// Unused is something with a name that nothing names.
+	Unused Rule = "unused"
 )
 
 // Severity says how bad a finding is.

@@ -32,10 +32,10 @@ func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 	}
 	path := r.path + ".when"
 	if c.scope.environment.Partial().False(r.when) {
-		return source.Findings{from.When.Finding(path, "is always false: the rule never applies").Of(NeverApplies)}
+		return source.Findings{from.When.Finding(path, "is always false: the rule never applies").Of(source.NeverApplies)}
 	}
 	if r.when.Constant() {
-		finding := from.When.Finding(path, "is always true; leave it out").Of(AlwaysTrue).Warn().Without(from.When)
+		finding := from.When.Finding(path, "is always true; leave it out").Of(source.AlwaysTrue).Warn().Without(from.When)
 		c.program.warnings = append(c.program.warnings, finding)
 		return nil
 	}
@@ -46,9 +46,9 @@ func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 	}
 	if c.document.Kubernetes != "" {
 		return source.Findings{from.When.Finding(path, "is false in all versions of Kubernetes that the profile supports (%s): the rule never applies",
-			c.document.Kubernetes).Of(NeverApplies)}
+			c.document.Kubernetes).Of(source.NeverApplies)}
 	}
-	c.warn(NeverApplies, from.When, path, "is false in all versions of Kubernetes that are served, %s to %s: the rule never applies",
+	c.warn(source.NeverApplies, from.When, path, "is false in all versions of Kubernetes that are served, %s to %s: the rule never applies",
 		views[0].minor, views[len(views)-1].minor)
 	return nil
 }
@@ -78,7 +78,7 @@ func (c *profileCompiler) tidy() {
 	for _, section := range sections {
 		for _, name := range section.names {
 			if path := section.name + "." + name; !used[section.name] && !used[path] {
-				c.warn(Unused, nodeAt(c.document.Node, section.name, name), path, "is not used by any rule")
+				c.warn(source.Unused, nodeAt(c.document.Node, section.name, name), path, "is not used by any rule")
 			}
 		}
 	}

@@ -32,18 +32,12 @@ const (
 	CannotKeep source.Rule = "cannot-keep"
 	// UnnamedContainer is an edit of a container where nobody says of which.
 	UnnamedContainer source.Rule = "unnamed-container"
-	// NeverApplies is a condition that never holds.
-	NeverApplies source.Rule = "never-applies"
-	// AlwaysTrue is a condition that always holds.
-	AlwaysTrue source.Rule = "always-true"
 	// NoEffect is a rule, or a target, from which nothing comes.
 	NoEffect source.Rule = "no-effect"
 	// TooEarly is a rule for a container that a later rule adds.
 	TooEarly source.Rule = "too-early"
 	// Conflict are two rules that cannot both be in force.
 	Conflict source.Rule = "conflict"
-	// Unused is a parameter, lookup or variable that no rule uses.
-	Unused source.Rule = "unused"
 	// UnknownVolume is a mount of a volume that nobody brings.
 	UnknownVolume source.Rule = "unknown-volume"
 	// UnknownFlag is a flag that a version of a component does not have.

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// The limits of attributes (k8s.io/api, resource/v1: ResourceSliceMaxAttributesAndCapacitiesPerDevice, DeviceAttributeMaxValueLength,
+// DeviceMaxDomainLength, DeviceMaxIDLength).
+const (
+	maximumAttributes      = 32
+	maximumAttributeValue  = 64
+	maximumAttributeDomain = 63
+	maximumAttributeID     = 32
+)
+
+// attribute is a fact of a device.
+type attribute struct {
+	name string
+	// known is the value where it is always the same.
+	known    *device.Attribute
+	template *expression.Template
+	at       source.Position
+}
+
+// attributes compiles those of a mapping.
+func (c *compiler) attributes(p place) []attribute {
+	var all []attribute
+	for _, field := range p.node.Fields() {
+		if field.Key.Kind != yaml.ScalarNode {
+			continue // which is said already
+		}
+		at := place{field.Value, p.path + "." + field.Key.Value}
+		if err := checkAttributeName(field.Key.Value); err != nil {
+			c.add(place{field.Key, at.path}, source.InvalidName, "%s", err)
+		}
+		a, err := c.attribute(at)
+		if err != nil {
+			c.findings = append(c.findings, source.FindingsOf(field.Value, at.path, err).Of(source.WrongValue)...)
+			continue
+		}
+		a.name, a.at = field.Key.Value, field.Value.Position()
+		all = append(all, a)
+	}
+	if len(all) > maximumAttributes {
+		c.add(p, source.WrongValue, "%d attributes, where a device can have %d", len(all), maximumAttributes)
+	}
+	return all
+}
+
+// attribute compiles a value.
+func (c *compiler) attribute(p place) (attribute, error) {
+	n := p.node
+	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		var value any
+		if n.Node != nil {
+			if err := n.Decode(&value); err != nil {
+				return attribute{}, p.finding(source.WrongType, "cannot be read")
+			}
+		}
+		known, err := attributeOf(expression.Value(value))
+		if err != nil {
+			return attribute{}, p.finding(source.WrongType, "%s", err)
+		}
+		return attribute{known: &known}, nil
+	}
+	template, err := c.device.Template(n.Value, expression.At(n))
+	if err != nil {
+		return attribute{}, err
+	}
+	a := attribute{template: template}
+	if template.Constant() {
+		value, err := template.Evaluate(context.Background(), interpreter.EmptyActivation())
+		if err != nil {
+			return attribute{}, err
+		}
+		known, err := attributeOf(value)
+		a.known = &known
+		return a, err
+	}
+	switch kind := template.Type(); {
+	case kind.Kind() == types.StringKind, kind.Kind() == types.IntKind, kind.Kind() == types.UintKind, kind.Kind() == types.BoolKind,
+		kind.Kind() == types.DynKind, kind.TypeName() == apiservercel.SemverType.TypeName():
+	default:
+		return attribute{}, p.finding(expression.WrongResult, "%s, is %s", attributeTypes, kind.TypeName())
+	}
+	return a, nil
+}
+
+// evaluate computes the value.
+func (a attribute) evaluate(ctx context.Context, vars interpreter.Activation) (device.Attribute, error) {
+	if a.known != nil {
+		return clone(*a.known), nil
+	}
+	value, err := a.template.Evaluate(ctx, vars)
+	if err != nil {
+		return device.Attribute{}, err
+	}
+	result, err := attributeOf(value)
+	if err != nil {
+		return device.Attribute{}, fmt.Errorf("%s: %w", a.at, err)
+	}
+	return result, nil
+}
+
+// clone is a copy that shares nothing.
+func clone(a device.Attribute) device.Attribute {
+	return device.Attribute{Int: copied(a.Int), Bool: copied(a.Bool), String: copied(a.String), Version: copied(a.Version)}
+}
+
+func copied[T any](of *T) *T {
+	if of == nil {
+		return nil
+	}
+	value := *of
+	return &value
+}
+
+const attributeTypes = `must be a text, a whole number, true or false, or a version such as ${ semver("1.2.3") }`
+
+// attributeOf is a value of CEL as an attribute.
+func attributeOf(value ref.Val) (device.Attribute, error) {
+	switch v := value.(type) {
+	case types.Bool:
+		b := bool(v)
+		return device.Attribute{Bool: &b}, nil
+	case types.Int:
+		i := int64(v)
+		return device.Attribute{Int: &i}, nil
+	case types.Uint:
+		if i := int64(v); i >= 0 {
+			return device.Attribute{Int: &i}, nil
+		}
+	case types.String:
+		s := string(v)
+		return device.Attribute{String: &s}, checkLength(s)
+	case apiservercel.Semver:
+		s := v.Version.String()
+		return device.Attribute{Version: &s}, checkLength(s)
+	}
+	return device.Attribute{}, errors.New(attributeTypes)
+}
+
+func checkLength(text string) error {
+	if len(text) > maximumAttributeValue {
+		return fmt.Errorf("is %d bytes long, where %d are allowed", len(text), maximumAttributeValue)
+	}
+	return nil
+}
+
+// attributeID is what stands behind the domain: an identifier of C.
+var attributeID = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// checkAttributeName holds names against those that Kubernetes takes.
+func checkAttributeName(name string) error {
+	domain, id, qualified := strings.Cut(name, "/")
+	if !qualified {
+		domain, id = "", name
+	}
+	if qualified && (len(domain) > maximumAttributeDomain || len(validation.IsDNS1123Subdomain(domain)) > 0) {
+		return fmt.Errorf("%q is no name of an attribute: what stands before the / must be a domain of at most %d bytes", name, maximumAttributeDomain)
+	}
+	if len(id) > maximumAttributeID || !attributeID.MatchString(id) {
+		return fmt.Errorf("%q is no name of an attribute, such as acme.com/rack: letters, digits and _, at most %d bytes, and not a digit first", name, maximumAttributeID)
+	}
+	return nil
+}

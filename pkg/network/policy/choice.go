@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// families are the words for families, by which their lengths in bits are written.
+var families = map[string]int{"IPv4": 32, "IPv6": 128}
+
+// profile compiles what a user can choose.
+func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkChoice) *Profile {
+	p := profiles.at(name)
+	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+		c.add(profiles.key(name), source.InvalidName, "%q is no name that users can write, such as acme.com/overlay: %s", name, strings.Join(problems, "; "))
+	}
+	choice := &Profile{Name: name}
+	for i, t := range spec.Pools {
+		c.member(choice, p.at("pools").item(i), t)
+	}
+	if len(spec.Pools) == 0 && spec.Config.Absent() {
+		c.add(p, source.MissingField, "says nothing: pools or config is needed")
+	}
+	for i, t := range spec.Families {
+		c.family(choice, p.at("families").item(i), t)
+	}
+	choice.config = c.configuration(c.request, spec.Config, p.at("config"))
+	return choice
+}
+
+// member adds a pool to a profile.
+func (c *compiler) member(choice *Profile, p place, t source.Text) {
+	pool := c.policy.Pools[t.Value]
+	if pool == nil {
+		names := slices.Collect(maps.Keys(c.policy.Pools))
+		c.findings = append(c.findings, p.finding(UnknownPool, "there is no pool %q%s", t.Value, source.Suggest(t.Value, names)).Instead(t.At, names))
+		return
+	}
+	if slices.Contains(choice.Pools, pool) {
+		c.findings = append(c.findings, p.finding(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
+		return
+	}
+	choice.Pools = append(choice.Pools, pool)
+}
+
+// family adds a family to a profile.
+func (c *compiler) family(choice *Profile, p place, t source.Text) {
+	bits, ok := families[t.Value]
+	if !ok {
+		words := slices.Sorted(maps.Keys(families))
+		c.findings = append(c.findings, p.finding(source.WrongValue, "must be one of %s%s", strings.Join(words, ", "), source.Suggest(t.Value, words)).Instead(t.At, words))
+		return
+	}
+	if slices.Contains(choice.Families, bits) {
+		c.findings = append(c.findings, p.finding(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
+		return
+	}
+	choice.Families = append(choice.Families, bits)
+	for _, pool := range choice.Pools {
+		if !pool.has(bits) {
+			c.add(p, source.WrongValue, "the pool %s gives no %s addresses", pool.Name, t.Value)
+		}
+	}
+}
+
+// Config is what the profile sets on the device of a request, beside what the pool does.
+func (x *Profile) Config(ctx context.Context, s Subject) (device.Config, error) {
+	config, err := x.config.evaluate(ctx, &view{Subject: &s})
+	if err != nil {
+		return device.Config{}, fmt.Errorf("evaluating the profile %s: %w", x.Name, err)
+	}
+	return config, nil
+}

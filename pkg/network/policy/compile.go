@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Compile makes a policy of documents that are in force together, and finds all that is wrong with them beside what is known already. There is
+// no policy where anything is wrong that is more than a warning.
+func Compile(documents []*profile.Network) (*Policy, source.Findings) {
+	env, err := theEnvironments()
+	if err != nil {
+		return nil, source.Findings{{Message: err.Error(), Rule: source.WrongValue}}
+	}
+	c := &compiler{environments: env, documents: documents, policy: &Policy{
+		Pools: map[string]*Pool{}, Clouds: Clouds(documents), Hash: hash(documents), profiles: map[string]*Profile{},
+	}}
+	c.names()
+	for _, d := range documents {
+		c.pooling(d)
+	}
+	for _, d := range documents {
+		c.using(d)
+	}
+	c.overlaps()
+	c.unused()
+	var known source.Findings
+	for _, d := range documents {
+		known = append(known, d.Findings...)
+	}
+	findings := c.findings.Beyond(known)
+	findings.Sort()
+	if len(findings.Errors())+len(known.Errors()) > 0 {
+		return nil, findings
+	}
+	c.policy.subnets = index(c.policy.Pools)
+	return c.policy, findings
+}
+
+// Clouds are the declarations of clouds in documents, whether or not the rest of the documents is right. Of two with one name it is the first.
+func Clouds(documents []*profile.Network) map[string]CloudSpec {
+	specs := map[string]CloudSpec{}
+	for _, d := range documents {
+		at := place{node: d.Node}.at("clouds")
+		for name, spec := range d.Clouds {
+			if _, double := specs[name]; !double {
+				specs[name] = CloudSpec{spec, at.at(name).node, at.at(name).path}
+			}
+		}
+	}
+	return specs
+}
+
+// hash is that of all documents.
+func hash(documents []*profile.Network) string {
+	sum := sha256.New()
+	for _, d := range documents {
+		_, _ = fmt.Fprintf(sum, "%s@%s\n", d.Metadata.Name, d.Hash) // a hash takes everything
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}
+
+// compiler makes a policy, and collects what is wrong.
+type compiler struct {
+	environments
+	documents []*profile.Network
+	policy    *Policy
+	findings  source.Findings
+	// wired are the pools of which the subnets could be read, in the order of the documents.
+	wired []*Pool
+}
+
+// add adds an error.
+func (c *compiler) add(p place, rule source.Rule, format string, arguments ...any) {
+	c.findings = append(c.findings, p.finding(rule, format, arguments...))
+}
+
+// warn adds a warning.
+func (c *compiler) warn(p place, rule source.Rule, format string, arguments ...any) {
+	c.findings = append(c.findings, p.finding(rule, format, arguments...).Warn())
+}
+
+// names finds names that stand in two documents; in one, they are keys that stand twice.
+func (c *compiler) names() {
+	seen := map[string]place{}
+	once := func(kind, name string, p place) {
+		if earlier, double := seen[kind+name]; double {
+			c.add(p, source.DuplicateName, "the %s %q is already defined at %s", kind, name, earlier.node.Position())
+			return
+		}
+		seen[kind+name] = p
+	}
+	for _, d := range c.documents {
+		root := place{node: d.Node}
+		for _, name := range slices.Sorted(maps.Keys(d.Clouds)) {
+			once("cloud", name, root.at("clouds").key(name))
+		}
+		for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
+			once("pool", name, root.at("pools").key(name))
+		}
+		for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
+			once("profile", name, root.at("profiles").key(name))
+		}
+		for i, rule := range d.Deny {
+			if rule.Name.Value != "" {
+				once("rule", rule.Name.Value, root.at("deny").item(i).at("name"))
+			}
+		}
+	}
+}
+
+// pooling compiles the clouds and pools of a document. Of two with one name, the first counts.
+func (c *compiler) pooling(d *profile.Network) {
+	root := place{node: d.Node}
+	if len(d.Clouds)+len(d.Pools)+len(d.Profiles)+len(d.Devices)+len(d.Deny) == 0 {
+		c.add(root, source.MissingField, "says nothing: at least one of clouds, pools, profiles, devices and deny is needed")
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Clouds)) {
+		c.cloud(name, root.at("clouds"), d.Clouds[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
+		pool := c.pool(name, root.at("pools"), d.Pools[name])
+		if c.policy.Pools[name] == nil {
+			c.policy.Pools[name] = pool
+		}
+	}
+}
+
+// using compiles what uses the pools of all documents, and the rest.
+func (c *compiler) using(d *profile.Network) {
+	root := place{node: d.Node}
+	for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
+		choice := c.profile(name, root.at("profiles"), d.Profiles[name])
+		if c.policy.profiles[name] == nil {
+			c.policy.profiles[name] = choice
+		}
+	}
+	for i, entry := range d.Devices {
+		c.policy.devices = append(c.policy.devices, c.facts(root.at("devices").item(i), entry))
+	}
+	for i, rule := range d.Deny {
+		c.policy.deny = append(c.policy.deny, c.denial(root.at("deny").item(i), rule))
+	}
+}
+
+// cloud checks the name of a cloud, and that it says in one way what it is.
+func (c *compiler) cloud(name string, clouds place, spec v1alpha1.NetworkCloud) {
+	p := clouds.at(name)
+	if name == v1alpha1.CloudBuiltin {
+		c.add(clouds.key(name), source.InvalidName, "%q is the name of the cloud of pools that name none", name)
+	} else {
+		c.name(clouds.key(name), name)
+	}
+	if (spec.HTTP == nil) == (spec.CNI == nil) {
+		c.add(p, source.ExclusiveFields, "exactly one of http and cni is needed")
+	}
+	if spec.Timeout.Set && spec.Timeout.Duration == 0 {
+		c.add(p.at("timeout"), source.WrongValue, "must be more than 0")
+	}
+	if spec.Limit.Burst > 0 && spec.Limit.Rate == 0 {
+		c.add(p.at("limit").at("burst"), source.MissingField, "means nothing without rate")
+	}
+}

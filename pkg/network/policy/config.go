@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+)
+
+// Config is what is set on the device that an allocation of the pool is for: its addresses with the lengths of their subnets, its MAC address,
+// and what the pool and the cloud say of routes. Routers of the cloud become default routes where the pool has none of the family.
+func (p *Pool) Config(a network.Allocation) device.Config {
+	c := device.Config{Routes: slices.Clone(p.Routes), Rules: slices.Clone(p.Rules), Neighbors: slices.Clone(p.Neighbors)}
+	if p.MTU != nil {
+		mtu := *p.MTU
+		c.Interface.MTU = &mtu
+	}
+	for _, address := range a.Addresses {
+		c.Interface.Addresses = append(c.Interface.Addresses, p.interfaceAddress(a.Binding, address).String())
+	}
+	if mac := a.HardwareAddr(); len(mac) > 0 {
+		text := mac.String()
+		c.Interface.HardwareAddr = &text
+	}
+	for _, route := range a.Binding.Routes {
+		added := device.Route{Destination: route.Destination.String()}
+		if route.Gateway.IsValid() {
+			added.Gateway = route.Gateway.String()
+		}
+		c.Routes = append(c.Routes, added)
+	}
+	for _, gateway := range a.Binding.Gateways {
+		everything := netip.PrefixFrom(anyAddress(gateway), 0).String()
+		if !slices.ContainsFunc(c.Routes, func(r device.Route) bool { return r.Destination == everything }) {
+			c.Routes = append(c.Routes, device.Route{Destination: everything, Gateway: gateway.String()})
+		}
+	}
+	return c
+}
+
+// interfaceAddress is an address with the length of its subnet: that which the cloud says, or that of the pool. One that the pool has no longer
+// is a host.
+func (p *Pool) interfaceAddress(b network.Binding, address netip.Addr) netip.Prefix {
+	for _, chosen := range b.Addresses {
+		if chosen.Addr() == address {
+			return chosen
+		}
+	}
+	for _, subnet := range p.Subnets {
+		if subnet.Prefix.Contains(address) {
+			return netip.PrefixFrom(address, subnet.Prefix.Bits())
+		}
+	}
+	return netip.PrefixFrom(address, address.BitLen())
+}
+
+// anyAddress is the unspecified address of the family of another.
+func anyAddress(of netip.Addr) netip.Addr {
+	if of.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}

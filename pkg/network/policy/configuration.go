@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/interpreter"
+	"go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// configuration is what is set on a device, some of it still to be computed. A nil one sets nothing.
+type configuration struct {
+	tree *expression.Tree
+	at   source.Position
+	// known is the result as JSON, where it is always the same.
+	known []byte
+}
+
+// configuration compiles one, and checks what of it is written out.
+func (c *compiler) configuration(env *expression.Environment, n source.Node, p place) *configuration {
+	if n.Absent() {
+		return nil
+	}
+	var written device.Config
+	problems := source.Decode(withoutExpressions(n), p.path, &written)
+	c.findings = append(c.findings, problems...)
+	tree, found := expression.NewTree(env, n, p.path)
+	c.findings = append(c.findings, found.Beyond(problems)...)
+	if len(problems)+len(found) > 0 {
+		return nil
+	}
+	x := &configuration{tree: tree, at: n.Position()}
+	if !tree.Constant() {
+		return x
+	}
+	var err error
+	if x.known, err = tree.JSON(context.Background(), interpreter.EmptyActivation()); err == nil {
+		_, err = decode(x.known)
+	}
+	if err != nil {
+		c.add(p, source.WrongValue, "%s", err)
+	}
+	return x
+}
+
+// withoutExpressions is a copy of a value in which nothing stands where something is to be computed.
+func withoutExpressions(n source.Node) source.Node {
+	if n.Node == nil {
+		return n
+	}
+	plain := *n.Node
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "${") {
+		plain.Tag, plain.Value = "!!null", "null"
+	}
+	plain.Content = make([]*yaml.Node, len(n.Content))
+	for i, inner := range n.Content {
+		plain.Content[i] = inner
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			plain.Content[i] = withoutExpressions(source.Node{Node: inner, File: n.File}).Node
+		}
+	}
+	return source.Node{Node: &plain, File: n.File}
+}
+
+// evaluate computes what is set.
+func (x *configuration) evaluate(ctx context.Context, vars interpreter.Activation) (device.Config, error) {
+	if x == nil {
+		return device.Config{}, nil
+	}
+	raw := x.known
+	if raw == nil {
+		var err error
+		if raw, err = x.tree.JSON(ctx, vars); err != nil {
+			return device.Config{}, err
+		}
+	}
+	config, err := decode(raw)
+	if err != nil {
+		return device.Config{}, fmt.Errorf("%s: %w", x.at, err)
+	}
+	return config, nil
+}
+
+// decode reads a configuration strictly. The error names fields, and no values.
+func decode(raw []byte) (device.Config, error) {
+	var c device.Config
+	strict, err := kjson.UnmarshalStrict(raw, &c)
+	if err != nil {
+		return c, errors.New("a field has a value of a wrong type")
+	}
+	if err := errors.Join(strict...); err != nil {
+		return c, err
+	}
+	return c, nil
+}

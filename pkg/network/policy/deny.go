@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Denial is why a request is denied.
+type Denial struct {
+	// Name is that of the rule, Code the HTTP status of the answer, and Message what the user reads.
+	Name    string
+	Code    int
+	Message string
+}
+
+// denial is a rule by which requests are denied.
+type denial struct {
+	name    string
+	when    *expression.Expression
+	code    int
+	message *expression.Template
+}
+
+// forbidden is the code of a denial that names none.
+const forbidden = 403
+
+// denial compiles a rule.
+func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
+	c.needed(p, "name", spec.Name)
+	if spec.When.At.Absent() {
+		c.add(p, source.MissingField, "when is missing")
+	}
+	rule := &denial{name: spec.Name.Value, code: forbidden}
+	rule.when = c.condition(c.request, spec.When, p.at("when"), "the rule")
+	if rule.message = c.text(c.request, spec.Message, p.at("message")); spec.Message.At.Absent() {
+		rule.message = nil
+	}
+	if !p.node.Get("code").Absent() {
+		rule.code = spec.Code
+		if !slices.Contains(v1alpha1.NetworkDenialCodes, spec.Code) {
+			words := make([]string, len(v1alpha1.NetworkDenialCodes))
+			for i, code := range v1alpha1.NetworkDenialCodes {
+				words[i] = strconv.Itoa(code)
+			}
+			c.add(p.at("code"), source.WrongValue, "must be one of %s", strings.Join(words, ", "))
+		}
+	}
+	return rule
+}
+
+// Deny is the first denial that applies to a request; nil: none does.
+func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
+	if len(p.deny) == 0 {
+		return nil, nil
+	}
+	vars := &view{Subject: &s}
+	for _, rule := range p.deny {
+		applies, err := holds(ctx, rule.when, vars)
+		if err != nil {
+			return nil, fmt.Errorf("evaluating the rule %s: %w", rule.name, err)
+		}
+		if !applies {
+			continue
+		}
+		message := "denied by the rule " + rule.name
+		if rule.message != nil {
+			if message, err = rule.message.String(ctx, vars); err != nil {
+				return nil, fmt.Errorf("evaluating the message of the rule %s: %w", rule.name, err)
+			}
+		}
+		return &Denial{Name: rule.name, Code: rule.code, Message: message}, nil
+	}
+	return nil, nil
+}

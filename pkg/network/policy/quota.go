@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// maximumQuotaName bounds the name of a quota in bytes; it is a part of a key of the ledger.
+const maximumQuotaName = 512
+
+// quota is one of a pool.
+type quota struct {
+	by    *expression.Template
+	when  *expression.Expression
+	limit int
+	at    source.Node
+}
+
+// quotas compiles those of a pool.
+func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
+	seen := map[string]place{}
+	for i, spec := range specs {
+		at := p.item(i)
+		if spec.Limit == 0 {
+			c.add(at, source.MissingField, "limit is missing")
+		}
+		if !c.needed(at, "by", spec.By) {
+			continue
+		}
+		if earlier, double := seen[spec.By.Value+spec.When.Value]; double {
+			c.add(at.at("by"), source.DuplicateName, "the quota at %s is by the same", earlier.node.Position())
+		}
+		seen[spec.By.Value+spec.When.Value] = at
+		pool.quotas = append(pool.quotas, quota{
+			by:   c.text(c.request, spec.By, at.at("by")),
+			when: c.condition(c.request, spec.When, at.at("when"), "the quota"), limit: spec.Limit, at: spec.By.At,
+		})
+	}
+}
+
+// Quotas are those that a request for an address of the pool counts for. What a caller does not say is empty in their names, so that all of whom
+// it is not known share one. Of two with one name the smaller counts.
+func (p *Pool) Quotas(ctx context.Context, s Subject) ([]ledger.Quota, error) {
+	if len(p.quotas) == 0 {
+		return nil, nil
+	}
+	var quotas []ledger.Quota
+	vars := &view{Subject: &s}
+	for _, q := range p.quotas {
+		applies, err := holds(ctx, q.when, vars)
+		if err != nil {
+			return nil, fmt.Errorf("evaluating a quota of the pool %s: %w", p.Name, err)
+		}
+		if !applies {
+			continue
+		}
+		name, err := q.by.String(ctx, vars)
+		if err != nil {
+			return nil, fmt.Errorf("evaluating a quota of the pool %s: %w", p.Name, err)
+		}
+		if name == "" || len(name) > maximumQuotaName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return nil, fmt.Errorf("evaluating a quota of the pool %s: %s: the name must be 1 to %d bytes of printable text", p.Name, q.at.Position(), maximumQuotaName)
+		}
+		same := func(other ledger.Quota) bool { return other.Name == name }
+		if i := slices.IndexFunc(quotas, same); i >= 0 {
+			quotas[i].Limit = min(quotas[i].Limit, q.limit)
+			continue
+		}
+		quotas = append(quotas, ledger.Quota{Name: name, Limit: q.limit})
+	}
+	return quotas, nil
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"go4.org/netipx"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+)
+
+// parseAddress reads an address as pools have them: without a zone, and an IPv4 address as such.
+func parseAddress(text string) (netip.Addr, error) {
+	address, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return netip.Addr{}, fmt.Errorf("%q is no address", text)
+	case address.Zone() != "":
+		return netip.Addr{}, fmt.Errorf("%q has a zone", text)
+	case address.Is4In6():
+		return netip.Addr{}, fmt.Errorf("%q is an IPv4 address in an IPv6 one: write %s", text, address.Unmap())
+	}
+	return address, nil
+}
+
+// parsePrefix reads a prefix with nothing behind its length.
+func parsePrefix(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, fmt.Errorf("%q is no prefix, such as 10.64.0.0/16", text)
+	case prefix.Addr().Is4In6():
+		return netip.Prefix{}, fmt.Errorf("%q is an IPv4 prefix in an IPv6 one", text)
+	case prefix != prefix.Masked():
+		return netip.Prefix{}, fmt.Errorf("%q has bits behind its length: the prefix is %s", text, prefix.Masked())
+	}
+	return prefix, nil
+}
+
+// parseRange reads an address, a prefix, or the first and the last address of a range.
+func parseRange(text string) (netipx.IPRange, error) {
+	if strings.Contains(text, "/") {
+		prefix, err := parsePrefix(text)
+		if err != nil {
+			return netipx.IPRange{}, err
+		}
+		return netipx.RangeOfPrefix(prefix), nil
+	}
+	one, other, found := strings.Cut(text, "-")
+	first, err := parseAddress(one)
+	if err != nil {
+		return netipx.IPRange{}, err
+	}
+	if !found {
+		return netipx.IPRangeFrom(first, first), nil
+	}
+	last, err := parseAddress(other)
+	switch {
+	case err != nil:
+		return netipx.IPRange{}, err
+	case first.BitLen() != last.BitLen():
+		return netipx.IPRange{}, fmt.Errorf("%q is from one family to another", text)
+	case last.Less(first):
+		return netipx.IPRange{}, fmt.Errorf("%q ends before it begins", text)
+	}
+	return netipx.IPRangeFrom(first, last), nil
+}
+
+// parseVLANs reads a VLAN, or the first and the last of a range.
+func parseVLANs(text string) (first, last uint16, err error) {
+	one, other, found := strings.Cut(text, "-")
+	if !found {
+		other = one
+	}
+	if first, err = parseVLAN(one); err == nil {
+		last, err = parseVLAN(other)
+	}
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case last < first:
+		return 0, 0, fmt.Errorf("%q ends before it begins", text)
+	}
+	return first, last, nil
+}
+
+func parseVLAN(text string) (uint16, error) {
+	id, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || text[0] == '+' || id < allocator.FirstVLAN || id > allocator.LastVLAN {
+		return 0, fmt.Errorf("%q is no VLAN: they are %d to %d, and a range is written as 100-4000", text, allocator.FirstVLAN, allocator.LastVLAN)
+	}
+	return uint16(id), nil
+}
+
+// maximumMACPrefix is the length of the longest MAC prefix in bytes: one byte at least tells addresses apart.
+const maximumMACPrefix = 5
+
+// parseMACPrefix reads one to five bytes in hexadecimal with colons.
+func parseMACPrefix(text string) ([]byte, error) {
+	count := strings.Count(text, ":") + 1
+	if count > maximumMACPrefix {
+		return nil, fmt.Errorf("%q is longer than %d bytes", text, maximumMACPrefix)
+	}
+	whole, err := net.ParseMAC(text + strings.Repeat(":00", 6-count))
+	if err != nil {
+		return nil, fmt.Errorf("%q is no beginning of a MAC address, such as 0a:58", text)
+	}
+	if whole[0]&1 != 0 {
+		return nil, errors.New("the first byte is odd, so that the addresses would be of groups and not of interfaces")
+	}
+	return whole[:count:count], nil
+}
+
+// macs is how many MAC addresses begin with a prefix of so many bytes.
+func macs(length int) uint64 { return uint64(math.Pow(256, float64(6-length))) }

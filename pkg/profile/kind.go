@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// kind is how documents of one kind are read.
+type kind[T any] struct {
+	name     string
+	metadata func(*T) v1alpha1.Metadata
+	// validate finds what is wrong with what could be decoded.
+	validate func(*T, source.Node) source.Findings
+}
+
+// read is a document that could be decoded.
+type read[T any] struct {
+	content     *T
+	node        source.Node
+	hash        string
+	attachments map[string][]byte
+	// findings are those in the document.
+	findings source.Findings
+}
+
+// decode reads the documents of a kind of which findings are known already; it gives those and its own, but none that is only a consequence of
+// another.
+func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], source.Findings) {
+	var (
+		all      []read[T]
+		findings = slices.Clone(known)
+		named    = map[string]source.Position{}
+	)
+	for i, part := range parts {
+		own := in(parts, i, known)
+		content, problems := k.decode(part.Node)
+		problems = problems.Beyond(own)
+		findings = append(findings, problems...)
+		if content == nil {
+			continue
+		}
+		name := k.metadata(content).Name
+		if earlier, ok := named[name]; ok && name != "" {
+			findings = append(findings, part.Node.Finding("metadata.name", "the profile %q is already defined at %s", name, earlier).Of(source.DuplicateName))
+			continue
+		}
+		named[name] = part.Node.Position()
+		all = append(all, read[T]{content, part.Node, hash(part.File), part.File.Attachments, slices.Concat(own, problems)})
+	}
+	findings.Sort()
+	return all, findings
+}
+
+// decode reads one document; what is meant to be of another kind is nil.
+func (k kind[T]) decode(node source.Node) (*T, source.Findings) {
+	apiVersion, name := node.Get("apiVersion"), node.Get("kind")
+	findings := k.checkHead(node, apiVersion, name)
+	if !k.meant(apiVersion, name) {
+		return nil, findings
+	}
+	content := new(T)
+	problems := source.Decode(node, "", content)
+	findings = append(findings, problems.Beyond(findings)...)
+	return content, append(findings, k.validate(content, node).Beyond(findings)...)
+}
+
+// meant says whether a document is meant to be of the kind, though its head may be wrong.
+func (k kind[T]) meant(apiVersion, name source.Node) bool {
+	if name.Node == nil {
+		return apiVersion.Node != nil && apiVersion.Value == v1alpha1.GroupVersion.String()
+	}
+	return name.Value == k.name || source.Suggest(name.Value, []string{k.name}) != ""
+}
+
+func (k kind[T]) checkHead(node, apiVersion, name source.Node) source.Findings {
+	var findings source.Findings
+	for _, head := range []struct {
+		name, want string
+		node       source.Node
+	}{
+		{"apiVersion", v1alpha1.GroupVersion.String(), apiVersion},
+		{"kind", k.name, name},
+	} {
+		switch known := []string{head.want}; {
+		case head.node.Node == nil:
+			findings = append(findings, node.Finding(head.name, "is missing: must be %s", head.want).Of(source.UnknownKind))
+		case head.node.Value != head.want:
+			findings = append(findings, head.node.Finding(head.name, "unknown %s %q%s: must be %s", head.name, head.node.Value,
+				source.Suggest(head.node.Value, known), head.want).Of(source.UnknownKind).Instead(head.node, known))
+		}
+	}
+	return findings
+}
