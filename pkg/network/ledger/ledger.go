@@ -31,7 +31,7 @@ type Ledger struct {
 	mutex   sync.Mutex
 	pools   map[string]*pool
 	vlans   map[network.Trunk]*allocator.VLANs
-	resting []resting
+	resting resting
 	quotas  quotas
 	// doubts are the keys of rows of which it is not known how they are; see doubt.
 	doubts map[string]struct{}
@@ -212,15 +212,9 @@ func (l *Ledger) forget(key string) {
 	}
 }
 
-// resting is a row that rests.
-type resting struct {
-	key   string
-	until time.Time
-}
-
 // rest remembers a row that rests; one that is owned does not.
 func (l *Ledger) rest(key string, until time.Time) {
 	if !until.IsZero() {
-		l.resting = append(l.resting, resting{key, until})
+		l.resting.add(rest{key: key, until: until, due: until})
 	}
 }

@@ -128,8 +128,8 @@ func (l *Ledger) Usage(pool string) Usage {
 // restingOf counts the addresses of a pool that rest.
 func (l *Ledger) restingOf(pool string) uint64 {
 	var count uint64
-	for _, r := range l.resting {
-		if name, _, err := parseAddress(r.key); err == nil && name == pool {
+	for key := range l.resting.rows {
+		if name, _, err := parseAddress(key); err == nil && name == pool {
 			count++
 		}
 	}

@@ -5,20 +5,24 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Forget takes everything from an owner. What was held rests until the time, when it is in the future of now, and is free again
-// after. An owner that holds nothing is no error.
+// Forget takes everything from an owner. What was held rests until the time (or the next full second), when it is in the future of now, and is
+// free again after. An owner that holds nothing is no error.
 func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
 	defer l.owners.lock(ownerKey(owner))()
+	rests := until.After(now)
+	if whole := until.Truncate(time.Second); whole.Before(until) {
+		until = whole.Add(time.Second) // rows have seconds, and what rests must not rest shorter
+	}
 	for range maximumAttempts {
 		a, raw, err := l.get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) {
@@ -28,7 +32,7 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 			return err
 		}
 		changes := []Change{{Key: ownerKey(owner), Was: raw}}
-		owned, rests := place{owner: owner}.encode(), until.After(now)
+		owned := place{owner: owner}.encode()
 		var value []byte
 		if rests {
 			value = place{until: until}.encode()
@@ -66,88 +70,81 @@ func (l *Ledger) vacate(a network.Allocation, rests bool, until time.Time) {
 
 // Rouse frees an address that rests, before its time. One that does not rest stays as it is.
 func (l *Ledger) Rouse(ctx context.Context, pool string, address netip.Addr) error {
-	key := addressKey(pool, address)
 	l.mutex.Lock()
-	var due []resting
-	l.resting = slices.DeleteFunc(l.resting, func(r resting) bool {
-		if r.key != key {
-			return false
-		}
-		due = append(due, r)
-		return true
-	})
+	row, rests := l.resting.remove(addressKey(pool, address))
 	l.mutex.Unlock()
-	if len(due) == 0 {
+	if !rests {
 		return nil
 	}
-	if _, err := l.wake(ctx, due); err != nil {
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		l.resting = append(l.resting, due...)
-		return wrapWriting(err)
+	if err := l.wake(ctx, []rest{row}); err != nil {
+		return err
 	}
 	_, err := l.settle(ctx)
 	return err
 }
 
-// wokenAtOnce is how many rows Wake frees in one commit.
-const wokenAtOnce = 256
-
 // Wake frees what has rested until now, and says how many rows that are. It also finds out what a lost answer has left in doubt.
 func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
-	l.mutex.Lock()
-	var due []resting
-	l.resting = slices.DeleteFunc(l.resting, func(r resting) bool {
-		if r.until.After(now) {
-			return false
+	for freed := 0; ; {
+		l.mutex.Lock()
+		due := l.resting.take(now, Batch(l.store))
+		l.mutex.Unlock()
+		if len(due) == 0 {
+			_, err := l.settle(ctx)
+			return freed, err
 		}
-		due = append(due, r)
-		return true
-	})
-	l.mutex.Unlock()
-	freed := 0
-	for rows := range slices.Chunk(due, wokenAtOnce) {
-		woken, err := l.wake(ctx, rows)
-		if freed += woken; err != nil {
-			l.mutex.Lock()
-			l.resting = append(l.resting, due[freed:]...)
-			l.mutex.Unlock()
-			return freed, wrapWriting(err)
+		if err := l.wake(ctx, due); err != nil {
+			return freed, err
 		}
+		freed += len(due)
 	}
-	_, err := l.settle(ctx)
-	return freed, err
 }
 
 // wake removes rows that rest. One that is not as it was is in doubt: it was removed, or given out again, by another server or by a commit of
-// which the answer was lost.
-func (l *Ledger) wake(ctx context.Context, rows []resting) (int, error) {
+// which the answer was lost. After an error all of them rest on.
+func (l *Ledger) wake(ctx context.Context, rows []rest) error {
 	changes := make([]Change, len(rows))
-	for i, r := range rows {
-		changes[i] = Change{Key: r.key, Was: place{until: r.until}.encode()}
+	for i, row := range rows {
+		changes[i] = Change{Key: row.key, Was: place{until: row.until}.encode()}
 	}
 	err := l.store.Commit(ctx, changes...)
-	if errors.Is(err, ErrConflict) && len(rows) > 1 {
-		for i := range rows {
-			if woken, err := l.wake(ctx, rows[i:i+1]); err != nil {
-				return i + woken, err
-			}
+	for range maximumAttempts {
+		if !errors.Is(err, ErrConflict) {
+			break
 		}
-		return len(rows), nil
-	}
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return 0, err
+		if changes, err = l.unchanged(ctx, changes); err == nil && len(changes) > 0 {
+			err = l.store.Commit(ctx, changes...)
+		}
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for _, r := range rows {
+	if err != nil {
+		for _, row := range rows {
+			l.resting.add(row)
+		}
+		return wrapWriting(err)
+	}
+	for _, change := range changes {
+		l.forget(change.Key)
+	}
+	return nil
+}
+
+// unchanged are those of the changes whose rows are as they expect; the others are in doubt.
+func (l *Ledger) unchanged(ctx context.Context, changes []Change) ([]Change, error) {
+	var same []Change
+	for _, change := range changes {
+		raw, err := l.store.Get(ctx, change.Key)
 		if err != nil {
-			l.doubt(r.key)
+			return nil, err
+		}
+		if bytes.Equal(raw, change.Was) {
+			same = append(same, change)
 		} else {
-			l.forget(r.key)
+			l.doubtAll(change.Key)
 		}
 	}
-	return len(rows), nil
+	return same, nil
 }
 
 func wrapWriting(err error) error {

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// ErrUnreachable says that no endpoint of etcd has answered.
+var ErrUnreachable = errors.New("no endpoint of etcd answers")
+
+// ErrFull says that etcd has used up the space that it may have: it takes releases, and nothing new.
+var ErrFull = errors.New("etcd has used up its quota of space: compact and defragment it or raise --quota-backend-bytes, and then disarm its alarm")
+
+// ErrRefused says that etcd does not let this user in, or not to these keys.
+var ErrRefused = errors.New("etcd refuses")
+
+// refusals are what etcd says to those whom it does not let in.
+var refusals = []error{
+	rpctypes.ErrAuthFailed, rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrInvalidAuthToken, rpctypes.ErrInvalidAuthMgmt,
+	rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound, rpctypes.ErrRoleNotFound,
+}
+
+// explain says in the words of the house what etcd says.
+func (o Options) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, rpctypes.ErrNoSpace):
+		return ErrFull
+	case errors.Is(err, rpctypes.ErrTooManyOps):
+		return fmt.Errorf("%w: etcd runs with a lower --max-txn-ops than %d", ledger.ErrTooLarge, maximumOperations)
+	case errors.Is(err, rpctypes.ErrRequestTooLarge):
+		return fmt.Errorf("%w: etcd runs with a lower --max-request-bytes", ledger.ErrTooLarge)
+	case isAny(err, refusals):
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
+		return fmt.Errorf("etcd (%s) did not answer in time: %w", strings.Join(o.Endpoints, ", "), context.DeadlineExceeded)
+	}
+	return fmt.Errorf("etcd: %w", err)
+}
+
+// definite says that nothing was done of a commit with this error, and that nothing will be.
+func definite(err error) bool {
+	return isAny(err, refusals) || isAny(err, []error{
+		rpctypes.ErrNoSpace, rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge, rpctypes.ErrTooManyRequests, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey,
+	})
+}
+
+func isAny(err error, of []error) bool {
+	for _, one := range of {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// greet waits for the first answer.
+func (s *Store) greet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.DialTimeout)
+	defer cancel()
+	_, err := read(ctx, s, s.fence.find)
+	if err == nil || definite(err) {
+		return s.options.explain(err)
+	}
+	return unreachable(ctx, s.client, s.options)
+}
+
+// unreachable asks each endpoint by itself why it does not answer.
+func unreachable(ctx context.Context, client *clientv3.Client, o Options) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.DialTimeout/4)
+	defer cancel()
+	reasons := make([]string, len(o.Endpoints))
+	var group sync.WaitGroup
+	for i, endpoint := range o.Endpoints {
+		group.Go(func() {
+			_, err := client.Status(ctx, endpoint)
+			if err == nil {
+				// Its status is asked of it alone.
+				err = errors.New("it is there, and has no leader")
+			}
+			reasons[i] = endpoint + ": " + rpctypes.ErrorDesc(err)
+		})
+	}
+	group.Wait()
+	return fmt.Errorf("%w: %s", ErrUnreachable, strings.Join(reasons, "; "))
+}

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package etcd keeps the rows of a ledger in etcd, for pools that several servers share. A commit is one transaction that compares what
+// stands with what is expected. Nothing hangs on a lease: a row stays until it is removed. What others commit can be watched.
+//
+// A commit whose answer was lost is not made later than its error is returned, as far as etcd could still be reached: see fence. Clocks of
+// the servers are compared nowhere here.
+//
+// The history of all rows is kept by etcd until it is compacted: run it with --auto-compaction-retention. Enter at Open.
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// ErrClosed says that the store has been closed.
+var ErrClosed = errors.New("the ledger is closed")
+
+// Options say where etcd is and how it is asked.
+type Options struct {
+	// Endpoints are the URLs of the members: all https, or all http.
+	Endpoints []string
+	// Prefix begins the keys of all rows, so that several ledgers fit into one etcd. Default /graft.
+	Prefix string
+	// TLS is for endpoints with https; nil: the roots of the system, without a client certificate.
+	TLS *tls.Config
+	// Username and Password are those of a user of etcd; empty: none. The user needs to read and write what begins with the prefix and a slash.
+	Username, Password string
+	// DialTimeout bounds how long Open waits for the first answer. Default 10 seconds.
+	DialTimeout time.Duration
+	// Timeout bounds each call. Default 5 seconds, which is longer than the members take to elect a leader.
+	Timeout time.Duration
+	// Report is told why the watch was broken off and begun anew; nil: nobody is.
+	Report func(error)
+}
+
+// Store is a part of etcd.
+type Store struct {
+	client  *clientv3.Client
+	options Options
+	// rows begins the keys of the rows.
+	rows  string
+	fence fence
+
+	// mutex guards closed; calls are those that are under way, and ending ends the watches.
+	mutex  sync.Mutex
+	closed bool
+	calls  sync.WaitGroup
+	ending chan struct{}
+}
+
+var (
+	_ ledger.Store   = (*Store)(nil)
+	_ ledger.Limiter = (*Store)(nil)
+	_ ledger.Watcher = (*Store)(nil)
+)
+
+// Open connects, and returns when etcd has answered. The error names the endpoints, and why each did not answer.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
+	client, err := o.connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
+	s := &Store{client: client, options: o, rows: o.Prefix + "/rows/", ending: make(chan struct{})}
+	s.fence.init(s, o.Prefix+"/fence/")
+	if err := s.greet(ctx); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
+	return s, nil
+}
+
+// complete checks the options and fills in what is not said.
+func (o *Options) complete() error {
+	if len(o.Endpoints) == 0 {
+		return errors.New("no endpoint of etcd is given")
+	}
+	secure := 0
+	for _, endpoint := range o.Endpoints {
+		parsed, err := url.Parse(endpoint)
+		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.User != nil {
+			return errors.New("an endpoint of etcd is https://host:port or http://host:port")
+		}
+		if parsed.Scheme == "https" {
+			secure++
+		}
+	}
+	switch {
+	case secure > 0 && secure < len(o.Endpoints):
+		return errors.New("the endpoints of etcd are either all https or all http")
+	case secure == 0 && o.TLS != nil:
+		return errors.New("there are certificates for etcd, and its endpoints are http, which uses none")
+	case secure > 0 && o.TLS == nil:
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if (o.Username == "") != (o.Password == "") {
+		return errors.New("a user of etcd has a name and a password")
+	}
+	if o.Prefix == "" {
+		o.Prefix = "/graft"
+	}
+	o.Prefix = strings.TrimRight(o.Prefix, "/")
+	if o.DialTimeout == 0 {
+		o.DialTimeout = 10 * time.Second
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.Report == nil {
+		o.Report = func(error) {}
+	}
+	return nil
+}
+
+// connect makes a client; one with a user has asked etcd then already.
+func (o Options) connect(ctx context.Context) (*clientv3.Client, error) {
+	config := clientv3.Config{
+		Endpoints: o.Endpoints, TLS: o.TLS, DialTimeout: o.DialTimeout, Context: context.WithoutCancel(ctx), Logger: zap.NewNop(),
+		// A member that hangs is noticed after the sum of these.
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+	}
+	anonymous := config
+	config.Username, config.Password = o.Username, o.Password
+	client, err := clientv3.New(config)
+	if err == nil || definite(err) {
+		return client, o.explain(err)
+	}
+	if client, err = clientv3.New(anonymous); err != nil {
+		return nil, err
+	}
+	defer func() { _ = client.Close() }()
+	return nil, unreachable(ctx, client, o)
+}
+
+// enter begins a call; what it returns ends it.
+func (s *Store) enter() (func(), error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	s.calls.Add(1)
+	return s.calls.Done, nil
+}
+
+// Close implements ledger.Store.
+func (s *Store) Close() error {
+	s.mutex.Lock()
+	if s.closed {
+		s.mutex.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.ending)
+	s.mutex.Unlock()
+	s.calls.Wait()
+	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("closing the connection to etcd: %w", err)
+	}
+	return nil
+}

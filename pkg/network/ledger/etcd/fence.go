@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// fence keeps a commit whose answer was lost from being made later, such as when the member that had it was paused, and goes on. Without it,
+// an owner could be given an address after it has asked again, got another one, and released it.
+//
+// Each commit expects a row, the fence, to be as old as this server knows it. After an answer was lost the fence is written: what is still on
+// its way then finds it newer, and does nothing. Other commits that it meets are told so, and are repeated. Servers share a small number of
+// fences, so that none is left over by those that crash; two that have the same one repeat a commit more at times.
+type fence struct {
+	store *Store
+	key   string
+	// turn is held by the one who raises the fence.
+	turn chan struct{}
+
+	// mutex guards what is known: known is the revision of the fence, 0 while there is none, and seen that of etcd when it was. doubt says
+	// that an answer was lost since the fence was raised last.
+	mutex       sync.Mutex
+	known, seen int64
+	doubt       bool
+}
+
+// fences is how many there are for all servers.
+const fences = 64
+
+func (f *fence) init(s *Store, prefix string) {
+	f.store, f.key, f.turn = s, fmt.Sprintf("%s%02d", prefix, rand.IntN(fences)), make(chan struct{}, 1) //nolint:gosec // which one is no secret
+}
+
+// find reads the fence.
+func (f *fence) find(ctx context.Context) (*clientv3.GetResponse, error) {
+	answer, err := f.store.client.Get(ctx, f.key)
+	if err == nil {
+		f.learn(answer.Header.Revision, answer)
+	}
+	return answer, err
+}
+
+// learn notes the revision of the fence, as it was at a revision of etcd.
+func (f *fence) learn(at int64, answer *clientv3.GetResponse) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if at < f.seen {
+		return
+	}
+	f.seen, f.known = at, 0
+	if len(answer.Kvs) > 0 {
+		f.known = answer.Kvs[0].ModRevision
+	}
+}
+
+func (f *fence) expect(revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(f.key), "=", revision)
+}
+
+// moved says whether a transaction that was not done found the fence otherwise than it expected.
+func (f *fence) moved(expected int64, answer *clientv3.TxnResponse) bool {
+	found := (*clientv3.GetResponse)(answer.Responses[0].GetResponseRange())
+	f.learn(answer.Header.Revision, found)
+	return len(found.Kvs) == 0 && expected != 0 || len(found.Kvs) > 0 && found.Kvs[0].ModRevision != expected
+}
+
+// revision is what a commit expects of the fence. While an answer is lost that the fence was not raised against, it is raised first.
+func (f *fence) revision(ctx context.Context) (int64, error) {
+	f.mutex.Lock()
+	known, doubt := f.known, f.doubt
+	f.mutex.Unlock()
+	if !doubt {
+		return known, nil
+	}
+	if err := f.settle(ctx); err != nil {
+		return 0, err
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.known, nil
+}
+
+// raise notes that an answer was lost, and raises the fence. When that fails, the next commit does it, before anything else.
+func (f *fence) raise(ctx context.Context) {
+	f.mutex.Lock()
+	f.doubt = true
+	f.mutex.Unlock()
+	_ = f.settle(context.WithoutCancel(ctx))
+}
+
+// settle raises the fence when that was not begun after the last lost answer. One at a time does so for all.
+func (f *fence) settle(ctx context.Context) error {
+	select {
+	case f.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-f.turn }()
+	f.mutex.Lock()
+	doubt := f.doubt
+	f.doubt = false
+	f.mutex.Unlock()
+	if !doubt {
+		return nil
+	}
+	if _, err := read(ctx, f.store, f.write); err != nil {
+		f.mutex.Lock()
+		f.doubt = true
+		f.mutex.Unlock()
+		return err
+	}
+	return nil
+}
+
+// write makes the fence newer. Where etcd is full and takes no values, it is removed, which changes it, too.
+func (f *fence) write(ctx context.Context) (struct{}, error) {
+	var none struct{}
+	written, err := f.store.client.Put(ctx, f.key, "")
+	if err == nil {
+		f.note(written.Header.Revision, written.Header.Revision)
+		return none, nil
+	}
+	if !errors.Is(err, rpctypes.ErrNoSpace) {
+		return none, err
+	}
+	removed, err := f.store.client.Delete(ctx, f.key)
+	if err == nil {
+		f.note(removed.Header.Revision, 0)
+	}
+	return none, err
+}
+
+func (f *fence) note(at, revision int64) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if at >= f.seen {
+		f.seen, f.known = at, revision
+	}
+}

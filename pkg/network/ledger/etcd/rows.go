@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// maximumOperations is how many comparisons a transaction of etcd may have where nothing else is configured; one of them is the fence's.
+const maximumOperations = 128
+
+// page is how many rows are read at a time.
+const page = 2000
+
+// attempts is how often a call is tried that may be repeated: a member that hangs takes a part of the time only.
+const attempts = 4
+
+// Limit implements ledger.Limiter.
+func (s *Store) Limit() int { return maximumOperations - 1 }
+
+// Commit implements ledger.Store.
+func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
+	_, err := s.CommitAt(ctx, changes...)
+	return err
+}
+
+// CommitAt implements ledger.Watcher. It is one transaction; it is repeated only when etcd has said that nothing of it was done.
+func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
+	if len(changes) > s.Limit() {
+		return 0, fmt.Errorf("%w: %d rows, where etcd takes %d", ledger.ErrTooLarge, len(changes), s.Limit())
+	}
+	leave, err := s.enter()
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	expected, writes := s.operations(changes)
+	for range 64 {
+		fence, err := s.fence.revision(ctx)
+		if err != nil {
+			return 0, s.options.explain(err)
+		}
+		answer, err := s.transact(ctx, append(expected, s.fence.expect(fence)), writes)
+		switch {
+		case err != nil && definite(err):
+			return 0, s.options.explain(err)
+		case err != nil:
+			s.fence.raise(ctx)
+			return 0, s.options.explain(err)
+		case answer.Succeeded:
+			return answer.Header.Revision, nil
+		case !s.fence.moved(fence, answer):
+			return 0, ledger.ErrConflict
+		}
+	}
+	return 0, errors.New("etcd: other commits were in doubt too often")
+}
+
+// operations are what changes expect and what they do.
+func (s *Store) operations(changes []ledger.Change) ([]clientv3.Cmp, []clientv3.Op) {
+	expected, writes := make([]clientv3.Cmp, 0, len(changes)+1), make([]clientv3.Op, 0, len(changes))
+	for _, change := range changes {
+		key := s.rows + change.Key
+		if change.Was == nil {
+			expected = append(expected, clientv3.Compare(clientv3.CreateRevision(key), "=", 0))
+		} else {
+			expected = append(expected, clientv3.Compare(clientv3.Value(key), "=", string(change.Was)))
+		}
+		if change.Value == nil {
+			writes = append(writes, clientv3.OpDelete(key))
+		} else {
+			writes = append(writes, clientv3.OpPut(key, string(change.Value)))
+		}
+	}
+	return expected, writes
+}
+
+func (s *Store) transact(ctx context.Context, expected []clientv3.Cmp, writes []clientv3.Op) (*clientv3.TxnResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	return s.client.Txn(ctx).If(expected...).Then(writes...).Else(clientv3.OpGet(s.fence.key)).Commit()
+}
+
+// Get implements ledger.Store. What was committed before it began is seen, by whichever member.
+func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	answer, err := s.get(ctx, s.rows+key)
+	if err != nil {
+		return nil, s.options.explain(err)
+	}
+	if len(answer.Kvs) == 0 {
+		return nil, nil
+	}
+	return append([]byte{}, answer.Kvs[0].Value...), nil
+}
+
+func (s *Store) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return read(ctx, s, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key, options...) })
+}
+
+// read tries a call that may be repeated several times in the time that it has, each time with another member.
+func read[T any](ctx context.Context, s *Store, call func(context.Context) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	for range attempts {
+		attempt, end := context.WithTimeout(ctx, s.options.Timeout/attempts)
+		answer, err = call(attempt)
+		end()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return answer, err
+}
+
+// Scan implements ledger.Store. It sees the rows as they were when it began, and all that was committed before.
+func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return s.scan(ctx, prefix, 0, each)
+}
+
+// scan reads at a revision, page by page; 0: the newest.
+func (s *Store) scan(ctx context.Context, prefix string, revision int64, each func(key, value []byte) error) error {
+	from, end := s.rows+prefix, clientv3.GetPrefixRangeEnd(s.rows+prefix)
+	for {
+		answer, err := s.get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page), clientv3.WithRev(revision))
+		if errors.Is(err, rpctypes.ErrCompacted) {
+			return fmt.Errorf("etcd was compacted while its rows were read; read them again: %w", err)
+		}
+		if err != nil {
+			return s.options.explain(err)
+		}
+		for _, row := range answer.Kvs {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			value := row.Value
+			if value == nil {
+				value = []byte{}
+			}
+			if err := each(row.Key[len(s.rows):], value); err != nil {
+				return err
+			}
+		}
+		if !answer.More {
+			return nil
+		}
+		if revision == 0 {
+			revision = answer.Header.Revision
+		}
+		from = string(answer.Kvs[len(answer.Kvs)-1].Key) + "\x00"
+	}
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// pause is the time before a watch that was broken off is begun again.
+const pause = 500 * time.Millisecond
+
+// watch is a watch that goes on where it was broken off.
+type watch struct {
+	store *Store
+	to    ledger.Observer
+	// next is where the watch goes on; 0: the observer must begin anew.
+	next int64
+	// refused is the error of the observer.
+	refused error
+}
+
+// Watch implements ledger.Watcher. The error is that of ctx, ErrClosed or that of the observer.
+func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.ending:
+			cancel(ErrClosed)
+		case <-ctx.Done():
+		}
+	}()
+	w := &watch{store: s, to: to}
+	for {
+		err := w.run(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case w.refused != nil:
+			return w.refused
+		case errors.Is(err, rpctypes.ErrCompacted):
+			w.next = 0
+		}
+		s.options.Report(fmt.Errorf("watching the ledger, which is begun again: %w", s.options.explain(err)))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// run watches until something breaks it off.
+func (w *watch) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if w.next == 0 {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+	}
+	// A member that has lost its leader tells nothing, and would not say so.
+	answers := w.store.client.Watch(clientv3.WithRequireLeader(ctx), w.store.rows, clientv3.WithPrefix(), clientv3.WithRev(w.next), clientv3.WithProgressNotify())
+	for answer := range answers {
+		if err := answer.Err(); err != nil {
+			return err
+		}
+		for _, event := range answer.Events {
+			if err := w.tell(event); err != nil {
+				return err
+			}
+		}
+		if answer.IsProgressNotify() {
+			w.next = max(w.next, answer.Header.Revision+1)
+		}
+	}
+	return errors.New("the watch has ended")
+}
+
+// begin lets the observer read all rows as they are now.
+func (w *watch) begin(ctx context.Context) error {
+	answer, err := w.store.get(ctx, w.store.rows, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return err
+	}
+	revision := answer.Header.Revision
+	var failed error
+	refused := w.to.Begin(revision, func(each func(key string, value []byte) error) error {
+		failed = w.store.scan(ctx, "", revision, func(key, value []byte) error { return each(string(key), value) })
+		return failed
+	})
+	if failed != nil {
+		return failed
+	}
+	if w.refused = refused; refused != nil {
+		return refused
+	}
+	w.next = revision + 1
+	return nil
+}
+
+func (w *watch) tell(event *clientv3.Event) error {
+	var value []byte
+	if event.Type == clientv3.EventTypePut {
+		value = append([]byte{}, event.Kv.Value...)
+	}
+	w.refused = w.to.Change(event.Kv.ModRevision, string(event.Kv.Key[len(w.store.rows):]), value)
+	// The other rows of the commit may still come, and are told twice then when the watch breaks off in between: that changes nothing.
+	w.next = event.Kv.ModRevision
+	return w.refused
+}

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"container/heap"
+	"time"
+)
+
+// patience is how long a server leaves a row that has rested to the server that let it rest; then that one may be gone.
+const patience = 5 * time.Second
+
+// rest is a row that rests until a time, and that is removed when it is due.
+type rest struct {
+	key        string
+	until, due time.Time
+}
+
+// resting are the rows that rest. What wakes before its time leaves its entry in the queue, which is passed over when its turn comes.
+type resting struct {
+	queue restQueue
+	rows  map[string]rest
+}
+
+// add notes a row; of one that is there already with the same time, the earlier due holds.
+func (r *resting) add(row rest) {
+	if known, ok := r.rows[row.key]; ok && known.until.Equal(row.until) && !row.due.Before(known.due) {
+		return
+	}
+	if r.rows == nil {
+		r.rows = map[string]rest{}
+	}
+	r.rows[row.key] = row
+	heap.Push(&r.queue, row)
+}
+
+// remove forgets a row; false when it does not rest.
+func (r *resting) remove(key string) (rest, bool) {
+	row, ok := r.rows[key]
+	delete(r.rows, key)
+	return row, ok
+}
+
+// take removes rows that are due, the longest due first, and no more than a number.
+func (r *resting) take(now time.Time, most int) []rest {
+	var due []rest
+	for len(r.queue) > 0 && len(due) < most && !r.queue[0].due.After(now) {
+		row := heap.Pop(&r.queue).(rest) //nolint:errcheck // the queue has nothing else
+		if r.rows[row.key] == row {
+			delete(r.rows, row.key)
+			due = append(due, row)
+		}
+	}
+	return due
+}
+
+// restQueue is a heap by due.
+type restQueue []rest
+
+// Len implements heap.Interface.
+func (q restQueue) Len() int { return len(q) }
+
+// Less implements heap.Interface.
+func (q restQueue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+
+// Swap implements heap.Interface.
+func (q restQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *restQueue) Push(row any) { *q = append(*q, row.(rest)) } //nolint:errcheck // the queue has nothing else
+
+// Pop implements heap.Interface.
+func (q *restQueue) Pop() any {
+	last := len(*q) - 1
+	row := (*q)[last]
+	(*q)[last], *q = rest{}, (*q)[:last]
+	return row
+}

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestResting(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	var r resting
+	for i := range 20 {
+		r.add(rest{key: fmt.Sprint(i), until: at(100 - i), due: at(100 - i)})
+	}
+	r.add(rest{key: "3", until: at(97), due: at(200)}) // known, and due sooner
+	r.add(rest{key: "4", until: at(96), due: at(50)})  // known, and due later
+	r.add(rest{key: "5", until: at(150), due: at(150)})
+	if _, ok := r.remove("6"); !ok {
+		t.Error("a row that rests is not found")
+	}
+	if _, ok := r.remove("6"); ok {
+		t.Error("a row that was removed still rests")
+	}
+	keys := func(rows []rest) (keys []string) {
+		for _, row := range rows {
+			keys = append(keys, row.key)
+		}
+		return keys
+	}
+	for i, c := range []struct {
+		now, most int
+		want      []string
+	}{
+		{now: 49, most: 10},
+		{now: 50, most: 10, want: []string{"4"}},
+		{now: 84, most: 2, want: []string{"19", "18"}},
+		{now: 84, most: 10, want: []string{"17", "16"}},
+		{now: 98, most: 100, want: []string{"15", "14", "13", "12", "11", "10", "9", "8", "7", "3", "2"}},
+		{now: 149, most: 100, want: []string{"1", "0"}},
+		{now: 150, most: 100, want: []string{"5"}},
+		{now: 1000, most: 100},
+	} {
+		if diff := cmp.Diff(c.want, keys(r.take(at(c.now), c.most))); diff != "" {
+			t.Errorf("%d: due at %d (-want +got):\n%s", i, c.now, diff)
+		}
+	}
+	if len(r.rows) != 0 || len(r.queue) != 0 {
+		t.Errorf("%d rows and %d entries are left", len(r.rows), len(r.queue))
+	}
+}
+
+// TestRestingInAnyOrder holds the queue against sorting.
+func TestRestingInAnyOrder(t *testing.T) {
+	var r resting
+	var want []int64
+	for i := range 1000 {
+		due := rand.Int64N(500)
+		want = append(want, due)
+		r.add(rest{key: fmt.Sprint(i), until: time.Unix(due, 0), due: time.Unix(due, 0)})
+	}
+	slices.Sort(want)
+	var got []int64
+	for _, row := range r.take(time.Unix(500, 0), 1000) {
+		got = append(got, row.due.Unix())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
