@@ -15,10 +15,10 @@ func (s *Service) Owned(ctx context.Context, beginning network.Owner) ([]network
 	return s.ledger.Owned(ctx, beginning)
 }
 
-// Describe changes whoever an owner stands for, where its caller has said more than it did before. The error wraps network.ErrNotHeld.
-func (s *Service) Describe(ctx context.Context, owner network.Owner, holder network.Holder) error {
+// Describe changes whoever an owner stands for, where its caller says more than it did before. The error wraps network.ErrNotHeld.
+func (s *Service) Describe(ctx context.Context, owner network.Owner, change func(*network.Holder)) error {
 	_, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
-		a.Holder = holder
+		change(&a.Holder)
 		return nil
 	})
 	return err

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"strconv"
+)
+
+// Read reads a body of JSON. Fields that are not known are let pass, since callers are newer than we, and so is any content type. What is too
+// much, is not JSON, has something after it or has a wrong type is a *Problem that says where, and never what was sent. A maximum of 0 is the
+// default.
+func Read(w http.ResponseWriter, r *http.Request, maximum int64, into any) error {
+	if maximum <= 0 {
+		maximum = DefaultMaximumBytes
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maximum))
+	if err != nil {
+		return unread(err, maximum)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return Problemf(http.StatusBadRequest, "the body is empty, where an object of JSON is wanted")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if err := decoder.Decode(into); err != nil {
+		return undecoded(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Problemf(http.StatusBadRequest, "the body has something after its JSON, at byte %d", decoder.InputOffset())
+	}
+	return nil
+}
+
+func unread(err error, maximum int64) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return Problemf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maximum)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return Problemf(http.StatusRequestTimeout, "the body did not come in time")
+	}
+	return Problemf(http.StatusBadRequest, "the body could not be read to its end")
+}
+
+func undecoded(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		where := "the body"
+		if wrong.Field != "" {
+			where = wrong.Field
+		}
+		return Problemf(http.StatusBadRequest, "%s must be %s, at byte %d", where, wanted(wrong.Type), wrong.Offset)
+	}
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return Problemf(http.StatusBadRequest, "the body is not JSON: %s, at byte %d", wrong.Error(), wrong.Offset)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return Problemf(http.StatusBadRequest, "the body is not JSON: it ends too early")
+	}
+	return Problemf(http.StatusBadRequest, "the body has a value that cannot be read")
+}
+
+// wanted is a type in the words of JSON.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number of " + strconv.Itoa(t.Bits()) + " bits"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number of " + strconv.Itoa(t.Bits()) + " bits that is not negative"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	default:
+		return "an object"
+	}
+}
+
+// Write answers with a body of JSON, or with an empty one when it is nil.
+func Write(w http.ResponseWriter, status int, body any) {
+	if body == nil {
+		writeBytes(w, status, "", nil)
+		return
+	}
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		ProblemOf(err).Write(w)
+		return
+	}
+	writeBytes(w, status, "application/json", buffer.Bytes())
+}
+
+// writeBytes answers. That a caller has left is known to the server, and is nobody's error.
+func writeBytes(w http.ResponseWriter, status int, kind string, body []byte) {
+	if kind != "" {
+		w.Header().Set("Content-Type", kind)
+	}
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

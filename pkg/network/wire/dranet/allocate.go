@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package dranet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+)
+
+// allocation is one request for a device of a claim on its way.
+type allocation struct {
+	*handler
+	*request
+	policy  *policy.Policy
+	subject policy.Subject
+	claim   string
+	search  search
+	// owner is who holds it, and held what it holds already; nil: nothing, or it is being made.
+	owner network.Owner
+	held  *network.Allocation
+}
+
+// allocate gives the device of a claim what its profile has, and the same again. A configuration without a profile is given nothing.
+func (h *handler) allocate(ctx context.Context, r *request) (device.Config, error) {
+	uid, err := r.uid()
+	if err == nil {
+		err = checkDevice(r.Device)
+	}
+	if err != nil {
+		return device.Config{}, err
+	}
+	config := r.config()
+	if err := config.Validate(); err != nil {
+		return device.Config{}, bad("the configuration is not valid: %s", err)
+	}
+	a := &allocation{handler: h, request: r, policy: h.Policy(), claim: uid, subject: r.subject(uid, r.node(h.Node))}
+	if config.Profile == "" {
+		return device.Config{}, a.denied(ctx)
+	}
+	a.search = search{who: identify(r.Device), addresses: addresses(r.listed()), single: r.single()}
+	end, err := a.find(ctx)
+	if err != nil {
+		return device.Config{}, err
+	}
+	defer end()
+	if a.held == nil {
+		if err := a.denied(ctx); err != nil {
+			return device.Config{}, err
+		}
+	}
+	profile := a.policy.Profile(config.Profile)
+	if profile == nil {
+		return device.Config{}, unknown(config.Profile, a.policy.ProfileNames())
+	}
+	return a.give(ctx, profile)
+}
+
+// denied asks the rules of the author.
+func (a *allocation) denied(ctx context.Context) error {
+	denial, err := a.policy.Deny(ctx, a.subject)
+	if err != nil {
+		return fmt.Errorf("asking the rules: %w", err)
+	}
+	if denial == nil {
+		return nil
+	}
+	return &wire.Problem{Status: denial.Code, Message: denial.Message}
+}
+
+// unknown is the problem of a profile that there is not.
+func unknown(name string, known []string) error {
+	const most = 10
+	list := "there are none"
+	if len(known) > 0 {
+		list = "there are " + strings.Join(known[:min(most, len(known))], ", ")
+	}
+	if len(known) > most {
+		list += fmt.Sprintf(" and %d more", len(known)-most)
+	}
+	return wire.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, list)
+}
+
+// find finds the owner of the allocation, old or new. It is known to others until end is called.
+func (a *allocation) find(ctx context.Context) (end func(), err error) {
+	w, err := a.underway.enter(ctx, a.claim)
+	if err != nil {
+		return nil, err
+	}
+	defer w.pass()
+	defer func() {
+		if err != nil {
+			a.underway.leave(a.claim, w)
+		}
+	}()
+	held, err := a.Service.Owned(ctx, ownerOf(a.claim+"/"))
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.search.allocated(a.underway.candidates(w, held))
+	if err != nil {
+		return nil, err
+	}
+	if found != nil {
+		a.owner, a.held = found.owner, found.held
+		if a.held != nil && a.held.State == network.Releasing {
+			a.held = nil // it is given anew
+		}
+	} else {
+		key, err := a.search.key(a.claim)
+		if err != nil {
+			return nil, err
+		}
+		a.owner = ownerOf(key)
+	}
+	made := a.underway.begin(w, a.owner, a.search)
+	return func() { made(); a.underway.leave(a.claim, w) }, nil
+}
+
+func ownerOf(key string) network.Owner { return network.Owner{Contract: contract, Key: key} }
+
+// give allocates from the first pool of the profile that has something left.
+func (a *allocation) give(ctx context.Context, profile *policy.Profile) (device.Config, error) {
+	pools, err := a.pools(profile)
+	if err != nil {
+		return device.Config{}, err
+	}
+	if len(pools) == 0 {
+		return a.giveNothing(ctx, profile)
+	}
+	var empty []string
+	for _, pool := range pools {
+		answer, err := a.giveFrom(ctx, profile, pool)
+		if !errors.Is(err, network.ErrExhausted) {
+			return answer, err
+		}
+		empty = append(empty, err.Error())
+	}
+	return device.Config{}, fmt.Errorf("%w: the profile %s has nothing left: %s", network.ErrExhausted, profile.Name, strings.Join(empty, "; "))
+}
+
+// giveNothing answers with the configuration of a profile that has no pools.
+func (a *allocation) giveNothing(ctx context.Context, profile *policy.Profile) (device.Config, error) {
+	if profile.Elsewhere {
+		return device.Config{}, wire.Problemf(http.StatusNotFound, "the profile %s has no pool that is served on this node", profile.Name)
+	}
+	answer, err := a.extra(ctx, profile, a.subject)
+	if err != nil {
+		return device.Config{}, err
+	}
+	return answer, a.check(ctx, profile, &policy.Pool{}, answer)
+}
+
+// extra is what the profile says beside its pools.
+func (a *allocation) extra(ctx context.Context, profile *policy.Profile, s policy.Subject) (device.Config, error) {
+	extra, err := profile.Config(ctx, s)
+	if err != nil {
+		return device.Config{}, fmt.Errorf("the configuration of the profile %s: %w", profile.Name, err)
+	}
+	extra.Profile = ""
+	if err := extra.Validate(); err != nil {
+		return device.Config{}, broken("the profile "+profile.Name, err)
+	}
+	return extra, nil
+}
+
+// pools are those that can be given from: that of what is held, or those that have the addresses that are asked for.
+func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
+	if a.held == nil {
+		return place(profile, a.listed())
+	}
+	pool := a.policy.Pool(a.held.Pool)
+	if pool == nil {
+		return nil, fmt.Errorf("%w %q, of which the device holds %s", network.ErrUnknownPool, a.held.Pool, a.held.Addresses)
+	}
+	for _, asked := range a.search.addresses {
+		if !slices.Contains(a.held.Addresses, asked) {
+			return nil, wire.Problemf(http.StatusConflict, "%s is asked for, and the device holds %s already", asked, a.held.Addresses)
+		}
+	}
+	return []*policy.Pool{pool}, nil
+}
+
+func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool *policy.Pool) (device.Config, error) {
+	s := a.subject
+	s.Pool = pool.Name
+	extra, err := a.extra(ctx, profile, s)
+	if err != nil {
+		return device.Config{}, err
+	}
+	if a.held == nil {
+		if err := a.check(ctx, profile, pool, device.Merge(pool.Config(network.Allocation{Pool: pool.Name}), extra)); err != nil {
+			return device.Config{}, err
+		}
+	}
+	quotas, err := pool.Quotas(ctx, s)
+	if err != nil {
+		return device.Config{}, fmt.Errorf("the quotas of the pool %s: %w", pool.Name, err)
+	}
+	got, err := a.Service.Allocate(ctx, service.Request{
+		Owner: a.owner, Pool: pool.Name, Addresses: a.search.addresses, Families: profile.Families, Quotas: quotas,
+		Holder: a.holder(a.claim, s.Node), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who.mac},
+	})
+	if err != nil {
+		return device.Config{}, fmt.Errorf("allocating from the pool %s: %w", pool.Name, err)
+	}
+	answer := a.echo(device.Merge(pool.Config(got), extra))
+	if err := answer.Validate(); err != nil {
+		return device.Config{}, broken("the profile "+profile.Name, err)
+	}
+	if err := a.check(ctx, profile, pool, answer); err != nil {
+		if a.held == nil {
+			a.undo(ctx)
+		}
+		return device.Config{}, err
+	}
+	return answer, a.learn(ctx, got)
+}
+
+// undo takes back what was given a moment ago.
+func (a *allocation) undo(ctx context.Context) {
+	if err := a.Service.Release(ctx, a.owner); err != nil {
+		a.Log.Error(err, "What cannot be given is not released either", "claim", a.claim)
+	}
+}
+
+// echo writes the addresses that were asked for as they were asked for: DRANET puts the lists together by their text.
+func (a *allocation) echo(answer device.Config) device.Config {
+	asked := map[netip.Prefix]string{}
+	for _, text := range a.config().Interface.Addresses {
+		if prefix, err := device.ParsePrefix(text); err == nil {
+			asked[prefix] = text
+		}
+	}
+	answer.Interface.Addresses = slices.Clone(answer.Interface.Addresses)
+	for i, text := range answer.Interface.Addresses {
+		if prefix, err := device.ParsePrefix(text); err == nil && asked[prefix] != "" {
+			answer.Interface.Addresses[i] = asked[prefix]
+		}
+	}
+	return answer
+}
+
+// learn remembers by what else the device is called, so that a release finds it by that.
+func (a *allocation) learn(ctx context.Context, got network.Allocation) error {
+	more := a.holder(a.claim, a.subject.Node)
+	known := func(h network.Holder) bool {
+		return len(union(h.Aliases, more.Aliases)) == len(h.Aliases) && (h.Name != "" || more.Name == "") && (h.Node != "" || more.Node == "")
+	}
+	if known(got.Holder) {
+		return nil
+	}
+	err := a.Service.Describe(ctx, a.owner, func(h *network.Holder) {
+		h.Aliases = union(h.Aliases, more.Aliases)
+		if h.Name == "" {
+			h.Namespace, h.Name = more.Namespace, more.Name
+		}
+		if h.Node == "" {
+			h.Node = more.Node
+		}
+	})
+	if errors.Is(err, network.ErrNotHeld) {
+		return fmt.Errorf("%w: it was released meanwhile", network.ErrUnavailable)
+	}
+	return err
+}

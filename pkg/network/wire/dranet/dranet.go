@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dranet speaks the webhook contract of DRANET as a cloud provider (facts of devices) and as a profile provider (addresses for the devices
+// of ResourceClaims), in all shapes that its clients have sent: with the UID of the claim or with the whole claim, and with names of devices that
+// are those of Kubernetes, those of Linux or empty. An allocation belongs to a device of a claim; see identity.go for how both are known again.
+//
+// It decides nothing itself: the policy and the service do. It must not ask a cloud or a store. Enter at New.
+package dranet
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+)
+
+// contract is the name under which owners are kept.
+const contract = "dranet"
+
+// patience is how long a request is worked on while its caller waits: DRANET gives up after 10 seconds (pkg/cloudprovider/webhook).
+const patience = 9 * time.Second
+
+type handler struct {
+	wire.Options
+	underway underway
+}
+
+// New serves the five paths of the contract. Successes are exactly 200: to DRANET everything else is a failure.
+func New(o wire.Options) http.Handler {
+	h := &handler{Options: o, underway: underway{claims: map[string]*work{}}}
+	return wire.NewMux(o.Log,
+		wire.Endpoint{Method: http.MethodGet, Path: "/health", Serve: h.health},
+		wire.Endpoint{Method: http.MethodPost, Path: "/GetDeviceAttributes", Serve: h.attributes},
+		wire.Endpoint{Method: http.MethodPost, Path: "/GetDeviceConfig", Serve: h.deviceConfig},
+		wire.Endpoint{Method: http.MethodPost, Path: "/GetProfileConfig", Serve: h.profileConfig},
+		wire.Endpoint{Method: http.MethodPost, Path: "/ReleaseProfileConfig", Serve: h.releaseProfileConfig},
+	)
+}
+
+// capabilities are what DRANET compares with its own flags when it starts.
+type capabilities struct {
+	CloudProvider   bool `json:"cloudProvider"`
+	ProfileProvider bool `json:"profileProvider"`
+}
+
+func (h *handler) health(w http.ResponseWriter, _ *http.Request) error {
+	p := h.Policy()
+	wire.Write(w, http.StatusOK, capabilities{CloudProvider: p.HasDevices(), ProfileProvider: p.HasProfiles()})
+	return nil
+}
+
+func (h *handler) attributes(w http.ResponseWriter, r *http.Request) error {
+	d, err := h.readDevice(w, r)
+	if err != nil {
+		return err
+	}
+	attributes, err := h.Policy().Attributes(r.Context(), d)
+	if err != nil {
+		return err
+	}
+	if err := device.ValidateAttributes(attributes); err != nil {
+		return broken("the attributes of the device", err)
+	}
+	if attributes == nil {
+		attributes = map[string]device.Attribute{}
+	}
+	wire.Write(w, http.StatusOK, attributes)
+	return nil
+}
+
+func (h *handler) deviceConfig(w http.ResponseWriter, r *http.Request) error {
+	d, err := h.readDevice(w, r)
+	if err != nil {
+		return err
+	}
+	config, err := h.Policy().DeviceConfig(r.Context(), d)
+	if err != nil {
+		return err
+	}
+	if err := config.Validate(); err != nil {
+		return broken("the configuration of the device", err)
+	}
+	wire.Write(w, http.StatusOK, config)
+	return nil
+}
+
+func (h *handler) readDevice(w http.ResponseWriter, r *http.Request) (device.Device, error) {
+	var d device.Device
+	if err := wire.Read(w, r, h.MaximumBytes, &d); err != nil {
+		return d, err
+	}
+	return canonical(d), checkDevice(d)
+}
+
+func (h *handler) profileConfig(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := withPatience(r)
+	defer cancel()
+	var asked request
+	if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {
+		return err
+	}
+	answer, err := h.allocate(ctx, &asked)
+	if err != nil {
+		return problemOf(err)
+	}
+	wire.Write(w, http.StatusOK, answer)
+	return nil
+}
+
+func (h *handler) releaseProfileConfig(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := withPatience(r)
+	defer cancel()
+	var asked request
+	if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {
+		return err
+	}
+	if err := h.release(ctx, &asked); err != nil {
+		return problemOf(err)
+	}
+	wire.Write(w, http.StatusOK, nil)
+	return nil
+}

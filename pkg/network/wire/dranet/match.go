@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package dranet
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// candidate is an allocation of a claim, or one that is being made for it.
+type candidate struct {
+	owner     network.Owner
+	aliases   []string
+	addresses []netip.Addr
+	// held is the allocation; nil: it is being made.
+	held *network.Allocation
+}
+
+// has says whether the candidate is known by an identity.
+func (c candidate) has(kind, value string) bool {
+	return value != "" && slices.Contains(c.aliases, kind+"/"+value)
+}
+
+// differs says whether it is known by other identities of the kind only.
+func (c candidate) differs(kind, value string) bool {
+	return value != "" && !c.has(kind, value) && slices.ContainsFunc(c.aliases, func(alias string) bool { return strings.HasPrefix(alias, kind+"/") })
+}
+
+// holds says whether it has one of the addresses.
+func (c candidate) holds(wanted []netip.Addr) bool {
+	return slices.ContainsFunc(c.addresses, func(a netip.Addr) bool { return slices.Contains(wanted, a) })
+}
+
+// search is for the allocation of a device of a claim.
+type search struct {
+	who identity
+	// addresses are those of the configuration.
+	addresses []netip.Addr
+	// single says that the claim has one device only: then another name is that of the same device.
+	single bool
+}
+
+// another says whether the candidate is of another device for sure, by the kinds that say more than the given one.
+func (s search) another(c candidate, kind string) bool {
+	for _, stronger := range kinds {
+		if stronger == kind {
+			break
+		}
+		if stronger != kindPCI && s.single {
+			continue
+		}
+		if c.differs(stronger, s.who.of(stronger)) {
+			return true
+		}
+	}
+	return false
+}
+
+// allocated finds the allocation that the device has already: by its PCI address, its name, its MAC address, and the addresses that are asked
+// for, in this order; one of another PCI address, and at last one of another name, is that of another device. nil: there is none.
+// Several that cannot be told apart are an error.
+func (s search) allocated(among []candidate) (*candidate, error) {
+	left, several := among, false
+	for _, kind := range kinds {
+		found := keep(left, func(c candidate) bool { return c.has(kind, s.who.of(kind)) && !s.another(c, kind) })
+		if len(found) == 1 {
+			return &found[0], nil
+		}
+		if len(found) > 1 {
+			left, several = found, true
+		}
+	}
+	found := keep(left, func(c candidate) bool { return c.holds(s.addresses) && !s.another(c, "") })
+	switch {
+	case len(found) == 1:
+		return &found[0], nil
+	case len(found) > 1, several:
+		return nil, bad("the claim has several devices that the request can mean: send the PCI address or the name of the device")
+	case s.single && len(among) == 1 && !among[0].differs(kindPCI, s.who.pci):
+		return &among[0], nil
+	}
+	return nil, nil
+}
+
+// released finds what a release means. Little may be left of the device then: its interface may be in the Pod, and be called otherwise. So a name
+// that differs is no hindrance, unless the configuration lists other addresses. When nothing tells the device, it is what holds an
+// address of the configuration.
+func (s search) released(among []candidate) []candidate {
+	left := keep(among, func(c candidate) bool { return !c.differs(kindPCI, s.who.pci) })
+	for _, kind := range kinds {
+		found := keep(left, func(c candidate) bool {
+			renamed := kind == kindMAC && c.differs(kindName, s.who.name)
+			return c.has(kind, s.who.of(kind)) && (!renamed || len(s.addresses) == 0 || c.holds(s.addresses))
+		})
+		if len(found) == 1 {
+			return found
+		}
+		if len(found) > 1 {
+			left = found
+		}
+	}
+	return keep(left, func(c candidate) bool { return c.holds(s.addresses) })
+}
+
+func keep(among []candidate, when func(candidate) bool) []candidate {
+	var kept []candidate
+	for _, c := range among {
+		if when(c) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// key names the owner of a new allocation of a claim, by what says most of the device. It does not change when more is learned of the device.
+func (s search) key(claim string) (string, error) {
+	for _, kind := range kinds {
+		if value := s.who.of(kind); value != "" {
+			return claim + "/" + kind + "/" + value, nil
+		}
+	}
+	switch {
+	case len(s.addresses) > 0:
+		return claim + "/address/" + s.addresses[0].String(), nil
+	case s.single:
+		return claim + "/device", nil
+	}
+	return "", bad("the device has neither a PCI address nor a name nor a MAC address: nothing tells it apart from others of the claim")
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package dranet
+
+import (
+	"cmp"
+	"net/netip"
+	"strings"
+	"unicode"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+)
+
+// request is that of GetProfileConfig and of ReleaseProfileConfig. Older clients send claim_uid, newer ones the whole claim, but for a release.
+type request struct {
+	Device   device.Device  `json:"device"`
+	ClaimUID string         `json:"claim_uid"`
+	Claim    *claim         `json:"claim"`
+	Config   *device.Config `json:"config"`
+}
+
+// claim is what is needed of a ResourceClaim (resource.k8s.io/v1).
+type claim struct {
+	Metadata struct {
+		UID         string            `json:"uid"`
+		Namespace   string            `json:"namespace"`
+		Name        string            `json:"name"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Status struct {
+		Allocation struct {
+			Devices struct {
+				Results []result `json:"results"`
+			} `json:"devices"`
+		} `json:"allocation"`
+		ReservedFor []consumer `json:"reservedFor"`
+	} `json:"status"`
+}
+
+// result is a device that was allocated to the claim. DRANET's pools are called as their nodes.
+type result struct {
+	Driver string `json:"driver"`
+	Pool   string `json:"pool"`
+	Device string `json:"device"`
+}
+
+type consumer struct {
+	Resource string `json:"resource"`
+	Name     string `json:"name"`
+	UID      string `json:"uid"`
+}
+
+// driver is DRANET's name in a claim, which can have devices of others.
+const driver = "dra.net"
+
+// longestText bounds the names that are kept.
+const longestText = 253
+
+// uid is that of the claim, from wherever it stands.
+func (r *request) uid() (string, error) {
+	uid, field := r.ClaimUID, "claim_uid"
+	if r.Claim != nil && r.Claim.Metadata.UID != "" {
+		if uid != "" && uid != r.Claim.Metadata.UID {
+			return "", bad("claim_uid and claim.metadata.uid are different")
+		}
+		uid, field = r.Claim.Metadata.UID, "claim.metadata.uid"
+	}
+	switch {
+	case uid == "":
+		return "", bad("the request names no claim: it has neither claim_uid nor claim.metadata.uid")
+	case !plain(uid) || strings.Contains(uid, "/"):
+		return "", bad("%s is not a UID", field)
+	}
+	return uid, nil
+}
+
+// plain says whether a text can be kept as a name.
+func plain(text string) bool {
+	return len(text) <= longestText && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
+}
+
+func checkDevice(d device.Device) error {
+	for field, text := range map[string]string{"name": d.Name, "pci_address": d.PCI, "mac_address": d.MAC} {
+		if !plain(text) {
+			return bad("the %s of the device is longer than %d bytes, or cannot be printed", field, longestText)
+		}
+	}
+	return nil
+}
+
+// ours are DRANET's devices of the claim, where the caller says.
+func (r *request) ours() []result {
+	if r.Claim == nil {
+		return nil
+	}
+	var results []result
+	for _, one := range r.Claim.Status.Allocation.Devices.Results {
+		if one.Driver == driver {
+			results = append(results, one)
+		}
+	}
+	return results
+}
+
+// single says whether the claim is known to have one device of DRANET only.
+func (r *request) single() bool { return len(r.ours()) == 1 }
+
+// node is the machine of the device, as far as it is known.
+func (r *request) node(served string) string {
+	for _, one := range r.ours() {
+		if served == "" {
+			return one.Pool
+		}
+	}
+	return served
+}
+
+// config is what was asked for; none is an empty one.
+func (r *request) config() device.Config {
+	if r.Config == nil {
+		return device.Config{}
+	}
+	return *r.Config
+}
+
+// listed are the addresses of the configuration that can be read.
+func (r *request) listed() []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range r.config().Interface.Addresses {
+		if prefix, err := device.ParsePrefix(text); err == nil {
+			all = append(all, prefix)
+		}
+	}
+	return all
+}
+
+func addresses(prefixes []netip.Prefix) []netip.Addr {
+	var all []netip.Addr
+	for _, prefix := range prefixes {
+		all = append(all, prefix.Addr())
+	}
+	return all
+}
+
+// holder is the claim, as the ledger remembers it.
+func (r *request) holder(uid, node string) network.Holder {
+	who := identify(r.Device)
+	h := network.Holder{Kind: "ResourceClaim", UID: uid, Node: node, Device: cmp.Or(r.Device.Name, who.strongest()), Aliases: who.aliases()}
+	if r.Claim != nil {
+		h.Namespace, h.Name = r.Claim.Metadata.Namespace, r.Claim.Metadata.Name
+	}
+	return h
+}
+
+// subject is the request, as expressions see it.
+func (r *request) subject(uid, node string) policy.Subject {
+	d := canonical(r.Device)
+	s := policy.Subject{
+		Contract: contract, Profile: r.config().Profile, Node: node, Parent: identify(d).mac, Device: d, Config: r.config(),
+		Addresses: addresses(r.listed()), Claim: &policy.Claim{UID: uid},
+	}
+	if r.Claim == nil {
+		return s
+	}
+	m := r.Claim.Metadata
+	s.Claim.Namespace, s.Claim.Name, s.Claim.Labels, s.Claim.Annotations = m.Namespace, m.Name, m.Labels, m.Annotations
+	for _, c := range r.Claim.Status.ReservedFor {
+		if c.Resource == "pods" {
+			s.Claim.Pods = append(s.Claim.Pods, c.UID)
+			s.Pod = &policy.Pod{UID: c.UID, Namespace: m.Namespace, Name: c.Name}
+		}
+	}
+	if len(s.Claim.Pods) != 1 {
+		s.Pod = nil
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+)
+
+// Endpoint is one path of a contract.
+type Endpoint struct {
+	Method string
+	// Path is a pattern of http.ServeMux without a method.
+	Path string
+	// Serve answers. An error is answered with its problem; nothing may be written then.
+	Serve func(w http.ResponseWriter, r *http.Request) error
+}
+
+// NewMux serves the endpoints of a contract. Another path is a 404 that says which there are, and another method a 405. What fails is logged once,
+// here: as an error when it is the server's fault.
+func NewMux(log logr.Logger, endpoints ...Endpoint) http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	var paths []string
+	for _, e := range endpoints {
+		mux.HandleFunc(e.Method+" "+e.Path, func(w http.ResponseWriter, r *http.Request) {
+			if err := e.Serve(w, r); err != nil {
+				fail(log, w, r, err)
+			}
+		})
+		if methods[e.Path] == nil {
+			paths = append(paths, e.Path)
+		}
+		methods[e.Path] = append(methods[e.Path], e.Method)
+	}
+	for path, allowed := range methods {
+		slices.Sort(allowed)
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			allow := strings.Join(allowed, ", ")
+			w.Header().Set("Allow", allow)
+			fail(log, w, r, Problemf(http.StatusMethodNotAllowed, "%s is asked for by %s", path, allow))
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(log, w, r, Problemf(http.StatusNotFound, "there is no such path; there are %s", strings.Join(paths, ", ")))
+	})
+	return mux
+}
+
+// fail answers with a problem, and logs it.
+func fail(log logr.Logger, w http.ResponseWriter, r *http.Request, err error) {
+	problem := ProblemOf(err)
+	log = log.WithValues("method", r.Method, "path", Line(r.URL.Path), "status", problem.Status)
+	if problem.Status >= http.StatusInternalServerError {
+		log.Error(cmp.Or(problem.Cause, error(problem)), "A request failed")
+	} else {
+		log.V(1).Info("A request was refused", "why", Line(problem.Message))
+	}
+	problem.Write(w)
+}

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Problem is an error with its HTTP status. Its text is what the people of the caller read, in an event of a Pod for example.
+type Problem struct {
+	Status  int
+	Message string
+	// RetryAfter is when another attempt is worth it; 0: that is not known.
+	RetryAfter time.Duration
+	// Cause is what the log is told; nil: the message says it all.
+	Cause error
+}
+
+// Problemf is a problem.
+func Problemf(status int, format string, values ...any) *Problem {
+	return &Problem{Status: status, Message: fmt.Sprintf(format, values...)}
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Message }
+
+// Unwrap gives the cause.
+func (p *Problem) Unwrap() error { return p.Cause }
+
+// mapping says which status an error of the wing is. The first that applies counts.
+var mapping = []struct {
+	err    error
+	status int
+}{
+	{network.ErrBusy, http.StatusTooManyRequests},
+	{network.ErrRefused, http.StatusUnprocessableEntity},
+	{network.ErrUnknownPool, http.StatusNotFound},
+	{network.ErrOutside, http.StatusBadRequest},
+	{network.ErrTaken, http.StatusConflict},
+	{network.ErrQuota, http.StatusForbidden},
+	{network.ErrNotHeld, http.StatusNotFound},
+	{network.ErrExhausted, http.StatusServiceUnavailable},
+	{network.ErrUnavailable, http.StatusServiceUnavailable},
+}
+
+// ProblemOf is the usual problem of an error; codecs say otherwise where their contract does. What is not known to the wing is the server's own
+// fault: its text is for the log only. nil stays nil.
+func ProblemOf(err error) *Problem {
+	if err == nil {
+		return nil
+	}
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	if busy, ok := errors.AsType[*network.Busy](err); ok {
+		return &Problem{Status: http.StatusTooManyRequests, Message: err.Error(), RetryAfter: busy.RetryAfter, Cause: err}
+	}
+	for _, m := range mapping {
+		if errors.Is(err, m.err) {
+			return &Problem{Status: m.status, Message: err.Error(), Cause: err}
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &Problem{Status: http.StatusGatewayTimeout, Message: "it takes longer than the caller waits; it goes on, and another attempt finds it", Cause: err}
+	}
+	return &Problem{Status: http.StatusInternalServerError, Message: "the server failed; its log says why", Cause: err}
+}
+
+// Write answers with the problem: its text, on one line.
+func (p *Problem) Write(w http.ResponseWriter) {
+	if p.RetryAfter > 0 {
+		seconds := (p.RetryAfter + time.Second - 1) / time.Second
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	writeBytes(w, p.Status, "text/plain; charset=utf-8", []byte(Line(p.Message)))
+}
+
+// longestLine is less than what an event holds (1 kB), with what callers put around it.
+const longestLine = 900
+
+// Line is a text on one line that is not too long for an event.
+func Line(text string) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "), "?")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) <= longestLine {
+		return text
+	}
+	end := longestLine
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
