@@ -220,42 +220,40 @@ func settle(binding network.Binding) func(*network.Allocation) error {
 	}
 }
 
-// evict releases what stands at the addresses that are asked for by name.
+// evict releases what stands at the addresses that are asked for by name. Those are free then; what went with them, such as a VLAN, rests.
 func (s *Service) evict(ctx context.Context, r Request) error {
 	if !r.TakeOver {
 		return nil
 	}
 	for _, address := range r.Addresses {
 		held, err := s.ledger.At(ctx, r.Pool, address)
-		if errors.Is(err, network.ErrNotHeld) {
-			// It rests: whoever decides about addresses may give it away sooner.
-			if err := s.ledger.Rouse(ctx, r.Pool, address); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, network.ErrNotHeld):
+		case err != nil:
 			return err
-		}
-		if held.Owner.Contract != r.Owner.Contract {
-			return fmt.Errorf("%w: %s is held under another contract", network.ErrTaken, address)
-		}
-		if held.Owner == r.Owner {
+		case held.Owner == r.Owner:
 			continue
+		case held.Owner.Contract != r.Owner.Contract:
+			return fmt.Errorf("%w: %s is held under another contract", network.ErrTaken, address)
+		default:
+			if err := s.oust(ctx, held); err != nil {
+				return fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
+			}
 		}
-		if err := s.oust(ctx, held.Owner); err != nil {
-			return fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
+		// Whoever decides about addresses may give away sooner what rests.
+		if err := s.ledger.Rouse(ctx, r.Pool, address); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// oust releases what an owner that is to go holds. It waits for a part of its own time only, as that owner may be waiting for an
+// oust releases what an owner holds that is to go. It waits for a part of its own time only, as that owner may be waiting for an
 // address of the one that came: then both try again.
-func (s *Service) oust(ctx context.Context, owner network.Owner) error {
+func (s *Service) oust(ctx context.Context, held network.Allocation) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Budget/8)
 	defer cancel()
-	_, err := s.fly(ctx, ending, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.giveUp(ctx, owner, 0) }, owner)
+	_, err := s.fly(ctx, ending, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.release(ctx, held) }, held.Owner)
 	return err
 }
 
