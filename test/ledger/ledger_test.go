@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ledger runs the ledger on a real etcd of three members, with certificates on all connections, while members are killed and paused.
+package ledger
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/ledgertest"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
+)
+
+// TestSuite runs what every store must pass, each case in a part of the cluster of its own.
+func TestSuite(t *testing.T) {
+	c := cluster.Start(t, 3)
+	var places atomic.Int32
+	ledgertest.Run(t, func(*testing.T) ledgertest.Open {
+		prefix := fmt.Sprintf("/suite/%d", places.Add(1))
+		return func(t *testing.T) ledger.Store { return open(t, c, prefix) }
+	})
+}
+
+// open opens a store on a cluster.
+func open(t testing.TB, c *cluster.Cluster, prefix string) *etcd.Store {
+	t.Helper()
+	store, err := etcd.Open(t.Context(), etcd.Options{Endpoints: c.Endpoints, TLS: c.TLS, Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
