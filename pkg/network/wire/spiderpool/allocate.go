@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package spiderpool
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+)
+
+// allocate binds all that a request names, or nothing of it.
+func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error) {
+	p := h.Policy()
+	w, err := q.read(p)
+	if err != nil {
+		return nil, err
+	}
+	if h.Node != "" && q.Node != h.Node {
+		return nil, wire.Problemf(http.StatusMisdirectedRequest, "this server is for the node %s", h.Node)
+	}
+	if ctx.Err() != nil {
+		return nil, &wire.Problem{Status: http.StatusTooManyRequests, Message: "the caller has no time left", RetryAfter: time.Second}
+	}
+	requests := make([]service.Request, len(w.nics))
+	for i, n := range w.nics {
+		if requests[i], err = request(ctx, p, w.pod, n); err != nil {
+			return nil, err
+		}
+	}
+	held, err := h.bind(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	byNIC := map[*nic]network.Allocation{}
+	for i, n := range w.nics {
+		byNIC[n] = held[i]
+	}
+	answer := allocateResponse{Name: q.Name, Namespace: q.Namespace, Node: q.Node}
+	for i, n := range w.of {
+		answer.add(w, i, n.parent, byNIC[n], len(q.SubENIs) > 0)
+	}
+	return answer, nil
+}
+
+// add answers one item.
+func (r *allocateResponse) add(w *wanted, i int, parent string, a network.Allocation, subENIs bool) {
+	subnet, mac, vlan := w.subnets[i].String(), a.HardwareAddr().String(), int64(a.VLANID())
+	if !subENIs {
+		r.Items = append(r.Items, itemResult{Parent: parent, Subnet: subnet, Address: w.addresses[i][0].String(), MAC: mac, VLAN: vlan})
+		return
+	}
+	result := subENIResult{Parent: parent, Subnet: subnet, MAC: mac, VLAN: vlan}
+	if address := w.addresses[i][0]; address.IsValid() {
+		result.Address4 = address.String()
+	}
+	if address := w.addresses[i][1]; address.IsValid() {
+		result.Address6 = address.String()
+	}
+	r.SubENIs = append(r.SubENIs, result)
+}
+
+// request is what is asked of the service for one interface, when the policy lets it pass. Spiderpool has chosen the addresses, and taken them
+// from whoever had them: it is the one who decides.
+func request(ctx context.Context, p *policy.Policy, of pod, n *nic) (service.Request, error) {
+	subject := policy.Subject{
+		Contract: Contract, Pool: n.pool.Name, Node: of.Node, Parent: n.parent, Addresses: n.addresses,
+		Pod: &policy.Pod{UID: of.UID, Namespace: of.Namespace, Name: of.Name},
+	}
+	denial, err := p.Deny(ctx, subject)
+	if err != nil {
+		return service.Request{}, fmt.Errorf("asking the policy: %w", err)
+	}
+	if denial != nil {
+		return service.Request{}, wire.Problemf(denial.Code, "%s", denial.Message)
+	}
+	quotas, err := n.pool.Quotas(ctx, subject)
+	if err != nil {
+		return service.Request{}, fmt.Errorf("asking for the quotas: %w", err)
+	}
+	return service.Request{
+		Owner: n.owner(of), Pool: n.pool.Name, Addresses: n.addresses, Families: []int{}, Trunk: network.Trunk{Node: of.Node, MAC: n.parent},
+		Holder: of.holder(n.parent), Quotas: quotas, TakeOver: true,
+	}, nil
+}
+
+// attempts bounds how often an interface is bound anew of which another request has changed the addresses meanwhile.
+const attempts = 3
+
+// bind allocates. What an owner holds with other addresses than it asks for now, such as another one of IPv6, is given back first.
+func (h *handler) bind(ctx context.Context, requests []service.Request) ([]network.Allocation, error) {
+	for range attempts {
+		held, err := h.Service.AllocateAll(ctx, requests...)
+		if err != nil {
+			return nil, err
+		}
+		agreed := true
+		for i, a := range held {
+			if agrees(requests[i], a) {
+				continue
+			}
+			agreed = false
+			if err := h.Service.Release(ctx, a.Owner); err != nil {
+				return nil, err
+			}
+		}
+		if agreed {
+			return held, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: other requests of the Pod ask for other addresses", network.ErrUnavailable)
+}
+
+// agrees says whether an allocation is what is asked for.
+func agrees(r service.Request, a network.Allocation) bool {
+	mine := slices.DeleteFunc(slices.Clone(a.Addresses), func(address netip.Addr) bool {
+		chosen := slices.ContainsFunc(a.Binding.Addresses, func(of netip.Prefix) bool { return of.Addr() == address })
+		return chosen && !slices.Contains(r.Addresses, address)
+	})
+	slices.SortFunc(mine, netip.Addr.Compare)
+	asked := slices.SortedFunc(slices.Values(r.Addresses), netip.Addr.Compare)
+	return a.Pool == r.Pool && slices.Equal(mine, asked)
+}

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package spiderpool
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+)
+
+// nic is one interface of a Pod: it has one MAC address and one VLAN, whatever families it has, and is one allocation.
+type nic struct {
+	parent string
+	pool   *policy.Pool
+	// addresses are one or two, IPv4 first.
+	addresses []netip.Addr
+}
+
+// owner is who holds an interface. A Pod that asks again for the same address on the same interface of the node is the same owner, so that a
+// release can name it as well; the other family is no part of the name.
+func (n *nic) owner(p pod) network.Owner { return ownerOf(p, n.parent, n.addresses[0]) }
+
+func ownerOf(p pod, parent string, address netip.Addr) network.Owner {
+	who := "node"
+	switch {
+	case p.UID != "":
+		who = "uid/" + url.PathEscape(p.UID)
+	case p.Name != "":
+		who = "pod/" + url.PathEscape(p.Namespace) + "/" + url.PathEscape(p.Name)
+	}
+	return network.Owner{Contract: Contract, Key: who + "/" + p.Node + "/" + parent + "/" + address.String()}
+}
+
+// wanted is a request that has been read.
+type wanted struct {
+	pod  pod
+	nics []*nic
+	// of is the interface of each item.
+	of []*nic
+	// addresses and subnets are those of the items, in their canonical form.
+	addresses [][]netip.Addr
+	subnets   []netip.Prefix
+}
+
+// add keeps an item.
+func (w *wanted) add(n *nic, subnet netip.Prefix, addresses ...netip.Addr) {
+	w.of = append(w.of, n)
+	w.subnets = append(w.subnets, subnet)
+	w.addresses = append(w.addresses, addresses)
+}
+
+// read reads a request of either shape. The error names all that is wrong with it; a subnet that no pool has is found afterwards.
+func (q *allocateRequest) read(p *policy.Policy) (*wanted, error) {
+	var f faults
+	if q.Node == "" {
+		f.note("nodeName", errRequired)
+	}
+	w := &wanted{pod: pod{q.Name, q.Namespace, q.UID, q.Node}}
+	w.pod.check(&f)
+	switch count := max(len(q.Items), len(q.SubENIs)); {
+	case count == 0:
+		f.note("iaasIPsAllocationRequest", errRequired)
+	case len(q.Items) > 0 && len(q.SubENIs) > 0:
+		f.note("iaasIPsAllocationRequest", errors.New("and subEniRequests must not both be given"))
+	case count > maximumItems:
+		f.note("the request", fmt.Errorf("has more than %d items", maximumItems))
+	case len(q.Items) > 0:
+		return w, w.readItems(p, q.Items, f)
+	default:
+		return w, w.readSubENIs(p, q.SubENIs, f)
+	}
+	return nil, f.problem()
+}
+
+// readItems pairs the items of IPv4 with those of IPv6 that are on the same interface of the node and in the same pool, in their order: an
+// interface of a Pod has at most one of each.
+func (w *wanted) readItems(p *policy.Policy, items []item, f faults) error {
+	type place struct {
+		parent string
+		pool   *policy.Pool
+	}
+	single := map[place]map[int][]*nic{}
+	seen := map[netip.Addr]bool{}
+	var unknown error
+	for i, one := range items {
+		at := func(field string) string { return fmt.Sprintf("iaasIPsAllocationRequest[%d].%s", i, field) }
+		address, err := parseAddress(one.Address)
+		f.note(at("ipAddress"), errors.Join(err, again(seen, address)))
+		subnet, err := parseSubnet(one.Subnet)
+		f.note(at("subnet"), err)
+		f.note(at("ipAddress"), inside(subnet, address))
+		parent, err := parseMAC(one.Parent, false)
+		f.note(at("parentNicMac"), err)
+		if len(f) > 0 {
+			continue
+		}
+		pool, err := poolOf(p, subnet)
+		if err != nil {
+			unknown = errors.Join(unknown, err)
+			continue
+		}
+		here := place{parent, pool}
+		if single[here] == nil {
+			single[here] = map[int][]*nic{}
+		}
+		w.pair(single[here], &nic{parent: parent, pool: pool, addresses: []netip.Addr{address}}, subnet)
+	}
+	return first(f.problem(), unknown)
+}
+
+// pair adds an item to the first interface that has only the other family, or makes a new one.
+func (w *wanted) pair(single map[int][]*nic, fresh *nic, subnet netip.Prefix) {
+	address := fresh.addresses[0]
+	own, other := bits4, bits6
+	if address.Is6() {
+		own, other = other, own
+	}
+	n := fresh
+	if waiting := single[other]; len(waiting) > 0 {
+		n, single[other] = waiting[0], waiting[1:]
+		if n.addresses = append(n.addresses, address); address.Is4() {
+			n.addresses[0], n.addresses[1] = n.addresses[1], n.addresses[0]
+		}
+	} else {
+		single[own] = append(single[own], fresh)
+		w.nics = append(w.nics, fresh)
+	}
+	w.add(n, subnet, address)
+}
+
+// readSubENIs reads the newer shape, where each item is an interface.
+func (w *wanted) readSubENIs(p *policy.Policy, items []subENI, f faults) error {
+	seen := map[netip.Addr]bool{}
+	var unknown error
+	for i, one := range items {
+		at := func(field string) string { return fmt.Sprintf("subEniRequests[%d].%s", i, field) }
+		address4, err := parseFamily(one.Address4, bits4)
+		f.note(at("ipv4Address"), errors.Join(err, again(seen, address4)))
+		address6, err := parseFamily(one.Address6, bits6)
+		f.note(at("ipv6Address"), errors.Join(err, again(seen, address6)))
+		if one.Address4 == "" && one.Address6 == "" {
+			f.note(at("ipv4Address"), errors.New("or ipv6Address is required"))
+		}
+		subnet, err := parseSubnet(one.Subnet)
+		f.note(at("subnet"), err)
+		if address4.IsValid() {
+			f.note(at("ipv4Address"), inside(subnet, address4))
+		} else {
+			f.note(at("ipv6Address"), inside(subnet, address6))
+		}
+		parent, err := parseMAC(one.Parent, false)
+		f.note(at("parentNicMac"), err)
+		if len(f) > 0 {
+			continue
+		}
+		pool, err := poolOf(p, subnet)
+		if err != nil {
+			unknown = errors.Join(unknown, err)
+			continue
+		}
+		n := &nic{parent: parent, pool: pool}
+		for _, address := range []netip.Addr{address4, address6} {
+			if address.IsValid() {
+				n.addresses = append(n.addresses, address)
+			}
+		}
+		w.nics = append(w.nics, n)
+		w.add(n, subnet, address4, address6)
+	}
+	return first(f.problem(), unknown)
+}
+
+// again is the error of an address that the request has had already.
+func again(seen map[netip.Addr]bool, address netip.Addr) error {
+	if !address.IsValid() {
+		return nil
+	}
+	if seen[address] {
+		return errors.New("is asked for twice")
+	}
+	seen[address] = true
+	return nil
+}
+
+// inside is the error of an address that is not in its subnet.
+func inside(subnet netip.Prefix, address netip.Addr) error {
+	if subnet.IsValid() && address.IsValid() && !subnet.Contains(address) {
+		return fmt.Errorf("is not in the subnet %s", subnet)
+	}
+	return nil
+}
+
+// poolOf is the pool with this subnet.
+func poolOf(p *policy.Policy, subnet netip.Prefix) (*policy.Pool, error) {
+	if pool := p.PoolOf(subnet); pool != nil {
+		return pool, nil
+	}
+	return nil, wire.Problemf(http.StatusNotFound, "no pool has the subnet %s", subnet)
+}
+
+// first is the first error.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package spiderpool
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+)
+
+// lookupTime bounds how long it is looked for who holds an address that is released, also when the caller has gone.
+const lookupTime = 10 * time.Second
+
+// release takes back the whole interface that an address belongs to, if the request is its holder's. It succeeds whenever it can be read, since
+// callers repeat a release, release what was never bound, and release late: what has no effect is no error.
+//
+// The answer is a success when the ledger remembers the release; the cloud is told in the background.
+func (h *handler) release(ctx context.Context, q *releaseRequest) (any, error) {
+	what, err := q.read()
+	if err != nil {
+		return nil, err
+	}
+	pool := h.Policy().PoolOf(what.subnet)
+	if pool == nil {
+		h.ignore(what, "no pool has the subnet")
+		return nil, nil
+	}
+	owner, reason, err := h.find(ctx, pool, what)
+	if err != nil {
+		return nil, err
+	}
+	if reason != "" {
+		h.ignore(what, reason)
+		return nil, nil
+	}
+	if err := h.Service.Release(ctx, owner); err != nil {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// released is what a release names.
+type released struct {
+	pod
+	parent  string
+	subnet  netip.Prefix
+	address netip.Addr
+}
+
+func (q *releaseRequest) read() (*released, error) {
+	var f faults
+	what := &released{pod: pod{q.Name, q.Namespace, q.UID, q.Node}}
+	what.check(&f)
+	var err error
+	what.address, err = parseAddress(q.Address)
+	f.note("ipAddress", err)
+	what.subnet, err = parseSubnet(q.Subnet)
+	f.note("subnet", err)
+	what.parent, err = parseMAC(q.Parent, true)
+	f.note("parentNicMac", err)
+	return what, f.problem()
+}
+
+// find says whose release it is, or why it is nobody's. It looks also when the caller has gone: nobody else would repeat the release.
+func (h *handler) find(ctx context.Context, pool *policy.Pool, what *released) (owner network.Owner, reason string, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
+	defer cancel()
+	held, err := h.Service.At(ctx, pool.Name, what.address)
+	switch {
+	case errors.Is(err, network.ErrNotHeld) && what.parent != "" && what.Node != "":
+		// It may be on its way: the service releases what an owner is about to get when it has got it.
+		return ownerOf(what.pod, what.parent, what.address), "", nil
+	case errors.Is(err, network.ErrNotHeld):
+		return network.Owner{}, "nobody holds the address", nil
+	case err != nil:
+		return network.Owner{}, "", err
+	case held.Owner.Contract != Contract:
+		return network.Owner{}, "the address is held under the contract " + held.Owner.Contract, nil
+	case !what.by(held.Holder):
+		return network.Owner{}, "the address is held by " + held.Holder.String() + " by now", nil
+	}
+	return held.Owner, "", nil
+}
+
+// by says whether a release is the holder's. Spiderpool gives an address to another Pod before the old one's release arrives, and that must not
+// take it from the new one. The first line that applies decides; what a side leaves out is not compared:
+//
+//	both have a podUID                   they must be the same
+//	both have podNamespace and podName   they must be the same, and so must nodeName and parentNicMac
+//	the holder has neither               nodeName and parentNicMac must be the same
+//	otherwise                            it is not
+//
+// A node that is alone identifies only a holder of which nothing else is known either: any Pod of the node could be meant.
+func (r *released) by(holder network.Holder) bool {
+	sameNIC := same(r.Node, holder.Node) && same(r.parent, holder.Device)
+	switch {
+	case r.UID != "" && holder.UID != "":
+		return r.UID == holder.UID
+	case r.Name != "" && holder.Name != "":
+		return r.Namespace == holder.Namespace && r.Name == holder.Name && sameNIC
+	case holder.UID == "" && holder.Name == "":
+		return sameNIC
+	default:
+		return false
+	}
+}
+
+// same compares what both sides say.
+func same(a, b string) bool { return a == "" || b == "" || a == b }
+
+// ignore says why a release had no effect.
+func (h *handler) ignore(what *released, reason string) {
+	h.Log.V(1).Info("A release of Spiderpool had no effect", "address", what.address, "subnet", what.subnet, "namespace", what.Namespace, "pod", what.Name,
+		"reason", reason)
+}

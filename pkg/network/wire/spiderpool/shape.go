@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package spiderpool
+
+// The shapes are those of pkg/iaas/client/types.go of Spiderpool: iaasIPs… is what v1.2.0 to v1.2.2 send, with an item for each address, and
+// subEni… what came later, with an item for each interface.
+
+// allocateRequest is the body of allocate-ips; it has items of one of the two shapes.
+type allocateRequest struct {
+	Name      string `json:"podName,omitempty"`
+	Namespace string `json:"podNamespace,omitempty"`
+	UID       string `json:"podUID,omitempty"`
+	Node      string `json:"nodeName"`
+
+	Items   []item   `json:"iaasIPsAllocationRequest,omitempty"`
+	SubENIs []subENI `json:"subEniRequests,omitempty"`
+}
+
+// item is one address; the items of both families of an interface belong together.
+type item struct {
+	Address string `json:"ipAddress"`
+	Subnet  string `json:"subnet"`
+	Parent  string `json:"parentNicMac"`
+}
+
+// subENI is one interface. Its subnet is that of IPv4 where it has both families.
+type subENI struct {
+	Parent   string `json:"parentNicMac"`
+	Subnet   string `json:"subnet"`
+	Address4 string `json:"ipv4Address"`
+	Address6 string `json:"ipv6Address"`
+	Pool4    string `json:"ipv4PoolName,omitempty"`
+	Pool6    string `json:"ipv6PoolName,omitempty"`
+}
+
+// allocateResponse is the answer, with an entry for each item, in the same order.
+type allocateResponse struct {
+	Name      string `json:"podName"`
+	Namespace string `json:"podNamespace"`
+	Node      string `json:"nodeName"`
+
+	Items   []itemResult   `json:"iaasIPsAllocationResponse,omitempty"`
+	SubENIs []subENIResult `json:"subEniResponses,omitempty"`
+}
+
+// itemResult says what belongs to an address. Spiderpool keeps what it has for a MAC address that is empty and a VLAN that is 0.
+type itemResult struct {
+	Parent  string `json:"parentNicMac"`
+	Subnet  string `json:"subnet"`
+	Address string `json:"ipAddress"`
+	MAC     string `json:"macAddress"`
+	VLAN    int64  `json:"vlanId"`
+}
+
+// subENIResult says what belongs to an interface.
+type subENIResult struct {
+	Parent   string `json:"parentNicMac"`
+	Subnet   string `json:"subnet"`
+	Address4 string `json:"ipv4Address"`
+	Address6 string `json:"ipv6Address"`
+	MAC      string `json:"macAddress"`
+	VLAN     int64  `json:"vlanId"`
+}
+
+// releaseRequest is the body of release-ip. Garbage collection leaves out what it no longer knows.
+type releaseRequest struct {
+	Name      string `json:"podName,omitempty"`
+	Namespace string `json:"podNamespace,omitempty"`
+	UID       string `json:"podUID,omitempty"`
+	Node      string `json:"nodeName"`
+	Parent    string `json:"parentNicMac,omitempty"`
+	Subnet    string `json:"subnet"`
+	Address   string `json:"ipAddress"`
+	Pool      string `json:"poolName,omitempty"`
+}

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package spiderpool_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/go-logr/logr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// fabric is a cloud that writes down what it is asked, gives MAC addresses and VLANs of its own, and refuses addresses that it is told to.
+type fabric struct {
+	mutex   sync.Mutex
+	calls   []string
+	refused netip.Addr
+	vlan    uint16
+	// hook is called at the beginning of each call, outside of the mutex.
+	hook func(call string)
+}
+
+func (f *fabric) note(what string, a network.Allocation) error {
+	call := fmt.Sprintf("%s %s on %s/%s", what, a.Addresses[0], a.Trunk.Node, a.Trunk.MAC)
+	f.mutex.Lock()
+	f.calls = append(f.calls, call)
+	refused, hook := f.refused, f.hook
+	f.mutex.Unlock()
+	if hook != nil {
+		hook(call)
+	}
+	if what == "bind" && slices.Contains(a.Addresses, refused) {
+		return fmt.Errorf("%w: the port is locked", network.ErrRefused)
+	}
+	return nil
+}
+
+func (f *fabric) Bind(_ context.Context, a network.Allocation) (network.Binding, error) {
+	if err := f.note("bind", a); err != nil {
+		return network.Binding{}, err
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.vlan++
+	return network.Binding{MAC: network.HardwareAddr{0xfa, 0x16, 0x3e, 0, 0, byte(f.vlan)}, VLAN: 2100 + f.vlan}, nil
+}
+
+func (f *fabric) Unbind(_ context.Context, a network.Allocation) error { return f.note("unbind", a) }
+
+func (f *fabric) Find(context.Context, network.Allocation) (network.Binding, bool, error) {
+	return network.Binding{}, false, nil
+}
+
+// asked is what it was asked since the last time.
+func (f *fabric) asked() []string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	calls := f.calls
+	f.calls = nil
+	return calls
+}
+
+// world is the codec on a ledger, with the pools of testdata/profile.yaml.
+type world struct {
+	http.Handler
+	t       testing.TB
+	policy  *policy.Policy
+	ledger  *ledger.Ledger
+	service *service.Service
+	fabric  *fabric
+	clock   *clocktesting.FakeClock
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, policy: load(t, "testdata/profile.yaml"), fabric: &fabric{refused: netip.MustParseAddr("10.1.0.66")}, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
+	var pools []ledger.Pool
+	served := map[string]service.Pool{}
+	for name, pool := range w.policy.Pools {
+		pools = append(pools, pool.Pool)
+		one := service.Pool{Rest: pool.Rest}
+		if pool.Cloud != "" {
+			one.Cloud = w.fabric
+		}
+		served[name] = one
+	}
+	if w.ledger, err = ledger.Open(t.Context(), store, pools...); err != nil {
+		t.Fatal(err)
+	}
+	w.service = service.New(w.ledger, served, service.Options{Clock: w.clock})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan struct{})
+	go func() { defer close(done); w.service.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	o := wire.Options{Service: w.service, Policy: func() *policy.Policy { return w.policy }, Log: logr.Discard()}
+	w.Handler = spiderpool.New(o, spiderpool.Extras{Records: 3})
+	return w
+}
+
+// load compiles a policy.
+func load(t testing.TB, path string) *policy.Policy {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, findings := profile.LoadNetworks(source.File{Name: path, Data: data})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	all, findings := policy.Compile(documents)
+	if err := findings.Errors().Err(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := all.For("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The paths.
+const (
+	allocatePath = "/v1/apis/network.iaas.io/ipam/allocate-ips"
+	releasePath  = "/v1/apis/network.iaas.io/ipam/release-ip"
+)
+
+// send sends a request, and gives the answer when it is there.
+func (w *world) send(method, path string, header http.Header, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.WithoutCancel(w.t.Context()), method, path, strings.NewReader(body))
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	recorder := httptest.NewRecorder()
+	w.ServeHTTP(recorder, r)
+	return recorder
+}
+
+// pass lets time pass, and what rests wake.
+func (w *world) pass(d time.Duration) {
+	w.clock.Step(d)
+	if _, err := w.ledger.Wake(context.WithoutCancel(w.t.Context()), w.clock.Now()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// held are the addresses of a pool that somebody has, in order, each with its holder and state.
+func (w *world) held() []string {
+	var held []string
+	err := w.ledger.All(context.WithoutCancel(w.t.Context()), func(a network.Allocation) error {
+		held = append(held, fmt.Sprint(a.Addresses, " ", a.Holder.UID, " ", a.State))
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	slices.Sort(held)
+	return held
+}
+
+// eventually waits for what happens in the background.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not come true: %s", what)
+		}
+	}
+}
