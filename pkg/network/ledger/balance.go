@@ -35,6 +35,19 @@ func (b *balance) is(key string, value []byte) { *b.sum(key) += b.hash(key, valu
 // should notes a row that there should be.
 func (b *balance) should(key string, value []byte) { *b.sum(key) -= b.hash(key, value) }
 
+// weigh notes a row on the sides that it is on.
+func (b *balance) weigh(e Entry) {
+	switch {
+	case e.Allocation != nil:
+		owned := place{owner: e.Owner}.encode()
+		for _, key := range places(*e.Allocation) {
+			b.should(key, owned)
+		}
+	case e.Until.IsZero():
+		b.is(e.Key, e.Value)
+	}
+}
+
 // suspect says whether something is wrong with a row, or with one that shares its sum.
 func (b *balance) suspect(key string) bool { return *b.sum(key) != 0 }
 

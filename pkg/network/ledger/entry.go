@@ -60,6 +60,10 @@ func (t Thing) key() string {
 	}
 }
 
+func (t Thing) equals(other Thing) bool {
+	return t.Pool == other.Pool && t.Address == other.Address && t.Trunk == other.Trunk && t.VLAN == other.VLAN && bytes.Equal(t.MAC, other.MAC)
+}
+
 // parseThing reads the key of a thing; it has only one way to be written.
 func parseThing(key string) (t Thing, err error) {
 	switch {
@@ -171,7 +175,7 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 // RestingRow is the change that lets a thing rest that nobody has.
 func RestingRow(t Thing, until time.Time) (Change, error) {
 	key := t.key()
-	if read, err := parseThing(key); err != nil || read.String() != t.String() {
+	if read, err := parseThing(key); err != nil || !read.equals(t) {
 		return Change{}, errors.New("a thing that rests is an address of a pool, a VLAN of a trunk, or a MAC address")
 	}
 	if until.IsZero() {

@@ -57,21 +57,33 @@ func Empty(ctx context.Context, store Store) (bool, error) {
 	return err == nil, err
 }
 
-// BeginImport marks a store as one into which the rows with a checksum are imported: nothing opens it until EndImport. Resumed says that
-// it is marked so already. The error wraps ErrImporting when it is marked for others.
-func BeginImport(ctx context.Context, store Store, checksum string) (resumed bool, err error) {
+// Importing is the checksum of the import that was begun into a store and is not finished; empty where there is none. The error is that of
+// CheckFormat otherwise.
+func Importing(ctx context.Context, store Store) (checksum string, err error) {
 	found, err := store.Get(ctx, keyFormat)
 	if err != nil {
-		return false, fmt.Errorf("reading the ledger: %w", err)
+		return "", fmt.Errorf("reading the ledger: %w", err)
 	}
-	mark := importing + checksum
-	if string(found) == mark {
-		return true, nil
+	if _, err := readFormat(found); err != nil && !errors.Is(err, ErrImporting) {
+		return "", err
+	}
+	checksum, marked := strings.CutPrefix(string(found), importing)
+	if !marked {
+		return "", nil
+	}
+	return checksum, nil
+}
+
+// BeginImport marks a store as one into which the rows with a checksum are imported: nothing opens it until EndImport.
+func BeginImport(ctx context.Context, store Store, checksum string) error {
+	found, err := store.Get(ctx, keyFormat)
+	if err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
 	}
 	if _, err := readFormat(found); err != nil {
-		return false, err
+		return err
 	}
-	return false, wrapWriting(store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(mark)}))
+	return wrapWriting(store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(importing + checksum)}))
 }
 
 // EndImport takes the mark of BeginImport away.

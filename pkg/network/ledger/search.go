@@ -5,6 +5,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -187,4 +188,46 @@ func MarkReleasing(ctx context.Context, store Store, owner network.Owner) (netwo
 		}
 	}
 	return network.Allocation{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// Walk calls each for all rows of a store but that of the format, in the order of their keys, with a BrokenRow for one that cannot be read,
+// until it returns an error. Even says that the things that owners say they hold are those that are held by rows of their own.
+func Walk(ctx context.Context, store Store, each func(Entry, *BrokenRow) error) (even bool, err error) {
+	b := newBalance()
+	err = store.Scan(ctx, "", func(key, value []byte) error {
+		if string(key) == keyFormat {
+			return nil
+		}
+		e, err := ReadEntry(key, value)
+		if err != nil {
+			return each(e, &BrokenRow{Key: e.Key, Err: err})
+		}
+		b.weigh(e)
+		return each(e, nil)
+	})
+	if err != nil {
+		return false, fmt.Errorf("reading the ledger: %w", err)
+	}
+	return b.even(), nil
+}
+
+// Stands says for people what stands where a change wants to write a row anew; it is empty where nothing does. Same says that the row is
+// already as the change would have it.
+func Stands(ctx context.Context, store Store, c Change) (what string, same bool, err error) {
+	value, err := store.Get(ctx, c.Key)
+	if err != nil || value == nil {
+		return "", false, err
+	}
+	same = bytes.Equal(value, c.Value)
+	e, err := ReadEntry([]byte(c.Key), value)
+	switch {
+	case err != nil:
+		return "the row " + c.Key + " is there already, and cannot be read", same, nil
+	case e.Allocation != nil:
+		return e.Owner.String() + " holds something already", same, nil
+	case e.Until.IsZero():
+		return fmt.Sprintf("%s is held by %s", e.Thing, e.Owner), same, nil
+	default:
+		return fmt.Sprintf("%s rests until %s", e.Thing, e.Until.Format(time.RFC3339)), same, nil
+	}
 }

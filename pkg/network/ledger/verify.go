@@ -146,17 +146,13 @@ func (v *verifier) first(_ context.Context, e Entry, err error) error {
 		}
 		return v.add(Fault{Key: e.Key, Problem: err.Error(), Remedy: remedy})
 	}
-	switch {
-	case e.Allocation != nil:
-		owned := place{owner: e.Owner}.encode()
-		for _, key := range places(*e.Allocation) {
-			v.balance.should(key, owned)
+	v.balance.weigh(e)
+	if e.Allocation == nil {
+		if e.Until.IsZero() {
+			v.report.Held++
+		} else {
+			v.report.Resting++
 		}
-	case e.Until.IsZero():
-		v.report.Held++
-		v.balance.is(e.Key, e.Value)
-	default:
-		v.report.Resting++
 	}
 	return v.times(e)
 }

@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+	"go4.org/netipx"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+)
+
+var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// TestRoundTrip holds that an export of what was imported is the same file, row by row.
+func TestRoundTrip(t *testing.T) {
+	from, to := filled(t, 700), empty(t)
+	first, summary := export(t, from)
+	if summary.Allocations != 600 || summary.Resting != 300 || !summary.Even {
+		t.Errorf("exported %+v", summary)
+	}
+	read, err := archive.Import(t.Context(), to, opener(first), archive.ImportOptions{})
+	if err != nil || read != summary.Summary {
+		t.Fatalf("imported %+v, %v", read, err)
+	}
+	if again, _ := export(t, to); first != again {
+		t.Errorf("the export of what was imported is another one:\n%s", cmp.Diff(first, again))
+	}
+	if diff := cmp.Diff(rows(t, from), rows(t, to)); diff != "" {
+		t.Errorf("rows (-exported +imported):\n%s", diff)
+	}
+	if _, err := archive.Import(t.Context(), to, opener(first), archive.ImportOptions{}); !errors.Is(err, archive.ErrNotEmpty) {
+		t.Errorf("a second time: got error %v, want %v", err, archive.ErrNotEmpty)
+	}
+}
+
+// TestBroken holds that an export leaves out what cannot be read only when it may, and says when rows do not fit together.
+func TestBroken(t *testing.T) {
+	store := filled(t, 3)
+	plant(t, store, "owner/test/broken", "{")
+	var broken *ledger.BrokenRow
+	if _, err := archive.Export(t.Context(), store, io.Discard, archive.ExportOptions{}); !errors.As(err, &broken) || broken.Key != "owner/test/broken" {
+		t.Errorf("got error %v", err)
+	}
+	var left []string
+	done, err := archive.Export(t.Context(), store, io.Discard, archive.ExportOptions{Broken: func(b *ledger.BrokenRow) { left = append(left, b.Key) }})
+	if diff := cmp.Diff([]string{"owner/test/broken"}, left); diff != "" || err != nil || done.Broken != 1 || !done.Even {
+		t.Errorf("%s%+v, %v", diff, done, err)
+	}
+	plant(t, store, "mac/02:00:00:00:00:01", "=test/nobody")
+	done, err = archive.Export(t.Context(), store, io.Discard, archive.ExportOptions{Broken: func(*ledger.BrokenRow) {}})
+	if err != nil || done.Even {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// TestMerge holds that a ledger with other rows takes more, and one in which something is in the way takes nothing.
+func TestMerge(t *testing.T) {
+	text, _ := export(t, filled(t, 300))
+	store := empty(t)
+	plant(t, store, "format", "1")
+	plant(t, store, "owner/other/a", `{"owner":{"contract":"other","key":"a"},"pool":"q","state":"bound","addresses":[],"since":"2030-01-02T03:04:05Z"}`)
+	before := rows(t, store)
+	if _, err := archive.Import(t.Context(), store, opener(text), archive.ImportOptions{Merge: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := rows(t, store); len(got) != len(before)+len(rows(t, filled(t, 300)))-1 {
+		t.Errorf("there are %d rows", len(got))
+	}
+	for key, value := range map[string]string{
+		"owner/test/0001":       `{"owner":{"contract":"test","key":"0001"},"pool":"q","state":"bound","addresses":[],"since":"2030-01-02T03:04:05Z"}`,
+		"ip/pool/0a000005":      "=other/a",
+		"ip/pool/0a000006":      "~1893553445",
+		"mac/02:11:0a:00:00:07": "=other/a",
+	} {
+		t.Run(key, func(t *testing.T) {
+			store := empty(t)
+			plant(t, store, "format", "1")
+			plant(t, store, key, value)
+			before := rows(t, store)
+			_, err := archive.Import(t.Context(), store, opener(text), archive.ImportOptions{Merge: true})
+			var conflict *archive.Conflict
+			if !errors.As(err, &conflict) {
+				t.Errorf("got error %v", err)
+			}
+			if diff := cmp.Diff(before, rows(t, store)); diff != "" {
+				t.Errorf("something was written (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTwoOwners holds that nothing is left of an archive in which two hold one address.
+func TestTwoOwners(t *testing.T) {
+	for _, second := range []int{1, 500} {
+		var text bytes.Buffer
+		w, err := archive.NewWriter(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 600 {
+			address := netip.AddrFrom4([4]byte{10, 0, byte(i / 256), byte(i % 256)})
+			if i == second {
+				address = netip.AddrFrom4([4]byte{10, 0, 0, 0})
+			}
+			raw := fmt.Sprintf(`{"owner":{"contract":"t","key":"%04d"},"pool":"p","state":"bound","addresses":[%q],"since":"2030-01-02T03:04:05Z"}`, i, address)
+			if err := w.Allocation([]byte(raw)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store := empty(t)
+		_, err = archive.Import(t.Context(), store, opener(text.String()), archive.ImportOptions{})
+		var line *archive.Error
+		if !errors.As(err, &line) || !strings.Contains(err.Error(), "10.0.0.0 of the pool p is held by t/") {
+			t.Errorf("got error %v", err)
+		}
+		if diff := cmp.Diff([]string{"format=1"}, rows(t, store)); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestInterrupted holds that nothing opens a ledger into which an import was broken off, and that the import can be repeated, with the same
+// file only.
+func TestInterrupted(t *testing.T) {
+	text, summary := export(t, filled(t, 500))
+	other, _ := export(t, filled(t, 2))
+	for _, after := range []int32{1, 2, 5, 9} {
+		store := &failing{Store: empty(t)}
+		store.left.Store(after)
+		if _, err := archive.Import(t.Context(), store, opener(text), archive.ImportOptions{}); !errors.Is(err, errPower) {
+			t.Fatalf("got error %v", err)
+		}
+		store.left.Store(1 << 30)
+		if _, err := ledger.Open(t.Context(), store); !errors.Is(err, ledger.ErrImporting) && !errors.Is(err, ledger.ErrFormat) {
+			t.Errorf("after %d commits: got error %v, want %v", after, err, ledger.ErrImporting)
+		}
+		if _, err := archive.Import(t.Context(), store, opener(other), archive.ImportOptions{}); !errors.Is(err, ledger.ErrImporting) {
+			t.Errorf("after %d commits, another file: got error %v, want %v", after, err, ledger.ErrImporting)
+		}
+		if read, err := archive.Import(t.Context(), store, opener(text), archive.ImportOptions{}); err != nil || read != summary.Summary {
+			t.Errorf("repeated after %d commits: %+v, %v", after, read, err)
+		}
+		if again, _ := export(t, store); again != text {
+			t.Errorf("repeated after %d commits, something else is there", after)
+		}
+	}
+}
+
+var errPower = errors.New("the power is gone")
+
+// failing is a store that fails after so many commits.
+type failing struct {
+	ledger.Store
+	left atomic.Int32
+}
+
+func (f *failing) Commit(ctx context.Context, changes ...ledger.Change) error {
+	if f.left.Add(-1) < 0 {
+		return errPower
+	}
+	return f.Store.Commit(ctx, changes...)
+}
+
+func empty(t *testing.T) ledger.Store {
+	t.Helper()
+	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// filled is a store with allocations that are held; of each seven, one has been given back and rests.
+func filled(t *testing.T, count int) ledger.Store {
+	t.Helper()
+	var b netipx.IPSetBuilder
+	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.255.254"))
+	dynamic, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := empty(t)
+	l, err := ledger.Open(t.Context(), store, ledger.Pool{
+		Name: "pool", FirstVLAN: 1, LastVLAN: 4000, MACPrefix: []byte{2, 0x11},
+		Subnets: []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/16"), Dynamic: dynamic}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range count {
+		owner := network.Owner{Contract: "test", Key: fmt.Sprintf("%04d", i)}
+		in := ledger.Intent{Owner: owner, Pool: "pool", State: network.Bound, Trunk: network.Trunk{Node: "n", MAC: fmt.Sprint(i % 3)}, Now: now}
+		in.Holder = network.Holder{Kind: "Pod", Namespace: "<default>", Name: owner.Key}
+		if _, _, err := l.Reserve(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if i%7 == 6 {
+			if err := l.Forget(t.Context(), owner, now, now.Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return store
+}
+
+func export(t *testing.T, store ledger.Store) (string, archive.Exported) {
+	t.Helper()
+	var out bytes.Buffer
+	summary, err := archive.Export(t.Context(), store, &out, archive.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), summary
+}
+
+func opener(text string) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
+}
+
+func plant(t *testing.T, store ledger.Store, key, value string) {
+	t.Helper()
+	if err := store.Commit(t.Context(), ledger.Change{Key: key, Value: []byte(value)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rows(t *testing.T, store ledger.Store) []string {
+	t.Helper()
+	var out []string
+	err := store.Scan(t.Context(), "", func(key, value []byte) error {
+		out = append(out, string(key)+"="+string(value))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

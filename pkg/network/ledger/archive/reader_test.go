@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
+)
+
+// TestMistakes holds what is said of files that are not as they should be.
+func TestMistakes(t *testing.T) {
+	content, err := os.ReadFile("testdata/mistakes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct{ Name, Text, Error string }
+	if err := yaml.Unmarshal(content, &cases); err != nil || len(cases) == 0 {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			_, err := archive.Check(strings.NewReader(summed(c.Text)), func(archive.Item) error { return nil })
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(c.Error, err.Error()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	long := `{"format":"graft-ledger","version":1}` + "\n" + strings.Repeat("x", 2<<20)
+	if _, err := archive.Check(strings.NewReader(long), func(archive.Item) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), "line 2: ") {
+		t.Errorf("a line that is too long: %v", err)
+	}
+}
+
+// summed writes the checksum of the lines before it for SUM.
+func summed(text string) string {
+	if before, _, ok := strings.Cut(text, `{"end"`); ok {
+		text = strings.Replace(text, "SUM", fmt.Sprintf("%x", sha256.Sum256([]byte(before))), 1)
+	}
+	return text
+}
+
+// FuzzReader holds that what is read without an error is written again as the same archive, and that nothing else happens.
+func FuzzReader(f *testing.F) {
+	content, err := os.ReadFile("testdata/mistakes.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var cases []struct{ Text string }
+	if err := yaml.Unmarshal(content, &cases); err != nil {
+		f.Fatal(err)
+	}
+	for _, c := range cases {
+		f.Add([]byte(c.Text))
+	}
+	f.Add([]byte(`{"format":"graft-ledger","version":1}
+{"allocation":{"owner":{"contract":"d","key":"a"},"pool":"p","state":"bound","addresses":["10.0.0.1"],"since":"2030-01-02T03:04:05Z"}}
+{"resting":{"trunk":{"node":"n","mac":"m"},"vlan":7,"until":"2030-01-02T03:04:05Z"}}
+{"end":{"allocations":1,"resting":1,"sha256":"SUM"}}
+`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		var again bytes.Buffer
+		w, err := archive.NewWriter(&again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := archive.Check(strings.NewReader(summed(string(content))), func(item archive.Item) error {
+			if len(item.Rows) == 0 {
+				t.Fatal("an item without rows")
+			}
+			if item.Allocation != nil {
+				return w.Allocation(item.Raw)
+			}
+			return w.Resting(item.Thing, item.Until)
+		})
+		if err != nil {
+			return
+		}
+		written, err := w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		reread, err := archive.Check(&again, func(archive.Item) error { return nil })
+		if err != nil {
+			t.Fatalf("what was written again cannot be read: %v", err)
+		}
+		if reread != written || read.Allocations != written.Allocations || read.Resting != written.Resting {
+			t.Errorf("read %+v, written %+v, read again %+v", read, written, reread)
+		}
+	})
+}

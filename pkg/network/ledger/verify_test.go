@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+)
+
+// TestVerify plants faults, and holds that each is found, and mended where there is one remedy only.
+func TestVerify(t *testing.T) {
+	content, err := os.ReadFile("testdata/faults.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data struct {
+		Healthy map[string]string
+		Cases   []struct {
+			Name        string
+			Rows        map[string]*string
+			Found, Left []string
+		}
+	}
+	if err := yaml.Unmarshal(content, &data); err != nil || len(data.Cases) == 0 {
+		t.Fatal(err)
+	}
+	for _, c := range data.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			rows := maps.Clone(data.Healthy)
+			for key, value := range c.Rows {
+				if delete(rows, key); value != nil {
+					rows[key] = *value
+				}
+			}
+			store := storeOf(t, rows)
+			report := verify(t, store, 0)
+			if diff := cmp.Diff(c.Found, found(report)); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+			for mended := -1; mended != 0; report = verify(t, store, 0) {
+				if mended, err = ledger.Repair(t.Context(), store, report); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(c.Left, found(report)); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+			if len(c.Left) == 0 {
+				if _, err := ledger.Open(t.Context(), store, pools(t)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestVerifyMany holds that of many faults so many are told, that it is said that there are more, and that nothing is mended then which might
+// have two owners.
+func TestVerifyMany(t *testing.T) {
+	const count = 1000
+	rows := map[string]string{"format": "1"}
+	for i := range count {
+		address := fmt.Sprintf("10.0.%d.%d", i/256, i%256)
+		rows[fmt.Sprintf("owner/test/%04d", i)] = fmt.Sprintf(
+			`{"owner":{"contract":"test","key":"%04d"},"pool":"pool","state":"bound","addresses":[%q],"since":"2030-01-02T03:04:05Z"}`, i, address)
+	}
+	store := storeOf(t, rows)
+	report := verify(t, store, 10)
+	if len(report.Faults) != 10 || !report.More || report.Faults[0].Repairable {
+		t.Errorf("got %d faults, more: %v, %+v", len(report.Faults), report.More, report.Faults[:1])
+	}
+	report = verify(t, store, 0)
+	if report.Rows != count || report.Allocations != count || len(report.Faults) != count || report.More {
+		t.Errorf("got %d rows, %d faults, more: %v", report.Rows, len(report.Faults), report.More)
+	}
+	if mended, err := ledger.Repair(t.Context(), store, report); mended != count || err != nil {
+		t.Errorf("mended %d, %v", mended, err)
+	}
+	if report = verify(t, store, 0); len(report.Faults) != 0 || report.Held != count {
+		t.Errorf("after it: %d faults, %d held", len(report.Faults), report.Held)
+	}
+}
+
+// TestVerifyBesideOthers holds that nothing is found while others write, and that a repair leaves alone what has changed.
+func TestVerifyBesideOthers(t *testing.T) {
+	store := storeOf(t, nil)
+	l, err := ledger.Open(t.Context(), store, pools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			in := intent()
+			in.Owner.Key = fmt.Sprint(i % 5)
+			_, _, _ = l.Reserve(context.WithoutCancel(ctx), in)
+			_ = l.Forget(context.WithoutCancel(ctx), in.Owner, in.Now, in.Now)
+		}
+	}()
+	for range 50 {
+		if report := verify(t, store, 0); len(report.Faults) > 0 {
+			t.Errorf("found %q", found(report))
+		}
+	}
+	stop()
+	<-done
+	if err := store.Commit(t.Context(), ledger.Change{Key: "ip/pool/0a000009", Value: []byte("=test/x")}); err != nil {
+		t.Fatal(err)
+	}
+	report := verify(t, store, 0)
+	if err := store.Commit(t.Context(), ledger.Change{Key: "ip/pool/0a000009", Was: []byte("=test/x"), Value: []byte("=test/y")}); err != nil {
+		t.Fatal(err)
+	}
+	if mended, err := ledger.Repair(t.Context(), store, report); mended != 0 || err != nil || len(report.Faults) != 1 {
+		t.Errorf("mended %d of %d, %v", mended, len(report.Faults), err)
+	}
+}
+
+// TestVerifyNewer holds that rows of a newer version are not looked at.
+func TestVerifyNewer(t *testing.T) {
+	if _, err := ledger.Verify(t.Context(), storeOf(t, map[string]string{"format": "2"}), ledger.VerifyOptions{}); !errors.Is(err, ledger.ErrFormat) {
+		t.Errorf("got error %v, want %v", err, ledger.ErrFormat)
+	}
+}
+
+// TestMarkReleasing holds that an owner's row says that it is given back, and the rows of its things stay.
+func TestMarkReleasing(t *testing.T) {
+	store := storeOf(t, nil)
+	l, err := ledger.Open(t.Context(), store, pools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _, err := l.Reserve(t.Context(), intent())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ledger.MarkReleasing(t.Context(), store, a.Owner); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.Get(t.Context(), a.Owner); err != nil || got.State != network.Releasing {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if report := verify(t, store, 0); len(report.Faults) > 0 {
+		t.Errorf("found %q", found(report))
+	}
+	if _, err := ledger.MarkReleasing(t.Context(), store, network.Owner{Contract: "test", Key: "b"}); !errors.Is(err, network.ErrNotHeld) {
+		t.Errorf("got error %v, want %v", err, network.ErrNotHeld)
+	}
+}
+
+// storeOf is a store in memory with rows.
+func storeOf(t *testing.T, rows map[string]string) ledger.Store {
+	t.Helper()
+	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var changes []ledger.Change
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		changes = append(changes, ledger.Change{Key: key, Value: []byte(rows[key])})
+	}
+	if err := store.Commit(t.Context(), changes...); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func verify(t *testing.T, store ledger.Store, maximum int) *ledger.Report {
+	t.Helper()
+	report, err := ledger.Verify(t.Context(), store, ledger.VerifyOptions{Now: time.Date(2030, 1, 2, 4, 0, 0, 0, time.UTC), Maximum: maximum})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// found are the faults in a line each.
+func found(report *ledger.Report) []string {
+	var lines []string
+	for _, f := range report.Faults {
+		line := f.Key + ": " + f.Problem
+		if f.Repairable {
+			line += " (one remedy)"
+		}
+		if f.Remedy == "" {
+			line += " without a remedy"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
