@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reload puts NetworkProfiles in force: all of them together or none. It compiles them, refuses what would take held addresses
+// out of their pools, and keeps what was in force before where anything is wrong. A document that is broken never takes the server down.
+//
+// It opens no files, stores or clouds itself. Enter at Open, or at Check where nothing is to be put in force.
+package reload
+
+import (
+	"github.com/go-logr/logr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Options are those of an installation.
+type Options struct {
+	// Read reads the files with the profiles.
+	Read func() ([]source.File, error)
+	// Node is the one that is served; empty: the server is for many.
+	Node string
+	// Shared says that several servers share the ledger.
+	Shared bool
+	// Clouds makes clouds as they are declared.
+	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
+	// Service are the options of the service; its clock is that of the gates too.
+	Service service.Options
+	// Metrics may be nil.
+	Metrics *Metrics
+	Log     logr.Logger
+}

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package reload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// draft is what documents say, before it is in force.
+type draft struct {
+	documents []*profile.Network
+	policy    *policy.Policy
+	clouds    map[string]*behind
+	// warnings are what is found and does not keep it from being in force.
+	warnings source.Findings
+}
+
+// behind is a cloud with the gate before it.
+type behind struct {
+	// declared is what is written, without where and how.
+	declared string
+	cloud    cloud.Cloud
+	gate     *service.Gate
+}
+
+// errNoProfiles is for a server that would answer nothing.
+var errNoProfiles = errors.New("no NetworkProfile was found")
+
+// Check compiles the profiles, and says what would be in force.
+func Check(o Options) (*policy.Policy, error) {
+	files, err := o.Read()
+	if err != nil {
+		return nil, err
+	}
+	d, err := o.draft(files, nil)
+	if err != nil {
+		return nil, err
+	}
+	return d.policy, nil
+}
+
+// draft compiles the files. Clouds that are declared as before are kept.
+func (o *Options) draft(files []source.File, before map[string]*behind) (*draft, error) {
+	documents, findings := profile.LoadNetworks(files...)
+	whole, more := policy.Compile(documents)
+	findings = append(findings, more...)
+	if err := findings.Errors().Err(); err != nil {
+		return nil, err
+	}
+	if len(documents) == 0 {
+		return nil, errNoProfiles
+	}
+	served, err := whole.For(o.Node)
+	if err != nil {
+		return nil, err
+	}
+	if shared := served.Shared(); len(shared) > 0 && !o.Shared {
+		return nil, sharedError(shared, o.Node)
+	}
+	d := &draft{documents: documents, policy: served}
+	if d.clouds, more = o.clouds(served.Clouds, before); len(more.Errors()) > 0 {
+		return nil, more.Errors().Err()
+	}
+	d.warnings = append(findings, more...)
+	return d, nil
+}
+
+// sharedError says what to write where pools are not this server's alone.
+func sharedError(pools []string, node string) error {
+	nodes := "nodes: [the node of this server]"
+	if node != "" {
+		nodes = "nodes: [" + node + "]"
+	}
+	return fmt.Errorf("the pools %s may be served by several servers, and the ledger is this server's alone: two of them would give the same address. "+
+		"Write in each pool %s and give every node pools of its own; or write exclusive: true, if this is the only server of the pool; or use "+
+		"ledger.etcd, which servers can share", strings.Join(pools, ", "), nodes)
+}
+
+// clouds makes those that are not declared as before.
+func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*behind) (map[string]*behind, source.Findings) {
+	all, fresh := map[string]*behind{}, map[string]policy.CloudSpec{}
+	for name, spec := range specs {
+		declared := written(spec.Node)
+		if old := before[name]; old != nil && old.declared == declared {
+			all[name] = old
+			continue
+		}
+		fresh[name] = spec
+		all[name] = &behind{declared: declared, gate: o.gate(name, spec, before[name])}
+	}
+	if len(fresh) == 0 {
+		return all, nil
+	}
+	made, findings := o.Clouds(fresh)
+	for name := range fresh {
+		all[name].cloud = made[name]
+	}
+	return all, findings
+}
+
+// written is what a declaration says: not where, in which order, and with which comments.
+func written(n source.Node) string {
+	var value any
+	if n.Node == nil || n.Decode(&value) != nil {
+		return ""
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// defaultParallel is how many calls to a cloud are under way at a time where its author does not say.
+const defaultParallel = 16
+
+// gate is the one before a cloud: the same as before where its limit is, since it knows what the cloud was asked lately.
+func (o *Options) gate(name string, spec policy.CloudSpec, before *behind) *service.Gate {
+	limit := service.Limit{Rate: float64(spec.Limit.Rate), Burst: spec.Limit.Burst, Parallel: spec.Limit.Parallel}
+	if limit.Burst == 0 {
+		limit.Burst = spec.Limit.Rate
+	}
+	if limit.Parallel == 0 {
+		limit.Parallel = defaultParallel
+	}
+	if before != nil && before.gate.Limit() == limit {
+		return before.gate
+	}
+	return service.NewGate(name, limit, o.Service.Clock)
+}
+
+// ledgerPools are the pools as the ledger knows them.
+func (d *draft) ledgerPools() []ledger.Pool {
+	var pools []ledger.Pool
+	for _, name := range slices.Sorted(maps.Keys(d.policy.Pools)) {
+		pools = append(pools, d.policy.Pools[name].Pool)
+	}
+	return pools
+}
+
+// servicePools are the pools as the service knows them.
+func (d *draft) servicePools() map[string]service.Pool {
+	pools := map[string]service.Pool{}
+	for name, p := range d.policy.Pools {
+		pool := service.Pool{Rest: p.Rest}
+		if of := d.clouds[p.Cloud]; of != nil {
+			pool.Cloud, pool.Gate = of.cloud, of.gate
+		}
+		pools[name] = pool
+	}
+	return pools
+}
+
+// builtin are the pools behind which there is no cloud.
+func (d *draft) builtin() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(d.policy.Pools)) {
+		if d.policy.Pools[name].Cloud == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}

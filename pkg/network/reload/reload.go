@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package reload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Reloader holds what is in force, and replaces it as a whole. A request sees one policy from its beginning to its end.
+type Reloader struct {
+	options Options
+	ledger  *ledger.Ledger
+	service *service.Service
+	current atomic.Pointer[draft]
+
+	// mutex guards what was tried last: documents that were refused are tried again, since what is in their way may have been released.
+	mutex   sync.Mutex
+	tried   watch.Digest
+	outcome error
+	next    time.Time
+	problem string
+}
+
+// Open compiles the profiles, and opens the ledger with their pools. Where held addresses would be outside of them it fails, with Stranded.
+func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error) {
+	r := &Reloader{options: o}
+	files, err := o.Read()
+	if err != nil {
+		return nil, err
+	}
+	first, err := o.draft(files, nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.ledger, err = ledger.Open(ctx, store, first.ledgerPools()...); err != nil {
+		return nil, err
+	}
+	r.service = service.New(r.ledger, first.servicePools(), o.Service)
+	if err := r.put(ctx, first); err != nil {
+		return nil, err
+	}
+	r.tried = watch.DigestOf(files)
+	return r, nil
+}
+
+// Ledger is the one that was opened.
+func (r *Reloader) Ledger() *ledger.Ledger { return r.ledger }
+
+// Service is the one that gives out of the pools in force.
+func (r *Reloader) Service() *service.Service { return r.service }
+
+// Policy is the one in force.
+func (r *Reloader) Policy() *policy.Policy { return r.current.Load().policy }
+
+// Run looks for changes until the context ends.
+func (r *Reloader) Run(ctx context.Context) {
+	watch.Poll(ctx, nil, func(ctx context.Context) { _ = r.Load(ctx) }) // which is logged and counted
+}
+
+// Load puts in force what the files say now, when that is something else than before. With an error what was in force stays so.
+func (r *Reloader) Load(ctx context.Context) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	files, err := r.options.Read()
+	if err != nil {
+		return r.failed(err)
+	}
+	sum := watch.DigestOf(files)
+	if sum == r.tried && !r.again() {
+		if r.outcome == nil {
+			r.mended()
+		}
+		return r.outcome
+	}
+	began := r.options.Service.Clock.Now()
+	err = r.load(ctx, files)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.tried, r.outcome = sum, err
+	now := r.options.Service.Clock.Now()
+	r.next = now.Add(max(leastPause, pauses*now.Sub(began)))
+	if err != nil {
+		return r.failed(err)
+	}
+	return nil
+}
+
+// The pause before documents that were refused are tried again is many times as long as the attempt was, as nothing is given out meanwhile.
+const (
+	leastPause = 10 * time.Second
+	pauses     = 50
+)
+
+// again says whether documents that have not changed may be in force now.
+func (r *Reloader) again() bool {
+	_, stranded := errors.AsType[*Stranded](r.outcome)
+	return stranded && !r.options.Service.Clock.Now().Before(r.next)
+}
+
+func (r *Reloader) load(ctx context.Context, files []source.File) error {
+	next, err := r.options.draft(files, r.current.Load().clouds)
+	if err != nil {
+		return err
+	}
+	return r.put(ctx, next)
+}
+
+// put makes the ledger, the service and then the codecs see it.
+func (r *Reloader) put(ctx context.Context, next *draft) error {
+	drained := map[string]int{}
+	refused, err := r.ledger.ConfigureUnless(ctx, func(a network.Allocation) bool {
+		refuse := r.refuses(next, a)
+		if !refuse {
+			drained[a.Pool]++
+		}
+		return refuse
+	}, next.ledgerPools()...)
+	if err != nil {
+		return fmt.Errorf("changing the pools: %w", err)
+	}
+	if len(refused) > 0 {
+		return newStranded(refused, next.policy)
+	}
+	before := r.current.Load()
+	r.service.Configure(next.servicePools())
+	r.current.Store(next)
+	r.tell(before, next, drained)
+	return nil
+}
+
+// refuses says whether an allocation that would be outside of its pool is in the way. Pools that are not there are those of other servers,
+// where they share the ledger and this one never had them.
+func (r *Reloader) refuses(next *draft, a network.Allocation) bool {
+	if pool := next.policy.Pool(a.Pool); pool != nil {
+		return !pool.Drain
+	}
+	before := r.current.Load()
+	return !r.options.Shared || before != nil && before.policy.Pool(a.Pool) != nil
+}
+
+// tell logs and counts what is in force now.
+func (r *Reloader) tell(before, next *draft, drained map[string]int) {
+	log, summaries := r.options.Log, make([]string, len(next.documents))
+	for i, d := range next.documents {
+		summaries[i] = d.Summary()
+	}
+	log.Info("Profiles are in force", "profiles", summaries, "hash", next.policy.Hash, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
+	for _, warning := range next.warnings {
+		log.Info("A profile says what is doubtful", "warning", warning.Error())
+	}
+	if names := next.builtin(); len(names) > 0 {
+		log.Info("Pools of the builtin cloud: nothing is programmed outside of this machine for their addresses", "pools", names)
+	}
+	for pool, count := range drained {
+		if next.policy.Pool(pool) != nil {
+			log.Info("Held allocations are outside of the pool now: they stay, and are given to nobody when they are released", "pool", pool, "allocations", count)
+		}
+	}
+	for name, pool := range next.policy.Pools {
+		if before == nil || before.policy.Pool(name) == nil || before.policy.Pool(name).Cloud == pool.Cloud {
+			continue
+		}
+		log.Info("Another cloud is behind the pool: what the one before has of it is released at the new one", "pool", name, "cloud", pool.Cloud)
+	}
+	r.options.Metrics.succeeded(next.documents, next.policy.Hash)
+	r.problem = ""
+}
+
+// mended ends a failure: what is in force is what is written.
+func (r *Reloader) mended() {
+	r.problem = ""
+	r.options.Metrics.mended()
+}
+
+// failed counts and logs a failure when it is another one than before.
+func (r *Reloader) failed(err error) error {
+	if err.Error() == r.problem {
+		return err
+	}
+	r.problem = err.Error()
+	stranded, _ := errors.AsType[*Stranded](err)
+	r.options.Metrics.failure(stranded)
+	r.options.Log.Error(err, "Reloading the profiles failed; those loaded before stay in force")
+	return err
+}

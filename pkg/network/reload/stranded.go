@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package reload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+)
+
+// Stranded is the error of profiles that would leave held addresses outside of their pools.
+type Stranded struct {
+	// Pools are how many allocations of each pool would be, and Count how many all are.
+	Pools map[string]int
+	Count int
+	// First are the first of them, and Gone the pools that are no longer there.
+	First []network.Allocation
+	Gone  []string
+}
+
+// shown is how many are named.
+const shown = 20
+
+func newStranded(all []network.Allocation, next *policy.Policy) *Stranded {
+	s := &Stranded{Pools: map[string]int{}, Count: len(all), First: all[:min(shown, len(all))]}
+	for _, a := range all {
+		s.Pools[a.Pool]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Pools)) {
+		if next.Pool(name) == nil {
+			s.Gone = append(s.Gone, name)
+		}
+	}
+	return s
+}
+
+// Error says which addresses, and what can be done.
+func (s *Stranded) Error() string {
+	lines := []string{fmt.Sprintf("%s would be outside of %s:", number(s.Count, "held allocation"), of(s.Pools))}
+	lines = append(lines, s.Lines()...)
+	if more := s.Count - len(s.First); more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	if len(s.Gone) > 0 {
+		lines = append(lines, "A pool that is gone cannot be given back to: write "+strings.Join(s.Gone, ", ")+" again until nothing of it is held.")
+	}
+	return strings.Join(append(lines,
+		"Either give the pool back what it had, or release them first;",
+		"or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released."), "\n")
+}
+
+// Lines are those that are named, one a line.
+func (s *Stranded) Lines() []string {
+	var lines []string
+	for _, a := range s.First {
+		addresses := make([]string, len(a.Addresses))
+		for i, address := range a.Addresses {
+			addresses[i] = address.String()
+		}
+		holder := a.Holder.String()
+		if holder == "" {
+			holder = "somebody who came by " + a.Owner.Contract
+		}
+		lines = append(lines, fmt.Sprintf("  %s of the pool %s, held by %s", strings.Join(addresses, ", "), a.Pool, holder))
+	}
+	return lines
+}
+
+func number(count int, noun string) string {
+	if count == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", count, noun)
+}
+
+func of(pools map[string]int) string {
+	names := slices.Sorted(maps.Keys(pools))
+	if len(names) == 1 {
+		return "the pool " + names[0]
+	}
+	return "the pools " + strings.Join(names, ", ")
+}

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package server is the edge of the allocation wing: it listens on sockets and on TCP, knows who may ask, bounds what is asked for, and
+// counts. What is asked for and what is answered are the codecs' business; no payload and no secret comes into its log.
+//
+// Enter at New, and at Monitor for those who watch the program.
+package server
+
+import (
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Contract is what is answered at an address.
+type Contract struct {
+	// Name is that of the contract in metrics.
+	Name    string
+	Handler http.Handler
+	// Endpoint names what is asked for by a path, in metrics; empty: the path is none of the contract. There are few names.
+	Endpoint func(path string) string
+	// Timeout bounds one request; 0: nothing does.
+	Timeout time.Duration
+	// MaximumBytes bounds the body of a request; 0: nothing does.
+	MaximumBytes int64
+	// Always says that it is answered however much there is to do.
+	Always bool
+}
+
+// Listener is an address with what is answered there.
+type Listener struct {
+	// Network is unix, with a path as Address, or tcp, with host:port.
+	Network, Address string
+	// Mode, UID and GID are those of the socket; -1 leaves an owner as it is.
+	Mode     fs.FileMode
+	UID, GID int
+	// Contracts are tried in their order.
+	Contracts []Contract
+	// TLS encrypts; nil: nothing does.
+	TLS *TLS
+	// TokenFile holds the tokens of which callers must show one; empty: they need none.
+	TokenFile string
+	// Insecure says that others than this machine may come without that anything is encrypted, which is logged.
+	Insecure bool
+}
+
+// TLS are files.
+type TLS struct {
+	CertFile, KeyFile string
+	// ClientCAFile holds the CAs by which callers must be signed; empty: they need no certificate.
+	ClientCAFile string
+}
+
+// Options are those of a server.
+type Options struct {
+	Listeners []Listener
+	// Requests are how many are worked on at a time.
+	Requests int
+	Metrics  *Metrics
+	Log      logr.Logger
+}
+
+// How long callers may take: for the head of a request, for its body, between requests, and for an answer after it should be there.
+const (
+	headTimeout  = 10 * time.Second
+	bodyTimeout  = 15 * time.Second
+	idleTimeout  = 2 * time.Minute
+	writeTimeout = 15 * time.Second
+)
+
+// maximumHead bounds the head of a request, in bytes.
+const maximumHead = 16 << 10

@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// world is a server under test, with one contract.
+type world struct {
+	*Server
+	options  Options
+	registry *prometheus.Registry
+	stop     context.CancelFunc
+	ended    chan error
+	mutex    sync.Mutex
+	log      strings.Builder
+}
+
+// contract is one with a single endpoint, /do.
+func contract(handle http.HandlerFunc) Contract {
+	return Contract{Name: "test", Handler: handle, Timeout: time.Minute, MaximumBytes: 64, Endpoint: func(path string) string {
+		if path == "/do" {
+			return "do"
+		}
+		return ""
+	}}
+}
+
+// newWorld serves the listener until the test ends.
+func newWorld(t *testing.T, l Listener, handle http.HandlerFunc) *world {
+	t.Helper()
+	w := &world{registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
+	if l.Contracts = []Contract{contract(handle)}; l.Network == "" {
+		l.Network, l.Address, l.Mode, l.UID, l.GID = "unix", filepath.Join(t.TempDir(), "s.sock"), 0o600, -1, -1
+	}
+	w.options = Options{Listeners: []Listener{l}, Requests: 2, Metrics: NewMetrics(w.registry), Log: funcr.New(func(_, line string) {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.log.WriteString(line + "\n")
+	}, funcr.Options{Verbosity: 1})}
+	var err error
+	if w.Server, err = New(t.Context(), w.options); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.stop = cancel
+	go func() { w.ended <- w.Serve(ctx, 500*time.Millisecond); close(w.ended) }()
+	t.Cleanup(func() {
+		cancel()
+		<-w.ended
+	})
+	return w
+}
+
+func (w *world) logged() string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.log.String()
+}
+
+// client talks to the first address; config is nil without TLS.
+func (w *world) client(config *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, w.options.Listeners[0].Network, w.Addresses()[0])
+		},
+		TLSClientConfig: config, DisableKeepAlives: true,
+	}}
+}
+
+// ask posts a body, and gives the answer, or the error, in a line.
+func (w *world) ask(t *testing.T, c *http.Client, scheme, path, body string, header ...string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scheme+"://localhost"+path, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	if len(header) == 2 {
+		request.Header.Set(header[0], header[1])
+	}
+	response, err := c.Do(request)
+	if err != nil {
+		return "error"
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	return response.Status + ": " + string(text)
+}
+
+// count is the value of a metric with labels that contain all pairs.
+func (w *world) count(t *testing.T, name string, labels map[string]string) float64 {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+	each:
+		for _, metric := range family.GetMetric() {
+			found := map[string]string{}
+			for _, pair := range metric.GetLabel() {
+				found[pair.GetName()] = pair.GetValue()
+			}
+			for key, value := range labels {
+				if found[key] != value {
+					continue each
+				}
+			}
+			sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+		}
+	}
+	return sum
+}
+
+// echo answers with what was sent.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	_, _ = w.Write(body)
+}
+
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{key: key}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.certificate, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return a
+}
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
+}
+
+// issue is a certificate for localhost, that is good for servers and clients, and its key.
+func (a *authority) issue(t *testing.T, serial int64) (certificate, key []byte) {
+	t.Helper()
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, own.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalECPrivateKey(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})
+}
+
+func write(t *testing.T, path string, data []byte) string {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

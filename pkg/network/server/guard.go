@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+)
+
+// guard stands before the contracts of a listener.
+type guard struct {
+	contracts []Contract
+	// tokens are nil where callers need none.
+	tokens *reloaded[tokens]
+	// working is how many requests all guards of a server are working on; most is how many they may.
+	working *atomic.Int64
+	most    int64
+	// patience is how long a body may take to come.
+	patience time.Duration
+	metrics  *Metrics
+	log      logr.Logger
+}
+
+// unknown is the name of endpoints that there are not.
+const unknown = "other"
+
+// find is the contract that answers a path, and the name of the endpoint: the first contract where there is none.
+func (g *guard) find(path string) (Contract, string) {
+	for _, c := range g.contracts {
+		if endpoint := c.Endpoint(path); endpoint != "" {
+			return c, endpoint
+		}
+	}
+	return g.contracts[0], unknown
+}
+
+// ServeHTTP implements http.Handler.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	contract, endpoint := g.find(r.URL.Path)
+	answer := &answer{ResponseWriter: w}
+	g.metrics.began()
+	defer func() {
+		g.metrics.ended(contract.Name, endpoint, answer.code(), time.Since(began))
+		g.log.V(1).Info("Answered", "contract", contract.Name, "endpoint", endpoint, "code", answer.code(), "duration", time.Since(began))
+	}()
+	defer g.survive(answer, contract.Name, endpoint)
+	switch {
+	case !g.permitted(r):
+		g.metrics.refused(refusedToken)
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		wire.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows").Write(answer)
+	case !contract.Always && !free(r) && !g.enter():
+		g.metrics.refused(refusedBusy)
+		busy := wire.Problemf(http.StatusTooManyRequests, "the server works on %d requests already; try again", g.most)
+		busy.RetryAfter = time.Second
+		busy.Write(answer)
+	default:
+		if !contract.Always && !free(r) {
+			defer g.working.Add(-1)
+		}
+		g.serve(answer, r, contract)
+	}
+}
+
+// permitted says whether the caller may ask; who may connect at all is known before.
+func (g *guard) permitted(r *http.Request) bool {
+	return g.tokens == nil || g.tokens.get().permit(r.Header.Get("Authorization"))
+}
+
+// free says whether a request costs nothing to speak of: those that ask how the server is must be answered when there is much to do too.
+func free(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// enter takes a place among those that are worked on, if there is one.
+func (g *guard) enter() bool {
+	if g.working.Add(1) <= g.most {
+		return true
+	}
+	g.working.Add(-1)
+	return false
+}
+
+// serve lets the contract answer, within its bounds.
+func (g *guard) serve(w http.ResponseWriter, r *http.Request, c Contract) {
+	control := http.NewResponseController(w)
+	if c.Timeout > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), c.Timeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+		_ = control.SetWriteDeadline(time.Now().Add(c.Timeout + writeTimeout)) // who cannot has no connection to be held up by
+	}
+	if c.Timeout > 0 && r.Body != http.NoBody {
+		_ = control.SetReadDeadline(time.Now().Add(g.patience))
+		r.Body = &body{r.Body, control}
+	}
+	if c.MaximumBytes > 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, c.MaximumBytes)
+	}
+	c.Handler.ServeHTTP(w, r)
+}
+
+// body is one that must come in time; when it has come, there is no hurry any more.
+type body struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (b *body) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// survive makes an answer of a panic; it is deferred. What has panicked is logged only where it is an error of Go itself: another value may hold
+// what was asked for.
+func (g *guard) survive(w *answer, contract, endpoint string) {
+	panicked := recover()
+	if panicked == nil {
+		return
+	}
+	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(panicked) // net/http closes the connection then
+	}
+	g.metrics.panics.Inc()
+	what := fmt.Sprintf("a value of the type %T", panicked)
+	if err, ok := panicked.(runtime.Error); ok {
+		what = err.Error()
+	}
+	g.log.Error(errors.New(what), "A request panicked: this is a bug", "contract", contract, "endpoint", endpoint, "stack", string(debug.Stack()))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler) // an answer has begun, and must not look whole
+	}
+	wire.Problemf(http.StatusInternalServerError, "the server failed; its log says why").Write(w)
+}
+
+// answer remembers the status.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= http.StatusOK {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(data []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// code is the status that the caller gets.
+func (a *answer) code() int {
+	if a.status == 0 {
+		return http.StatusOK
+	}
+	return a.status
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestGuard(t *testing.T) {
+	w := newWorld(t, Listener{}, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		switch {
+		case err != nil:
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		case string(body) == "panic":
+			panic("with a secret")
+		case string(body) == "crash":
+			var none map[string]int
+			none["a"] = 1
+		case string(body) == "late":
+			_, _ = w.Write([]byte("begun"))
+			panic(errors.New("with a secret"))
+		default:
+			_, _ = w.Write(body)
+		}
+	})
+	const failed = "500 Internal Server Error: the server failed; its log says why"
+	for _, test := range []struct{ path, body, want string }{
+		{"/do", "x", "200 OK: x"},
+		{"/other", "x", "200 OK: x"},
+		{"/do", strings.Repeat("x", 65), "413 Request Entity Too Large: "},
+		{"/do", "panic", failed},
+		{"/do", "crash", failed},
+		{"/do", "late", "error"},
+	} {
+		if got := w.ask(t, w.client(nil), "http", test.path, test.body); got != test.want {
+			t.Errorf("%s %.10s: %s", test.path, test.body, got)
+		}
+	}
+	if log := w.logged(); strings.Contains(log, "secret") || !strings.Contains(log, "assignment to entry in nil map") || !strings.Contains(log, "guard_test.go") {
+		t.Errorf("the log is %s", log)
+	}
+	for labels, want := range map[[2]string]float64{{"do", "200"}: 2, {"do", "413"}: 1, {"do", "500"}: 2, {"other", "200"}: 1, {"/other", "200"}: 0} {
+		if got := w.count(t, "graft_network_requests_total", map[string]string{"endpoint": labels[0], "code": labels[1]}); got != want {
+			t.Errorf("%v: %v, want %v", labels, got, want)
+		}
+	}
+	if panics, flying := w.count(t, "graft_network_panics_total", nil), w.count(t, "graft_network_requests_in_flight", nil); panics != 3 || flying != 0 {
+		t.Errorf("%v panics, %v in flight", panics, flying)
+	}
+}
+
+// TestTooMuch holds that what is beyond the limit is refused at once, and that who asks how the server is gets an answer.
+func TestTooMuch(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, Listener{}, func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			entered <- struct{}{}
+			<-leave
+		}
+	})
+	for range 2 {
+		go w.ask(t, w.client(nil), "http", "/do", "x")
+		<-entered
+	}
+	response, err := w.client(nil).Post("http://localhost/do", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") != "1" {
+		t.Errorf("got %s, %s", response.Status, response.Header)
+	}
+	if got, err := w.client(nil).Get("http://localhost/do"); err != nil || got.StatusCode != http.StatusOK {
+		t.Errorf("a question: %v, %v", got, err)
+	}
+	close(leave)
+	go func() { <-entered }()
+	for w.count(t, "graft_network_requests_in_flight", nil) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if got := w.ask(t, w.client(nil), "http", "/do", "x"); got != "200 OK: " {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+// TestSlowBody holds that a body must come in time, and that what takes long after it came goes on.
+func TestSlowBody(t *testing.T) {
+	const patience = 100 * time.Millisecond
+	outcomes := make(chan error, 1)
+	w := newWorld(t, Listener{}, func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			outcomes <- err
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			outcomes <- context.Cause(r.Context())
+		case <-time.After(5 * patience):
+			outcomes <- nil
+		}
+	})
+	w.places[0].server.Handler.(*guard).patience = patience
+	send := func(body string) net.Conn {
+		connection, err := net.Dial("unix", w.Addresses()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(connection, "POST /do HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"+body); err != nil {
+			t.Fatal(err)
+		}
+		return connection
+	}
+	defer send("a").Close()
+	if err := <-outcomes; err == nil {
+		t.Error("half a body is waited for")
+	}
+	defer send("ab").Close()
+	if err := <-outcomes; err != nil {
+		t.Errorf("what takes long is broken off: %v", err)
+	}
+	send("ab").Close()
+	if err := <-outcomes; !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that leaves: %v", err)
+	}
+}
+
+// TestShutdown holds that what was begun is finished within the grace, and broken off after it.
+func TestShutdown(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes time.Duration
+		want  string
+	}{
+		"finished":   {50 * time.Millisecond, "200 OK: done"},
+		"broken off": {time.Minute, "error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entered := make(chan struct{})
+			w := newWorld(t, Listener{}, func(w http.ResponseWriter, r *http.Request) {
+				close(entered)
+				select {
+				case <-r.Context().Done():
+				case <-time.After(test.takes):
+					_, _ = w.Write([]byte("done"))
+				}
+			})
+			answers := make(chan string)
+			go func() { answers <- w.ask(t, w.client(nil), "http", "/do", "x") }()
+			<-entered
+			w.stop()
+			if got := <-answers; got != test.want {
+				t.Errorf("got %s", got)
+			}
+			if err := <-w.ended; err != nil {
+				t.Error(err)
+			}
+			if got := w.ask(t, w.client(nil), "http", "/do", "x"); got != "error" {
+				t.Errorf("it still answers: %s", got)
+			}
+		})
+	}
+}
+
+// TestInsecure holds that an address that is open to everybody is not opened in silence.
+func TestInsecure(t *testing.T) {
+	w := newWorld(t, Listener{Network: "tcp", Address: "127.0.0.1:0", Insecure: true}, echo)
+	if got := w.ask(t, w.client(nil), "http", "/do", "x"); got != "200 OK: x" {
+		t.Error(got)
+	}
+	if !strings.Contains(w.logged(), "INSECURE") {
+		t.Errorf("the log is %s", w.logged())
+	}
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"crypto/tls"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics count what callers ask for. The values of their labels are names of the program and of its configuration: nothing that a caller
+// sends becomes one.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	turned   *prometheus.CounterVec
+	panics   prometheus.Counter
+	expiry   *prometheus.GaugeVec
+}
+
+// The reasons for which a request is refused before its contract sees it.
+const (
+	refusedToken = "token"
+	refusedBusy  = "busy"
+)
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_requests_total",
+			Help: "Requests by contract, endpoint and HTTP status.",
+		}, []string{"contract", "endpoint", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "graft_network_request_duration_seconds",
+			Help: "Time from the head of a request to the end of its answer.",
+			// A durable allocation takes a few hundred microseconds; Spiderpool waits two minutes for a cloud at the most.
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
+		}, []string{"contract", "endpoint"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_network_requests_in_flight",
+			Help: "Requests that are being answered.",
+		}),
+		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_requests_refused_total",
+			Help: "Requests that no contract has seen: without a token that is known, or when there was too much to do (busy).",
+		}, []string{"reason"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graft_network_panics_total",
+			Help: "Requests that were answered with 500 since the program has a bug.",
+		}),
+		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "graft_network_certificate_expiry_timestamp_seconds",
+			Help: "When the certificate of a listener ends.",
+		}, []string{"listener"}),
+	}
+	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry)
+	m.turned.WithLabelValues(refusedToken)
+	m.turned.WithLabelValues(refusedBusy)
+	return m
+}
+
+func (m *Metrics) began() { m.inFlight.Inc() }
+
+func (m *Metrics) ended(contract, endpoint string, code int, took time.Duration) {
+	m.inFlight.Dec()
+	m.requests.WithLabelValues(contract, endpoint, strconv.Itoa(code)).Inc()
+	m.duration.WithLabelValues(contract, endpoint).Observe(took.Seconds())
+}
+
+func (m *Metrics) refused(reason string) { m.turned.WithLabelValues(reason).Inc() }
+
+// certificate tells when that of a listener ends.
+func (m *Metrics) certificate(listener string, config *tls.Config) {
+	if leaf := config.Certificates[0].Leaf; leaf != nil {
+		m.expiry.WithLabelValues(listener).Set(float64(leaf.NotAfter.Unix()))
+	}
+}

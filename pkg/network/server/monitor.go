@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Monitor is for those who watch the program: /metrics, /healthz and /readyz.
+type Monitor struct {
+	// Address is host:port.
+	Address string
+	Metrics prometheus.Gatherer
+	// Ready are what must be right for the program to be ready, by name.
+	Ready map[string]func(context.Context) error
+	// Profiling serves /debug/pprof too.
+	Profiling bool
+}
+
+// checkTimeout bounds all checks together; a kubelet's probe waits a second by default.
+const checkTimeout = 900 * time.Millisecond
+
+// Open opens the address. The server answers until the context ends, which stop waits for.
+func (m *Monitor) Open(ctx context.Context) (address string, stop func(), err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.Address)
+	if err != nil {
+		return "", nil, fmt.Errorf("opening the address of metrics: %w", err)
+	}
+	server := &http.Server{
+		Handler: m.handler(), ReadHeaderTimeout: headTimeout, ReadTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maximumHead,
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // it ends when it is closed
+	}()
+	return listener.Addr().String(), func() { _ = server.Close(); <-done }, nil
+}
+
+func (m *Monitor) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.Metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /readyz", m.ready)
+	if m.Profiling {
+		for path, serve := range map[string]http.HandlerFunc{
+			"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
+			"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
+		} {
+			mux.HandleFunc(path, serve)
+		}
+	}
+	return mux
+}
+
+// ready says what is not right, a line each.
+func (m *Monitor) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
+	defer cancel()
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(m.Ready)) {
+		if err := m.Ready[name](ctx); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}

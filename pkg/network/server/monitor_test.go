@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func TestMonitor(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	NewMetrics(registry)
+	var problem error
+	m := &Monitor{Metrics: registry, Ready: map[string]func(context.Context) error{
+		"ledger":   func(context.Context) error { return problem },
+		"profiles": func(context.Context) error { return nil },
+	}}
+	ask := func(path string) (int, string) {
+		recorder := httptest.NewRecorder()
+		m.handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		return recorder.Code, recorder.Body.String()
+	}
+	for _, test := range []struct {
+		path    string
+		problem error
+		code    int
+		text    string
+	}{
+		{"/healthz", errors.New("gone"), 200, "ok\n"},
+		{"/readyz", nil, 200, "ok\n"},
+		{"/readyz", errors.New("gone"), 503, "ledger: gone\n"},
+		{"/metrics", nil, 200, "graft_network_requests_in_flight 0"},
+		{"/debug/pprof/", nil, 404, "404"},
+	} {
+		problem = test.problem
+		if code, text := ask(test.path); code != test.code || !strings.Contains(text, test.text) {
+			t.Errorf("%s: %d, %s", test.path, code, text)
+		}
+	}
+	m.Profiling = true
+	if code, _ := ask("/debug/pprof/"); code != 200 {
+		t.Errorf("profiles: %d", code)
+	}
+}
+
+func TestMonitorOpens(t *testing.T) {
+	m := &Monitor{Address: "127.0.0.1:0", Metrics: prometheus.NewRegistry()}
+	address, stop, err := m.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get("http://" + address + "/healthz")
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Errorf("got %v, %v", response, err)
+	}
+	stop()
+	if _, err := http.Get("http://" + address + "/healthz"); err == nil {
+		t.Error("it still answers")
+	}
+}

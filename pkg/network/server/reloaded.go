@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// reloaded is made of files, and made again when they change. What cannot be made leaves what was there before.
+type reloaded[T any] struct {
+	what    string
+	names   []string
+	build   func(contents [][]byte) (T, error)
+	log     logr.Logger
+	current atomic.Pointer[T]
+	// tried is what was tried last, and problem what came of it; only load and look use them.
+	tried   watch.Digest
+	problem error
+}
+
+// newReloaded makes it the first time.
+func newReloaded[T any](log logr.Logger, what string, build func([][]byte) (T, error), names ...string) (*reloaded[T], error) {
+	r := &reloaded[T]{what: what, names: names, build: build, log: log.WithValues("files", names)}
+	if err := r.load(); err != nil {
+		return nil, fmt.Errorf("loading %s: %w", what, err)
+	}
+	return r, nil
+}
+
+func (r *reloaded[T]) load() error {
+	files := make([]source.File, len(r.names))
+	contents := make([][]byte, len(r.names))
+	for i, name := range r.names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files[i], contents[i] = source.File{Name: name, Data: data}, data
+	}
+	sum := watch.DigestOf(files)
+	if sum == r.tried {
+		return r.problem
+	}
+	made, err := r.build(contents)
+	if r.tried = sum; err == nil {
+		r.current.Store(&made)
+	}
+	return err
+}
+
+// look makes it again when the files have changed. What is wrong is logged once.
+func (r *reloaded[T]) look() {
+	before := r.current.Load()
+	err := r.load()
+	switch {
+	case err != nil && (r.problem == nil || r.problem.Error() != err.Error()):
+		r.log.Error(err, "Loading "+r.what+" failed; what was loaded before stays in force")
+	case r.current.Load() != before:
+		r.log.Info("Loaded " + r.what)
+	}
+	r.problem = err
+}
+
+func (r *reloaded[T]) get() T { return *r.current.Load() }
+
+// tlsConfig is made of a certificate, its key, and the CAs of callers where there are any.
+func tlsConfig(contents [][]byte) (*tls.Config, error) {
+	certificate, err := tls.X509KeyPair(contents[0], contents[1])
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}}
+	if len(contents) > 2 {
+		config.ClientCAs = x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(contents[2]) {
+			return nil, errors.New("there is no certificate in the file of client CAs")
+		}
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		// A session that is resumed is not verified with the CAs of today.
+		config.SessionTicketsDisabled = true
+	}
+	return config, nil
+}
+
+// shortestToken keeps tokens that can be guessed out, in bytes.
+const shortestToken = 16
+
+// tokens are those that callers may show, as sums.
+type tokens [][sha256.Size]byte
+
+// parseTokens reads one a line.
+func parseTokens(contents [][]byte) (tokens, error) {
+	var all tokens
+	for line := range strings.Lines(string(contents[0])) {
+		token := strings.TrimSpace(line)
+		if token == "" {
+			continue
+		}
+		if len(token) < shortestToken {
+			return nil, fmt.Errorf("a token has less than %d characters", shortestToken)
+		}
+		all = append(all, sha256.Sum256([]byte(token)))
+	}
+	if len(all) == 0 {
+		return nil, errors.New("there is no token in the file")
+	}
+	return all, nil
+}
+
+// permit says whether the value of the header Authorization shows one, in a time that does not depend on which.
+func (t tokens) permit(authorization string) bool {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	found := 0
+	for _, known := range t {
+		found |= subtle.ConstantTimeCompare(known[:], sum[:])
+	}
+	return found == 1 && strings.EqualFold(scheme, "Bearer")
+}

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
+)
+
+// Server answers at several addresses.
+type Server struct {
+	options Options
+	places  []*place
+}
+
+// place is an address that is open.
+type place struct {
+	Listener
+	listener net.Listener
+	server   *http.Server
+	tls      *reloaded[*tls.Config]
+	tokens   *reloaded[tokens]
+}
+
+// New opens all addresses: callers can connect, and wait until Serve begins. What is opened is closed by Serve, or by Close.
+func New(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{options: o}
+	working := &atomic.Int64{}
+	for _, l := range o.Listeners {
+		p, err := s.open(ctx, l, working)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", l, err), s.Close())
+		}
+		s.places = append(s.places, p)
+	}
+	return s, nil
+}
+
+// String is the address as it is written in a configuration.
+func (l Listener) String() string { return l.Network + "://" + l.Address }
+
+func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*place, error) {
+	logger := s.options.Log.WithValues("listener", l.String())
+	p := &place{Listener: l}
+	var err error
+	if l.TLS != nil {
+		names := []string{l.TLS.CertFile, l.TLS.KeyFile}
+		if l.TLS.ClientCAFile != "" {
+			names = append(names, l.TLS.ClientCAFile)
+		}
+		if p.tls, err = newReloaded(logger, "certificates", tlsConfig, names...); err != nil {
+			return nil, err
+		}
+		s.options.Metrics.certificate(l.String(), p.tls.get())
+	}
+	if l.TokenFile != "" {
+		if p.tokens, err = newReloaded(logger, "tokens", parseTokens, l.TokenFile); err != nil {
+			return nil, err
+		}
+	}
+	if p.listener, err = l.listen(ctx); err != nil {
+		return nil, err
+	}
+	p.server = &http.Server{
+		Handler: &guard{
+			contracts: l.Contracts, tokens: p.tokens, working: working, most: int64(s.options.Requests), patience: bodyTimeout,
+			metrics: s.options.Metrics, log: logger,
+		},
+		// Bodies and answers have deadlines of their own: that of a whole request would end what takes long in the cloud.
+		ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maximumHead,
+		ErrorLog: log.New(lines{logger}, "", 0),
+	}
+	if p.tls != nil {
+		p.server.TLSConfig = &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return p.tls.get(), nil },
+		}
+	}
+	return p, nil
+}
+
+// lines is what net/http says of connections, which is of interest to few.
+type lines struct{ log logr.Logger }
+
+// Write implements io.Writer.
+func (l lines) Write(text []byte) (int, error) {
+	l.log.V(1).Info("Of a connection", "said", string(text[:max(0, len(text)-1)]))
+	return len(text), nil
+}
+
+// Addresses are those that are open, in the order of the listeners: where a port was 0 it is the one that was given.
+func (s *Server) Addresses() []string {
+	var all []string
+	for _, p := range s.places {
+		address := p.Address
+		if p.Network != "unix" {
+			address = p.listener.Addr().String()
+		}
+		all = append(all, address)
+	}
+	return all
+}
+
+// Close closes what New has opened, when it is not served.
+func (s *Server) Close() error {
+	var problems []error
+	for _, p := range s.places {
+		problems = append(problems, p.listener.Close())
+	}
+	return errors.Join(problems...)
+}
+
+// Serve answers until the context ends. Then it lets nobody in any more, and finishes what it works on; what takes longer than the grace is
+// broken off. The error is that of an address that failed.
+func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var work sync.WaitGroup
+	for _, p := range s.places {
+		p.announce(s.options.Log)
+		work.Go(func() {
+			if err := p.serve(); err != nil {
+				cancel(fmt.Errorf("serving %s: %w", p.Listener, err))
+			}
+		})
+	}
+	work.Go(func() { watch.Poll(ctx, nil, func(context.Context) { s.look() }) })
+	<-ctx.Done()
+	s.end(grace)
+	work.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// announce says what is open, and loudly what is open to everybody.
+func (p *place) announce(log logr.Logger) {
+	var names []string
+	for _, c := range p.Contracts {
+		names = append(names, c.Name)
+	}
+	log = log.WithValues("listener", p.Listener.String(), "contracts", names)
+	if !p.Insecure {
+		log.Info("Listening", "tls", p.tls != nil, "clientCertificates", p.TLS != nil && p.TLS.ClientCAFile != "", "tokens", p.tokens != nil)
+		return
+	}
+	log.Error(nil, "INSECURE: whoever can reach this address can read what passes, and can allocate and release everything", "tokens", p.tokens != nil)
+}
+
+func (p *place) serve() (err error) {
+	if p.tls != nil {
+		err = p.server.ServeTLS(p.listener, "", "")
+	} else {
+		err = p.server.Serve(p.listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// look reads certificates and tokens again.
+func (s *Server) look() {
+	for _, p := range s.places {
+		if p.tls != nil {
+			p.tls.look()
+			s.options.Metrics.certificate(p.Listener.String(), p.tls.get())
+		}
+		if p.tokens != nil {
+			p.tokens.look()
+		}
+	}
+}
+
+// end closes all addresses at the same time.
+func (s *Server) end(grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	var ending sync.WaitGroup
+	for _, p := range s.places {
+		ending.Go(func() {
+			if err := p.server.Shutdown(ctx); err != nil {
+				s.options.Log.Info("Breaking off what is not finished", "listener", p.Listener.String())
+				_ = p.server.Close() // what it closes is open no longer
+			}
+		})
+	}
+	ending.Wait()
+}

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"crypto/tls"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTLS holds who may come, before and after the files have changed.
+func TestTLS(t *testing.T) {
+	folder, servers, clients := t.TempDir(), newAuthority(t), newAuthority(t)
+	in := func(name string) string { return filepath.Join(folder, name) }
+	put := func(serial int64) {
+		certificate, key := servers.issue(t, serial)
+		write(t, in("tls.crt"), certificate)
+		write(t, in("tls.key"), key)
+	}
+	put(1)
+	write(t, in("ca.crt"), clients.pem)
+	w := newWorld(t, Listener{Network: "tcp", Address: "127.0.0.1:0", TLS: &TLS{in("tls.crt"), in("tls.key"), in("ca.crt")}}, echo)
+	if w.count(t, "graft_network_certificate_expiry_timestamp_seconds", map[string]string{"listener": "tcp://127.0.0.1:0"}) == 0 {
+		t.Error("nobody knows when the certificate ends")
+	}
+	config := func(of *authority, version uint16) *tls.Config {
+		c := &tls.Config{RootCAs: servers.pool(), ServerName: "localhost", MaxVersion: version}
+		if of != nil {
+			pair, err := tls.X509KeyPair(of.issue(t, 7))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Certificates = []tls.Certificate{pair}
+		}
+		return c
+	}
+	ask := func(c *tls.Config) string { return w.ask(t, w.client(c), "https", "/do", "x") }
+	for name, test := range map[string]struct {
+		config *tls.Config
+		want   string
+	}{
+		"known":                {config(clients, 0), "200 OK: x"},
+		"known, TLS 1.2":       {config(clients, tls.VersionTLS12), "200 OK: x"},
+		"TLS 1.1":              {config(clients, tls.VersionTLS11), "error"},
+		"no certificate":       {config(nil, 0), "error"},
+		"of another authority": {config(servers, 0), "error"},
+	} {
+		if got := ask(test.config); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+	if got := w.ask(t, w.client(nil), "http", "/do", "x"); strings.HasPrefix(got, "200") {
+		t.Errorf("without TLS: %s", got)
+	}
+
+	before := w.places[0].tls.get()
+	write(t, in("tls.crt"), []byte("broken"))
+	for range 3 {
+		w.look()
+	}
+	if w.places[0].tls.get() != before || ask(config(clients, 0)) != "200 OK: x" {
+		t.Error("a broken certificate was taken")
+	}
+	if n := strings.Count(w.logged(), "Loading certificates failed"); n != 1 {
+		t.Errorf("it is logged %d times", n)
+	}
+	put(2)
+	write(t, in("ca.crt"), servers.pem)
+	w.look()
+	if serial := w.places[0].tls.get().Certificates[0].Leaf.SerialNumber.Int64(); serial != 2 {
+		t.Errorf("the certificate has the number %d", serial)
+	}
+	if known, other := ask(config(clients, 0)), ask(config(servers, 0)); known != "error" || other != "200 OK: x" {
+		t.Errorf("after the authority has changed: %s, %s", known, other)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "tokens"), []byte("\nfirst-token-of-some-length\n  second-token-of-some-length \r\n"))
+	w := newWorld(t, Listener{Network: "tcp", Address: "127.0.0.1:0", TokenFile: path}, echo)
+	ask := func(header string) string {
+		return w.ask(t, w.client(nil), "http", "/do", "x", "Authorization", header)
+	}
+	const no = "401 Unauthorized: a bearer token is needed that the server knows"
+	for header, want := range map[string]string{
+		"":                                   no,
+		"Bearer":                             no,
+		"Bearer ":                            no,
+		"Bearer x":                           no,
+		"Basic first-token-of-some-length":   no,
+		"Bearer first-token-of-some-length":  "200 OK: x",
+		"bearer second-token-of-some-length": "200 OK: x",
+		"Bearer first-token-of-some-length second-token-of-some-length": no,
+	} {
+		if got := ask(header); got != want {
+			t.Errorf("%q: %s", header, got)
+		}
+	}
+	if n := w.count(t, "graft_network_requests_refused_total", map[string]string{"reason": "token"}); n != 6 {
+		t.Errorf("%v were refused", n)
+	}
+	for _, wrong := range []string{"", "short\n"} {
+		write(t, path, []byte(wrong))
+		w.look()
+		if got := ask("Bearer first-token-of-some-length"); got != "200 OK: x" {
+			t.Errorf("after %q: %s", wrong, got)
+		}
+	}
+	write(t, path, []byte("third-token-of-some-length"))
+	w.look()
+	if first, third := ask("Bearer first-token-of-some-length"), ask("Bearer third-token-of-some-length"); first != no || third != "200 OK: x" {
+		t.Errorf("after the tokens have changed: %s, %s", first, third)
+	}
+	if strings.Contains(w.logged(), "-token-") {
+		t.Error("the log has a token")
+	}
+}
