@@ -94,3 +94,13 @@ func (x *Index) All() iter.Seq[netip.Addr] {
 		}
 	}
 }
+
+// Replace makes an index of the same space know what another one does. The choice goes on where it was.
+func (x *Index) Replace(by *Index) { x.free, x.others = by.free, by.others }
+
+// Jump lets the next choice begin anywhere; seed says where.
+func (x *Index) Jump(seed uint64) {
+	if x.space.size > 0 {
+		x.next = uint32(seed % x.space.size)
+	}
+}

@@ -66,3 +66,13 @@ func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
 	}
 	return 0, false
 }
+
+// Replace makes it know what another one does. The choice goes on where it was.
+func (v *VLANs) Replace(by *VLANs) { v.taken = by.taken }
+
+// Jump lets the next choice between first and last begin anywhere; seed says where.
+func (v *VLANs) Jump(first, last uint16, seed uint64) {
+	if first, last = max(first, FirstVLAN), min(last, LastVLAN); first <= last {
+		v.next = first + uint16(seed%uint64(last-first+1))
+	}
+}

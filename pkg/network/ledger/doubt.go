@@ -62,11 +62,17 @@ func (l *Ledger) learn(key string, raw []byte) error {
 	}
 	delete(l.doubts, key)
 	if strings.HasPrefix(key, prefixOwner) {
+		if raw != nil && l.following != nil {
+			return nil
+		}
 		return l.learnOwner(key, raw)
 	}
 	if raw == nil {
 		l.forget(key)
 		return nil
+	}
+	if l.following != nil {
+		return nil // it may be gone by now, and is told; see following
 	}
 	p, err := parsePlace(raw)
 	if err != nil {

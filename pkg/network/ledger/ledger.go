@@ -20,6 +20,8 @@ import (
 // Ledger gives out of pools, and remembers. It is safe for concurrent use.
 type Ledger struct {
 	store Store
+	// shared is the store where several servers share it, and nil otherwise.
+	shared Watcher
 	// owners serializes what is done for one owner.
 	owners keyed
 
@@ -37,6 +39,8 @@ type Ledger struct {
 	doubts map[string]struct{}
 	// freed are the keys that became free since a reading of rows began, and nil while none is under way.
 	freed map[string]struct{}
+	// following is what was told of a shared store, and nil while nobody follows.
+	following *following
 }
 
 // Open reads what is taken from a store. Rows of pools that are not among the given ones stay untouched.
@@ -46,6 +50,7 @@ func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 		return nil, err
 	}
 	l := &Ledger{store: store, pools: made, vlans: map[network.Trunk]*allocator.VLANs{}}
+	l.shared, _ = store.(Watcher)
 	if err := l.checkFormat(ctx); err != nil {
 		return nil, err
 	}
@@ -117,6 +122,12 @@ func (l *Ledger) trunk(t network.Trunk) *allocator.VLANs {
 		l.vlans[t] = &allocator.VLANs{}
 	}
 	return l.vlans[t]
+}
+
+// Shared says whether other servers may write into the same store.
+func (l *Ledger) Shared() bool {
+	_, shared := l.store.(Watcher)
+	return shared
 }
 
 // Get is what an owner holds. The error wraps network.ErrNotHeld when it is nothing.

@@ -40,47 +40,47 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 		for _, key := range places(a) {
 			changes = append(changes, Change{Key: key, Was: owned, Value: value})
 		}
-		err = l.store.Commit(ctx, changes...)
+		err = l.commit(ctx, changes...)
 		if errors.Is(err, ErrConflict) {
 			continue
 		}
 		if err != nil {
 			l.doubtAll(rowsOf(a)...)
-			return wrapWriting(err)
 		}
-		l.vacate(a, rests, until)
-		return nil
+		return wrapWriting(err)
 	}
 	return fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
 }
 
-// vacate marks in memory what an allocation held as free, or as resting.
-func (l *Ledger) vacate(a network.Allocation, rests bool, until time.Time) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.quotas.drop(a.Owner)
-	for _, key := range places(a) {
-		if rests {
-			l.rest(key, until)
-		} else {
-			l.forget(key)
-		}
-	}
-}
-
 // Rouse frees an address that rests, before its time. One that does not rest stays as it is.
 func (l *Ledger) Rouse(ctx context.Context, pool string, address netip.Addr) error {
-	l.mutex.Lock()
-	row, rests := l.resting.remove(addressKey(pool, address))
-	l.mutex.Unlock()
-	if !rests {
-		return nil
+	row, err := l.rests(ctx, addressKey(pool, address))
+	if err != nil || row.until.IsZero() {
+		return err
 	}
 	if err := l.wake(ctx, []rest{row}); err != nil {
 		return err
 	}
-	_, err := l.settle(ctx)
+	_, err = l.settle(ctx)
 	return err
+}
+
+// rests takes a row out of those that rest; the zero one when it does not. Another server may have let it rest just now.
+func (l *Ledger) rests(ctx context.Context, key string) (rest, error) {
+	l.mutex.Lock()
+	row, known := l.resting.remove(key)
+	l.mutex.Unlock()
+	if known || l.shared == nil {
+		return row, nil
+	}
+	raw, err := l.store.Get(ctx, key)
+	if err != nil {
+		return rest{}, fmt.Errorf("reading the ledger: %w", err)
+	}
+	if p, err := parsePlace(raw); err == nil && !p.until.IsZero() {
+		return rest{key: key, until: p.until, due: p.until}, nil
+	}
+	return rest{}, nil
 }
 
 // Wake frees what has rested until now, and says how many rows that are. It also finds out what a lost answer has left in doubt.
@@ -107,27 +107,23 @@ func (l *Ledger) wake(ctx context.Context, rows []rest) error {
 	for i, row := range rows {
 		changes[i] = Change{Key: row.key, Was: place{until: row.until}.encode()}
 	}
-	err := l.store.Commit(ctx, changes...)
+	err := l.commit(ctx, changes...)
 	for range maximumAttempts {
 		if !errors.Is(err, ErrConflict) {
 			break
 		}
 		if changes, err = l.unchanged(ctx, changes); err == nil && len(changes) > 0 {
-			err = l.store.Commit(ctx, changes...)
+			err = l.commit(ctx, changes...)
 		}
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
 	if err != nil {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
 		for _, row := range rows {
 			l.resting.add(row)
 		}
-		return wrapWriting(err)
 	}
-	for _, change := range changes {
-		l.forget(change.Key)
-	}
-	return nil
+	return wrapWriting(err)
 }
 
 // unchanged are those of the changes whose rows are as they expect; the others are in doubt.

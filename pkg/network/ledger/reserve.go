@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,7 +52,8 @@ func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, 
 }
 
 // ReserveAll gives several owners, each another one, what they want: all of them in one commit, or none. The results are in the order of
-// the intents, and so is which of them are fresh; see Reserve.
+// the intents, and so is which of them are fresh; see Reserve. While one of them is giving something back, nothing is chosen for the others,
+// whose results are empty.
 func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
 	owners, err := distinct(intents)
 	if err != nil {
@@ -63,6 +66,9 @@ func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []networ
 		all, fresh, err = l.held(ctx, intents)
 		if err != nil || !slices.Contains(fresh, true) {
 			return all, fresh, err
+		}
+		if slices.ContainsFunc(all, func(a network.Allocation) bool { return a.State == network.Releasing }) {
+			return all, make([]bool, len(all)), nil
 		}
 		if err := l.chooseSettled(ctx, intents, all, fresh, attempt); err != nil {
 			return nil, nil, err
@@ -117,6 +123,14 @@ func (l *Ledger) chooseSettled(ctx context.Context, intents []Intent, all []netw
 	if refused == nil {
 		return nil
 	}
+	if l.shared != nil && errors.Is(refused, network.ErrTaken) {
+		// Another server may have released it just now.
+		for _, in := range intents {
+			for _, address := range in.Addresses {
+				l.doubtAll(addressKey(in.Pool, address))
+			}
+		}
+	}
 	if doubted, err := l.settle(ctx); err != nil || !doubted {
 		return refused
 	}
@@ -165,6 +179,9 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	a := network.Allocation{
 		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk, Quotas: names,
 	}
+	if attempt > 0 {
+		l.jump(in, of, attempt)
+	}
 	err = of.take(in, &a)
 	if err == nil && of.LastVLAN > 0 {
 		var ok bool
@@ -181,6 +198,17 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	}
 	l.quotas.note(a)
 	return a, nil
+}
+
+// jump lets choices begin elsewhere, after another server has made the same ones: otherwise both would go on making them.
+func (l *Ledger) jump(in Intent, of *pool, attempt int) {
+	seed := maphash.String(l.owners.seed, in.Owner.Key+"/"+strconv.Itoa(attempt))
+	for _, index := range of.indexes {
+		index.Jump(seed)
+	}
+	if of.LastVLAN > 0 {
+		l.trunk(in.Trunk).Jump(of.FirstVLAN, of.LastVLAN, seed)
+	}
 }
 
 // take takes the addresses: those that were asked for, and one of each other family.
@@ -240,7 +268,10 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 		}
 		changes = append(changes, rows...)
 	}
-	return l.store.Commit(ctx, changes...)
+	if l.shared != nil {
+		return l.commit(ctx, changes...)
+	}
+	return l.store.Commit(ctx, changes...) // memory says so already
 }
 
 // resolveAll finds out whose rows stood in the way of a commit, for all that was chosen, and forgets the choice.

@@ -43,9 +43,8 @@ func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*n
 		for _, key := range added {
 			changes = append(changes, Change{Key: key, Was: rested[key], Value: place{owner: owner}.encode()})
 		}
-		switch err := l.store.Commit(ctx, changes...); {
+		switch err := l.commit(ctx, changes...); {
 		case err == nil:
-			l.note(added)
 			return a, nil
 		case !errors.Is(err, ErrConflict):
 			l.doubtAll(added...)
@@ -87,13 +86,4 @@ func (l *Ledger) vacant(ctx context.Context, keys []string) (map[string][]byte, 
 		rested[key] = raw
 	}
 	return rested, nil
-}
-
-// note marks what stands under keys as taken in memory.
-func (l *Ledger) note(keys []string) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for _, key := range keys {
-		l.take(key)
-	}
 }
