@@ -6,6 +6,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,8 @@ const (
 	// releasing ends when the release is remembered, and ending when the cloud has done it.
 	releasing
 	ending
+	// recovering finds out what has become of an intent that nobody works on.
+	recovering
 )
 
 // flight is something that is being done for owners.
@@ -36,7 +39,7 @@ type work func(context.Context) ([]network.Allocation, error)
 
 // fly does something for owners, in its own time: the caller waits for it no longer than its context lasts, and it goes on
 // without the caller. Who asks for the same of the same owners meanwhile gets the same result; who asks for something else, or of some of
-// them, waits.
+// them, waits. A result that says that it would take too long for another caller is nobody else's.
 func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network.Owner) ([]network.Allocation, error) {
 	for {
 		f, joined, err := s.board(p, owners)
@@ -51,10 +54,23 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+		if joined && errors.Is(f.err, network.ErrBusy) {
+			continue
+		}
 		if f.purpose == p && slices.Equal(f.owners, owners) {
-			return f.results, f.err
+			return slices.Clone(f.results), f.err
 		}
 	}
+}
+
+// flyAlone is fly, but does nothing and gives false when something is being done for the owner.
+func (s *Service) flyAlone(p purpose, do work, owner network.Owner) (bool, error) {
+	f, joined, err := s.board(p, []network.Owner{owner})
+	if err != nil || joined {
+		return false, err
+	}
+	s.land(context.Background(), f, do)
+	return true, f.err
 }
 
 // board finds a flight of one of the owners, whatever its purpose, or begins one for all of them. None begins any more when the service ends.

@@ -8,32 +8,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
 // Release takes back what an owner holds. It returns when that is remembered; the cloud is told in the background, as often as
-// needed. An owner that holds nothing is no error.
+// needed. An owner that holds nothing is no error. What is being done for the owner comes to its end first; a caller that does not wait for
+// that has released all the same, as many never try again.
 func (s *Service) Release(ctx context.Context, owner network.Owner) error {
-	_, err := s.fly(ctx, releasing, func(ctx context.Context) ([]network.Allocation, error) {
-		a, err := s.ledger.Get(ctx, owner)
-		if errors.Is(err, network.ErrNotHeld) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if pool := s.pool()[a.Pool]; pool.Cloud == nil {
-			return nil, s.forget(ctx, a, pool.Rest)
-		}
-		_, err = s.ledger.Update(ctx, owner, markReleasing)
-		if err == nil {
-			s.releases.add(owner)
-		}
-		return nil, err
-	}, owner)
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.options.Budget)
+		defer cancel()
+		_, err := s.fly(ctx, releasing, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.remember(ctx, owner) }, owner)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// remember notes that what an owner holds is released. Where no cloud must be told, it is over then.
+func (s *Service) remember(ctx context.Context, owner network.Owner) error {
+	a, err := s.ledger.Get(ctx, owner)
+	if errors.Is(err, network.ErrNotHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if pool, err := s.pool(a.Pool); err == nil && pool.Cloud == nil {
+		return s.forget(ctx, a, pool.Rest)
+	}
+	if _, err = s.ledger.Update(ctx, owner, markReleasing); err == nil {
+		s.releases.add(owner)
+	}
 	return err
 }
 
@@ -42,31 +55,33 @@ func markReleasing(a *network.Allocation) error {
 	return nil
 }
 
-// giveUp releases what an owner holds, to the end. What it held rests so long.
-func (s *Service) giveUp(ctx context.Context, owner network.Owner, rest time.Duration) error {
-	a, err := s.ledger.Update(ctx, owner, markReleasing)
-	if errors.Is(err, network.ErrNotHeld) {
-		return nil
-	}
+// endResting brings a release to its end, and lets what was held rest as the pool says.
+func (s *Service) endResting(ctx context.Context, a network.Allocation) error {
+	pool, err := s.pool(a.Pool)
 	if err != nil {
 		return err
 	}
-	return s.end(ctx, a, rest)
-}
-
-// release is giveUp with the rest of the pool.
-func (s *Service) release(ctx context.Context, a network.Allocation) error {
-	return s.giveUp(ctx, a.Owner, s.pool()[a.Pool].Rest)
+	return s.end(ctx, a, pool.Rest, nil)
 }
 
 // end tells the cloud, and then forgets.
-func (s *Service) end(ctx context.Context, a network.Allocation, rest time.Duration) error {
-	if behind := s.pool()[a.Pool].Cloud; behind != nil {
-		if err := behind.Unbind(ctx, a); err != nil {
-			return fmt.Errorf("releasing in the cloud: %w", err)
-		}
+func (s *Service) end(ctx context.Context, a network.Allocation, rest time.Duration, p *pass) error {
+	if err := s.tell(ctx, a, p); err != nil {
+		return fmt.Errorf("releasing in the cloud: %w", err)
 	}
 	return s.forget(ctx, a, rest)
+}
+
+// tell tells the cloud that an allocation is released. Without a pass, somebody waits for it.
+func (s *Service) tell(ctx context.Context, a network.Allocation, p *pass) error {
+	pool, err := s.pool(a.Pool)
+	if err != nil || pool.Cloud == nil {
+		return err
+	}
+	if p == nil {
+		p = pool.Gate.queue(false)
+	}
+	return p.do(ctx, func() error { return pool.Cloud.Unbind(ctx, a) })
 }
 
 func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
@@ -74,103 +89,55 @@ func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Du
 	return s.ledger.Forget(ctx, a.Owner, now, now.Add(rest))
 }
 
-// Run works in the background until the context ends, and then until what was begun has come to its end: it tells clouds of
-// releases, and wakes what has rested. From then on the service is unavailable. Begin with Recover.
-func (s *Service) Run(ctx context.Context) {
-	var work sync.WaitGroup
-	for range s.options.Releasers {
-		work.Go(func() {
-			for {
-				owner, attempt, ok := s.releases.next(ctx)
-				if !ok {
-					return
-				}
-				s.finish(owner, attempt)
-			}
-		})
+// crowded is the pause when too many releases wait for their turn at a gate, or something else is being done for the owner.
+const crowded = time.Second
+
+// finish brings a release to its end when it is its turn, or puts it off.
+func (s *Service) finish(ctx context.Context, e entry) {
+	a, err := s.ledger.Get(context.WithoutCancel(ctx), e.owner)
+	switch {
+	case errors.Is(err, network.ErrNotHeld), err == nil && a.State != network.Releasing:
+		s.releases.done(e)
+		return
+	case err != nil:
+		s.releases.again(e)
+		s.options.Report(e.owner, err)
+		return
 	}
-	work.Go(func() { s.wake(ctx) })
-	<-ctx.Done()
-	s.last()
-	work.Wait()
+	pool, err := s.pool(a.Pool)
+	if err != nil || pool.Gate == nil || pool.Cloud == nil {
+		s.conclude(e, nil)
+		return
+	}
+	if !pool.Gate.later(func(p *pass) { s.conclude(e, p) }) {
+		s.releases.put(e, crowded)
+	}
 }
 
-// finish brings a release to its end, or puts it off.
-func (s *Service) finish(owner network.Owner, attempt int) {
-	ctx := context.Background() // a release that was begun is not broken off: fly bounds it
-	_, err := s.fly(ctx, ending, func(ctx context.Context) ([]network.Allocation, error) {
-		a, err := s.ledger.Get(ctx, owner)
+// conclude brings a release to its end. It does not wait for what else is being done for the owner, as that may wait for the pass.
+func (s *Service) conclude(e entry, p *pass) {
+	defer p.cancel()
+	flown, err := s.flyAlone(ending, func(ctx context.Context) ([]network.Allocation, error) {
+		a, err := s.ledger.Get(ctx, e.owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && a.State != network.Releasing {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.end(ctx, a, s.pool()[a.Pool].Rest)
-	}, owner)
-	if err != nil {
-		s.options.Report(owner, err)
-		s.releases.again(owner, attempt)
-	}
-}
-
-// nap is how often it is looked for what has rested.
-const nap = time.Second
-
-func (s *Service) wake(ctx context.Context) {
-	ticker := s.options.Clock.NewTicker(nap)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C():
-			if _, err := s.ledger.Wake(ctx, now); err != nil && ctx.Err() == nil {
-				s.options.Report(network.Owner{}, err)
-			}
+		pool, err := s.pool(a.Pool)
+		if err != nil {
+			return nil, err
 		}
+		return nil, s.end(ctx, a, pool.Rest, p)
+	}, e.owner)
+	switch {
+	case err == nil && flown:
+		s.releases.done(e)
+	case err == nil:
+		s.releases.put(e, crowded)
+	default:
+		s.releases.again(e)
+		s.options.Report(e.owner, err)
 	}
-}
-
-// Recover brings to an end what was begun before the server started: an intent that the cloud has is adopted, one that it does
-// not have is undone, and releases go on. What cannot be found out stays as it is, and is reported.
-func (s *Service) Recover(ctx context.Context) error {
-	var intended []network.Allocation
-	err := s.ledger.All(ctx, func(a network.Allocation) error {
-		switch a.State {
-		case network.Intended:
-			intended = append(intended, a)
-		case network.Releasing:
-			s.releases.add(a.Owner)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("reading what was begun: %w", err)
-	}
-	for _, a := range intended {
-		if err := s.adopt(ctx, a); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			s.options.Report(a.Owner, err)
-		}
-	}
-	return nil
-}
-
-func (s *Service) adopt(ctx context.Context, a network.Allocation) error {
-	behind := s.pool()[a.Pool].Cloud
-	if behind == nil {
-		return s.forget(ctx, a, 0)
-	}
-	binding, has, err := behind.Find(ctx, a)
-	if err != nil {
-		return fmt.Errorf("asking the cloud: %w", err)
-	}
-	if !has {
-		return s.forget(ctx, a, s.pool()[a.Pool].Rest)
-	}
-	_, err = s.ledger.Update(ctx, a.Owner, settle(binding))
-	return err
 }

@@ -112,9 +112,11 @@ func TestWhatTheCloudRefusesIsUndone(t *testing.T) {
 	if _, err := w.Allocate(t.Context(), request("cloudy", "a")); !errors.Is(err, network.ErrRefused) {
 		t.Errorf("got error %v, want %v", err, network.ErrRefused)
 	}
-	if got := w.state("a"); got != "none" {
+	if got := w.state("a"); got != network.Releasing {
 		t.Errorf("the ledger says %s", got)
 	}
+	w.run()
+	w.eventually("it is undone", func() bool { return w.state("a") == "none" })
 	w.asked("bind a, unbind a")
 }
 

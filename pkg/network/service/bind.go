@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// errGivenBack says that an allocation was given back while the cloud was asked.
+var errGivenBack = fmt.Errorf("%w: it was given back meanwhile", network.ErrUnavailable)
+
+// bind asks the cloud, and notes what it says, with a state. What fails otherwise than by a refusal stays as it is, so that the next attempt
+// goes on with it. The allocation is given in any case.
+func (s *Service) bind(ctx context.Context, a network.Allocation, state network.State, p *pass) (_ network.Allocation, err error) {
+	defer s.survive(a.Owner, &err)
+	binding := a.Binding
+	if !known(binding) {
+		if binding, err = s.ask(ctx, a, p); err != nil {
+			return a, err
+		}
+	}
+	bound, err := s.ledger.Update(ctx, a.Owner, settle(binding, state))
+	switch {
+	case err == nil:
+		return bound, nil
+	case errors.Is(err, errGivenBack):
+		s.releases.add(a.Owner) // the cloud may have been told of the release before it was told of this
+	case errors.Is(err, network.ErrNotHeld):
+		// Another server has released it. The ledger knows no more that the cloud has it.
+		a.Binding = binding
+		if undone := s.tell(ctx, a, nil); undone != nil {
+			s.options.Report(a.Owner, undone)
+		}
+		err = errGivenBack
+	}
+	return a, err
+}
+
+// known says whether the cloud has said something of an allocation, so that it has it.
+func known(b network.Binding) bool {
+	return len(b.Reference) > 0 || len(b.MAC) > 0 || len(b.Addresses) > 0 || b.VLAN != 0
+}
+
+// ask asks the cloud, and again when it wants to be left alone for a time that there is.
+func (s *Service) ask(ctx context.Context, a network.Allocation, p *pass) (binding network.Binding, err error) {
+	pool, err := s.pool(a.Pool)
+	if err != nil || pool.Cloud == nil {
+		return binding, err
+	}
+	if p == nil {
+		p = pool.Gate.queue(false)
+	}
+	for {
+		err = p.do(ctx, func() error {
+			var err error
+			binding, err = pool.Cloud.Bind(ctx, a)
+			return err
+		})
+		after := retryAfter(err)
+		switch {
+		case err == nil, errors.Is(err, network.ErrRefused):
+			return binding, err
+		case after == 0:
+			return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
+		case pool.Gate == nil || !s.lasts(ctx, after):
+			return binding, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
+		}
+		p = pool.Gate.queue(true)
+	}
+}
+
+// lasts says whether a context lasts so long.
+func (s *Service) lasts(ctx context.Context, d time.Duration) bool {
+	deadline, bounded := ctx.Deadline()
+	return !bounded || deadline.Sub(s.options.Clock.Now()) > d
+}
+
+// settle notes what the cloud says, and what it has chosen.
+func settle(binding network.Binding, state network.State) func(*network.Allocation) error {
+	return func(a *network.Allocation) error {
+		if a.State == network.Releasing {
+			return errGivenBack
+		}
+		if a.Binding = binding; a.State == network.Intended {
+			a.State = state
+		}
+		for _, chosen := range binding.Addresses {
+			if !slices.Contains(a.Addresses, chosen.Addr()) {
+				a.Addresses = append(a.Addresses, chosen.Addr())
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Limit bounds what is asked of a cloud.
+type Limit struct {
+	// Rate is requests a second; 0: no bound. Burst is how many are made at once when none was made for a while, at least 1.
+	Rate  float64
+	Burst int
+	// Parallel is how many calls are under way at a time; 0: no bound.
+	Parallel int
+}
+
+// Gate lets calls pass to one cloud, no more than a limit allows, and says beforehand whether a call would come in time. Calls that an
+// allocation waits for pass in the order in which they came; releases yield to them, but get one turn of turnOfReleases. It is shared by the
+// pools of the cloud. It is safe for concurrent use; a nil Gate lets everything pass.
+type Gate struct {
+	name    string
+	limit   Limit
+	clock   clock.WithDelayedExecution
+	limiter *rate.Limiter
+
+	mutex sync.Mutex
+	// binds and unbinds wait, the first first.
+	binds, unbinds []*pass
+	running        int
+	// passed counts the binds since an unbind waits.
+	passed int
+	// typical is how long a call takes, as a moving average; 0 while none has been made.
+	typical time.Duration
+	// closed is until when the cloud wants to be left alone; reopening says that what was saved meanwhile is not to be spent at once.
+	closed    time.Time
+	reopening bool
+	// alarm is when the timer fires.
+	timer clock.Timer
+	alarm time.Time
+	// promised is the time at which the last of those is awaited that were turned away.
+	promised time.Time
+}
+
+const (
+	// turnOfReleases says that one call of so many is a release, when allocations take all that there is: else nothing would become free.
+	turnOfReleases = 8
+	// maximumUnbinds bounds how many releases wait in memory for a turn.
+	maximumUnbinds = 1024
+	// weight is that of a new call in the moving average, as a divisor.
+	weight = 4
+)
+
+// NewGate is a gate of the cloud with a name.
+func NewGate(name string, limit Limit, c clock.WithDelayedExecution) *Gate {
+	g := &Gate{name: name, limit: limit, clock: c}
+	if limit.Rate > 0 {
+		g.limiter = rate.NewLimiter(rate.Limit(limit.Rate), max(1, limit.Burst))
+	}
+	return g
+}
+
+// Limit is the one that it was made with.
+func (g *Gate) Limit() Limit { return g.limit }
+
+// Load is what is going on at a gate.
+type Load struct {
+	// Binds and Unbinds are how many wait, and Running how many calls are under way.
+	Binds, Unbinds, Running int
+	// Typical is how long a call takes.
+	Typical time.Duration
+	// Closed is for how long the cloud wants to be left alone.
+	Closed time.Duration
+}
+
+// Load is what is going on.
+func (g *Gate) Load() Load {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return Load{len(g.binds), len(g.unbinds), g.running, g.typical, max(0, g.closed.Sub(g.clock.Now()))}
+}
+
+// admit gives places in the queue for n calls, when the last of them would come to its end by the deadline. Else it is a *network.Busy.
+func (g *Gate) admit(n int, deadline time.Time) ([]*pass, error) {
+	passes := make([]*pass, n)
+	if g == nil {
+		return passes, nil
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	now := g.clock.Now()
+	if late := g.expect(now, len(g.binds)+n-1) - deadline.Sub(now); late > 0 {
+		return nil, &network.Busy{RetryAfter: g.promise(now, late, n), Of: g.name}
+	}
+	for i := range passes {
+		passes[i] = newPass(g)
+	}
+	g.binds = append(g.binds, passes...)
+	return passes, nil
+}
+
+// queue gives a place in the queue, however long it is; in front of all when it is for a call that was turned away by the cloud.
+func (g *Gate) queue(front bool) *pass {
+	if g == nil {
+		return nil
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	p := newPass(g)
+	if front {
+		g.binds = append([]*pass{p}, g.binds...)
+	} else {
+		g.binds = append(g.binds, p)
+	}
+	return p
+}
+
+// later calls begin in the background when it is the turn of a release; false: too many wait.
+func (g *Gate) later(begin func(*pass)) bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if len(g.unbinds) >= maximumUnbinds {
+		return false
+	}
+	p := newPass(g)
+	p.ready, p.begin = true, begin
+	g.unbinds = append(g.unbinds, p)
+	g.pump()
+	return true
+}
+
+// expect is how long it takes until a call is done that so many others stand before. With nothing under way, it is not known better than by
+// asking: else what was learned in a bad time would last.
+func (g *Gate) expect(now time.Time, ahead int) time.Duration {
+	wait := max(0, g.closed.Sub(now))
+	ahead += min(len(g.unbinds), ahead/turnOfReleases)
+	if g.limiter != nil {
+		tokens := g.limiter.TokensAt(now)
+		if g.reopening {
+			tokens = min(1, tokens)
+		}
+		if missing := float64(ahead+1) - tokens; missing > 0 {
+			wait += time.Duration(missing / g.limit.Rate * float64(time.Second))
+		}
+	}
+	if g.limit.Parallel > 0 {
+		wait = max(wait, time.Duration((g.running+ahead)/g.limit.Parallel)*g.typical)
+	}
+	if g.running > 0 || len(g.binds) > 0 {
+		wait += g.typical
+	}
+	return wait
+}
+
+const (
+	// firstReturn and lastReturn bound when those are awaited again that were turned away.
+	firstReturn = time.Second
+	lastReturn  = time.Minute
+)
+
+// promise is when one that comes too early by late should come back: behind all others that were turned away, as fast as calls pass.
+func (g *Gate) promise(now time.Time, late time.Duration, n int) time.Duration {
+	slot := g.typical / time.Duration(max(1, g.limit.Parallel))
+	if g.limiter != nil {
+		slot = max(slot, time.Duration(float64(time.Second)/g.limit.Rate))
+	}
+	if due := now.Add(late); g.promised.Before(due) {
+		g.promised = due
+	}
+	g.promised = g.promised.Add(time.Duration(n) * slot)
+	if latest := now.Add(lastReturn); g.promised.After(latest) {
+		g.promised = latest
+	}
+	return max(firstReturn, g.promised.Sub(now)).Round(time.Millisecond)
+}
+
+// pump lets pass whoever may. The mutex is held.
+func (g *Gate) pump() {
+	for {
+		line, at := g.next()
+		if line == nil || g.limit.Parallel > 0 && g.running >= g.limit.Parallel {
+			return
+		}
+		now := g.clock.Now()
+		if pause := g.pause(now); pause > 0 {
+			g.wake(now, pause)
+			return
+		}
+		if line == &g.unbinds || len(g.unbinds) == 0 {
+			g.passed = 0
+		} else {
+			g.passed++
+		}
+		p := (*line)[at]
+		*line = append((*line)[:at:at], (*line)[at+1:]...)
+		g.running++
+		p.grant(now)
+	}
+}
+
+// next is whose turn it is: the line and the place in it; nil when nobody waits.
+func (g *Gate) next() (*[]*pass, int) {
+	if len(g.unbinds) > 0 && g.passed >= turnOfReleases-1 {
+		return &g.unbinds, 0
+	}
+	for i, p := range g.binds {
+		if p.ready {
+			return &g.binds, i
+		}
+	}
+	if len(g.unbinds) > 0 {
+		return &g.unbinds, 0
+	}
+	return nil, 0
+}
+
+// pause is how long the next call must wait; 0: it is counted.
+func (g *Gate) pause(now time.Time) time.Duration {
+	if closed := g.closed.Sub(now); closed > 0 {
+		return closed
+	}
+	if g.limiter == nil {
+		return 0
+	}
+	if g.reopening {
+		g.reopening = false
+		if saved := int(g.limiter.TokensAt(now)); saved > 1 {
+			g.limiter.AllowN(now, saved-1)
+		}
+	}
+	r := g.limiter.ReserveN(now, 1)
+	pause := r.DelayFrom(now)
+	if pause > 0 {
+		r.CancelAt(now)
+	}
+	return pause
+}
+
+// wake pumps again after a pause.
+func (g *Gate) wake(now time.Time, pause time.Duration) {
+	due := now.Add(pause)
+	if g.timer != nil {
+		if !due.Before(g.alarm) {
+			return // it is found then how long is still to wait
+		}
+		g.timer.Stop()
+	}
+	g.alarm = due
+	// In a goroutine, as the clock may be held by whoever calls.
+	g.timer = g.clock.AfterFunc(pause, func() { go g.ring(due) })
+}
+
+func (g *Gate) ring(due time.Time) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.alarm.Equal(due) {
+		g.timer = nil
+	}
+	g.pump()
+}

@@ -1,0 +1,369 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go4.org/netipx"
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// rows is a store whose commits take no time, for the time of a bubble.
+type rows struct {
+	mutex sync.Mutex
+	rows  map[string][]byte
+}
+
+func (r *rows) Commit(_ context.Context, changes ...ledger.Change) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, c := range changes {
+		if stands := r.rows[c.Key]; (stands == nil) != (c.Was == nil) || string(stands) != string(c.Was) {
+			return ledger.ErrConflict
+		}
+	}
+	for _, c := range changes {
+		if r.rows[c.Key] = c.Value; c.Value == nil {
+			delete(r.rows, c.Key)
+		}
+	}
+	return nil
+}
+
+func (r *rows) Get(_ context.Context, key string) ([]byte, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.rows[key], nil
+}
+
+func (r *rows) Scan(_ context.Context, prefix string, each func(key, value []byte) error) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for key, value := range r.rows {
+		if strings.HasPrefix(key, prefix) {
+			if err := each([]byte(key), value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *rows) Close() error { return nil }
+
+// limited is a cloud that turns away whoever asks too much of it.
+type limited struct {
+	limiter *rate.Limiter
+	takes   time.Duration
+
+	mutex             sync.Mutex
+	bound             map[string]bool
+	calls, turnedAway int
+	// under way now, and at most.
+	running, most int
+	order         []string
+	// fails is asked for each call; nil: none fails.
+	fails func(call int) error
+}
+
+func (l *limited) call(what, key string) error {
+	l.mutex.Lock()
+	l.calls++
+	l.running++
+	l.most = max(l.most, l.running)
+	l.order = append(l.order, what+" "+key)
+	fails, call := l.fails, l.calls
+	l.mutex.Unlock()
+	time.Sleep(l.takes)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.running--
+	if l.limiter != nil && !l.limiter.Allow() {
+		l.turnedAway++
+		return cloud.NewRetryAfter(time.Second, "too many requests")
+	}
+	if fails != nil {
+		if err := fails(call); err != nil {
+			return err
+		}
+	}
+	l.bound[key] = what == "bind"
+	return nil
+}
+
+func (l *limited) Bind(_ context.Context, a network.Allocation) (network.Binding, error) {
+	return network.Binding{}, l.call("bind", a.Owner.Key)
+}
+
+func (l *limited) Unbind(_ context.Context, a network.Allocation) error { return l.call("unbind", a.Owner.Key) }
+
+func (l *limited) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return network.Binding{}, l.bound[a.Owner.Key], nil
+}
+
+// crowd is a service with a limited cloud, in a bubble.
+func crowd(t *testing.T, l *limited, limit *service.Limit, o service.Options) *service.Service {
+	t.Helper()
+	l.bound = map[string]bool{}
+	var b netipx.IPSetBuilder
+	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.9.250"))
+	dynamic, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := ledger.Pool{Name: "pool", Subnets: []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/16"), Dynamic: dynamic}}}
+	book, err := ledger.Open(t.Context(), &rows{rows: map[string][]byte{}}, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Clock = clock.RealClock{}
+	of := service.Pool{Cloud: l}
+	if limit != nil {
+		of.Gate = service.NewGate("fabric", *limit, o.Clock)
+	}
+	return service.New(book, map[string]service.Pool{"pool": of}, o)
+}
+
+// again is when a Pod that failed tries once more, after so many attempts.
+type again func(random *rand.Rand, attempt int, err error) time.Duration
+
+// kubelet puts a Pod off by 10 to 15 seconds, whatever the error says.
+func kubelet(random *rand.Rand, _ int, _ error) time.Duration {
+	return time.Duration(float64(10*time.Second) * (1 + random.Float64()/2))
+}
+
+// doubling is an exponential backoff from one second to five minutes.
+func doubling(random *rand.Rand, attempt int, _ error) time.Duration {
+	return time.Duration(float64(min(5*time.Minute, time.Second<<min(attempt, 10))) * (0.5 + random.Float64()/2))
+}
+
+// obedient comes back when it is told to.
+func obedient(random *rand.Rand, attempt int, err error) time.Duration {
+	var busy *network.Busy
+	if errors.As(err, &busy) {
+		return busy.RetryAfter
+	}
+	return kubelet(random, attempt, err)
+}
+
+// TestOverload lets 400 Pods, with 50 seconds each, come at once to a cloud that takes two requests a second: 195 seconds are the least that
+// this takes.
+func TestOverload(t *testing.T) {
+	const pods = 400
+	limit := service.Limit{Rate: 2, Burst: 10, Parallel: 4}
+	for _, c := range []struct {
+		name   string
+		limit  *service.Limit
+		again  again
+		within time.Duration
+		wasted int
+	}{
+		{name: "as kubelet does", limit: &limit, again: kubelet, within: 215 * time.Second},
+		{name: "as they are told", limit: &limit, again: obedient, within: 215 * time.Second},
+		{name: "doubling to five minutes", limit: &limit, again: doubling, within: 300 * time.Second},
+		{name: "without a gate, as kubelet does", again: kubelet, within: time.Hour, wasted: 1 << 30},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &limited{limiter: rate.NewLimiter(2.05, 11), takes: 300 * time.Millisecond}
+				s := crowd(t, l, c.limit, service.Options{})
+				began, attempts := time.Now(), make([]int, pods)
+				var group sync.WaitGroup
+				for pod := range pods {
+					random := rand.New(rand.NewPCG(7, uint64(pod)))
+					group.Go(func() {
+						for attempt := 0; ; attempt++ {
+							ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+							_, err := s.Allocate(ctx, request("pool", fmt.Sprint(pod)))
+							cancel()
+							if attempts[pod]++; err == nil {
+								return
+							}
+							time.Sleep(c.again(random, attempt, err))
+						}
+					})
+				}
+				group.Wait()
+				took, tries := time.Since(began), 0
+				for _, n := range attempts {
+					tries += n
+				}
+				t.Logf("%d Pods are served after %s, with %d attempts and %d calls of the cloud, of which %d were turned away", pods, took.Round(time.Second), tries, l.calls, l.turnedAway)
+				if took > c.within || l.calls > pods+4+c.wasted {
+					t.Errorf("it took %s and %d calls; at most %s and few more than %d calls were expected", took, l.calls, c.within, pods)
+				}
+			})
+		})
+	}
+}
+
+// TestBusyBeginsNothing holds that whoever is turned away has nothing in the ledger, and that owners whose work is under way or done are not
+// turned away.
+func TestBusyBeginsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &limited{takes: time.Second}
+		s := crowd(t, l, &service.Limit{Rate: 1, Burst: 1, Parallel: 1}, service.Options{})
+		within := func(key string, d time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			_, err := s.Allocate(ctx, request("pool", key))
+			return err
+		}
+		if err := within("first", 5*time.Second); err != nil { // nothing is known of the cloud: it is asked
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		for i := range 5 {
+			group.Go(func() {
+				if err := within(fmt.Sprint(i), time.Minute); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		var busy *network.Busy
+		if err := within("late", 3*time.Second); !errors.As(err, &busy) || busy.RetryAfter < time.Second || busy.Of != "fabric" {
+			t.Errorf("got error %v", err)
+		}
+		if _, err := s.Get(t.Context(), network.Owner{Contract: "test", Key: "late"}); !errors.Is(err, network.ErrNotHeld) {
+			t.Errorf("got error %v: it was begun", err)
+		}
+		for i := range 5 {
+			group.Go(func() { // the same owners once more, with little time: they wait as long as they can
+				if err := within(fmt.Sprint(i), time.Second); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("an owner whose work is under way: %v", err)
+				}
+			})
+		}
+		if err := within("first", time.Millisecond); err != nil {
+			t.Errorf("an owner whose work is done: %v", err)
+		}
+		group.Wait()
+		if l.calls != 6 || l.most != 1 {
+			t.Errorf("got %d calls, up to %d at a time", l.calls, l.most)
+		}
+		if err := within("late", 3*time.Second); err != nil {
+			t.Errorf("when it is quiet again: %v", err)
+		}
+	})
+}
+
+// TestAFailedTimeDoesNotLast holds that a cloud that took long is asked again by somebody with little time.
+func TestAFailedTimeDoesNotLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &limited{takes: 30 * time.Second}
+		s := crowd(t, l, &service.Limit{Parallel: 1}, service.Options{})
+		if _, err := s.Allocate(t.Context(), request("pool", "a")); err != nil {
+			t.Fatal(err)
+		}
+		l.takes = time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := s.Allocate(ctx, request("pool", "b")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestTheCloudWantsToBeLeftAlone lets the cloud say so: nobody asks it meanwhile, and who was turned away by it is served first then.
+func TestTheCloudWantsToBeLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &limited{takes: time.Millisecond}
+		l.fails = func(call int) error {
+			if call == 1 {
+				return fmt.Errorf("binding: %w", cloud.NewRetryAfter(20*time.Second, "slow down"))
+			}
+			return nil
+		}
+		s := crowd(t, l, &service.Limit{Rate: 5, Burst: 5, Parallel: 1}, service.Options{})
+		began := time.Now()
+		var group sync.WaitGroup
+		for _, key := range []string{"a", "b", "c", "d"} {
+			group.Go(func() {
+				if _, err := s.Allocate(t.Context(), request("pool", key)); err != nil {
+					t.Errorf("%s: %v", key, err)
+				}
+			})
+			synctest.Wait()
+		}
+		time.Sleep(19 * time.Second)
+		if l.calls != 1 {
+			t.Errorf("the cloud was asked %d times", l.calls)
+		}
+		var busy *network.Busy
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if _, err := s.Allocate(ctx, request("pool", "hasty")); !errors.As(err, &busy) {
+			t.Errorf("got error %v", err)
+		}
+		group.Wait()
+		if took := time.Since(began); took < 20*time.Second+500*time.Millisecond {
+			t.Errorf("after %s all was done: what was saved meanwhile was spent at once", took)
+		}
+		if got := strings.Join(l.order, ", "); got != "bind a, bind a, bind b, bind c, bind d" {
+			t.Errorf("got the calls %s", got)
+		}
+	})
+}
+
+// TestReleasesYield lets releases and allocations compete: the releases get one turn of eight, and all when it is quiet.
+func TestReleasesYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &limited{takes: 10 * time.Millisecond}
+		s := crowd(t, l, &service.Limit{Rate: 10, Burst: 1, Parallel: 2}, service.Options{})
+		for i := range 20 {
+			if _, err := s.Allocate(t.Context(), request("pool", fmt.Sprint("old", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var group sync.WaitGroup
+		for i := range 64 {
+			group.Go(func() {
+				if _, err := s.Allocate(t.Context(), request("pool", fmt.Sprint("new", i))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for i := range 20 {
+			if err := s.Release(t.Context(), network.Owner{Contract: "test", Key: fmt.Sprint("old", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		group.Go(func() { s.Run(ctx) })
+		time.Sleep(20 * time.Second)
+		cancel()
+		group.Wait()
+		unbinds, last := 0, 0
+		for i, call := range l.order[20:] {
+			if strings.HasPrefix(call, "unbind") {
+				unbinds++
+			} else {
+				last = i
+			}
+		}
+		if unbinds != 20 || last < 64+6 || last > 64+10 {
+			t.Errorf("got %d releases; the last allocation was call %d", unbinds, last)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// evictAll releases what stands at the addresses that requests take over.
+func (s *Service) evictAll(ctx context.Context, requests []Request) error {
+	owners := ownersOf(requests)
+	for _, r := range requests {
+		if !r.TakeOver {
+			continue
+		}
+		for _, address := range r.Addresses {
+			if err := s.evict(ctx, r, address, owners); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, together []network.Owner) error {
+	held, err := s.ledger.At(ctx, r.Pool, address)
+	if errors.Is(err, network.ErrNotHeld) {
+		// It rests: whoever decides about addresses may give it away sooner.
+		return s.ledger.Rouse(ctx, r.Pool, address)
+	}
+	switch {
+	case err != nil:
+		return err
+	case held.Owner.Contract != r.Owner.Contract:
+		return fmt.Errorf("%w: %s is held under another contract", network.ErrTaken, address)
+	case held.Owner == r.Owner:
+		return nil
+	case slices.Contains(together, held.Owner):
+		return fmt.Errorf("%w: %s is held by another owner of the same request", network.ErrTaken, address)
+	}
+	if err := s.oust(ctx, held.Owner, address); err != nil {
+		return fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
+	}
+	return nil
+}
+
+// errElsewhere says that an owner has got something else meanwhile.
+var errElsewhere = errors.New("the address is not held any more")
+
+// oust releases what an owner that is to go holds, if the address is still among it. It waits for a part of its own time only, as that owner
+// may be waiting for an address of the one that came: then both try again.
+func (s *Service) oust(ctx context.Context, owner network.Owner, address netip.Addr) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Budget/8)
+	defer cancel()
+	_, err := s.fly(ctx, ending, func(ctx context.Context) ([]network.Allocation, error) {
+		a, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
+			if !slices.Contains(a.Addresses, address) {
+				return errElsewhere
+			}
+			return markReleasing(a)
+		})
+		if errors.Is(err, network.ErrNotHeld) || errors.Is(err, errElsewhere) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.end(ctx, a, 0, nil); err != nil {
+			s.releases.add(owner)
+			return nil, err
+		}
+		return nil, nil
+	}, owner)
+	return err
+}
