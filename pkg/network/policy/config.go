@@ -28,11 +28,7 @@ func (p *Pool) Config(a network.Allocation) device.Config {
 		c.Interface.HardwareAddr = &text
 	}
 	for _, route := range a.Binding.Routes {
-		added := device.Route{Destination: route.Destination.String()}
-		if route.Gateway.IsValid() {
-			added.Gateway = route.Gateway.String()
-		}
-		c.Routes = append(c.Routes, added)
+		c.Routes = append(c.Routes, interfaceRoute(a.Binding, route))
 	}
 	for _, gateway := range a.Binding.Gateways {
 		everything := netip.PrefixFrom(anyAddress(gateway), 0).String()
@@ -41,6 +37,26 @@ func (p *Pool) Config(a network.Allocation) device.Config {
 		}
 	}
 	return c
+}
+
+// scopeLink is that of a route without a gateway.
+const scopeLink = 253
+
+// interfaceRoute is a route that the cloud says. One without a gateway leads to the router of its family, as in CNI, or else over the link.
+func interfaceRoute(b network.Binding, route network.Route) device.Route {
+	added := device.Route{Destination: route.Destination.String()}
+	gateway := route.Gateway
+	for _, router := range b.Gateways {
+		if !gateway.IsValid() && router.BitLen() == route.Destination.Addr().BitLen() {
+			gateway = router
+		}
+	}
+	if gateway.IsValid() {
+		added.Gateway = gateway.String()
+	} else {
+		added.Scope = scopeLink
+	}
+	return added
 }
 
 // interfaceAddress is an address with the length of its subnet: that which the cloud says, or that of the pool. One that the pool has no longer

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package dranet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/go-logr/logr/testr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// world is a server over a ledger that can be opened again.
+type world struct {
+	t       *testing.T
+	disk    *vfs.MemFS
+	store   *pebble.Store
+	ledger  *ledger.Ledger
+	policy  *policy.Policy
+	clock   *clocktesting.FakeClock
+	cloud   cloud.Cloud
+	handler http.Handler
+}
+
+func newWorld(t *testing.T, file string, behind cloud.Cloud) *world {
+	t.Helper()
+	w := &world{t: t, disk: vfs.NewMem(), policy: load(t, file), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), cloud: behind}
+	w.open()
+	t.Cleanup(func() { w.shut() })
+	return w
+}
+
+func load(t *testing.T, file string) *policy.Policy {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, findings := profile.LoadNetworks(source.File{Name: file, Data: raw})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	p, findings := policy.Compile(documents)
+	if len(findings.Errors()) > 0 {
+		t.Fatal(findings)
+	}
+	return p
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	if w.store, err = pebble.Open("ledger", pebble.Options{FS: w.disk}); err != nil {
+		w.t.Fatal(err)
+	}
+	var kept []ledger.Pool
+	served := map[string]service.Pool{}
+	for name, pool := range w.policy.Pools {
+		kept, served[name] = append(kept, pool.Pool), service.Pool{Rest: pool.Rest, Cloud: w.cloud}
+	}
+	if w.ledger, err = ledger.Open(w.t.Context(), w.store, kept...); err != nil {
+		w.t.Fatal(err)
+	}
+	s := service.New(w.ledger, served, service.Options{Clock: w.clock})
+	if err := s.Recover(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.handler = dranet.New(wire.Options{Service: s, Policy: func() *policy.Policy { return w.policy }, Log: testr.New(w.t)})
+}
+
+func (w *world) shut() {
+	w.t.Helper()
+	if err := w.store.Close(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// call sends a request.
+func (w *world) call(ctx context.Context, method, path, body string) (int, string, http.Header) {
+	recorder := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body)))
+	answer, _ := io.ReadAll(recorder.Result().Body)
+	return recorder.Code, string(answer), recorder.Result().Header
+}
+
+func (w *world) post(path, body string) (int, string) {
+	status, answer, _ := w.call(w.t.Context(), http.MethodPost, path, body)
+	return status, answer
+}
+
+// held is what the ledger says, a line for each allocation.
+func (w *world) held() []string {
+	w.t.Helper()
+	lines := []string{}
+	err := w.ledger.All(context.WithoutCancel(w.t.Context()), func(a network.Allocation) error {
+		texts := make([]string, len(a.Addresses))
+		for i, address := range a.Addresses {
+			texts[i] = address.String()
+		}
+		line := fmt.Sprintf("%s %s %s", a.Owner.Key, strings.Join(texts, ","), a.Holder)
+		if a.Holder.Node != "" {
+			line += " on " + a.Holder.Node
+		}
+		lines = append(lines, line)
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return lines
+}
+
+var errLost = errors.New("the answer got lost")
+
+// fakeCloud counts what it is asked, and answers when it is told.
+type fakeCloud struct {
+	mutex       sync.Mutex
+	binds, ends int
+	// hook is called at the beginning of a bind.
+	hook    func(network.Allocation) error
+	binding network.Binding
+	has     map[network.Owner]bool
+}
+
+func (f *fakeCloud) Bind(_ context.Context, a network.Allocation) (network.Binding, error) {
+	f.mutex.Lock()
+	f.binds++
+	if f.has == nil {
+		f.has = map[network.Owner]bool{}
+	}
+	f.has[a.Owner] = true
+	hook := f.hook
+	f.mutex.Unlock()
+	if hook != nil {
+		if err := hook(a); err != nil {
+			return network.Binding{}, err
+		}
+	}
+	return f.binding, nil
+}
+
+func (f *fakeCloud) Unbind(_ context.Context, a network.Allocation) error {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.ends++
+	delete(f.has, a.Owner)
+	return nil
+}
+
+func (f *fakeCloud) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.binding, f.has[a.Owner], nil
+}
