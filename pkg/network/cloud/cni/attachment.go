@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cni
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// attachment is what a plugin is told of an owner. The ledger keeps it as the reference, so that a release names what was bound, whatever the
+// configuration of the pool is then.
+type attachment struct {
+	// Configuration is the name of the network configuration.
+	Configuration string `json:"configuration"`
+	// Container, Interface and Pod are made up of the owner. The name of an interface has at most 15 characters.
+	Container string `json:"container"`
+	Interface string `json:"interface"`
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	UID       string `json:"uid"`
+}
+
+// attach makes the attachment of an owner.
+func attach(configuration string, a network.Allocation) attachment {
+	sum := sha256.Sum256([]byte(a.Owner.String()))
+	digits := hex.EncodeToString(sum[:])
+	made := attachment{
+		Configuration: configuration, Container: "graft-" + digits[:32], Interface: "gr" + digits[32:45], Namespace: a.Holder.Namespace, Pod: "graft-" + digits[:32],
+		UID: fmt.Sprintf("%s-%s-%s-%s-%s", digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]),
+	}
+	if made.Namespace == "" {
+		made.Namespace = "graft"
+	}
+	return made
+}
+
+// attached is the attachment that was bound; where that is not known, the one that would have been.
+func attached(configuration string, a network.Allocation) (attachment, error) {
+	at := attach(configuration, a)
+	if len(a.Binding.Reference) == 0 {
+		return at, nil
+	}
+	if err := json.Unmarshal(a.Binding.Reference, &at); err != nil {
+		return at, fmt.Errorf("reading the reference that the ledger keeps: %w", err)
+	}
+	return at, nil
+}
+
+// namespace is where no network namespace is: IPAM plugins need none, and refuse their own.
+func (at attachment) namespace() string { return "/var/run/netns/" + at.Container }
+
+// environment is what the plugin is run with, and nothing of what the server's own environment may hold beside it.
+func (at attachment) environment(command, plugins string) []string {
+	return []string{
+		"CNI_COMMAND=" + command,
+		"CNI_CONTAINERID=" + at.Container,
+		"CNI_IFNAME=" + at.Interface,
+		"CNI_NETNS=" + at.namespace(),
+		"CNI_PATH=" + plugins,
+		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=" + at.Namespace + ";K8S_POD_NAME=" + at.Pod + ";K8S_POD_INFRA_CONTAINER_ID=" + at.Container +
+			";K8S_POD_UID=" + at.UID,
+	}
+}

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cni is the cloud that leaves the choice of addresses to the IPAM plugin of a CNI network configuration, such as host-local: it runs the
+// plugin's program as a container runtime does, without a container.
+//
+// Plugins tell owners apart by the ID of the container, by the name of the interface, or by the name of the Pod: each owner has its own of all
+// three, so that no plugin takes two owners for one. The package does not touch what a plugin keeps. Enter at New.
+package cni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/lru"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Options are those of a cloud.
+type Options struct {
+	// Configurations is the folder of network configurations, and Plugins that of the programs.
+	Configurations, Plugins string
+	// Timeout is that of one run of a plugin, after which it is killed with all that it has started; default 10 s.
+	Timeout time.Duration
+}
+
+// recently is how many bindings are remembered until the ledger surely has them.
+const recently = 4096
+
+// Cloud is a cloud.Cloud.
+type Cloud struct {
+	configuration string
+	options       Options
+	// recent has what plugins have given, by generation: a plugin that is asked once more need not say it again.
+	recent *lru.Cache
+}
+
+// generation is an allocation of an owner: when it comes again after a release, it is another one.
+type generation struct {
+	owner network.Owner
+	since int64
+}
+
+func generationOf(a network.Allocation) generation { return generation{a.Owner, a.Since.UnixNano()} }
+
+// New makes the cloud of the configuration with a name. The configuration is read when a plugin is run.
+func New(configuration string, o Options) *Cloud {
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	return &Cloud{configuration: configuration, options: o, recent: lru.New(recently)}
+}
+
+// Check says whether configuration and plugin are there.
+func (c *Cloud) Check() error {
+	_, err := load(c.options, c.configuration)
+	return err
+}
+
+// Bind implements cloud.Cloud. What an attempt has left whose answer was lost is taken back first, where the plugin does not say it again.
+func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
+	if err := ctx.Err(); err != nil {
+		return network.Binding{}, err
+	}
+	if binding, ok := c.known(a); ok {
+		return binding, nil
+	}
+	p, err := load(c.options, c.configuration)
+	if err != nil {
+		return network.Binding{}, err
+	}
+	at := attach(c.configuration, a)
+	output, err := p.add(ctx, at, a.Addresses)
+	if err != nil && p.answered(err) && !errors.Is(err, network.ErrRefused) {
+		// A plugin may refuse to add twice (host-local does), and a runtime owes a DEL after an ADD that has failed.
+		if err := p.del(ctx, at); err != nil {
+			return network.Binding{}, err
+		}
+		output, err = p.add(ctx, at, a.Addresses)
+	}
+	if err != nil {
+		return network.Binding{}, err
+	}
+	binding, err := output.binding(at, a)
+	if err != nil {
+		return network.Binding{}, err
+	}
+	c.recent.Add(generationOf(a), binding)
+	return binding, nil
+}
+
+// Unbind implements cloud.Cloud. The plugin frees what it has for this owner, and nothing else.
+func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	at, err := attached(c.configuration, a)
+	if err != nil {
+		return err
+	}
+	p, err := load(c.options, at.Configuration)
+	if err != nil {
+		return err
+	}
+	c.recent.Remove(generationOf(a))
+	return p.del(ctx, at)
+}
+
+// Find implements cloud.Cloud. Plugins can be asked whether they have something (CHECK), but not what: where that is not known, it is taken back.
+func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return network.Binding{}, false, err
+	}
+	binding, ok := c.known(a)
+	if !ok {
+		return network.Binding{}, false, c.Unbind(ctx, a)
+	}
+	a.Binding = binding
+	at, err := attached(c.configuration, a)
+	if err != nil {
+		return network.Binding{}, false, err
+	}
+	p, err := load(c.options, at.Configuration)
+	if err != nil {
+		return network.Binding{}, false, err
+	}
+	err = p.check(ctx, at, binding)
+	switch {
+	case err == nil:
+		return binding, true, nil
+	case p.answered(err):
+		return network.Binding{}, false, c.Unbind(ctx, a)
+	default:
+		return network.Binding{}, false, err
+	}
+}
+
+// known is a binding that the plugin has given, as far as it is remembered.
+func (c *Cloud) known(a network.Allocation) (network.Binding, bool) {
+	if len(a.Binding.Reference) > 0 {
+		return a.Binding, true
+	}
+	if recent, ok := c.recent.Get(generationOf(a)); ok {
+		return recent.(network.Binding), true
+	}
+	return network.Binding{}, false
+}
+
+// wrong is the error of a configuration or of a plugin that is not as it should be.
+func wrong(format string, arguments ...any) error {
+	return fmt.Errorf("the CNI network configuration "+format, arguments...)
+}

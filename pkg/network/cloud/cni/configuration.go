@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cni
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/invoke"
+	"github.com/containernetworking/cni/pkg/version"
+)
+
+// plugin is an IPAM plugin, with what it is told on its standard input.
+type plugin struct {
+	// name is that of the program, and path where it is.
+	name, path string
+	// network and version are those of the network configuration; checks says that the plugin can be asked to check.
+	network, version string
+	checks           bool
+	configuration    *libcni.PluginConfig
+	options          Options
+}
+
+// load reads the configuration with a name. Other files of the folder may be broken; that is said where none has the name.
+func load(o Options, name string) (*plugin, error) {
+	list, err := find(o.Configurations, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, candidate := range list.Plugins {
+		if candidate.Network.IPAM.Type == "" {
+			continue
+		}
+		p := &plugin{name: candidate.Network.IPAM.Type, network: list.Name, version: list.CNIVersion, configuration: candidate, options: o}
+		newer, err := version.GreaterThanOrEqualTo(list.CNIVersion, "0.4.0")
+		p.checks = err == nil && newer && !list.DisableCheck
+		if p.path, err = invoke.FindInPath(p.name, filepath.SplitList(o.Plugins)); err != nil {
+			return nil, wrong("%s names the IPAM plugin %s, which is not in %s", name, p.name, o.Plugins)
+		}
+		return p, nil
+	}
+	return nil, wrong("%s has no plugin with an ipam section", name)
+}
+
+// find reads the files of a folder in the order of their names, lists first, as container runtimes do.
+func find(folder, name string) (*libcni.NetworkConfigList, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("reading the folder of CNI network configurations: %w", err)
+	}
+	var broken []string
+	for _, extensions := range [][]string{{".conflist"}, {".conf", ".json"}} {
+		for _, entry := range entries {
+			if entry.IsDir() || !slices.Contains(extensions, filepath.Ext(entry.Name())) {
+				continue
+			}
+			list, err := read(filepath.Join(folder, entry.Name()))
+			if err != nil {
+				broken = append(broken, entry.Name())
+			} else if list.Name == name {
+				return list, nil
+			}
+		}
+	}
+	if len(broken) > 0 {
+		return nil, wrong("%s is not in %s; what cannot be read there: %s", name, folder, strings.Join(broken, ", "))
+	}
+	return nil, wrong("%s is not in %s", name, folder)
+}
+
+func read(path string) (*libcni.NetworkConfigList, error) {
+	if filepath.Ext(path) == ".conflist" {
+		return libcni.NetworkConfFromFile(path)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	single, err := libcni.NetworkPluginConfFromBytes(raw)
+	if err != nil {
+		return nil, err
+	}
+	return &libcni.NetworkConfigList{Name: single.Network.Name, CNIVersion: single.Network.CNIVersion, Plugins: []*libcni.PluginConfig{single}}, nil
+}

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package cni
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// isolate gives a command a process group of its own, which ends with it.
+func isolate(command *exec.Cmd) {
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+}

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/invoke"
+	"github.com/containernetworking/cni/pkg/types"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+)
+
+// add asks for addresses: those that are wanted, or any.
+func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (*output, error) {
+	input, err := p.input(wanted, nil)
+	if err != nil {
+		return nil, err
+	}
+	var result types.Result
+	err = p.run(ctx, "ADD", func(ctx context.Context, runner invoke.Exec) (err error) {
+		result, err = invoke.ExecPluginWithResult(ctx, p.path, input, arguments(at.environment("ADD", p.options.Plugins)), runner)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newOutput(result)
+}
+
+// del frees what the plugin has for an attachment.
+func (p *plugin) del(ctx context.Context, at attachment) error {
+	input, err := p.input(nil, nil)
+	if err != nil {
+		return err
+	}
+	return p.tell(ctx, "DEL", at, input)
+}
+
+// check asks whether the plugin still has a binding. One that cannot be asked is believed to.
+func (p *plugin) check(ctx context.Context, at attachment, binding network.Binding) error {
+	if !p.checks {
+		return nil
+	}
+	input, err := p.input(nil, previous(p.version, binding))
+	if err != nil {
+		return err
+	}
+	return p.tell(ctx, "CHECK", at, input)
+}
+
+func (p *plugin) tell(ctx context.Context, command string, at attachment, input []byte) error {
+	return p.run(ctx, command, func(ctx context.Context, runner invoke.Exec) error {
+		return invoke.ExecPluginWithoutResult(ctx, p.path, input, arguments(at.environment(command, p.options.Plugins)), runner)
+	})
+}
+
+// arguments are an environment as it is.
+type arguments []string
+
+// AsEnv implements invoke.CNIArgs.
+func (a arguments) AsEnv() []string { return append(inherited(), a...) }
+
+// input is the configuration as the plugin reads it: with the name and the version of the network, and what is wanted.
+func (p *plugin) input(wanted []netip.Addr, result map[string]any) ([]byte, error) {
+	values := map[string]any{"name": p.network, "cniVersion": p.version}
+	if len(wanted) > 0 {
+		texts := make([]string, len(wanted))
+		for i, address := range wanted {
+			texts[i] = address.String()
+		}
+		values["args"] = map[string]any{"cni": map[string]any{"ips": texts}}
+		if p.configuration.Network.Capabilities["ips"] {
+			values["runtimeConfig"] = map[string]any{"ips": texts}
+		}
+	}
+	if result != nil {
+		values["prevResult"] = result
+	}
+	made, err := libcni.InjectConf(p.configuration, values)
+	if err != nil {
+		return nil, fmt.Errorf("writing the configuration of the CNI plugin %s: %w", p.name, err)
+	}
+	return made.Bytes, nil
+}
+
+// run bounds what a plugin does, and reads its errors.
+func (p *plugin) run(ctx context.Context, command string, do func(context.Context, invoke.Exec) error) error {
+	within, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	err := do(within, &runner{})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("running the CNI plugin %s for %s: %w", p.name, command, ctx.Err())
+	case within.Err() != nil:
+		return fmt.Errorf("running the CNI plugin %s for %s: it was not done within %s", p.name, command, p.options.Timeout)
+	}
+	return p.understand(command, err)
+}
+
+// What plugins say where the codes of the specification have no word for it.
+var (
+	exhausted = regexp.MustCompile(`(?i)no (more )?(free |available )?(ip )?address(es)? (is |are )?(left|available)|exhausted|could not allocate ip in range`)
+	taken     = regexp.MustCompile(`(?i)requested ip address \S+ is not available`)
+)
+
+// pause is how long a plugin is left alone that wants to be asked later.
+const pause = 2 * time.Second
+
+// understand gives an error of a plugin its meaning.
+func (p *plugin) understand(command string, err error) error {
+	var said *types.Error
+	if !errors.As(err, &said) {
+		return fmt.Errorf("running the CNI plugin %s for %s: %w", p.name, command, err)
+	}
+	text := fmt.Sprintf("the CNI plugin %s says to %s: %s", p.name, command, sentence(said))
+	switch {
+	case said.Code == types.ErrTryAgainLater:
+		return cloud.NewRetryAfter(pause, text)
+	case command == "ADD" && taken.MatchString(said.Msg):
+		return &failure{text: text, is: []error{network.ErrRefused, network.ErrTaken}}
+	case command == "ADD" && exhausted.MatchString(said.Msg+" "+said.Details):
+		return &failure{text: text, is: []error{network.ErrRefused, network.ErrExhausted}}
+	default:
+		return &failure{text: text}
+	}
+}
+
+// failure is what a plugin has answered.
+type failure struct {
+	text string
+	is   []error
+}
+
+// Error implements error.
+func (f *failure) Error() string { return f.text }
+
+// Unwrap gives what the failure is.
+func (f *failure) Unwrap() []error { return f.is }
+
+// answered says that an error is the plugin's own answer, so that it has run to its end.
+func (p *plugin) answered(err error) bool {
+	var own *failure
+	return errors.As(err, &own)
+}
+
+// longest is how many characters of what a plugin says are kept.
+const longest = 300
+
+// sentence is what a plugin says, in one line.
+func sentence(said *types.Error) string {
+	text := said.Msg
+	if said.Details != "" {
+		text += ": " + said.Details
+	}
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > longest {
+		text = string(runes[:longest]) + "…"
+	}
+	if said.Code == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s (code %d)", text, said.Code)
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cni
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// output is what a plugin has given, in the form of the newest specification.
+type output struct{ *current.Result }
+
+func newOutput(result types.Result) (*output, error) {
+	converted, err := current.NewResultFromResult(result)
+	if err != nil {
+		return nil, fmt.Errorf("reading the result of a CNI plugin: %w", err)
+	}
+	return &output{converted}, nil
+}
+
+// binding is the result as the ledger keeps it. A result that nobody can use is a refusal, so that it is taken back.
+//
+// The gateway of an address is only where routes without one lead: CNI has a default route where the plugin says one, and not with each gateway.
+func (o *output) binding(at attachment, a network.Allocation) (network.Binding, error) {
+	made := network.Binding{}
+	gateways := map[bool]netip.Addr{}
+	for _, given := range o.IPs {
+		address, ok := prefix(given.Address)
+		if !ok {
+			return made, refuse("has given what is no address")
+		}
+		if slices.ContainsFunc(made.Addresses, func(other netip.Prefix) bool { return other.Addr().Is4() == address.Addr().Is4() }) {
+			return made, refuse("has given two addresses of one family, and an allocation has one of each")
+		}
+		made.Addresses = append(made.Addresses, address)
+		if gateway, ok := netip.AddrFromSlice(given.Gateway); ok {
+			gateways[address.Addr().Is4()] = gateway.Unmap()
+		}
+	}
+	if len(made.Addresses) == 0 {
+		return made, refuse("has given no address")
+	}
+	for _, wanted := range a.Addresses {
+		if !slices.ContainsFunc(made.Addresses, func(given netip.Prefix) bool { return given.Addr() == wanted }) {
+			return made, refuse("has given another address than the one that was asked for")
+		}
+	}
+	for _, route := range o.Routes {
+		destination, ok := prefix(route.Dst)
+		if !ok {
+			return made, refuse("has given a route to what is no subnet")
+		}
+		gateway, ok := netip.AddrFromSlice(route.GW)
+		if !ok {
+			gateway = gateways[destination.Addr().Is4()]
+		}
+		made.Routes = append(made.Routes, network.Route{Destination: destination.Masked(), Gateway: gateway.Unmap()})
+	}
+	var err error
+	if made.Reference, err = json.Marshal(at); err != nil {
+		return made, fmt.Errorf("writing the reference: %w", err)
+	}
+	return made, nil
+}
+
+func refuse(what string) error {
+	return fmt.Errorf("%w: the CNI plugin %w", network.ErrRefused, errors.New(what))
+}
+
+// prefix reads an address with its mask.
+func prefix(n net.IPNet) (netip.Prefix, bool) {
+	address, ok := netip.AddrFromSlice(n.IP)
+	ones, bits := n.Mask.Size()
+	if !ok || bits == 0 {
+		return netip.Prefix{}, false
+	}
+	address = address.Unmap()
+	if address.Is4() && bits == 128 {
+		ones -= 96
+	}
+	made := netip.PrefixFrom(address, ones)
+	return made, made.IsValid()
+}
+
+// previous is a binding as a plugin would have given it, for CHECK.
+func previous(version string, binding network.Binding) map[string]any {
+	ips := []any{}
+	for _, address := range binding.Addresses {
+		entry := map[string]any{"address": address.String()}
+		if version == "0.4.0" {
+			entry["version"] = map[bool]string{true: "4", false: "6"}[address.Addr().Is4()]
+		}
+		ips = append(ips, entry)
+	}
+	routes := []any{}
+	for _, route := range binding.Routes {
+		entry := map[string]any{"dst": route.Destination.String()}
+		if route.Gateway.IsValid() {
+			entry["gw"] = route.Gateway.String()
+		}
+		routes = append(routes, entry)
+	}
+	return map[string]any{"cniVersion": version, "ips": ips, "routes": routes}
+}

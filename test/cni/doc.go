@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cni holds the delegation to CNI IPAM plugins to the real host-local, which `make servers` builds from Go modules.
+package cni

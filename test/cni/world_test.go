@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cni_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cni"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// plugins is the folder of host-local.
+func plugins(t *testing.T) string {
+	t.Helper()
+	folder, err := filepath.Abs("../../.cache/tools/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "host-local")); err != nil {
+		t.Fatalf("host-local has not been built: run `make servers` in the root of the repository (%v)", err)
+	}
+	return folder
+}
+
+// host is a machine: its folders of configurations and of what host-local keeps.
+type host struct {
+	*testing.T
+	options cni.Options
+	data    string
+}
+
+// newHost writes a network configuration named lan, with a subnet and the range in it.
+func newHost(t *testing.T, subnet, first, last string) *host {
+	t.Helper()
+	h := &host{T: t, options: cni.Options{Configurations: t.TempDir(), Plugins: plugins(t), Timeout: time.Minute}, data: t.TempDir()}
+	list := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "lan", "plugins": [
+		{"type": "macvlan", "master": "eth1", "ipam": {"type": "host-local", "dataDir": %q,
+			"ranges": [[{"subnet": %q, "rangeStart": %q, "rangeEnd": %q}]], "routes": [{"dst": "10.96.0.0/12"}]}},
+		{"type": "tuning"}]}`, h.data, subnet, first, last)
+	for name, text := range map[string]string{"10-lan.conflist": list, "05-broken.conflist": "{", "20-other.conf": `{"name": "other", "type": "bridge"}`} {
+		if err := os.WriteFile(filepath.Join(h.options.Configurations, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// kept are the addresses that host-local has given and not taken back, sorted.
+func (h *host) kept() []string {
+	h.Helper()
+	entries, err := os.ReadDir(filepath.Join(h.data, "lan"))
+	if err != nil && !os.IsNotExist(err) {
+		h.Fatal(err)
+	}
+	var addresses []netip.Addr
+	for _, entry := range entries {
+		if address, err := netip.ParseAddr(entry.Name()); err == nil {
+			addresses = append(addresses, address)
+		}
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	texts := make([]string, len(addresses))
+	for i, address := range addresses {
+		texts[i] = address.String()
+	}
+	return texts
+}
+
+// server is a network provider on the host, as far as addresses go: it begins with what the one before it has left.
+type server struct {
+	*service.Service
+	host   *host
+	store  ledger.Store
+	ledger *ledger.Ledger
+	cloud  *cni.Cloud
+
+	mutex   sync.Mutex
+	reports []string
+}
+
+func (h *host) serve(folder string) *server {
+	h.Helper()
+	store, err := pebble.Open(folder, pebble.Options{})
+	if err != nil {
+		h.Fatal(err)
+	}
+	s := &server{host: h, store: store, cloud: cni.New("lan", h.options)}
+	if s.ledger, err = ledger.Open(h.Context(), store, ledger.Pool{Name: "lan"}); err != nil {
+		h.Fatal(err)
+	}
+	s.Service = service.New(s.ledger, map[string]service.Pool{"lan": {Cloud: s.cloud}}, service.Options{
+		Clock: clock.RealClock{}, Report: func(owner network.Owner, err error) {
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			s.reports = append(s.reports, owner.Key+": "+err.Error())
+		},
+	})
+	if err := s.Recover(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+	return s
+}
+
+// run works in the background until the function that it gives is called, which ends the server.
+func (s *server) run() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(ctx) }()
+	return sync.OnceFunc(func() {
+		cancel()
+		<-done
+		s.close()
+	})
+}
+
+func (s *server) close() {
+	if err := s.store.Close(); err != nil {
+		s.host.Error(err)
+	}
+}
+
+func request(claim int) service.Request {
+	return service.Request{
+		// All claims are for the device at the same place of the bus, as on many nodes.
+		Owner: network.Owner{Contract: "dranet", Key: fmt.Sprintf("claim-uid-%d/pci-0000-27-00-2", claim)}, Pool: "lan",
+		Holder: network.Holder{Kind: "ResourceClaim", Namespace: "default", Name: fmt.Sprintf("claim-%d", claim), Device: "pci-0000-27-00-2"},
+	}
+}
+
+func (s *server) allocate(claim int) network.Allocation {
+	s.host.Helper()
+	a, err := s.Allocate(s.host.Context(), request(claim))
+	if err != nil {
+		s.host.Errorf("allocating for claim %d: %v", claim, err)
+	}
+	return a
+}
+
+func (s *server) release(claim int) {
+	s.host.Helper()
+	if err := s.Release(s.host.Context(), request(claim).Owner); err != nil {
+		s.host.Errorf("releasing claim %d: %v", claim, err)
+	}
+}
+
+func (s *server) holds(claim int) bool {
+	s.host.Helper()
+	_, err := s.Get(s.host.Context(), request(claim).Owner)
+	if err != nil && !errors.Is(err, network.ErrNotHeld) {
+		s.host.Error(err)
+	}
+	return err == nil
+}
+
+// eventually waits for what happens in the background.
+func (h *host) eventually(what string, is func() bool) {
+	h.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			h.Fatalf("it does not come true: %s; host-local keeps %v", what, h.kept())
+		}
+	}
+}
