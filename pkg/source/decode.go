@@ -173,6 +173,12 @@ func decodeScalar(n Node, path string, into reflect.Value) Findings {
 			return wrong("a whole number")
 		}
 		into.SetInt(value)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		var value uint64
+		if n.Tag != "!!int" || n.Decode(&value) != nil || into.OverflowUint(value) {
+			return wrong("a whole number")
+		}
+		into.SetUint(value)
 	default:
 		return Findings{n.Finding(path, "cannot be decoded into %s", into.Type()).Of(WrongType)}
 	}

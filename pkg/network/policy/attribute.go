@@ -8,14 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/util/validation"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -23,14 +20,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// The limits of attributes (k8s.io/api, resource/v1: ResourceSliceMaxAttributesAndCapacitiesPerDevice, DeviceAttributeMaxValueLength,
-// DeviceMaxDomainLength, DeviceMaxIDLength).
-const (
-	maximumAttributes      = 32
-	maximumAttributeValue  = 64
-	maximumAttributeDomain = 63
-	maximumAttributeID     = 32
-)
+// maximumAttributes is how many a device can have (k8s.io/api, resource/v1: ResourceSliceMaxAttributesAndCapacitiesPerDevice). Those of DRANET
+// itself count too.
+const maximumAttributes = 32
 
 // attribute is a fact of a device.
 type attribute struct {
@@ -44,13 +36,13 @@ type attribute struct {
 // attributes compiles those of a mapping.
 func (c *compiler) attributes(p place) []attribute {
 	var all []attribute
-	for _, field := range p.node.Fields() {
+	for _, field := range p.value().Fields() {
 		if field.Key.Kind != yaml.ScalarNode {
 			continue // which is said already
 		}
-		at := place{field.Value, p.path + "." + field.Key.Value}
-		if err := checkAttributeName(field.Key.Value); err != nil {
-			c.add(place{field.Key, at.path}, source.InvalidName, "%s", err)
+		at := p.at(field.Key.Value)
+		if err := device.ValidateAttributeName(field.Key.Value); err != nil {
+			c.add(p.key(field.Key.Value), source.InvalidName, "%s", err)
 		}
 		a, err := c.attribute(at)
 		if err != nil {
@@ -151,35 +143,13 @@ func attributeOf(value ref.Val) (device.Attribute, error) {
 		}
 	case types.String:
 		s := string(v)
-		return device.Attribute{String: &s}, checkLength(s)
+		return checked(device.Attribute{String: &s})
 	case apiservercel.Semver:
 		s := v.Version.String()
-		return device.Attribute{Version: &s}, checkLength(s)
+		return checked(device.Attribute{Version: &s})
 	}
 	return device.Attribute{}, errors.New(attributeTypes)
 }
 
-func checkLength(text string) error {
-	if len(text) > maximumAttributeValue {
-		return fmt.Errorf("is %d bytes long, where %d are allowed", len(text), maximumAttributeValue)
-	}
-	return nil
-}
-
-// attributeID is what stands behind the domain: an identifier of C.
-var attributeID = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// checkAttributeName holds names against those that Kubernetes takes.
-func checkAttributeName(name string) error {
-	domain, id, qualified := strings.Cut(name, "/")
-	if !qualified {
-		domain, id = "", name
-	}
-	if qualified && (len(domain) > maximumAttributeDomain || len(validation.IsDNS1123Subdomain(domain)) > 0) {
-		return fmt.Errorf("%q is no name of an attribute: what stands before the / must be a domain of at most %d bytes", name, maximumAttributeDomain)
-	}
-	if len(id) > maximumAttributeID || !attributeID.MatchString(id) {
-		return fmt.Errorf("%q is no name of an attribute, such as acme.com/rack: letters, digits and _, at most %d bytes, and not a digit first", name, maximumAttributeID)
-	}
-	return nil
-}
+// checked is an attribute within the limits of Kubernetes. The error holds no value.
+func checked(a device.Attribute) (device.Attribute, error) { return a, a.Validate() }

@@ -32,12 +32,18 @@ func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkCho
 		c.member(choice, p.at("pools").item(i), t)
 	}
 	if len(spec.Pools) == 0 && spec.Config.Absent() {
-		c.add(p, source.MissingField, "says nothing: pools or config is needed")
+		c.add(p.at("pools"), source.MissingField, "says nothing: pools or config is needed")
 	}
 	for i, t := range spec.Families {
 		c.family(choice, p.at("families").item(i), t)
 	}
 	choice.config = c.configuration(c.request, spec.Config, p.at("config"))
+	on := p.at("config").at("interface")
+	if addresses := on.at("addresses"); !addresses.absent() {
+		c.add(addresses, source.WrongValue, "addresses are given by pools: everybody who chooses the profile would have these")
+	} else if dhcp := on.at("dhcp"); len(spec.Pools) > 0 && !dhcp.absent() && dhcp.node.Value == "true" {
+		c.add(dhcp, source.ExclusiveFields, "excludes addresses, which the pools give")
+	}
 	return choice
 }
 
@@ -46,7 +52,7 @@ func (c *compiler) member(choice *Profile, p place, t source.Text) {
 	pool := c.policy.Pools[t.Value]
 	if pool == nil {
 		names := slices.Collect(maps.Keys(c.policy.Pools))
-		c.findings = append(c.findings, p.finding(UnknownPool, "there is no pool %q%s", t.Value, source.Suggest(t.Value, names)).Instead(t.At, names))
+		c.findings = append(c.findings, p.finding(UnknownReference, "there is no pool %q%s", t.Value, source.Suggest(t.Value, names)).Instead(t.At, names))
 		return
 	}
 	if slices.Contains(choice.Pools, pool) {
@@ -61,7 +67,8 @@ func (c *compiler) family(choice *Profile, p place, t source.Text) {
 	bits, ok := families[t.Value]
 	if !ok {
 		words := slices.Sorted(maps.Keys(families))
-		c.findings = append(c.findings, p.finding(source.WrongValue, "must be one of %s%s", strings.Join(words, ", "), source.Suggest(t.Value, words)).Instead(t.At, words))
+		finding := p.finding(source.WrongValue, "must be one of %s%s", strings.Join(words, ", "), source.Suggest(t.Value, words))
+		c.findings = append(c.findings, finding.Instead(t.At, words))
 		return
 	}
 	if slices.Contains(choice.Families, bits) {

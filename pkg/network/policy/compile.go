@@ -27,11 +27,10 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 		Pools: map[string]*Pool{}, Clouds: Clouds(documents), Hash: hash(documents), profiles: map[string]*Profile{},
 	}}
 	c.names()
-	for _, d := range documents {
-		c.pooling(d)
-	}
-	for _, d := range documents {
-		c.using(d)
+	for _, step := range []func(*profile.Network){c.pooling, c.choices, c.rest} {
+		for _, d := range documents {
+			step(d)
+		}
 	}
 	c.overlaps()
 	c.unused()
@@ -137,8 +136,8 @@ func (c *compiler) pooling(d *profile.Network) {
 	}
 }
 
-// using compiles what uses the pools of all documents, and the rest.
-func (c *compiler) using(d *profile.Network) {
+// choices compiles what users can choose of a document, out of the pools of all.
+func (c *compiler) choices(d *profile.Network) {
 	root := place{node: d.Node}
 	for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
 		choice := c.profile(name, root.at("profiles"), d.Profiles[name])
@@ -146,6 +145,11 @@ func (c *compiler) using(d *profile.Network) {
 			c.policy.profiles[name] = choice
 		}
 	}
+}
+
+// rest compiles facts of devices and denials.
+func (c *compiler) rest(d *profile.Network) {
+	root := place{node: d.Node}
 	for i, entry := range d.Devices {
 		c.policy.devices = append(c.policy.devices, c.facts(root.at("devices").item(i), entry))
 	}

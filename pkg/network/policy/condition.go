@@ -14,19 +14,30 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// condition compiles one; nil where there is none, or it is wrong. what names that which never applies when the condition is never true.
-func (c *compiler) condition(env *expression.Environment, t source.Text, p place, what string) *expression.Expression {
+// example is a condition that is written as conditions are.
+const example = "a condition is one expression in braces, such as ${ request.node == \"worker-1\" }"
+
+// condition compiles one; nil where there is none, or it is wrong. what names that which never applies when the condition is never true. What it
+// does when the condition is always true is said where the condition is required; else it can be left out.
+func (c *compiler) condition(env *expression.Environment, t source.Text, p place, what, does string) *expression.Expression {
 	if t.At.Absent() {
 		return nil
 	}
 	compiled, err := env.Condition(t.Value, expression.At(t.At))
 	if err != nil {
-		c.findings = append(c.findings, source.FindingsOf(t.At, p.path, err).Of(expression.WrongCondition)...)
+		for _, finding := range source.FindingsOf(t.At, p.path, err) {
+			if finding.Rule == expression.WrongCondition {
+				finding.Message = example
+			}
+			c.findings = append(c.findings, finding)
+		}
 		return nil
 	}
 	switch {
 	case env.Partial().False(compiled):
 		c.add(p, source.NeverApplies, "is always false: %s never applies", what)
+	case compiled.Constant() && does != "":
+		c.warn(p, source.AlwaysTrue, "is always true: %s %s", what, does)
 	case compiled.Constant():
 		c.findings = append(c.findings, p.finding(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
 	}

@@ -34,10 +34,13 @@ func (c *compiler) configuration(env *expression.Environment, n source.Node, p p
 	}
 	var written device.Config
 	problems := source.Decode(withoutExpressions(n), p.path, &written)
-	c.findings = append(c.findings, problems...)
 	tree, found := expression.NewTree(env, n, p.path)
-	c.findings = append(c.findings, found.Beyond(problems)...)
-	if len(problems)+len(found) > 0 {
+	problems = append(problems, found.Beyond(problems)...)
+	before := len(c.findings)
+	c.problems(p, written.Validate())
+	problems = append(problems, source.Findings(c.findings[before:]).Beyond(problems)...)
+	c.findings = append(c.findings[:before], problems...)
+	if len(problems) > 0 {
 		return nil
 	}
 	x := &configuration{tree: tree, at: n.Position()}
@@ -60,7 +63,7 @@ func withoutExpressions(n source.Node) source.Node {
 		return n
 	}
 	plain := *n.Node
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "${") {
+	if isComputed(n) {
 		plain.Tag, plain.Value = "!!null", "null"
 	}
 	plain.Content = make([]*yaml.Node, len(n.Content))
@@ -101,6 +104,14 @@ func decode(raw []byte) (device.Config, error) {
 	}
 	if err := errors.Join(strict...); err != nil {
 		return c, err
+	}
+	var problems device.Problems
+	if errors.As(c.Validate(), &problems) {
+		fields := make([]string, len(problems))
+		for i, problem := range problems {
+			fields[i] = problem.Field
+		}
+		return c, fmt.Errorf("not valid: %s", strings.Join(fields, ", "))
 	}
 	return c, nil
 }

@@ -38,15 +38,13 @@ const forbidden = 403
 // denial compiles a rule.
 func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
 	c.needed(p, "name", spec.Name)
-	if spec.When.At.Absent() {
-		c.add(p, source.MissingField, "when is missing")
-	}
+	c.needed(p, "when", spec.When)
 	rule := &denial{name: spec.Name.Value, code: forbidden}
-	rule.when = c.condition(c.request, spec.When, p.at("when"), "the rule")
+	rule.when = c.condition(c.request, spec.When, p.at("when"), "the rule", "denies everything")
 	if rule.message = c.text(c.request, spec.Message, p.at("message")); spec.Message.At.Absent() {
 		rule.message = nil
 	}
-	if !p.node.Get("code").Absent() {
+	if !p.at("code").absent() {
 		rule.code = spec.Code
 		if !slices.Contains(v1alpha1.NetworkDenialCodes, spec.Code) {
 			words := make([]string, len(v1alpha1.NetworkDenialCodes))

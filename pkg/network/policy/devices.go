@@ -7,6 +7,8 @@ package policy
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -24,11 +26,16 @@ type facts struct {
 // facts compiles those of some devices.
 func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
 	if len(spec.Attributes) == 0 && spec.Config.Absent() {
-		c.add(p, source.MissingField, "says nothing: attributes or config is needed")
+		c.add(p.at("attributes"), source.MissingField, "says nothing: attributes or config is needed")
 	}
-	f := &facts{when: c.condition(c.device, spec.When, p.at("when"), "the entry")}
+	f := &facts{when: c.condition(c.device, spec.When, p.at("when"), "the entry", "")}
 	f.attributes = c.attributes(p.at("attributes"))
 	f.config = c.configuration(c.device, spec.Config, p.at("config"))
+	if chosen := p.at("config").at("profile"); !chosen.absent() && !isComputed(chosen.node) && c.policy.profiles[chosen.node.Value] == nil {
+		known := slices.Collect(maps.Keys(c.policy.profiles))
+		finding := chosen.finding(UnknownReference, "there is no profile %q%s", chosen.node.Value, source.Suggest(chosen.node.Value, known))
+		c.findings = append(c.findings, finding.Instead(chosen.node, known))
+	}
 	return f
 }
 

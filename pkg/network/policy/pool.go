@@ -31,33 +31,33 @@ func (c *compiler) pool(name string, pools place, spec v1alpha1.NetworkPool) *Po
 	c.name(pools.key(name), name)
 	pool := &Pool{
 		Pool: ledger.Pool{Name: name}, Rest: spec.Rest.Duration, Drain: spec.WhenShrunk == v1alpha1.WhenShrunkDrain, Exclusive: spec.Exclusive,
-		origin: place{pools.key(name).node, p.path},
+		origin: pools.key(name),
 	}
 	c.subnets(pool, p.at("subnets"), spec.Subnets)
 	c.mtu(pool, p.at("mtu"), spec.MTU)
 	c.hardware(pool, p, spec)
-	c.routes(pool, p.at("routes"), spec.Routes)
-	c.rules(pool, p.at("rules"), spec.Rules)
-	c.neighbors(pool, p.at("neighbors"), spec.Neighbors)
+	c.paths(pool, p, spec)
 	c.nodes(pool, p, spec)
 	c.quotas(pool, p.at("quotas"), spec.Quotas)
-	switch cloud := spec.Cloud.Value; {
-	case cloud == "" || cloud == v1alpha1.CloudBuiltin:
-		if len(spec.Subnets) == 0 && !p.node.Has("subnets") {
-			c.add(p.at("subnets"), source.MissingField, "are missing: only a pool with a cloud that chooses addresses can be without")
-		}
-	default:
-		if pool.Cloud = cloud; !c.hasCloud(cloud) {
-			known := append(slices.Collect(maps.Keys(c.policy.Clouds)), v1alpha1.CloudBuiltin)
-			c.findings = append(c.findings, p.at("cloud").finding(UnknownCloud, "there is no cloud %q%s", cloud, source.Suggest(cloud, known)).Instead(spec.Cloud.At, known))
-		}
-	}
+	c.behind(pool, p, spec)
 	return pool
 }
 
-func (c *compiler) hasCloud(name string) bool {
-	_, ok := c.policy.Clouds[name]
-	return ok
+// behind finds the cloud of a pool.
+func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
+	name := spec.Cloud.Value
+	if name == "" || name == v1alpha1.CloudBuiltin {
+		if len(spec.Subnets) == 0 {
+			c.add(p.at("subnets"), source.MissingField, "is missing: only a pool with a cloud that chooses addresses can be without")
+		}
+		return
+	}
+	pool.Cloud = name
+	if _, ok := c.policy.Clouds[name]; !ok {
+		known := append(slices.Collect(maps.Keys(c.policy.Clouds)), v1alpha1.CloudBuiltin)
+		finding := p.at("cloud").finding(UnknownReference, "there is no cloud %q%s", name, source.Suggest(name, known))
+		c.findings = append(c.findings, finding.Instead(spec.Cloud.At, known))
+	}
 }
 
 // mtu checks that of the interface: IPv6 needs 1280 bytes (RFC 8200, 5).
@@ -136,7 +136,7 @@ func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlie
 	}
 	where := other.origin.node.Position()
 	if !disjoint(pool.Nodes, other.Nodes) {
-		c.add(pool.origin, Overlap, "%s overlaps with %s of the pool %s at %s: pools share addresses only where their nodes are named and others",
+		c.add(pool.origin, Overlap, "%s overlaps with %s of the pool %s at %s: only pools that name nodes, and different ones, may share a prefix",
 			subnet.Prefix, earlier.Prefix, other.Name, where)
 		return
 	}

@@ -32,8 +32,8 @@ func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
 	seen := map[string]place{}
 	for i, spec := range specs {
 		at := p.item(i)
-		if spec.Limit == 0 {
-			c.add(at, source.MissingField, "limit is missing")
+		if at.at("limit").absent() {
+			c.add(at.at("limit"), source.MissingField, "is missing")
 		}
 		if !c.needed(at, "by", spec.By) {
 			continue
@@ -44,7 +44,7 @@ func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
 		seen[spec.By.Value+spec.When.Value] = at
 		pool.quotas = append(pool.quotas, quota{
 			by:   c.text(c.request, spec.By, at.at("by")),
-			when: c.condition(c.request, spec.When, at.at("when"), "the quota"), limit: spec.Limit, at: spec.By.At,
+			when: c.condition(c.request, spec.When, at.at("when"), "the quota", ""), limit: spec.Limit, at: spec.By.At,
 		})
 	}
 }

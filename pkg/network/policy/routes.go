@@ -5,7 +5,7 @@
 package policy
 
 import (
-	"net"
+	"errors"
 	"net/netip"
 	"slices"
 
@@ -18,33 +18,50 @@ import (
 // needed says that a text is missing, or that it is there.
 func (c *compiler) needed(p place, field string, t source.Text) bool {
 	if t.Value == "" {
-		c.add(p, source.MissingField, "%s is missing", field)
+		c.add(p.at(field), source.MissingField, "is missing")
 	}
 	return t.Value != ""
 }
 
-// prefixOr reads an optional prefix; the zero one where it is absent or wrong.
-func (c *compiler) prefixOr(p place, t source.Text) netip.Prefix {
-	if t.At.Absent() || t.Value == "" {
-		return netip.Prefix{}
+// paths compiles what a pool says of routes, rules and neighbours. They must be what a device can be given, and fit the addresses of the pool.
+func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
+	for _, r := range spec.Routes {
+		pool.Routes = append(pool.Routes, device.Route{
+			Destination: r.Destination.Value, Gateway: r.Gateway.Value, Source: r.Source.Value, Scope: uint8(r.Scope), Table: r.Table,
+		})
 	}
-	prefix, err := parsePrefix(t.Value)
-	if err != nil {
-		c.add(p, source.WrongValue, "%s", err)
+	for i, r := range spec.Rules {
+		if r.Table == 0 {
+			c.add(p.at("rules").item(i).at("table"), source.MissingField, "is missing")
+		}
+		pool.Rules = append(pool.Rules, device.Rule{Priority: r.Priority, Source: r.Source.Value, Destination: r.Destination.Value, Table: r.Table})
 	}
-	return prefix
+	for _, n := range spec.Neighbors {
+		pool.Neighbors = append(pool.Neighbors, device.Neighbor{Destination: n.Destination.Value, HardwareAddr: n.HardwareAddr.Value})
+	}
+	whole := device.Config{Routes: pool.Routes, Rules: pool.Rules, Neighbors: pool.Neighbors}
+	problems := c.problems(p, whole.Validate())
+	for i, route := range pool.Routes {
+		if at := p.at("routes").item(i); !problems.in(at.path) {
+			c.route(pool, at, route)
+		}
+	}
 }
 
-// addressOr reads an optional address.
-func (c *compiler) addressOr(p place, t source.Text) netip.Addr {
-	if t.At.Absent() || t.Value == "" {
-		return netip.Addr{}
-	}
-	address, err := parseAddress(t.Value)
+// route holds a route against the addresses of the pool.
+func (c *compiler) route(pool *Pool, p place, route device.Route) {
+	destination, err := device.ParsePrefix(route.Destination)
 	if err != nil {
-		c.add(p, source.WrongValue, "%s", err)
+		return // which is said already
 	}
-	return address
+	if bits := destination.Addr().BitLen(); !pool.has(bits) {
+		c.add(p.at("destination"), source.WrongValue, "the pool gives no %s addresses", familyName(bits))
+		return
+	}
+	gateway, err := device.ParseAddr(route.Gateway)
+	if err == nil && !pool.reaches(gateway) {
+		c.add(p.at("gateway"), Outside, "%s cannot be reached: it is in no subnet of the pool, and no other route leads to it over the link", gateway)
+	}
 }
 
 // has says whether addresses of a family come from the pool; whether they do where the cloud chooses, nobody knows beforehand.
@@ -52,83 +69,41 @@ func (p *Pool) has(bits int) bool {
 	return len(p.Subnets) == 0 || slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Addr().BitLen() == bits })
 }
 
-// routes compiles the routes of a pool.
-func (c *compiler) routes(pool *Pool, p place, specs []v1alpha1.NetworkRoute) {
-	gateways := make([]netip.Addr, len(specs))
-	var links []netip.Prefix
-	for i, spec := range specs {
-		at := p.item(i)
-		if !c.needed(at, "destination", spec.Destination) {
-			continue
-		}
-		destination := c.prefixOr(at.at("destination"), spec.Destination)
-		from := c.addressOr(at.at("source"), spec.Source)
-		gateways[i] = c.addressOr(at.at("gateway"), spec.Gateway)
-		if !destination.IsValid() {
-			continue
-		}
-		if !gateways[i].IsValid() {
-			links = append(links, destination)
-		}
-		bits := destination.Addr().BitLen()
-		if !pool.has(bits) {
-			c.add(at.at("destination"), source.WrongValue, "the pool gives no %s addresses", familyName(bits))
-			gateways[i] = netip.Addr{}
-			continue
-		}
-		for field, other := range map[string]netip.Addr{"gateway": gateways[i], "source": from} {
-			if other.IsValid() && other.BitLen() != bits {
-				c.add(at.at(field), source.WrongValue, "is of another family than the destination")
-				gateways[i] = netip.Addr{}
-			}
-		}
-		pool.Routes = append(pool.Routes, device.Route{
-			Destination: destination.String(), Gateway: spec.Gateway.Value, Source: spec.Source.Value, Scope: uint8(spec.Scope), Table: spec.Table,
-		})
-	}
-	for i, gateway := range gateways {
-		if gateway.IsValid() && !pool.reaches(gateway, links) {
-			c.add(p.item(i).at("gateway"), Outside, "%s cannot be reached: it is in no subnet of the pool, and no other route leads to it over the link", gateway)
-		}
-	}
-}
-
 // reaches says whether a gateway is on the link: in a subnet, local to the link, or where a route over the link leads.
-func (p *Pool) reaches(gateway netip.Addr, links []netip.Prefix) bool {
-	contains := func(prefix netip.Prefix) bool { return prefix.Contains(gateway) }
-	return len(p.Subnets) == 0 || gateway.IsLinkLocalUnicast() || slices.ContainsFunc(links, contains) ||
-		slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return contains(s.Prefix) })
-}
-
-// rules compiles the rules of a pool.
-func (c *compiler) rules(pool *Pool, p place, specs []v1alpha1.NetworkRule) {
-	for i, spec := range specs {
-		at := p.item(i)
-		from, to := c.prefixOr(at.at("source"), spec.Source), c.prefixOr(at.at("destination"), spec.Destination)
-		if from.IsValid() && to.IsValid() && from.Addr().BitLen() != to.Addr().BitLen() {
-			c.add(at.at("destination"), source.WrongValue, "is of another family than the source")
-		}
-		if spec.Table == 0 {
-			c.add(at, source.MissingField, "table is missing")
-		}
-		pool.Rules = append(pool.Rules, device.Rule{
-			Priority: spec.Priority, Source: spec.Source.Value, Destination: spec.Destination.Value, Table: spec.Table,
+func (p *Pool) reaches(gateway netip.Addr) bool {
+	return len(p.Subnets) == 0 || gateway.IsLinkLocalUnicast() ||
+		slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Contains(gateway) }) ||
+		slices.ContainsFunc(p.Routes, func(r device.Route) bool {
+			link, err := device.ParsePrefix(r.Destination)
+			return err == nil && r.Gateway == "" && link.Contains(gateway)
 		})
-	}
 }
 
-// neighbors compiles the neighbours of a pool.
-func (c *compiler) neighbors(pool *Pool, p place, specs []v1alpha1.NetworkNeighbor) {
-	for i, spec := range specs {
-		at := p.item(i)
-		if c.needed(at, "destination", spec.Destination) {
-			c.addressOr(at.at("destination"), spec.Destination)
+// paths are the fields in which something was found.
+type paths []string
+
+func (p paths) in(outer string) bool {
+	return slices.ContainsFunc(p, func(path string) bool { return source.Within(path, outer) })
+}
+
+// problems adds those of a configuration that is written at a place, but for what is to be computed. It gives the fields.
+func (c *compiler) problems(p place, err error) paths {
+	var (
+		all    device.Problems
+		fields paths
+	)
+	errors.As(err, &all)
+	for _, problem := range all {
+		at := p.walk(problem.Field)
+		if at.computed() {
+			continue
 		}
-		if c.needed(at, "hardwareAddr", spec.HardwareAddr) {
-			if mac, err := net.ParseMAC(spec.HardwareAddr.Value); err != nil || len(mac) != 6 {
-				c.add(at.at("hardwareAddr"), source.WrongValue, "%q is no MAC address, such as 0a:58:0a:40:00:01", spec.HardwareAddr.Value)
-			}
+		rule := source.WrongValue
+		if at.missing {
+			rule = source.MissingField
 		}
-		pool.Neighbors = append(pool.Neighbors, device.Neighbor{Destination: spec.Destination.Value, HardwareAddr: spec.HardwareAddr.Value})
+		c.add(at, rule, "%s", problem.Message)
+		fields = append(fields, at.path)
 	}
+	return fields
 }

@@ -8,10 +8,8 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
 // The rules of NetworkProfiles, beside those of all documents.
 const (
-	// UnknownPool is a pool that does not exist.
-	UnknownPool source.Rule = "unknown-pool"
-	// UnknownCloud is a cloud that does not exist.
-	UnknownCloud source.Rule = "unknown-cloud"
+	// UnknownReference is the name of a pool, a cloud or a profile that does not exist.
+	UnknownReference source.Rule = "unknown-reference"
 	// Overlap are pools of which the addresses are not told apart.
 	Overlap source.Rule = "overlapping-pools"
 	// Outside is an address, or a range of them, that is not in the prefix.

@@ -20,7 +20,7 @@ func (c *compiler) subnets(pool *Pool, p place, specs []v1alpha1.NetworkSubnet) 
 	for i, spec := range specs {
 		at := p.item(i)
 		if spec.Prefix.Value == "" {
-			c.add(at, source.MissingField, "prefix is missing")
+			c.add(at.at("prefix"), source.MissingField, "is missing")
 			continue
 		}
 		prefix, ok := c.prefix(at.at("prefix"), spec.Prefix)

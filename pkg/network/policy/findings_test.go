@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// TestFindings holds that in each profile of testdata/findings exactly what its want.txt says is found, and that there is a policy only where
+// nothing but warnings is.
+func TestFindings(t *testing.T) {
+	folders, err := filepath.Glob("testdata/findings/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join(folder, "profile.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents, findings := profile.LoadNetworks(source.File{Name: "profile.yaml", Data: data})
+			compiled, more := policy.Compile(documents)
+			findings = append(findings, more...)
+			findings.Sort()
+			if (compiled == nil) != (len(findings.Errors()) > 0) {
+				t.Errorf("there is a policy: %t", compiled != nil)
+			}
+			golden.Compare(t, filepath.Join(folder, "want.txt"), describe(findings))
+		})
+	}
+}
+
+// describe writes findings with their severities and rules.
+func describe(findings source.Findings) string {
+	var out strings.Builder
+	for _, f := range findings {
+		out.WriteString(f.Error() + " [" + f.Severity.String() + " " + string(f.Rule) + "]\n")
+	}
+	return out.String()
+}
