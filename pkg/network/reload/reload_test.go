@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package reload_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/reload"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// world is an installation under test.
+type world struct {
+	*reload.Reloader
+	options  reload.Options
+	store    ledger.Store
+	clock    *clocktesting.FakeClock
+	registry *prometheus.Registry
+	text     string
+	missing  error
+	log      strings.Builder
+	made     []string
+}
+
+const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: NetworkProfile\nmetadata: {name: acme}\n"
+
+// pool is a profile with one pool that gives the ranges.
+func pool(ranges, more string) string {
+	return head + "pools:\n  overlay: {exclusive: true, subnets: [{prefix: 10.0.0.0/24, ranges: [" + ranges + "]}]" + more + "}\n" +
+		"profiles: {acme.com/overlay: {pools: [overlay]}}\n"
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), registry: prometheus.NewRegistry()}
+	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	w.store = store
+	w.options = reload.Options{
+		Read: func() ([]source.File, error) {
+			return []source.File{{Name: "acme.yaml", Data: []byte(w.text)}}, w.missing
+		},
+		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
+			clouds := map[string]cloud.Cloud{}
+			for name := range specs {
+				w.made = append(w.made, name)
+				clouds[name] = nothing{}
+			}
+			return clouds, nil
+		},
+		Service: service.Options{Clock: w.clock},
+		Metrics: reload.NewMetrics(w.registry),
+		Log:     funcr.New(func(_, line string) { w.log.WriteString(line + "\n") }, funcr.Options{}),
+	}
+	return w
+}
+
+// open opens the installation with a text.
+func (w *world) open(t *testing.T, text string) {
+	t.Helper()
+	var err error
+	if w.Reloader, err = w.try(t, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) try(t *testing.T, text string) (*reload.Reloader, error) {
+	w.text = text
+	return reload.Open(t.Context(), w.store, w.options)
+}
+
+// load changes the text, and gives what is said of it.
+func (w *world) load(t *testing.T, text string) string {
+	t.Helper()
+	w.text = text
+	if err := w.Load(t.Context()); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func (w *world) allocate(t *testing.T, key string) string {
+	t.Helper()
+	a, err := w.Service().Allocate(t.Context(), service.Request{
+		Owner: network.Owner{Contract: "dranet", Key: key}, Pool: "overlay",
+		Holder: network.Holder{Kind: "ResourceClaim", Namespace: "default", Name: key},
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return a.Addresses[0].String()
+}
+
+func (w *world) release(t *testing.T, key string) {
+	t.Helper()
+	if err := w.Service().Release(t.Context(), network.Owner{Contract: "dranet", Key: key}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// counts are successes, failures, whether the last failed, and what keeps it from being in force.
+func (w *world) counts(t *testing.T) [4]float64 {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts [4]float64
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			switch family.GetName() {
+			case "graft_network_profile_reloads_total":
+				if metric.GetLabel()[0].GetValue() == "success" {
+					counts[0] = value
+				} else {
+					counts[1] = value
+				}
+			case "graft_network_profile_reload_failed":
+				counts[2] = value
+			case "graft_network_stranded_allocations":
+				counts[3] += value
+			}
+		}
+	}
+	return counts
+}
+
+// nothing is a cloud that does nothing.
+type nothing struct{}
+
+func (nothing) Bind(context.Context, network.Allocation) (network.Binding, error) {
+	return network.Binding{}, nil
+}
+func (nothing) Unbind(context.Context, network.Allocation) error { return nil }
+func (nothing) Find(context.Context, network.Allocation) (network.Binding, bool, error) {
+	return network.Binding{}, false, nil
+}
+
+const strandedText = `1 held allocation would be outside of the pool overlay:
+  10.0.0.9 of the pool overlay, held by ResourceClaim default/b
+Either give the pool back what it had, or release them first;
+or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released.`
+
+// TestShrunk holds that a pool does not shrink under held addresses unless it drains, when it is reloaded and when the server starts.
+func TestShrunk(t *testing.T) {
+	w := newWorld(t)
+	w.open(t, pool("10.0.0.8-10.0.0.9", ""))
+	if a, b := w.allocate(t, "a"), w.allocate(t, "b"); a != "10.0.0.8" || b != "10.0.0.9" {
+		t.Fatalf("a has %s, b has %s", a, b)
+	}
+	shrunk := pool("10.0.0.7-10.0.0.8", "")
+	for range 3 {
+		if diff := cmp.Diff(strandedText, w.load(t, shrunk)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if diff := cmp.Diff([4]float64{1, 1, 1, 1}, w.counts(t)); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(w.log.String(), "10.0.0.9 of the pool overlay, held by ResourceClaim default/b") || strings.Count(w.log.String(), "Reloading the profiles failed") != 1 {
+		t.Errorf("the log is %s", w.log.String())
+	}
+	if got := w.allocate(t, "c"); !strings.Contains(got, network.ErrExhausted.Error()) {
+		t.Errorf("the pool before is not in force: c has %s", got)
+	}
+	if _, err := w.try(t, shrunk); err == nil || err.Error() != strandedText {
+		t.Errorf("a start: %v", err)
+	}
+
+	if problem := w.load(t, pool("10.0.0.7-10.0.0.8", ", whenShrunk: drain")); problem != "" {
+		t.Fatal(problem)
+	}
+	if again, other := w.allocate(t, "b"), w.allocate(t, "c"); again != "10.0.0.9" || other != "10.0.0.7" {
+		t.Errorf("b has %s, c has %s", again, other)
+	}
+	w.release(t, "b")
+	if got := w.allocate(t, "d"); !strings.Contains(got, network.ErrExhausted.Error()) {
+		t.Errorf("what was drained is given: d has %s", got)
+	}
+	if diff := cmp.Diff([4]float64{2, 1, 0, 0}, w.counts(t)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReleasedMeanwhile holds that what was refused is in force soon after what was in its way is gone.
+func TestReleasedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.open(t, pool("10.0.0.9", ""))
+	w.allocate(t, "b")
+	shrunk := pool("10.0.0.8", "")
+	if diff := cmp.Diff(strandedText, w.load(t, shrunk)); diff != "" {
+		t.Error(diff)
+	}
+	w.release(t, "b")
+	if problem := w.load(t, shrunk); problem != strandedText {
+		t.Errorf("it is tried all the time: %s", problem)
+	}
+	w.clock.Step(10 * time.Second)
+	if problem := w.load(t, shrunk); problem != "" {
+		t.Error(problem)
+	}
+	if got := w.allocate(t, "b"); got != "10.0.0.8" {
+		t.Errorf("b has %s", got)
+	}
+}
+
+// TestGone holds that a pool does not vanish while something of it is held; where servers share a ledger, what others have is theirs.
+func TestGone(t *testing.T) {
+	w := newWorld(t)
+	w.open(t, pool("10.0.0.9", ""))
+	w.allocate(t, "b")
+	other := strings.ReplaceAll(pool("10.0.0.8", ", whenShrunk: drain"), "overlay", "other")
+	want := strings.Replace(strandedText, "\nEither", "\nA pool that is gone cannot be given back to: write overlay again until nothing of it is held.\nEither", 1)
+	if diff := cmp.Diff(want, w.load(t, other)); diff != "" {
+		t.Error(diff)
+	}
+	w.options.Shared = true
+	shared, err := w.try(t, other)
+	if err != nil {
+		t.Fatalf("a pool of another server: %v", err)
+	}
+	w.text = head + "pools: {third: {subnets: [{prefix: 10.0.1.0/24}]}}\n"
+	if err := shared.Load(t.Context()); err != nil {
+		t.Errorf("a pool that servers share: %v", err)
+	}
+}
+
+// TestBroken holds that nothing that is wrong with documents changes what is in force.
+func TestBroken(t *testing.T) {
+	w := newWorld(t)
+	var findings source.Findings
+	if _, err := w.try(t, head+"pools: {overlay: {subnets: [{prefix: x}]}}\n"); !errors.As(err, &findings) {
+		t.Fatalf("a start: %v", err)
+	}
+	if _, err := w.try(t, head+"pools: {overlay: {subnets: [{prefix: 10.0.0.0/24}]}}\n"); err == nil || !strings.Contains(err.Error(), "the pools overlay") {
+		t.Errorf("a pool that other servers have too: %v", err)
+	}
+	w.open(t, pool("10.0.0.9", ""))
+	before := w.Policy()
+	for name, text := range map[string]string{
+		"no YAML":      "a: [",
+		"nothing":      "",
+		"a typo":       strings.Replace(pool("10.0.0.9", ""), "ranges", "rangs", 1),
+		"no CEL":       pool("10.0.0.9", ", quotas: [{by: '${ request. }', limit: 1}]"),
+		"shared":       strings.Replace(pool("10.0.0.9", ""), "exclusive: true, ", "", 1),
+		"for another":  pool("10.0.0.9", ", nodes: [worker-2]"),
+		"another kind": strings.Replace(pool("10.0.0.9", ""), "NetworkProfile", "ProviderProfile", 1),
+	} {
+		if problem := w.load(t, text); problem == "" || w.Policy() != before {
+			t.Errorf("%s: %q", name, problem)
+		}
+	}
+	w.missing = errors.New("the folder is gone")
+	if problem := w.load(t, w.text); problem != "the folder is gone" || w.Policy() != before {
+		t.Errorf("no files: %q", problem)
+	}
+	if diff := cmp.Diff([4]float64{1, 8, 1, 0}, w.counts(t)); diff != "" {
+		t.Error(diff)
+	}
+	w.missing = nil
+	if problem := w.load(t, pool("10.0.0.9", "")); problem != "" {
+		t.Error(problem)
+	}
+	if diff := cmp.Diff([4]float64{2, 8, 0, 0}, w.counts(t)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestClouds holds which clouds are made anew.
+func TestClouds(t *testing.T) {
+	w := newWorld(t)
+	with := func(clouds string) string { return pool("10.0.0.9", ", cloud: fabric") + "clouds:\n" + clouds }
+	fabric := func(url, more string) string {
+		return "  fabric: {http: {url: " + url + ", bind: {method: POST, path: /p}, unbind: {method: DELETE, path: /p}}" + more + "}\n"
+	}
+	w.open(t, with(fabric("https://a", "")))
+	for i, step := range []struct {
+		text string
+		made int
+	}{
+		{with(fabric("https://a", "")) + "# a comment\n", 1},
+		{with("  # in front\n" + fabric("https://a", "")), 1},
+		{with(fabric("https://b", "")), 2},
+		{with(fabric("https://b", ", limit: {rate: 2}")), 3},
+		{pool("10.0.0.9", ""), 3},
+		{with(fabric("https://b", "")), 4},
+	} {
+		if problem := w.load(t, step.text); problem != "" {
+			t.Fatalf("step %d: %s", i, problem)
+		}
+		if len(w.made) != step.made {
+			t.Errorf("step %d: %d clouds were made, want %d", i, len(w.made), step.made)
+		}
+	}
+	if !strings.Contains(w.log.String(), "nothing is programmed outside of this machine") || !strings.Contains(w.log.String(), "Another cloud is behind the pool") {
+		t.Errorf("the log is %s", w.log.String())
+	}
+}
+
+func TestCheck(t *testing.T) {
+	w := newWorld(t)
+	w.options.Node = "worker-1"
+	w.text = pool("10.0.0.9", ", nodes: [worker-1]")
+	p, err := reload.Check(w.options)
+	if err != nil || p.PoolOf(netip.MustParsePrefix("10.0.0.0/24")) == nil {
+		t.Errorf("got %v, %v", p, err)
+	}
+	w.options.Node = "worker-2"
+	if _, err := reload.Check(w.options); err == nil {
+		t.Error("no pool is for the node, and nobody says so")
+	}
+}
