@@ -10,6 +10,7 @@
 package dranet
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -25,12 +26,17 @@ const patience = 9 * time.Second
 
 type handler struct {
 	wire.Options
+	patience time.Duration
 	underway underway
 }
 
 // New serves the five paths of the contract. Successes are exactly 200: to DRANET everything else is a failure.
 func New(o wire.Options) http.Handler {
-	h := &handler{Options: o, underway: underway{claims: map[string]*work{}}}
+	return newHandler(o, patience)
+}
+
+func newHandler(o wire.Options, patience time.Duration) http.Handler {
+	h := &handler{Options: o, patience: patience, underway: underway{claims: map[string]*work{}}}
 	return wire.NewMux(o.Log,
 		wire.Endpoint{Method: http.MethodGet, Path: "/health", Serve: h.health},
 		wire.Endpoint{Method: http.MethodPost, Path: "/GetDeviceAttributes", Serve: h.attributes},
@@ -96,7 +102,7 @@ func (h *handler) readDevice(w http.ResponseWriter, r *http.Request) (device.Dev
 }
 
 func (h *handler) profileConfig(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := withPatience(r)
+	ctx, cancel := context.WithTimeout(r.Context(), h.patience)
 	defer cancel()
 	var asked request
 	if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {
@@ -111,7 +117,7 @@ func (h *handler) profileConfig(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *handler) releaseProfileConfig(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := withPatience(r)
+	ctx, cancel := context.WithTimeout(r.Context(), h.patience)
 	defer cancel()
 	var asked request
 	if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {

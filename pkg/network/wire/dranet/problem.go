@@ -14,10 +14,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-func withPatience(r *http.Request) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(r.Context(), patience)
-}
-
 // statuses are those where the contract says otherwise than what is usual: it knows 400, 404, 409 and 500, and 500 is for what may pass.
 var statuses = []struct {
 	err    error

@@ -42,12 +42,13 @@ type world struct {
 	policy  *policy.Policy
 	clock   *clocktesting.FakeClock
 	cloud   cloud.Cloud
+	options wire.Options
 	handler http.Handler
 }
 
 func newWorld(t *testing.T, file string, behind cloud.Cloud) *world {
 	t.Helper()
-	w := &world{t: t, disk: vfs.NewMem(), policy: load(t, file), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), cloud: behind}
+	w := &world{t: t, disk: vfs.NewCrashableMem(), policy: load(t, file), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), cloud: behind}
 	w.open()
 	t.Cleanup(func() { w.shut() })
 	return w
@@ -88,7 +89,8 @@ func (w *world) open() {
 	if err := s.Recover(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	w.handler = dranet.New(wire.Options{Service: s, Policy: func() *policy.Policy { return w.policy }, Log: testr.New(w.t)})
+	w.options = wire.Options{Service: s, Policy: func() *policy.Policy { return w.policy }, Log: testr.New(w.t)}
+	w.handler = dranet.New(w.options)
 }
 
 func (w *world) shut() {

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package dranet_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
+)
+
+const document = "testdata/profile.yaml"
+
+func ask(claim, device string) string {
+	return fmt.Sprintf(`{"device":%s,"claim_uid":%q,"config":{"profile":"acme.com/overlay","interface":{}}}`, device, claim)
+}
+
+// TestRetryStorm sends the same request many times at once, calling the device otherwise each time: it is one allocation, which the cloud is
+// asked for once.
+func TestRetryStorm(t *testing.T) {
+	behind := &fakeCloud{hook: func(network.Allocation) error { time.Sleep(20 * time.Millisecond); return nil }}
+	w := newWorld(t, document, behind)
+	devices := []string{
+		`{"pci_address":"0000:28:00.2","name":"eth1","mac_address":"46:8f:01:02:03:04"}`, `{"pci_address":"0000:28:00.2"}`,
+		`{"name":"pci-0000-28-00-2"}`, `{"pci_address":"0000:28:00.2","name":"net7"}`,
+	}
+	answers := make([]string, 64)
+	var group sync.WaitGroup
+	for i := range answers {
+		group.Go(func() {
+			status, answer := w.post("/GetProfileConfig", ask("c1", devices[i%len(devices)]))
+			answers[i] = fmt.Sprint(status, answer)
+		})
+	}
+	group.Wait()
+	for i, answer := range answers {
+		if answer != answers[0] || !strings.HasPrefix(answer, "200") {
+			t.Errorf("request %d: got %s and %s", i, answer, answers[0])
+		}
+	}
+	if diff := cmp.Diff([]string{"c1/pci/0000:28:00.2 10.64.0.10 ResourceClaim c1"}, w.held()); diff != "" {
+		t.Error(diff)
+	}
+	if behind.binds != 1 {
+		t.Errorf("the cloud was asked %d times", behind.binds)
+	}
+	for _, device := range []string{`{"name":"net7"}`, `{"mac_address":"46:8f:01:02:03:04"}`} {
+		if _, answer := w.post("/GetProfileConfig", ask("c1", device)); !strings.Contains(answer, "10.64.0.10/24") {
+			t.Errorf("%s, which was learned: got %s", device, answer)
+		}
+	}
+}
+
+// TestNamesDuringTheCloud calls the device by its MAC address only, while the cloud is still asked for it by its name.
+func TestNamesDuringTheCloud(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	behind := &fakeCloud{hook: func(network.Allocation) error { close(begun); <-goOn; return nil }}
+	w := newWorld(t, document, behind)
+	answers := make(chan string, 2)
+	send := func(device string) {
+		_, answer := w.post("/GetProfileConfig", ask("c1", device))
+		answers <- answer
+	}
+	go send(`{"name":"dummy1","mac_address":"46:8f:01:02:03:04"}`)
+	<-begun
+	go send(`{"mac_address":"46:8f:01:02:03:04"}`)
+	close(goOn)
+	if first, second := <-answers, <-answers; first != second || !strings.Contains(first, "10.64.0.10/24") {
+		t.Errorf("got %s and %s", first, second)
+	}
+	if behind.binds != 1 || len(w.held()) != 1 {
+		t.Errorf("the cloud was asked %d times, and held is %v", behind.binds, w.held())
+	}
+}
+
+// TestManyClaims gives different addresses to devices of the same name of many claims at once.
+func TestManyClaims(t *testing.T) {
+	w := newWorld(t, document, nil)
+	seen := map[string]string{}
+	var mutex sync.Mutex
+	var group sync.WaitGroup
+	for i := range 12 {
+		group.Go(func() {
+			claim := fmt.Sprintf("claim-%d", i)
+			status, answer := w.post("/GetProfileConfig", ask(claim, `{"pci_address":"0000:28:00.2","name":"pci-0000-28-00-2"}`))
+			mutex.Lock()
+			defer mutex.Unlock()
+			if other, twice := seen[answer]; twice || status != http.StatusOK {
+				t.Errorf("%s got %d %s, as %s", claim, status, answer, other)
+			}
+			seen[answer] = claim
+		})
+	}
+	group.Wait()
+}
+
+// TestCrash loses the power while the cloud is asked. What the cloud has is adopted, and what it does not have is undone; the retry is given one
+// address in both cases, and another claim never the same.
+func TestCrash(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		has  bool
+	}{{"before the cloud has it", false}, {"after the cloud has it", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			behind := &fakeCloud{}
+			w := newWorld(t, document, behind)
+			var disk *vfs.MemFS
+			behind.hook = func(a network.Allocation) error {
+				behind.mutex.Lock()
+				defer behind.mutex.Unlock()
+				disk, behind.has[a.Owner] = w.disk.CrashClone(vfs.CrashCloneCfg{}), c.has
+				return errLost
+			}
+			if status, answer := w.post("/GetProfileConfig", ask("c1", `{"name":"dummy1"}`)); status != http.StatusInternalServerError {
+				t.Errorf("got %d %s", status, answer)
+			}
+			w.shut()
+			behind.hook, w.disk = nil, disk
+			w.open()
+			for _, claim := range []string{"c2", "c1", "c1"} {
+				if status, answer := w.post("/GetProfileConfig", ask(claim, `{"name":"dummy1"}`)); status != http.StatusOK {
+					t.Errorf("got %d %s", status, answer)
+				}
+			}
+			want := []string{"c1/name/dummy1 10.64.0.11 ResourceClaim c1", "c2/name/dummy1 10.64.0.10 ResourceClaim c2"}
+			if c.has {
+				want = []string{"c1/name/dummy1 10.64.0.10 ResourceClaim c1", "c2/name/dummy1 10.64.0.11 ResourceClaim c2"}
+			}
+			if diff := cmp.Diff(want, w.held()); diff != "" {
+				t.Errorf("what is held (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPatience answers before DRANET gives up, while the work goes on; a retry gets what was made.
+func TestPatience(t *testing.T) {
+	goOn := make(chan struct{})
+	behind := &fakeCloud{hook: func(network.Allocation) error { <-goOn; return nil }}
+	w := newWorld(t, document, behind)
+	w.handler = dranet.NewPatient(w.options, 50*time.Millisecond)
+	status, answer := w.post("/GetProfileConfig", ask("c1", `{"name":"dummy1"}`))
+	if want := "it takes longer than the caller waits; it goes on, and another attempt finds it"; status != http.StatusInternalServerError || answer != want {
+		t.Errorf("got %d %s", status, answer)
+	}
+	close(goOn)
+	w.handler = dranet.New(w.options)
+	if status, answer := w.post("/GetProfileConfig", ask("c1", `{"mac_address":"46:8f:01:02:03:04","name":"dummy1"}`)); status != http.StatusOK {
+		t.Errorf("got %d %s", status, answer)
+	}
+	if behind.binds != 1 {
+		t.Errorf("the cloud was asked %d times", behind.binds)
+	}
+}
+
+// TestReleaseAndAgain gives a device of a claim an address again after it was released, in all the states of the release.
+func TestReleaseAndAgain(t *testing.T) {
+	behind := &fakeCloud{}
+	w := newWorld(t, document, behind)
+	for range 3 {
+		if status, answer := w.post("/GetProfileConfig", ask("c1", `{"name":"dummy1"}`)); status != http.StatusOK {
+			t.Errorf("got %d %s", status, answer)
+		}
+		if status, answer := w.post("/ReleaseProfileConfig", ask("c1", `{"name":"dummy1"}`)); status != http.StatusOK || answer != "" {
+			t.Errorf("got %d %q", status, answer)
+		}
+	}
+	if status, _ := w.post("/GetProfileConfig", ask("c1", `{"name":"dummy1"}`)); status != http.StatusOK || len(w.held()) != 1 {
+		t.Errorf("got %d, and held is %v", status, w.held())
+	}
+	if behind.binds != 4 {
+		t.Errorf("the cloud was asked %d times", behind.binds)
+	}
+}
+
+// TestCallerLeaves finishes what was begun when the caller has left, and gives it to the one that comes next.
+func TestCallerLeaves(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	behind := &fakeCloud{hook: func(network.Allocation) error { close(begun); <-goOn; return nil }}
+	w := newWorld(t, document, behind)
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan int)
+	go func() {
+		status, _, _ := w.call(ctx, http.MethodPost, "/GetProfileConfig", ask("c1", `{"name":"dummy1"}`))
+		done <- status
+	}()
+	<-begun
+	leave()
+	if status := <-done; status != http.StatusInternalServerError {
+		t.Errorf("got %d", status)
+	}
+	close(goOn)
+	if status, answer := w.post("/GetProfileConfig", ask("c1", `{"name":"dummy1"}`)); status != http.StatusOK {
+		t.Errorf("got %d %s", status, answer)
+	}
+	if behind.binds != 1 {
+		t.Errorf("the cloud was asked %d times", behind.binds)
+	}
+}
+
+// TestCloudErrors holds the statuses of what a cloud says.
+func TestCloudErrors(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		err     error
+		status  int
+		message string
+	}{
+		{"refused", fmt.Errorf("%w: the subnet is closed", network.ErrRefused), 400, "refused by the cloud: the subnet is closed"},
+		{"unavailable", errLost, 500, "unavailable: the answer got lost"},
+		{"busy", &network.Busy{Of: "fabric", RetryAfter: 1500 * time.Millisecond}, 429, "would not be done in time; try again in 1.5s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, document, &fakeCloud{hook: func(network.Allocation) error { return c.err }})
+			status, answer, header := w.call(t.Context(), http.MethodPost, "/GetProfileConfig", ask("c1", `{"name":"dummy1"}`))
+			if status != c.status || !strings.HasSuffix(answer, c.message) {
+				t.Errorf("got %d %s, want %d %s", status, answer, c.status, c.message)
+			}
+			if after := header.Get("Retry-After"); c.status == 429 && after != "2" {
+				t.Errorf("got Retry-After %q", after)
+			}
+		})
+	}
+}
+
+// TestCloudMAC refuses another MAC address than the cloud has given, and leaves nothing behind.
+func TestCloudMAC(t *testing.T) {
+	mac := network.HardwareAddr{0xfa, 0x16, 0x3e, 0, 0, 1}
+	behind := &fakeCloud{binding: network.Binding{MAC: mac, Gateways: []netip.Addr{netip.MustParseAddr("10.64.0.1")}, Routes: []network.Route{
+		{Destination: netip.MustParsePrefix("10.9.0.0/16")}, {Destination: netip.MustParsePrefix("fd09::/64")},
+	}}}
+	w := newWorld(t, document, behind)
+	with := func(claim, mac string) string {
+		return fmt.Sprintf(`{"device":{"name":"a"},"claim_uid":%q,"config":{"profile":"acme.com/overlay","interface":{"hardwareAddr":%q}}}`, claim, mac)
+	}
+	status, answer := w.post("/GetProfileConfig", with("c1", "46:8f:01:02:03:04"))
+	if status != http.StatusBadRequest || !strings.Contains(answer, "gives its own") {
+		t.Errorf("got %d %s", status, answer)
+	}
+	status, answer = w.post("/GetProfileConfig", with("c2", "FA-16-3E-00-00-01"))
+	want := `{"interface":{"addresses":["10.64.0.11/24"],"mtu":1450,"hardwareAddr":"fa:16:3e:00:00:01"},"routes":[` +
+		`{"destination":"0.0.0.0/0","gateway":"10.64.0.1"},{"destination":"10.9.0.0/16","gateway":"10.64.0.1"},{"destination":"fd09::/64","scope":253}]}` + "\n"
+	if diff := cmp.Diff(want, answer); diff != "" || status != http.StatusOK {
+		t.Errorf("got %d (-want +got):\n%s", status, diff)
+	}
+	if got, err := w.ledger.Get(t.Context(), network.Owner{Contract: "dranet", Key: "c1/name/a"}); err == nil && got.State != network.Releasing {
+		t.Errorf("what was refused is %s", got.State)
+	}
+}
