@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package catalog lists the clouds that there are, one line each, and makes them of what documents say. Only programs, and what checks documents
+// for people, import it: the rest of the wing knows cloud.Cloud. Enter at Check and New.
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/builtin"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// kinds are all clouds that a document can declare. To add one: a field of v1alpha1.NetworkCloud, a package beside this one, and a line here.
+var kinds = []kind{
+	{"http", hasHTTP, checkHTTP, newHTTP, choosesHTTP},
+	{"cni", hasCNI, checkCNI, newCNI, choosesCNI},
+}
+
+// kind is a kind of clouds.
+type kind struct {
+	// field is that of the declaration.
+	field string
+	// has says whether a declaration is of this kind.
+	has func(policy.CloudSpec) bool
+	// check finds what is wrong with a declaration, and reads no files.
+	check func(policy.CloudSpec) source.Findings
+	// make makes the cloud of a declaration in which nothing is wrong. What the machine does not have may be a finding.
+	make func(policy.CloudSpec, Options) (cloud.Cloud, source.Findings)
+	// chooses says whether the cloud chooses addresses.
+	chooses func(policy.CloudSpec) bool
+}
+
+// Options are those of the machine on which the clouds are.
+type Options struct {
+	// CNIConfigurations and CNIPlugins are folders; default /etc/cni/net.d and /opt/cni/bin.
+	CNIConfigurations, CNIPlugins string
+	// Clock is that of the machine by default.
+	Clock clock.PassiveClock
+}
+
+// defaultTimeout is that of one call where the document does not say it.
+const defaultTimeout = 10 * time.Second
+
+// Check finds what is wrong with declarations of clouds beyond their form. It reads no files, so that a document can be checked anywhere.
+func Check(specs map[string]policy.CloudSpec) source.Findings {
+	var findings source.Findings
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		if k := of(specs[name]); k != nil {
+			findings = append(findings, k.check(specs[name])...)
+		}
+	}
+	return findings
+}
+
+// CheckPools finds pools that do not fit the clouds behind them.
+func CheckPools(p *policy.Policy) source.Findings {
+	var findings source.Findings
+	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
+		pool := p.Pools[name]
+		spec, ok := p.Clouds[pool.Cloud]
+		if !ok || len(pool.Subnets) > 0 || Chooses(spec) {
+			continue
+		}
+		findings = append(findings, pool.Finding(source.MissingField, "has no subnets, and its cloud %s does not choose addresses", pool.Cloud))
+	}
+	return findings
+}
+
+// New makes all clouds that are declared. Those of which the findings have an error are missing; warnings say what the machine does not have
+// yet. The cloud of a pool that names none is builtin.New().
+func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, source.Findings) {
+	if o.CNIConfigurations == "" {
+		o.CNIConfigurations = "/etc/cni/net.d"
+	}
+	if o.CNIPlugins == "" {
+		o.CNIPlugins = "/opt/cni/bin"
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	findings := Check(specs)
+	clouds := map[string]cloud.Cloud{}
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		k := of(specs[name])
+		if k == nil || len(k.check(specs[name]).Errors()) > 0 {
+			continue
+		}
+		made, problems := k.make(specs[name], o)
+		findings = append(findings, problems...)
+		if made != nil {
+			clouds[name] = made
+		}
+	}
+	return clouds, findings
+}
+
+// Chooses says whether a cloud can choose addresses, so that its pools need no subnets.
+func Chooses(spec policy.CloudSpec) bool {
+	k := of(spec)
+	return k != nil && k.chooses(spec)
+}
+
+// Note is what the people must know who use a pool, for the log of a server; empty where there is nothing to say.
+func Note(p *policy.Pool) string {
+	if p.Cloud == "" {
+		return builtin.Note
+	}
+	return ""
+}
+
+// of is the kind of a declaration; nil where it is of none, which is found elsewhere.
+func of(spec policy.CloudSpec) *kind {
+	for i := range kinds {
+		if kinds[i].has(spec) {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+func timeout(spec policy.CloudSpec) time.Duration {
+	if spec.Timeout.Duration > 0 {
+		return spec.Timeout.Duration
+	}
+	return defaultTimeout
+}

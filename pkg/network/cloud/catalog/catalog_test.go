@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/builtin"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// load compiles a document; $FOLDER in it is a folder of the test.
+func load(t *testing.T, name, folder string) *policy.Policy {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(raw), "$FOLDER", folder)
+	documents, findings := profile.LoadNetworks(source.File{Name: name, Data: []byte(text)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	made, findings := policy.Compile(documents)
+	if made == nil {
+		t.Fatal(findings)
+	}
+	return made
+}
+
+// TestNew holds which clouds are made of a document, and what is said where the machine has not what they need.
+func TestNew(t *testing.T) {
+	folder := t.TempDir()
+	p := load(t, "clouds.yaml", folder)
+	if findings := append(catalog.Check(p.Clouds), catalog.CheckPools(p)...); len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	made, findings := catalog.New(p.Clouds, catalog.Options{CNIConfigurations: folder, CNIPlugins: folder})
+	if diff := cmp.Diff([]string{"choosing", "fabric", "lan"}, slices.Sorted(maps.Keys(made))); diff != "" {
+		t.Errorf("clouds (-want +got):\n%s", diff)
+	}
+	want := "clouds.yaml:30:30: clouds.lan.cni.configuration: nothing can be allocated yet: the CNI network configuration lan is not in FOLDER\n" +
+		"clouds.yaml:35:11: clouds.secret.http: reading a file of the cloud: open FOLDER/no-token: no such file or directory"
+	findings.Sort()
+	if diff := cmp.Diff(want, strings.ReplaceAll(findings.Error(), folder, "FOLDER")); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	if errors := findings.Errors(); len(errors) != 1 {
+		t.Errorf("errors: %v", errors)
+	}
+	chooses := map[string]bool{}
+	for name, spec := range p.Clouds {
+		chooses[name] = catalog.Chooses(spec)
+	}
+	if diff := cmp.Diff(map[string]bool{"fabric": false, "choosing": true, "lan": true, "secret": false}, chooses); diff != "" {
+		t.Errorf("which choose addresses (-want +got):\n%s", diff)
+	}
+}
+
+// TestBuiltin holds that a pool without a cloud has none to be asked, and that people are told.
+func TestBuiltin(t *testing.T) {
+	p := load(t, "clouds.yaml", t.TempDir())
+	if builtin.New() != nil {
+		t.Error("there is somebody to be asked")
+	}
+	if note := catalog.Note(p.Pool("plain")); !strings.Contains(note, "programs no route") {
+		t.Errorf("what is said of the pool: %q", note)
+	}
+	if note := catalog.Note(p.Pool("overlay")); note != "" {
+		t.Errorf("what is said of a pool with a cloud: %q", note)
+	}
+}
+
+// TestCheck holds what is found without a machine.
+func TestCheck(t *testing.T) {
+	p := load(t, "wrong.yaml", "/nowhere")
+	findings := append(catalog.Check(p.Clouds), catalog.CheckPools(p)...)
+	findings.Sort()
+	want := `wrong.yaml:5:30: clouds.lan.cni.configuration: "../lan" is no name of a CNI network configuration: letters, digits, dots, dashes and underscores
+wrong.yaml:8:12: clouds.fabric.http.url: must be a URL such as https://fabric.example.com/v1
+wrong.yaml:9:69: clouds.fabric.http.bind.body.ips: undefined field 'adresses' (did you mean "addresses"?)
+wrong.yaml:12:3: pools.overlay: has no subnets, and its cloud fabric does not choose addresses`
+	if diff := cmp.Diff(want, findings.Error()); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	if made, _ := catalog.New(p.Clouds, catalog.Options{}); len(made) > 0 {
+		t.Errorf("made of what is wrong: %v", made)
+	}
+}

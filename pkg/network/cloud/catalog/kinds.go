@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"regexp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cni"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/web"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+func hasHTTP(spec policy.CloudSpec) bool { return spec.HTTP != nil }
+
+func choosesHTTP(spec policy.CloudSpec) bool { return web.Chooses(*spec.HTTP) }
+
+func checkHTTP(spec policy.CloudSpec) source.Findings {
+	_, findings := web.Compile(*spec.HTTP, spec.Node.Get("http"), spec.Path+".http")
+	return findings
+}
+
+func newHTTP(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
+	n, path := spec.Node.Get("http"), spec.Path+".http"
+	definition, findings := web.Compile(*spec.HTTP, n, path)
+	if len(findings.Errors()) > 0 {
+		return nil, nil
+	}
+	made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: o.Clock})
+	if err != nil {
+		return nil, source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
+	}
+	return made, nil
+}
+
+func hasCNI(spec policy.CloudSpec) bool { return spec.CNI != nil }
+
+func choosesCNI(policy.CloudSpec) bool { return true }
+
+// networkName is what the CNI specification allows as the name of a network.
+var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
+func checkCNI(spec policy.CloudSpec) source.Findings {
+	name, path := spec.CNI.Configuration, spec.Path+".cni.configuration"
+	switch {
+	case name.Value == "":
+		return source.Findings{spec.Node.Get("cni").Finding(path, "is missing: the name of a CNI network configuration").Of(source.MissingField)}
+	case !networkName.MatchString(name.Value):
+		return source.Findings{name.At.Finding(path, "%q is no name of a CNI network configuration: letters, digits, dots, dashes and underscores", name.Value).Of(source.InvalidName)}
+	}
+	return nil
+}
+
+// newCNI warns of what is missing: configurations are often written after the server has started.
+func newCNI(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
+	made := cni.New(spec.CNI.Configuration.Value, cni.Options{Configurations: o.CNIConfigurations, Plugins: o.CNIPlugins, Timeout: timeout(spec)})
+	if err := made.Check(); err != nil {
+		at, path := spec.CNI.Configuration.At, spec.Path+".cni.configuration"
+		return made, source.Findings{at.Finding(path, "nothing can be allocated yet: %s", err).Of(source.MissingFile).Warn()}
+	}
+	return made, nil
+}
