@@ -63,15 +63,21 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 	}
 }
 
-// flyAlone is fly, but does nothing and gives false when something is being done for the owner.
-func (s *Service) flyAlone(p purpose, do work, owner network.Owner) (bool, error) {
+// flyAlone is fly, but does nothing when something is being done for the owner already: then it gives what is closed when that is over.
+func (s *Service) flyAlone(p purpose, do work, owner network.Owner) (over <-chan struct{}, err error) {
 	f, joined, err := s.board(p, []network.Owner{owner})
-	if err != nil || joined {
-		return false, err
+	if err != nil {
+		return nil, err
+	}
+	if joined {
+		return f.done, nil
 	}
 	s.land(context.Background(), f, do)
-	return true, f.err
+	return nil, f.err
 }
+
+// errEnds says that nothing is begun any more.
+var errEnds = fmt.Errorf("%w: the server ends", network.ErrUnavailable)
 
 // board finds a flight of one of the owners, whatever its purpose, or begins one for all of them. None begins any more when the service ends.
 func (s *Service) board(p purpose, owners []network.Owner) (f *flight, joined bool, err error) {
@@ -83,7 +89,7 @@ func (s *Service) board(p purpose, owners []network.Owner) (f *flight, joined bo
 		}
 	}
 	if s.ended {
-		return nil, false, fmt.Errorf("%w: the server ends", network.ErrUnavailable)
+		return nil, false, errEnds
 	}
 	s.flying.Add(1)
 	f = &flight{purpose: p, owners: owners, done: make(chan struct{})}

@@ -89,7 +89,7 @@ func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Du
 	return s.ledger.Forget(ctx, a.Owner, now, now.Add(rest))
 }
 
-// crowded is the pause when too many releases wait for their turn at a gate, or something else is being done for the owner.
+// crowded is the pause when too many releases wait for their turn at a gate.
 const crowded = time.Second
 
 // finish brings a release to its end when it is its turn, or puts it off.
@@ -117,7 +117,7 @@ func (s *Service) finish(ctx context.Context, e entry) {
 // conclude brings a release to its end. It does not wait for what else is being done for the owner, as that may wait for the pass.
 func (s *Service) conclude(e entry, p *pass) {
 	defer p.cancel()
-	flown, err := s.flyAlone(ending, func(ctx context.Context) ([]network.Allocation, error) {
+	over, err := s.flyAlone(ending, func(ctx context.Context) ([]network.Allocation, error) {
 		a, err := s.ledger.Get(ctx, e.owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && a.State != network.Releasing {
 			return nil, nil
@@ -132,12 +132,13 @@ func (s *Service) conclude(e entry, p *pass) {
 		return nil, s.end(ctx, a, pool.Rest, p)
 	}, e.owner)
 	switch {
-	case err == nil && flown:
-		s.releases.done(e)
-	case err == nil:
-		s.releases.put(e, crowded)
-	default:
+	case errors.Is(err, errEnds): // the ledger remembers it
+	case err != nil:
 		s.releases.again(e)
 		s.options.Report(e.owner, err)
+	case over != nil:
+		go func() { <-over; s.releases.put(e, 0) }()
+	default:
+		s.releases.done(e)
 	}
 }

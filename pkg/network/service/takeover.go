@@ -49,7 +49,8 @@ func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, toge
 	if err := s.oust(ctx, held.Owner, address); err != nil {
 		return fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
 	}
-	return nil
+	// What went with it, such as a VLAN, rests: its link may still be there.
+	return s.ledger.Rouse(ctx, r.Pool, address)
 }
 
 // errElsewhere says that an owner has got something else meanwhile.
@@ -73,7 +74,7 @@ func (s *Service) oust(ctx context.Context, owner network.Owner, address netip.A
 		if err != nil {
 			return nil, err
 		}
-		if err := s.end(ctx, a, 0, nil); err != nil {
+		if err := s.endResting(ctx, a); err != nil {
 			s.releases.add(owner)
 			return nil, err
 		}

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// states are those of owners, in one line.
+func (w *world) states(keys ...string) string {
+	var all []string
+	for _, key := range keys {
+		all = append(all, key+" "+string(w.state(key)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// told makes the cloud answer calls with errors.
+func (w *world) told(answers map[string]error) {
+	w.cloud.mutex.Lock()
+	defer w.cloud.mutex.Unlock()
+	w.cloud.hook = func(call string, _ network.Allocation) error { return answers[call] }
+}
+
+var errNo = fmt.Errorf("%w: no", network.ErrRefused)
+
+// TestTogether holds what "all or nothing" means for several owners.
+func TestTogether(t *testing.T) {
+	type step struct {
+		answers map[string]error
+		pools   string // of a, b and c: p(lain) or c(loudy)
+		err     error
+		states  string
+	}
+	all := func(state string) string { return fmt.Sprintf("a %[1]s, b %[1]s, c %[1]s", state) }
+	for name, steps := range map[string][]step{
+		"all": {{pools: "ccc", states: all("bound")}, {pools: "ccc", answers: map[string]error{"bind a": errNo}, states: all("bound")}},
+		"one refused": {
+			{pools: "ccc", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")},
+			{pools: "ccc", states: all("bound")},
+		},
+		"one refused, others without a cloud": {{pools: "pcp", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")}},
+		"one broken, and then served": {
+			{pools: "pcc", answers: map[string]error{"bind b": errBroken}, err: network.ErrUnavailable, states: all("intended")},
+			{pools: "pcc", states: all("bound")},
+		},
+		"one broken, and then refused": {
+			{pools: "pcc", answers: map[string]error{"bind b": errBroken}, err: network.ErrUnavailable, states: all("intended")},
+			{pools: "pcc", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")},
+		},
+		"one broken, and one refused": {
+			{pools: "ccc", answers: map[string]error{"bind b": errBroken, "bind c": errNo}, err: network.ErrRefused, states: all("none")},
+		},
+		"an undoing that fails at first": {
+			{pools: "ccc", answers: map[string]error{"bind b": errNo, "unbind a": errBroken}, err: network.ErrRefused, states: "a releasing, b none, c none"},
+			{pools: "ccc", states: all("bound")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.run()
+			for i, s := range steps {
+				w.told(s.answers)
+				var requests []service.Request
+				for at, key := range []string{"a", "b", "c"} {
+					requests = append(requests, request(map[byte]string{'p': "plain", 'c': "cloudy"}[s.pools[at]], key))
+				}
+				if _, err := w.AllocateAll(t.Context(), requests...); !errors.Is(err, s.err) || err == nil != (s.err == nil) {
+					t.Errorf("step %d: got error %v, want %v", i, err, s.err)
+				}
+				w.eventually(fmt.Sprintf("step %d: %s", i, s.states), func() bool { return w.states("a", "b", "c") == s.states })
+			}
+		})
+	}
+}
+
+// TestTogetherWithWhatIsHeld holds that what an owner was given before stays, whatever becomes of the others.
+func TestTogetherWithWhatIsHeld(t *testing.T) {
+	w := newWorld(t)
+	w.run()
+	w.allocate(request("cloudy", "a"))
+	w.told(map[string]error{"bind b": errNo})
+	if _, err := w.AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b")); !errors.Is(err, network.ErrRefused) {
+		t.Errorf("got error %v", err)
+	}
+	w.eventually("b is undone", func() bool { return w.state("b") == "none" })
+	if got := w.state("a"); got != network.Bound {
+		t.Errorf("the ledger says of a: %s", got)
+	}
+	if err := w.Release(t.Context(), network.Owner{Contract: "test", Key: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	w.told(map[string]error{"unbind a": errBroken})
+	if _, err := w.AllocateAll(t.Context(), request("cloudy", "c"), request("cloudy", "a")); !errors.Is(err, network.ErrUnavailable) {
+		t.Errorf("got error %v", err)
+	}
+	if got := w.state("c"); got != "none" {
+		t.Errorf("the ledger says of c: %s: nothing is chosen while a is being released", got)
+	}
+}
+
+func TestTogetherCallsThatMakeNoSense(t *testing.T) {
+	w := newWorld(t)
+	if all, err := w.AllocateAll(t.Context()); err != nil || len(all) > 0 {
+		t.Errorf("nobody: got %v and %v", all, err)
+	}
+	if _, err := w.AllocateAll(t.Context(), request("plain", "a"), request("plain", "b"), request("plain", "a")); err == nil {
+		t.Error("an owner twice: no error")
+	}
+	w.allocate(request("cloudy", "old", "10.0.0.1"))
+	r := request("cloudy", "new", "10.0.0.1")
+	r.TakeOver = true
+	began := time.Now()
+	if _, err := w.AllocateAll(t.Context(), request("cloudy", "old"), r); !errors.Is(err, network.ErrTaken) || time.Since(began) > time.Second {
+		t.Errorf("who takes from one that comes along: got error %v after %s", err, time.Since(began))
+	}
+	if got := w.states("old", "new"); got != "old bound, new none" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestOverlappingSets lets sets of owners that overlap come at the same time, in different orders.
+func TestOverlappingSets(t *testing.T) {
+	w := newWorld(t)
+	w.run()
+	var group sync.WaitGroup
+	for caller := range 16 {
+		group.Go(func() {
+			for i := range 20 {
+				keys := []string{"a", "b", "c", "d"}
+				keys[0], keys[caller%4] = keys[caller%4], keys[0]
+				var requests []service.Request
+				for _, key := range keys[:1+(caller+i)%4] {
+					requests = append(requests, request("cloudy", key))
+				}
+				if _, err := w.AllocateAll(t.Context(), requests...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if got := w.states("a", "b", "c", "d"); got != "a bound, b bound, c bound, d bound" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestReleaseOfACallerWhoLeaves holds that a release is remembered though its caller did not wait for what was being done.
+func TestReleaseOfACallerWhoLeaves(t *testing.T) {
+	w := newWorld(t)
+	w.run()
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call == "bind a" {
+			close(begun)
+			<-goOn
+		}
+		return nil
+	}
+	go func() { _, _ = w.Allocate(t.Context(), request("cloudy", "a")) }()
+	<-begun
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := w.Release(ctx, network.Owner{Contract: "test", Key: "a"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v", err)
+	}
+	close(goOn)
+	w.eventually("it is released", func() bool { return w.state("a") == "none" })
+	w.asked("bind a, unbind a")
+}
+
+// TestAPoolThatIsGone holds that its cloud is still told of releases, and that one that was never known is told of nothing.
+func TestAPoolThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.run()
+	a := w.allocate(request("cloudy", "a"))
+	w.Configure(map[string]service.Pool{"plain": {Rest: rest}})
+	if _, err := w.Allocate(t.Context(), request("cloudy", "b")); !errors.Is(err, network.ErrUnknownPool) {
+		t.Errorf("got error %v, want %v", err, network.ErrUnknownPool)
+	}
+	if err := w.Release(t.Context(), a.Owner); err != nil {
+		t.Error(err)
+	}
+	w.eventually("it is released", func() bool { return w.state("a") == "none" })
+	w.asked("bind a, unbind a")
+
+	w.Service = service.New(w.ledger, map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock})
+	w.allocate(request("cloudy", "c"))
+	w.Service = service.New(w.ledger, map[string]service.Pool{"plain": {}}, service.Options{Clock: w.clock})
+	if err := w.Release(t.Context(), network.Owner{Contract: "test", Key: "c"}); err != nil {
+		t.Error(err)
+	}
+	if got := w.state("c"); got != network.Releasing {
+		t.Errorf("the ledger says %s: it must be kept until somebody knows the cloud", got)
+	}
+}
+
+// TestGivenBackElsewhere lets another server release what is being bound.
+func TestGivenBackElsewhere(t *testing.T) {
+	w := newWorld(t)
+	other := service.New(w.ledger, map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock})
+	w.cloud.hook = func(call string, a network.Allocation) error {
+		if call != "bind a" {
+			return nil
+		}
+		if err := other.Release(t.Context(), a.Owner); err != nil {
+			t.Error(err)
+		}
+		return nil
+	}
+	if _, err := w.Allocate(t.Context(), request("cloudy", "a")); !errors.Is(err, network.ErrUnavailable) {
+		t.Errorf("got error %v, want %v", err, network.ErrUnavailable)
+	}
+	w.run()
+	w.eventually("it is released", func() bool { return w.state("a") == "none" })
+
+	w.cloud.hook = func(call string, a network.Allocation) error {
+		if call == "bind b" {
+			return w.ledger.Forget(context.WithoutCancel(t.Context()), a.Owner, w.clock.Now(), w.clock.Now())
+		}
+		return nil
+	}
+	if _, err := w.Allocate(t.Context(), request("cloudy", "b")); !errors.Is(err, network.ErrUnavailable) {
+		t.Errorf("got error %v, want %v", err, network.ErrUnavailable)
+	}
+	w.asked("bind a, unbind a, bind b, unbind b")
+	if diff := cmp.Diff(map[string]bool{"a": false, "b": false}, w.cloud.has); diff != "" {
+		t.Errorf("what the cloud has (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatNobodyWorksOn looks for intents whose owners do not come back.
+func TestWhatNobodyWorksOn(t *testing.T) {
+	w := newWorld(t)
+	w.told(map[string]error{"bind a": errBroken, "bind b": errBroken})
+	for _, key := range []string{"a", "b"} {
+		if _, err := w.Allocate(t.Context(), request("cloudy", key)); !errors.Is(err, network.ErrUnavailable) {
+			t.Errorf("got error %v", err)
+		}
+	}
+	w.cloud.set("b", true) // its answer was lost
+	w.told(nil)
+	w.run()
+	w.eventually("the background works", w.clock.HasWaiters)
+	w.eventually("they are found", func() bool {
+		w.clock.Step(time.Minute)
+		return w.states("a", "b") == "a none, b bound"
+	})
+}
