@@ -14,12 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-const (
-	// batchRows bounds the rows of one commit: etcd takes 128 by default.
-	batchRows = 100
-	// atOnce is how many commits are under way: a store makes them durable together.
-	atOnce = 32
-)
+// atOnce is how many commits are under way: a store makes them durable together.
+const atOnce = 32
 
 // batch is what one commit writes: every row once.
 type batch struct {
@@ -29,7 +25,7 @@ type batch struct {
 }
 
 // fits says whether a line may be added: one that has a row again must come after.
-func (b *batch) fits(item Item) bool {
+func (b *batch) fits(item Item, maximum int) bool {
 	if len(b.items) == 0 {
 		return true
 	}
@@ -38,12 +34,12 @@ func (b *batch) fits(item Item) bool {
 			return false
 		}
 	}
-	return len(b.rows)+len(item.Rows) <= batchRows
+	return len(b.rows)+len(item.Rows) <= maximum
 }
 
 func (b *batch) add(item Item) {
 	if b.keys == nil {
-		b.keys = make(map[string]bool, batchRows)
+		b.keys = map[string]bool{}
 	}
 	b.items = append(b.items, item)
 	b.rows = append(b.rows, item.Rows...)
@@ -57,6 +53,7 @@ func (b *batch) add(item Item) {
 func (m *importer) batches(ctx context.Context, step string, until int, each func(batch) error) (last int, err error) {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
+	maximum := ledger.Batch(m.store)
 	var next batch
 	hand := func() {
 		full := next
@@ -69,7 +66,7 @@ func (m *importer) batches(ctx context.Context, step string, until int, each fun
 		if until != 0 && item.Line > until {
 			return enough
 		}
-		if !next.fits(item) {
+		if !next.fits(item, maximum) {
 			hand()
 		}
 		next.add(item)
@@ -91,7 +88,7 @@ func (m *importer) batches(ctx context.Context, step string, until int, each fun
 func (m *importer) write(ctx context.Context) (last int, err error) {
 	return m.batches(ctx, StepWrite, 0, func(b batch) error {
 		err := m.store.Commit(ctx, b.rows...)
-		if !errors.Is(err, ledger.ErrConflict) {
+		if !errors.Is(err, ledger.ErrConflict) && !errors.Is(err, ledger.ErrTooLarge) {
 			return err
 		}
 		for _, item := range b.items {

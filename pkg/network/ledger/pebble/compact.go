@@ -10,14 +10,16 @@ import (
 	"time"
 )
 
-// Size is how many bytes the folder takes on the disk.
+// Size is how many bytes the rows take on the disk, with what was removed and is still there. The engine has up to 64 MB of logs beside
+// them, which it uses again and again.
 func (s *Store) Size() (int64, error) {
 	leave, err := s.enter()
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
-	return int64(s.db.Metrics().DiskSpaceUsage()), nil
+	m := s.db.Metrics()
+	return int64(m.WAL.Size + m.Table.Local.LiveSize + m.Table.Local.ObsoleteSize + m.Table.Local.ZombieSize), nil
 }
 
 // Compact writes all rows anew without what was removed or replaced, and gives the room back to the disk. Others may read and write
@@ -42,7 +44,7 @@ func (s *Store) settle(ctx context.Context) {
 	ticker := time.NewTicker(patience / 100)
 	defer ticker.Stop()
 	for {
-		if m := s.db.Metrics(); m.Table.Local.ObsoleteSize+m.Table.Local.ZombieSize+m.WAL.ObsoletePhysicalSize == 0 {
+		if m := s.db.Metrics(); m.Table.Local.ObsoleteSize+m.Table.Local.ZombieSize == 0 {
 			return
 		}
 		select {

@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+)
+
+// world is a server that has a ledger, and a client of it.
+type world struct {
+	store  *pebble.Store
+	client *remote.Client
+	http   *http.Client
+}
+
+// serve serves three allocations and a rest on a socket beside their folder.
+func serve(t *testing.T, change func(*remote.Options)) *world {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "ledger")
+	store, err := pebble.Open(folder, pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []ledger.Change
+	for i := range 3 {
+		a := network.Allocation{
+			Owner: network.Owner{Contract: "test", Key: fmt.Sprint(i)}, Pool: "pool", State: network.Bound, Since: time.Unix(1e9+int64(i), 0).UTC(),
+			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})}, Holder: network.Holder{Kind: "Pod", Namespace: "default", Name: fmt.Sprint(i)},
+		}
+		of, err := ledger.Rows(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, of...)
+	}
+	rest, err := ledger.RestingRow(ledger.Thing{Pool: "pool", Address: netip.MustParseAddr("10.0.0.9")}, time.Unix(2e9, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Commit(t.Context(), append(rows, rest, ledger.Change{Key: "format", Value: []byte("1")})...); err != nil {
+		t.Fatal(err)
+	}
+	options := remote.Options{Store: store, Disk: store, Now: func() time.Time { return time.Unix(2e9, 0) }, Report: func(err error) { t.Log(err) }}
+	options.Release = func(ctx context.Context, owner network.Owner) error {
+		_, err := ledger.MarkReleasing(ctx, store, owner)
+		return err
+	}
+	if change != nil {
+		change(&options)
+	}
+	listener, err := net.Listen("unix", remote.Socket(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: remote.New(options)}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(listener) }()
+	client, err := remote.Dial("unix://" + remote.Socket(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		client.Close()
+		_ = server.Close()
+		<-done
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &world{store: store, client: client, http: &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", remote.Socket(folder))
+		},
+	}}}
+}
+
+// TestSearch holds that each filter reaches the server, and what it finds the client.
+func TestSearch(t *testing.T) {
+	w := serve(t, nil)
+	for name, c := range map[string]struct {
+		query ledger.Query
+		want  string
+	}{
+		"all":                {ledger.Query{}, "test/0 test/1 test/2"},
+		"a pool":             {ledger.Query{Pool: "pool"}, "test/0 test/1 test/2"},
+		"another pool":       {ledger.Query{Pool: "other"}, ""},
+		"an owner":           {ledger.Query{Owner: "test/1"}, "test/1"},
+		"owners":             {ledger.Query{Owner: "te*"}, "test/0 test/1 test/2"},
+		"an address":         {ledger.Query{Address: netip.MustParseAddr("10.0.0.3")}, "test/2"},
+		"an address of one":  {ledger.Query{Address: netip.MustParseAddr("10.0.0.3"), Pool: "pool"}, "test/2"},
+		"a resting address":  {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, ""},
+		"a state":            {ledger.Query{State: network.Releasing}, ""},
+		"a namespace":        {ledger.Query{Namespace: "default"}, "test/0 test/1 test/2"},
+		"a node":             {ledger.Query{Node: "n"}, ""},
+		"before a time":      {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
+		"what rests":         {ledger.Query{State: network.Resting}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z"},
+		"an owner elsewhere": {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for where, search := range map[string]func(ledger.Query, func(ledger.Entry) error) error{
+				"through the server": func(q ledger.Query, each func(ledger.Entry) error) error {
+					return w.client.Search(t.Context(), q, each)
+				},
+				"in the store": func(q ledger.Query, each func(ledger.Entry) error) error {
+					return ledger.Search(t.Context(), w.store, q, each)
+				},
+			} {
+				var got []string
+				err := search(c.query, func(e ledger.Entry) error {
+					if e.Allocation != nil {
+						got = append(got, e.Allocation.Owner.String())
+					} else {
+						got = append(got, fmt.Sprintf("%s until %s", e.Thing, e.Until.Format(time.RFC3339)))
+					}
+					return nil
+				})
+				if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" || err != nil {
+					t.Errorf("%s: %v (-want +got):\n%s", where, err, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestTend exports, verifies, compacts and releases through the server.
+func TestTend(t *testing.T) {
+	w := serve(t, nil)
+	var direct, through bytes.Buffer
+	want, err := archive.Export(t.Context(), w.store, &direct, archive.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.client.Export(t.Context(), &through, false, nil)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || direct.String() != through.String() {
+		t.Errorf("export: %v (-store +server):\n%s%s", err, diff, cmp.Diff(direct.String(), through.String()))
+	}
+	if done, err := w.client.Compact(t.Context()); err != nil || done.Before == 0 || done.After == 0 {
+		t.Errorf("compact: %+v, %v", done, err)
+	}
+	report, err := w.client.Verify(t.Context(), nil)
+	if err != nil || report.Allocations != 3 || report.Held != 3 || report.Resting != 1 || len(report.Faults) > 0 {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+	a, err := w.client.Release(t.Context(), network.Owner{Contract: "test", Key: "1"})
+	if err != nil || a.Addresses[0].String() != "10.0.0.2" {
+		t.Errorf("release: %+v, %v", a, err)
+	}
+	if _, err := w.client.Release(t.Context(), network.Owner{Contract: "test", Key: "7"}); !errors.Is(err, network.ErrNotHeld) {
+		t.Errorf("release: got error %v, want %v", err, network.ErrNotHeld)
+	}
+	if _, err := w.client.Release(t.Context(), network.Owner{Contract: "test", Key: "*"}); err == nil {
+		t.Error("a star was taken for an owner")
+	}
+}
+
+// TestFaults holds that faults, and rows that cannot be read, are told through the server.
+func TestFaults(t *testing.T) {
+	w := serve(t, nil)
+	if err := w.store.Commit(t.Context(), ledger.Change{Key: "owner/test/9", Value: []byte("{")}, ledger.Change{Key: "ip/pool/0a000007", Value: []byte("=test/8")}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := w.client.Verify(t.Context(), nil)
+	if err != nil || len(report.Faults) != 2 || !report.Faults[0].Repairable || report.Faults[0].Remedy == "" {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+	err = w.client.Search(t.Context(), ledger.Query{}, func(ledger.Entry) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "broke off: reading the row owner/test/9") {
+		t.Errorf("search: got error %v", err)
+	}
+	if _, err = w.client.Export(t.Context(), &bytes.Buffer{}, false, nil); err == nil || !strings.Contains(err.Error(), "reading the row owner/test/9") {
+		t.Errorf("export: got error %v", err)
+	}
+	if done, err := w.client.Export(t.Context(), &bytes.Buffer{}, true, nil); err != nil || done.Broken != 1 || done.Even {
+		t.Errorf("export: %+v, %v", done, err)
+	}
+}
+
+// TestGC holds that suspects come as they are found, and that it is said when the server cannot know any.
+func TestGC(t *testing.T) {
+	if err := serve(t, nil).client.GC(t.Context(), true, nil); err == nil || !strings.Contains(err.Error(), "has no client of Kubernetes") {
+		t.Errorf("got error %v", err)
+	}
+	for _, dry := range []bool{true, false} {
+		w := serve(t, func(o *remote.Options) {
+			o.GC = func(_ context.Context, dryRun bool, each func(remote.Suspect) error) error {
+				return each(remote.Suspect{Reason: "gone", Freed: !dryRun})
+			}
+		})
+		var got []remote.Suspect
+		err := w.client.GC(t.Context(), dry, func(s remote.Suspect) error { got = append(got, s); return nil })
+		if err != nil || len(got) != 1 || got[0].Freed == dry || got[0].Reason != "gone" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	}
+}
+
+// TestRefused holds what is answered to requests that make no sense, are too many, or find a mistake of the server's.
+func TestRefused(t *testing.T) {
+	w := serve(t, func(o *remote.Options) {
+		o.Requests = 1
+		o.Disk = nil
+		o.Release = func(context.Context, network.Owner) error { panic("no service") }
+	})
+	for request, want := range map[string]string{
+		"GET /v1/allocations?pol=p":                                `400 {"error":"pol: there is no filter of this name"}`,
+		"GET /v1/allocations?address=p":                            `400 {"error":"address: ParseAddr(\"p\"): unable to parse IP"}`,
+		"POST /v1/compact":                                         `501 {"error":"the ledger is in a store that compacts itself"}`,
+		"POST /v1/import":                                          `409 {"error":"nothing can be imported while a server has the ledger: stop the server first"}`,
+		"GET /v2/allocations":                                      `404 {"error":"the server knows no such request: is it of another version?"}`,
+		"POST /v1/release {":                                       `400 {"error":"the request cannot be read: unexpected EOF"}`,
+		`POST /v1/release {"own":1}`:                               `400 {"error":"the request cannot be read: json: unknown field \"own\""}`,
+		`POST /v1/release {"owner":{}}{}`:                          `400 {"error":"the request cannot be read: something follows the value"}`,
+		`POST /v1/release {"owner":{"contract":"test","key":"1"}}`: `500 {"error":"this is a mistake in the server itself, please report it; its log says where"}`,
+		"POST /v1/release " + strings.Repeat(" ", 65<<10):          `400 {"error":"the request cannot be read: http: request body too large"}`,
+	} {
+		if got := w.ask(t, request); got != want {
+			t.Errorf("%.60s: got %s, want %s", request, got, want)
+		}
+	}
+}
+
+// TestTooMany holds that no more than so many requests are served at a time.
+func TestTooMany(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	w := serve(t, func(o *remote.Options) {
+		o.Requests = 1
+		o.Release = func(context.Context, network.Owner) error {
+			close(entered)
+			<-leave
+			return nil
+		}
+	})
+	done := make(chan error)
+	go func() {
+		_, err := w.client.Release(t.Context(), network.Owner{Contract: "test", Key: "1"})
+		done <- err
+	}()
+	<-entered
+	if got := w.ask(t, "GET /v1/allocations"); !strings.HasPrefix(got, "429 ") {
+		t.Errorf("got %s", got)
+	}
+	close(leave)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNobody holds what is said when no server listens, or something else does.
+func TestNobody(t *testing.T) {
+	for address, want := range map[string]string{
+		"unix:///nonexistent/ledger.sock": "asking the server at unix:///nonexistent/ledger.sock: ",
+		"/var/lib/graft/ledger.sock":      "the address of a server is unix://",
+		"http://localhost":                "the address of a server is unix://",
+	} {
+		client, err := remote.Dial(address)
+		if err == nil {
+			_, err = client.Compact(t.Context())
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got error %v", address, err)
+		}
+	}
+}
+
+// ask sends a request that is written as METHOD PATH BODY.
+func (w *world) ask(t *testing.T, request string) string {
+	t.Helper()
+	words := append(strings.SplitN(request, " ", 3), "")
+	r, err := http.NewRequestWithContext(t.Context(), words[0], "http://ledger"+words[1], strings.NewReader(words[2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := w.http.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(response.Body); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(body.String()))
+}

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
+)
+
+// entry is a line of what was looked for: an allocation as the ledger has it, or a thing that rests.
+type entry struct {
+	Allocation json.RawMessage `json:"allocation,omitempty"`
+	Resting    *ledger.Thing   `json:"resting,omitempty"`
+	Until      time.Time       `json:"until,omitzero"`
+}
+
+func (h *handler) allocations(ctx context.Context, a *answer, r *http.Request) error {
+	q, err := parseQuery(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	found := false
+	err = ledger.Search(ctx, h.Store, q, func(e ledger.Entry) error {
+		found = true
+		if e.Allocation != nil {
+			return a.line(entry{Allocation: e.Value})
+		}
+		return a.line(entry{Resting: &e.Thing, Until: e.Until})
+	})
+	if err == nil && !found {
+		a.begin("application/x-ndjson")
+	}
+	return err
+}
+
+// The fields of a query in a URL.
+func queryFields(q *ledger.Query) map[string]*string {
+	return map[string]*string{
+		"pool": &q.Pool, "owner": &q.Owner, "state": (*string)(&q.State), "node": &q.Node, "namespace": &q.Namespace,
+	}
+}
+
+func parseQuery(values url.Values) (q ledger.Query, err error) {
+	fields := queryFields(&q)
+	for name := range values {
+		text := values.Get(name)
+		switch into, known := fields[name]; {
+		case known:
+			*into = text
+		case name == "address":
+			q.Address, err = netip.ParseAddr(text)
+		case name == "before":
+			q.Before, err = time.Parse(time.RFC3339Nano, text)
+		default:
+			err = fmt.Errorf("there is no filter of this name")
+		}
+		if err != nil {
+			return q, &Problem{http.StatusBadRequest, fmt.Sprintf("%s: %s", name, err)}
+		}
+	}
+	return q, nil
+}
+
+func formatQuery(q ledger.Query) url.Values {
+	values := url.Values{}
+	for name, text := range queryFields(&q) {
+		if *text != "" {
+			values.Set(name, *text)
+		}
+	}
+	if q.Address.IsValid() {
+		values.Set("address", q.Address.String())
+	}
+	if !q.Before.IsZero() {
+		values.Set("before", q.Before.UTC().Format(time.RFC3339Nano))
+	}
+	return values
+}
+
+func (h *handler) export(ctx context.Context, a *answer, r *http.Request) error {
+	var o archive.ExportOptions
+	if r.URL.Query().Get("leaveOutBroken") == "true" {
+		o.Broken = func(*ledger.BrokenRow) {}
+	}
+	a.begin("application/x-ndjson")
+	done, err := archive.Export(ctx, h.Store, a, o)
+	a.w.Header().Set(trailerEven, strconv.FormatBool(done.Even))
+	a.w.Header().Set(trailerBroken, strconv.Itoa(done.Broken))
+	return err
+}
+
+// verification is a line of what verify answers.
+type verification struct {
+	Rows   int            `json:"rows,omitempty"`
+	Report *ledger.Report `json:"report,omitempty"`
+}
+
+func (h *handler) verify(ctx context.Context, a *answer, _ *http.Request) error {
+	said := h.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	report, err := ledger.Verify(ctx, h.Store, ledger.VerifyOptions{Now: said, Progress: func(rows int) {
+		if now := h.Now(); now.Sub(said) >= time.Second {
+			said = now
+			if a.line(verification{Rows: rows}) != nil {
+				cancel() // nobody listens any more
+			}
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	return a.line(verification{Report: report})
+}
+
+func (h *handler) compact(ctx context.Context, a *answer, _ *http.Request) error {
+	if h.Disk == nil {
+		return &Problem{http.StatusNotImplemented, "the ledger is in a store that compacts itself"}
+	}
+	var done Compacted
+	var err error
+	a.extend(h.Budget + h.Stall)
+	if done.Before, err = h.Disk.Size(); err != nil {
+		return err
+	}
+	if err := h.Disk.Compact(ctx); err != nil {
+		return err
+	}
+	if done.After, err = h.Disk.Size(); err != nil {
+		return err
+	}
+	return a.value(done)
+}
+
+// released is the request and the answer of a release.
+type released struct {
+	Owner network.Owner `json:"owner"`
+}
+
+func (h *handler) release(ctx context.Context, a *answer, r *http.Request) error {
+	var wanted released
+	if err := decode(r, &wanted); err != nil {
+		return err
+	}
+	raw, err := find(ctx, h.Store, wanted.Owner)
+	if err != nil {
+		return err
+	}
+	a.extend(h.Budget + h.Stall)
+	if err := h.Release(ctx, wanted.Owner); err != nil {
+		return err
+	}
+	return a.value(entry{Allocation: raw})
+}
+
+// find is what an owner holds, as the ledger has it. The error wraps network.ErrNotHeld.
+func find(ctx context.Context, store ledger.Store, owner network.Owner) (raw []byte, err error) {
+	if strings.HasSuffix(owner.Key, "*") || owner.Key == "" {
+		return nil, &Problem{http.StatusBadRequest, "name one owner"}
+	}
+	err = ledger.Search(ctx, store, ledger.Query{Owner: owner.String()}, func(e ledger.Entry) error {
+		raw = bytes.Clone(e.Value)
+		return nil
+	})
+	if err == nil && raw == nil {
+		err = network.ErrNotHeld
+	}
+	return raw, err
+}
+
+func (h *handler) gc(ctx context.Context, a *answer, r *http.Request) error {
+	if h.GC == nil {
+		return &Problem{http.StatusNotImplemented, "the server has no client of Kubernetes, and so cannot know who lives: give it one (kubernetes.kubeconfig)"}
+	}
+	found := false
+	err := h.GC(ctx, r.URL.Query().Get("dryRun") == "true", func(s Suspect) error {
+		found = true
+		return a.line(s)
+	})
+	if err == nil && !found {
+		a.begin("application/x-ndjson")
+	}
+	return err
+}
+
+// oneLine is a text as the value of a header.
+func oneLine(text string) string {
+	return strings.Map(func(char rune) rune {
+		if char < ' ' || char == 0x7f {
+			return ' '
+		}
+		return char
+	}, text)
+}
