@@ -15,11 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/gardener-extension-provider-graft/app"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/build"
 )
 
 // The linker sets these: -X main.version=v0.1.0 -X main.commit=0123456789ab.
 var version, commit string
 
 func main() {
-	os.Exit(app.Main(signals.SetupSignalHandler(), app.Version(version, commit), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(app.Main(signals.SetupSignalHandler(), build.Version(version, commit), os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -10,9 +10,10 @@ import (
 	"os"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/app"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/build"
 )
 
 // The linker sets these: -X main.version=v0.1.0 -X main.commit=0123456789ab.
 var version, commit string
 
-func main() { os.Exit(app.Main(app.Version(version, commit), os.Args[1:], app.Terminal())) }
+func main() { os.Exit(app.Main(build.Version(version, commit), os.Args[1:], app.Terminal())) }

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -67,18 +66,4 @@ With a kubeconfig and --webhook-config-mode=url it runs outside of the cluster.`
 	flags.AddTo(command.Flags())
 	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	return command
-}
-
-// Version is the version and commit that the linker gave, or else what Go wrote into the binary.
-func Version(version, commit string) string {
-	if version == "" {
-		version = "unknown"
-		if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-			version = info.Main.Version
-		}
-	}
-	if commit != "" {
-		version += " (" + commit + ")"
-	}
-	return version
 }

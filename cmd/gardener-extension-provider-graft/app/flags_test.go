@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/build"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 )
 
@@ -145,7 +146,7 @@ func TestMainWritesFindings(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	var out, problems bytes.Buffer
-	status := Main(context.Background(), Version("v0.1.0", "0123abc"), []string{"--version"}, &out, &problems)
+	status := Main(context.Background(), build.Version("v0.1.0", "0123abc"), []string{"--version"}, &out, &problems)
 	if status != 0 || out.String() != "gardener-extension-provider-graft v0.1.0 (0123abc)\n" || problems.Len() > 0 {
 		t.Errorf("status %d, %q, %q", status, out.String(), problems.String())
 	}

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -112,18 +111,4 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 	}
 	completeValues(root)
 	return root
-}
-
-// Version is the version and commit that the linker gave, or else what Go wrote into the binary.
-func Version(version, commit string) string {
-	if version == "" {
-		version = "unknown"
-		if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-			version = info.Main.Version
-		}
-	}
-	if commit != "" {
-		version += " (" + commit + ")"
-	}
-	return version
 }

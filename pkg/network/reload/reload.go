@@ -66,6 +66,24 @@ func (r *Reloader) Service() *service.Service { return r.service }
 // Policy is the one in force.
 func (r *Reloader) Policy() *policy.Policy { return r.current.Load().policy }
 
+// Usage is what is taken of each pool in force.
+func (r *Reloader) Usage() map[string]ledger.Usage {
+	usage := map[string]ledger.Usage{}
+	for name := range r.Policy().Pools {
+		usage[name] = r.ledger.Usage(name)
+	}
+	return usage
+}
+
+// Clouds is what is going on at the gate of each cloud.
+func (r *Reloader) Clouds() map[string]service.Load {
+	load := map[string]service.Load{}
+	for name, of := range r.current.Load().clouds {
+		load[name] = of.gate.Load()
+	}
+	return load
+}
+
 // Run looks for changes until the context ends.
 func (r *Reloader) Run(ctx context.Context) {
 	watch.Poll(ctx, nil, func(ctx context.Context) { _ = r.Load(ctx) }) // which is logged and counted

@@ -23,6 +23,8 @@ type NetworkProviderConfiguration struct {
 	Metrics NetworkMetrics `json:"metrics,omitempty"`
 	// Limits bound what callers can ask for at a time.
 	Limits NetworkLimits `json:"limits,omitempty"`
+	// Spiderpool has what only Spiderpool's own tests want.
+	Spiderpool Spiderpool `json:"spiderpool,omitempty"`
 	// CNI is where clouds that are CNI plugins are found.
 	CNI CNI `json:"cni,omitempty"`
 	// Logging says what is logged and how.
@@ -101,6 +103,13 @@ type NetworkLimits struct {
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
 	// BodyBytes is the size of the largest request that is read; 1 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"1024,67108864"`
+}
+
+// Spiderpool configures that contract.
+type Spiderpool struct {
+	// Records is how many requests GET /records gives back, the last ones with their answers; POST /reset forgets them. They name Pods, so that
+	// it is for tests only; 0 by default: there is neither path.
+	Records int32 `json:"records,omitempty" between:"0,100000"`
 }
 
 // CNI are the folders of CNI.

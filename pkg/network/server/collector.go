@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// Collector tells how full pools are and what waits for clouds, when it is asked. Its labels are names in profiles.
+type Collector struct {
+	// Pools and Clouds are by name.
+	Pools  func() map[string]ledger.Usage
+	Clouds func() map[string]service.Load
+}
+
+var (
+	descSize = prometheus.NewDesc("graft_network_pool_size",
+		"Addresses that a pool gives by choice; 0 where its cloud chooses.", []string{"pool"}, nil)
+	descAddresses = prometheus.NewDesc("graft_network_pool_addresses",
+		"Addresses of a pool that are held, or that rest after they were released.", []string{"pool", "state"}, nil)
+	descWaiting = prometheus.NewDesc("graft_network_cloud_waiting",
+		"Calls that wait for their turn at a cloud: of allocations (bind) and of releases (unbind).", []string{"cloud", "call"}, nil)
+	descCalls = prometheus.NewDesc("graft_network_cloud_calls",
+		"Calls to a cloud that are under way.", []string{"cloud"}, nil)
+	descTypical = prometheus.NewDesc("graft_network_cloud_call_seconds",
+		"How long a call to a cloud takes lately.", []string{"cloud"}, nil)
+	descClosed = prometheus.NewDesc("graft_network_cloud_closed_seconds",
+		"For how long a cloud still wants to be left alone.", []string{"cloud"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c Collector) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{descSize, descAddresses, descWaiting, descCalls, descTypical, descClosed} {
+		to <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c Collector) Collect(to chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	for name, usage := range c.Pools() {
+		gauge(descSize, float64(usage.Size), name)
+		gauge(descAddresses, float64(usage.Held), name, "held")
+		gauge(descAddresses, float64(usage.Resting), name, "resting")
+	}
+	for name, load := range c.Clouds() {
+		gauge(descWaiting, float64(load.Binds), name, "bind")
+		gauge(descWaiting, float64(load.Unbinds), name, "unbind")
+		gauge(descCalls, float64(load.Running), name)
+		gauge(descTypical, load.Typical.Seconds(), name)
+		gauge(descClosed, load.Closed.Seconds(), name)
+	}
+}
