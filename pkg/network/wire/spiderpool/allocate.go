@@ -6,6 +6,7 @@ package spiderpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -93,31 +94,55 @@ func request(ctx context.Context, p *policy.Policy, of pod, n *nic) (service.Req
 	}, nil
 }
 
-// attempts bounds how often an interface is bound anew of which another request has changed the addresses meanwhile.
+// attempts bounds how often interfaces are bound anew of which another request has changed the addresses meanwhile.
 const attempts = 3
 
-// bind allocates. What an owner holds with other addresses than it asks for now, such as another one of IPv6, is given back first.
+// bind allocates. What the Pod holds in another way than it asks for now, such as with another address of IPv6, is given back first.
 func (h *handler) bind(ctx context.Context, requests []service.Request) ([]network.Allocation, error) {
 	for range attempts {
 		held, err := h.Service.AllocateAll(ctx, requests...)
-		if err != nil {
+		if err == nil && agreed(requests, held) {
+			return held, nil
+		}
+		if err != nil && !errors.Is(err, network.ErrTaken) {
 			return nil, err
 		}
-		agreed := true
-		for i, a := range held {
-			if agrees(requests[i], a) {
-				continue
-			}
-			agreed = false
-			if err := h.Service.Release(ctx, a.Owner); err != nil {
-				return nil, err
-			}
+		changed, problem := h.giveBack(ctx, requests)
+		if problem != nil {
+			return nil, problem
 		}
-		if agreed {
-			return held, nil
+		if err != nil && !changed {
+			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("%w: other requests of the Pod ask for other addresses", network.ErrUnavailable)
+}
+
+func agreed(requests []service.Request, held []network.Allocation) bool {
+	for i, a := range held {
+		if !agrees(requests[i], a) {
+			return false
+		}
+	}
+	return true
+}
+
+// giveBack releases what the owners of requests hold in another way, and says whether there is such.
+func (h *handler) giveBack(ctx context.Context, requests []service.Request) (changed bool, err error) {
+	for _, r := range requests {
+		a, err := h.Service.Get(ctx, r.Owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && agrees(r, a) {
+			continue
+		}
+		if err == nil {
+			err = h.Service.Release(ctx, r.Owner)
+		}
+		if err != nil {
+			return changed, err
+		}
+		changed = true
+	}
+	return changed, nil
 }
 
 // agrees says whether an allocation is what is asked for.

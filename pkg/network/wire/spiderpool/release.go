@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
 // lookupTime bounds how long it is looked for who holds an address that is released, also when the caller has gone.
@@ -26,23 +25,18 @@ func (h *handler) release(ctx context.Context, q *releaseRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := h.Policy().PoolOf(what.subnet)
-	if pool == nil {
-		h.ignore(what, "no pool has the subnet")
-		return nil, nil
-	}
-	owner, reason, err := h.find(ctx, pool, what)
+	owner, reason, err := h.find(ctx, what)
 	if err != nil {
 		return nil, err
 	}
 	if reason != "" {
-		h.ignore(what, reason)
+		h.Log.V(1).Info("A release of Spiderpool finds nothing of its Pod", "address", what.address, "subnet", what.subnet,
+			"namespace", what.Namespace, "pod", what.Name, "reason", reason)
+	}
+	if owner == (network.Owner{}) {
 		return nil, nil
 	}
-	if err := h.Service.Release(ctx, owner); err != nil {
-		return nil, err
-	}
-	return nil, nil
+	return nil, h.Service.Release(ctx, owner)
 }
 
 // released is what a release names.
@@ -67,25 +61,32 @@ func (q *releaseRequest) read() (*released, error) {
 	return what, f.problem()
 }
 
-// find says whose release it is, or why it is nobody's. It looks also when the caller has gone: nobody else would repeat the release.
-func (h *handler) find(ctx context.Context, pool *policy.Pool, what *released) (owner network.Owner, reason string, err error) {
+// find says whose release it is: that of the holder, if it is the same. Otherwise it says why it is not, and whom the request names, who may be
+// about to get the address: the service waits for that. It looks also when the caller has gone: nobody else would repeat the release.
+func (h *handler) find(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
+	pool := h.Policy().PoolOf(what.subnet)
+	if pool == nil {
+		return network.Owner{}, "no pool has the subnet", nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
 	held, err := h.Service.At(ctx, pool.Name, what.address)
 	switch {
-	case errors.Is(err, network.ErrNotHeld) && what.parent != "" && what.Node != "":
-		// It may be on its way: the service releases what an owner is about to get when it has got it.
-		return ownerOf(what.pod, what.parent, what.address), "", nil
 	case errors.Is(err, network.ErrNotHeld):
-		return network.Owner{}, "nobody holds the address", nil
+		reason = "nobody holds the address"
 	case err != nil:
 		return network.Owner{}, "", err
 	case held.Owner.Contract != Contract:
-		return network.Owner{}, "the address is held under the contract " + held.Owner.Contract, nil
+		reason = "the address is held under the contract " + held.Owner.Contract
 	case !what.by(held.Holder):
-		return network.Owner{}, "the address is held by " + held.Holder.String() + " by now", nil
+		reason = "the address is held by " + held.Holder.String()
+	default:
+		return held.Owner, "", nil
 	}
-	return held.Owner, "", nil
+	if what.parent != "" && what.Node != "" {
+		owner = ownerOf(what.pod, what.parent, what.address)
+	}
+	return owner, reason, nil
 }
 
 // by says whether a release is the holder's. Spiderpool gives an address to another Pod before the old one's release arrives, and that must not
@@ -113,9 +114,3 @@ func (r *released) by(holder network.Holder) bool {
 
 // same compares what both sides say.
 func same(a, b string) bool { return a == "" || b == "" || a == b }
-
-// ignore says why a release had no effect.
-func (h *handler) ignore(what *released, reason string) {
-	h.Log.V(1).Info("A release of Spiderpool had no effect", "address", what.address, "subnet", what.subnet, "namespace", what.Namespace, "pod", what.Name,
-		"reason", reason)
-}

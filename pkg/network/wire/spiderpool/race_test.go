@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package spiderpool_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// body is a request of a Pod for an address of the pool with a cloud, or the release of it.
+func body(pod int, address string, release bool) string {
+	who := fmt.Sprintf(`"podName":"pod-%[1]d","podNamespace":"default","podUID":"uid-%[1]d","nodeName":"worker-%[1]d"`, pod)
+	item := fmt.Sprintf(`"parentNicMac":"fa:16:3e:00:00:%02x","subnet":"10.1.0.0/24","ipAddress":%q`, pod, address)
+	if release {
+		return "{" + who + "," + item + "}"
+	}
+	return "{" + who + `,"iaasIPsAllocationRequest":[{` + item + "}]}"
+}
+
+// result reads what belongs to the address of an answer.
+func result(t *testing.T, recorder *httptest.ResponseRecorder) map[string]any {
+	t.Helper()
+	var answer struct {
+		Items []map[string]any `json:"iaasIPsAllocationResponse"`
+	}
+	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || len(answer.Items) != 1 {
+		t.Fatalf("the answer %d %s has no item: %v", recorder.Code, recorder.Body, err)
+	}
+	return answer.Items[0]
+}
+
+// hold makes the cloud wait in a call until it is let go, and says when it is there.
+func (f *fabric) hold(call string) (there <-chan struct{}, letGo func()) {
+	arrived, free := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.hook = func(made string) {
+		if strings.HasPrefix(made, call) {
+			once.Do(func() { close(arrived) })
+			<-free
+		}
+	}
+	return arrived, func() {
+		f.mutex.Lock()
+		defer f.mutex.Unlock()
+		f.hook = nil
+		close(free)
+	}
+}
+
+// TestOneWinner holds that of many Pods that ask for one address at the same time one has it in the end, that it was told what the cloud says, and
+// that releases of the others take nothing from it.
+func TestOneWinner(t *testing.T) {
+	w := newWorld(t)
+	const pods = 12
+	told := make([]map[string]any, pods)
+	var group sync.WaitGroup
+	for pod := range pods {
+		group.Go(func() {
+			for range 3 * pods {
+				recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, "10.1.0.7", false))
+				if recorder.Code == http.StatusOK {
+					told[pod] = result(t, recorder)
+					return
+				}
+				if recorder.Code != http.StatusServiceUnavailable && recorder.Code != http.StatusConflict {
+					t.Errorf("status %d: %s", recorder.Code, recorder.Body)
+				}
+			}
+			t.Errorf("the pod %d gives up", pod)
+		})
+	}
+	group.Wait()
+	var status struct{ Entry map[string]any }
+	look := func() int {
+		recorder := w.send(http.MethodGet, "/v1/apis/network.iaas.io/status/ips-cache/10.1.0.7", nil, "")
+		if recorder.Code == http.StatusOK {
+			if err := json.Unmarshal(recorder.Body.Bytes(), &status); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return recorder.Code
+	}
+	if look() != http.StatusOK || len(w.held()) != 1 {
+		t.Fatalf("nobody has it, or several do: %v", w.held())
+	}
+	var winner int
+	if _, err := fmt.Sscanf(status.Entry["nodeName"].(string), "worker-%d", &winner); err != nil {
+		t.Fatal(err)
+	}
+	if got := told[winner]; got["macAddress"] != status.Entry["mac"] || got["vlanId"] != status.Entry["vlanID"] {
+		t.Errorf("the winner was told %v, where it has %v", got, status.Entry)
+	}
+	for pod := range pods {
+		if pod != winner {
+			w.send(http.MethodPost, releasePath, nil, body(pod, "10.1.0.7", true))
+		}
+	}
+	if look() != http.StatusOK {
+		t.Error("a late release has taken the address")
+	}
+	if w.send(http.MethodPost, releasePath, nil, body(winner, "10.1.0.7", true)); look() != http.StatusNotFound {
+		t.Error("its own release has not")
+	}
+}
+
+// TestRepeated holds that a Pod that asks several times at once is answered the same, and that the cloud is asked once.
+func TestRepeated(t *testing.T) {
+	w := newWorld(t)
+	const times = 20
+	answers := make([]map[string]any, times)
+	var group sync.WaitGroup
+	for i := range times {
+		group.Go(func() { answers[i] = result(t, w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false))) })
+	}
+	group.Wait()
+	for _, answer := range answers {
+		if diff := cmp.Diff(answers[0], answer); diff != "" {
+			t.Errorf("an answer differs:\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"bind 10.1.0.7 on worker-1/fa:16:3e:00:00:01"}, w.fabric.asked()); diff != "" {
+		t.Errorf("what the cloud was asked (-want +got):\n%s", diff)
+	}
+}
+
+// TestGone holds that the work for a caller that has gone, or whose time is over, is finished, and that its next attempt finds it.
+func TestGone(t *testing.T) {
+	tests := map[string]struct {
+		header http.Header
+		leave  bool
+		status int
+	}{
+		"its time is over": {header: http.Header{"X-Request-Timeout-Ms": {"40"}}, status: http.StatusGatewayTimeout},
+		"it has left":      {leave: true, status: http.StatusGatewayTimeout},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			there, letGo := w.fabric.hold("bind")
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, allocatePath, strings.NewReader(body(1, "10.1.0.7", false)))
+			if test.header != nil {
+				r.Header = test.header
+			}
+			if test.leave {
+				go func() { <-there; leave() }()
+			}
+			recorder := httptest.NewRecorder()
+			if w.ServeHTTP(recorder, r); recorder.Code != test.status {
+				t.Errorf("status %d: %s", recorder.Code, recorder.Body)
+			}
+			letGo()
+			if recorder := w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false)); result(t, recorder)["vlanId"] != 2101.0 {
+				t.Errorf("the next attempt is answered %s", recorder.Body)
+			}
+			if calls := w.fabric.asked(); len(calls) != 1 {
+				t.Errorf("the cloud was asked %v", calls)
+			}
+		})
+	}
+}
+
+// TestReleaseInFlight holds that a release which comes while the address is being bound, or while it is still waited for, takes it back.
+func TestReleaseInFlight(t *testing.T) {
+	tests := map[string]struct {
+		// before is a Pod that has the address, which must go first.
+		before bool
+		held   string
+	}{
+		"being bound":                 {held: "bind"},
+		"waiting for the older to go": {before: true, held: "unbind"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if test.before {
+				w.send(http.MethodPost, allocatePath, nil, body(2, "10.1.0.7", false))
+			}
+			there, letGo := w.fabric.hold(test.held)
+			header := http.Header{"X-Request-Timeout-Ms": {"40"}}
+			if recorder := w.send(http.MethodPost, allocatePath, header, body(1, "10.1.0.7", false)); recorder.Code != http.StatusGatewayTimeout {
+				t.Fatalf("status %d: %s", recorder.Code, recorder.Body)
+			}
+			<-there
+			released := make(chan int)
+			go func() { released <- w.send(http.MethodPost, releasePath, nil, body(1, "10.1.0.7", true)).Code }()
+			select {
+			case <-released:
+				t.Error("the release does not wait")
+			case <-time.After(20 * time.Millisecond):
+			}
+			letGo()
+			if status := <-released; status != http.StatusNoContent {
+				t.Errorf("status %d", status)
+			}
+			eventually(t, "nothing is held", func() bool { return len(w.held()) == 0 })
+		})
+	}
+}
