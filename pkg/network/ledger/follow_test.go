@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+)
+
+// telling is a store that tells late what is committed, and that several servers share.
+type telling struct {
+	ledger.Store
+	// lag bounds how long each change waits, and answer how long each answer; misses is how many changes are told until some are missed,
+	// 0: none are.
+	lag, answer time.Duration
+	misses      int
+
+	mutex   sync.Mutex
+	changed *sync.Cond
+	log     []logged
+}
+
+type logged struct {
+	revision int64
+	ledger.Change
+}
+
+func newTelling(t *testing.T, lag, answer time.Duration, misses int) *telling {
+	t.Helper()
+	inner, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = inner.Close() })
+	s := &telling{Store: inner, lag: lag, answer: answer, misses: misses}
+	s.changed = sync.NewCond(&s.mutex)
+	return s
+}
+
+func (s *telling) Commit(ctx context.Context, changes ...ledger.Change) error {
+	_, err := s.CommitAt(ctx, changes...)
+	return err
+}
+
+func (s *telling) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
+	revision, err := s.write(ctx, changes)
+	wait(s.answer)
+	return revision, err
+}
+
+func (s *telling) write(ctx context.Context, changes []ledger.Change) (int64, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if err := s.Store.Commit(ctx, changes...); err != nil {
+		return 0, err
+	}
+	revision := s.revision() + 1
+	for _, change := range changes {
+		s.log = append(s.log, logged{revision, change})
+	}
+	s.changed.Broadcast()
+	return revision, nil
+}
+
+func (s *telling) revision() int64 {
+	if len(s.log) == 0 {
+		return 1
+	}
+	return s.log[len(s.log)-1].revision
+}
+
+func wait(most time.Duration) {
+	if most > 0 {
+		time.Sleep(rand.N(most))
+	}
+}
+
+func (s *telling) Watch(ctx context.Context, to ledger.Observer) error {
+	defer context.AfterFunc(ctx, s.changed.Broadcast)()
+	next := -1
+	for told := 1; ; told++ {
+		s.mutex.Lock()
+		for next == len(s.log) && ctx.Err() == nil {
+			s.changed.Wait()
+		}
+		if ctx.Err() != nil {
+			s.mutex.Unlock()
+			return ctx.Err()
+		}
+		if next < 0 || s.misses > 0 && told%s.misses == 0 {
+			next = len(s.log)
+			revision, rows := s.revision(), map[string][]byte{}
+			err := s.Scan(ctx, "", func(key, value []byte) error { rows[string(key)] = append([]byte{}, value...); return nil })
+			s.mutex.Unlock()
+			wait(s.lag)
+			if err == nil {
+				err = to.Begin(revision, func(each func(string, []byte) error) error {
+					for key, value := range rows {
+						if err := each(key, value); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		one := s.log[next]
+		s.mutex.Unlock()
+		wait(s.lag)
+		if err := to.Change(one.revision, one.Key, one.Value); err != nil {
+			return err
+		}
+		next++
+	}
+}
+
+// follow opens a ledger that follows until the test ends.
+func follow(t *testing.T, store ledger.Store) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), store, pools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := l.Follow(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); group.Wait() })
+	return l
+}
+
+// TestOwnChangesComeLate lets a server that is alone be told late of what it did itself: it must never be wrong about what is free.
+func TestOwnChangesComeLate(t *testing.T) {
+	for _, lag := range []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, time.Millisecond} {
+		t.Run(lag.String(), func(t *testing.T) {
+			const size, rounds = 9, 100
+			l := follow(t, newTelling(t, lag, lag, 0))
+			var group sync.WaitGroup
+			for caller := range size {
+				group.Go(func() {
+					in := intent()
+					in.Owner.Key = fmt.Sprint(caller)
+					in.Quotas = []ledger.Quota{{Name: "all", Limit: size}}
+					for round := range rounds {
+						if _, fresh, err := l.Reserve(t.Context(), in); err != nil || !fresh {
+							t.Errorf("caller %d, round %d: fresh is %v, error %v", caller, round, fresh, err)
+						}
+						if err := l.Forget(t.Context(), in.Owner, in.Now, in.Now); err != nil {
+							t.Errorf("caller %d, round %d: %v", caller, round, err)
+						}
+					}
+				})
+			}
+			group.Wait()
+			want := ledger.Usage{Size: size, Quotas: map[string]int{}}
+			if diff := cmp.Diff(want, l.Usage("pool")); diff != "" {
+				t.Errorf("usage (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestServersAgree lets servers that are told late, and miss some changes, work at random on one pool: in the end all know the same.
+func TestServersAgree(t *testing.T) {
+	for name, c := range map[string]struct {
+		lag, answer time.Duration
+		misses      int
+	}{
+		"changes are late": {lag: 2 * time.Millisecond}, "answers are late": {answer: 4 * time.Millisecond},
+		"some are missed": {lag: 2 * time.Millisecond, answer: 2 * time.Millisecond, misses: 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newTelling(t, c.lag, c.answer, c.misses)
+			servers := []*ledger.Ledger{follow(t, store), follow(t, store), follow(t, store)}
+			var group sync.WaitGroup
+			for caller := range 12 {
+				group.Go(func() { disturb(t, servers[caller%len(servers)], caller) })
+			}
+			group.Wait()
+			var held, resting uint64
+			err := store.Scan(t.Context(), "ip/", func(_, value []byte) error {
+				if value[0] == '~' {
+					resting++
+				} else {
+					held++
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := ledger.Usage{Size: 9, Held: held, Resting: resting, Quotas: map[string]int{}}
+			if held > 0 {
+				want.Quotas["all"] = int(held)
+			}
+			for i, l := range servers {
+				deadline := time.Now().Add(10 * time.Second)
+				for !cmp.Equal(want, l.Usage("pool")) && time.Now().Before(deadline) {
+					time.Sleep(10 * time.Millisecond)
+				}
+				if diff := cmp.Diff(want, l.Usage("pool")); diff != "" {
+					t.Errorf("server %d (-rows +memory):\n%s", i, diff)
+				}
+			}
+		})
+	}
+}
+
+// disturb does at random what servers do, and leaves something behind.
+func disturb(t *testing.T, l *ledger.Ledger, caller int) {
+	random := rand.New(rand.NewPCG(uint64(caller), 1))
+	for round := range 80 {
+		in := intent()
+		in.Owner.Key = fmt.Sprint(random.IntN(8))
+		in.Now = time.Unix(int64(1e9+round), int64(caller))
+		in.Quotas = []ledger.Quota{{Name: "all", Limit: 100}}
+		var err error
+		switch random.IntN(8) {
+		case 0, 1, 2:
+			_, _, err = l.Reserve(t.Context(), in)
+		case 3, 4:
+			err = l.Forget(t.Context(), in.Owner, in.Now, in.Now)
+		case 5, 6:
+			err = l.Forget(t.Context(), in.Owner, in.Now, in.Now.Add(time.Second))
+		case 7:
+			_, err = l.Wake(t.Context(), in.Now)
+		}
+		if err != nil && !errors.Is(err, network.ErrExhausted) && !errors.Is(err, network.ErrTaken) {
+			t.Errorf("caller %d, round %d: %v", caller, round, err)
+		}
+	}
+}
