@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+)
+
+type inner struct {
+	Names []string       `json:"names"`
+	Small int8           `json:"small"`
+	Scope uint8          `json:"scope"`
+	Flags map[string]int `json:"flags"`
+	On    *bool          `json:"on"`
+	Of    *inner         `json:"of"`
+}
+
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{`{"names":["a"],"on":true,"unknown":{"x":1}}`, 0, ""},
+		{" {} \n", 0, ""},
+		{"", 400, "the body is empty, where an object of JSON is wanted"},
+		{"  ", 400, "the body is empty, where an object of JSON is wanted"},
+		{"{", 400, "the body is not JSON: it ends too early"},
+		{`{"names":[secret]}`, 400, "the body is not JSON: invalid character 's' looking for beginning of value, at byte 11"},
+		{`{} x`, 400, "the body has something after its JSON, at byte 3"},
+		{`{}{}`, 400, "the body has something after its JSON, at byte 3"},
+		{`[]`, 400, "the body must be an object, at byte 1"},
+		{`{"of":{"names":"secret"}}`, 400, "of.names must be a list, at byte 23"},
+		{`{"names":[7]}`, 400, "names must be a string, at byte 11"},
+		{`{"small":123456789}`, 400, "small must be a whole number of 8 bits, at byte 18"},
+		{`{"scope":-1}`, 400, "scope must be a whole number of 8 bits that is not negative, at byte 11"},
+		{`{"on":"yes"}`, 400, "on must be true or false, at byte 11"},
+		{`{"flags":[]}`, 400, "flags must be an object, at byte 10"},
+		{`{"names":["` + strings.Repeat("x", 200) + `"]}`, 413, "the body is larger than 128 bytes"},
+	} {
+		t.Run(c.body, func(t *testing.T) {
+			var into inner
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(c.body))
+			err := wire.Read(httptest.NewRecorder(), r, 128, &into)
+			if c.status == 0 {
+				if err != nil {
+					t.Errorf("got error %v", err)
+				}
+				return
+			}
+			problem := wire.ProblemOf(err)
+			if problem == nil || problem.Status != c.status || problem.Message != c.want {
+				t.Errorf("got %+v, want %d %s", problem, c.status, c.want)
+			}
+		})
+	}
+}
+
+func TestProblemOf(t *testing.T) {
+	wrap := func(err error) error { return fmt.Errorf("allocating: %w", err) }
+	for _, c := range []struct {
+		err    error
+		status int
+		text   string
+	}{
+		{wrap(&network.Busy{Of: "fabric", RetryAfter: 100 * time.Millisecond}), 429, "allocating: busy: fabric would not be done in time; try again in 100ms"},
+		{wrap(network.ErrRefused), 422, "allocating: refused by the cloud"},
+		{wrap(network.ErrUnknownPool), 404, "allocating: unknown pool"},
+		{wrap(network.ErrOutside), 400, "allocating: the address is outside of the pool"},
+		{wrap(network.ErrTaken), 409, "allocating: in use"},
+		{wrap(network.ErrQuota), 403, "allocating: the quota is used up"},
+		{wrap(network.ErrExhausted), 503, "allocating: exhausted"},
+		{wrap(fmt.Errorf("%w: %w", network.ErrUnavailable, context.DeadlineExceeded)), 503, "allocating: unavailable: context deadline exceeded"},
+		{wrap(context.DeadlineExceeded), 504, "it takes longer than the caller waits; it goes on, and another attempt finds it"},
+		{wrap(wire.Problemf(418, "no %s", "coffee")), 418, "no coffee"},
+		{errors.New("open /secret: denied"), 500, "the server failed; its log says why"},
+	} {
+		t.Run(c.err.Error(), func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			wire.ProblemOf(c.err).Write(recorder)
+			if recorder.Code != c.status || recorder.Body.String() != c.text {
+				t.Errorf("got %d %s, want %d %s", recorder.Code, recorder.Body, c.status, c.text)
+			}
+			if after := recorder.Header().Get("Retry-After"); (c.status == 429) != (after == "1") {
+				t.Errorf("got Retry-After %q", after)
+			}
+		})
+	}
+	if wire.ProblemOf(nil) != nil {
+		t.Error("nothing is a problem")
+	}
+}
+
+func TestLine(t *testing.T) {
+	if diff := cmp.Diff("one; two three  four", wire.Line(" one\ntwo\tthree\r\u2028four\n")); diff != "" {
+		t.Error(diff)
+	}
+	for _, long := range []string{strings.Repeat("é", 1000), strings.Repeat("x", 899) + "éé", "\xff" + strings.Repeat("\x00", 2000)} {
+		if got := wire.Line(long); len(got) > 903 || !utf8.ValidString(got) || strings.ContainsAny(got, "\x00") {
+			t.Errorf("got %d bytes: %q", len(got), got)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	wire.Write(recorder, http.StatusOK, map[string]string{"a": "<&>"})
+	if recorder.Body.String() != "{\"a\":\"<&>\"}\n" || recorder.Header().Get("Content-Length") != "12" || recorder.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("got %s %v", recorder.Body, recorder.Header())
+	}
+	recorder = httptest.NewRecorder()
+	wire.Write(recorder, http.StatusOK, nil)
+	if recorder.Body.Len() != 0 || recorder.Header().Get("Content-Length") != "0" || recorder.Code != http.StatusOK {
+		t.Errorf("got %d %s %v", recorder.Code, recorder.Body, recorder.Header())
+	}
+	recorder = httptest.NewRecorder()
+	wire.Write(recorder, http.StatusOK, func() {})
+	if recorder.Code != http.StatusInternalServerError || recorder.Body.String() != "the server failed; its log says why" {
+		t.Errorf("got %d %s", recorder.Code, recorder.Body)
+	}
+}
+
+func TestMux(t *testing.T) {
+	mux := wire.NewMux(logr.Discard(),
+		wire.Endpoint{Method: http.MethodGet, Path: "/health", Serve: func(w http.ResponseWriter, _ *http.Request) error {
+			wire.Write(w, http.StatusOK, "well")
+			return nil
+		}},
+		wire.Endpoint{Method: http.MethodPost, Path: "/things/{name}", Serve: func(_ http.ResponseWriter, r *http.Request) error {
+			return wire.Problemf(http.StatusConflict, "%s is in use", r.PathValue("name"))
+		}},
+		wire.Endpoint{Method: http.MethodDelete, Path: "/things/{name}", Serve: func(http.ResponseWriter, *http.Request) error { return errors.New("secret") }},
+	)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow, body  string
+	}{
+		{"GET", "/health", 200, "", "\"well\"\n"},
+		{"HEAD", "/health", 200, "", "\"well\"\n"},
+		{"POST", "/health", 405, "GET", "/health is asked for by GET"},
+		{"POST", "/things/a", 409, "", "a is in use"},
+		{"DELETE", "/things/a", 500, "", "the server failed; its log says why"},
+		{"GET", "/things/a", 405, "DELETE, POST", "/things/{name} is asked for by DELETE, POST"},
+		{"GET", "/Health", 404, "", "there is no such path; there are /health, /things/{name}"},
+	} {
+		t.Run(c.method+c.path, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			mux.ServeHTTP(recorder, httptest.NewRequest(c.method, c.path, nil))
+			if recorder.Code != c.status || recorder.Body.String() != c.body || recorder.Header().Get("Allow") != c.allow {
+				t.Errorf("got %d %s Allow %s, want %d %s", recorder.Code, recorder.Body, recorder.Header().Get("Allow"), c.status, c.body)
+			}
+		})
+	}
+}
+
+// FuzzRead holds that whatever is sent is read or a problem of the caller, on one line that can be sent.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{`{"of":{"names":["a"]}}`, `{"small":"x"}`, `{`, ``, `{} {}`, `{"flags":{"a":1e400}}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var into inner
+		r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(strings.NewReader(body)))
+		problem := wire.ProblemOf(wire.Read(httptest.NewRecorder(), r, 1<<10, &into))
+		if problem == nil {
+			return
+		}
+		if problem.Status < 400 || problem.Status > 499 || problem.Message == "" || wire.Line(problem.Message) != problem.Message {
+			t.Errorf("got %d %q", problem.Status, problem.Message)
+		}
+	})
+}
