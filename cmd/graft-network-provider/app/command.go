@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app wires graft-network-provider: flags and configuration become Options, Options become a store, what is in force, the codecs
+// and a server. It alone knows concrete stores, clouds and codecs. Decisions are made in the packages below. Enter at Main.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Name is the name of the program.
+const Name = "graft-network-provider"
+
+// Main runs the program and returns its exit status. What is wrong with documents is written to standard error one finding a
+// line, as a compiler does, whatever the format of the log.
+func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
+	command := NewCommand(version)
+	command.SetArgs(arguments)
+	command.SetOut(stdout)
+	command.SetErr(stderr)
+	err := command.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	message := "Error: " + err.Error()
+	if findings, ok := errors.AsType[source.Findings](err); ok {
+		message = findings.Error()
+	}
+	fmt.Fprintln(stderr, message)
+	return 1
+}
+
+// NewCommand is the program as a cobra command.
+func NewCommand(version string) *cobra.Command {
+	flags := NewFlags()
+	command := &cobra.Command{
+		Use:   Name,
+		Short: "Answer DRANET and Spiderpool from NetworkProfiles",
+		Long: `Answer DRANET and Spiderpool from NetworkProfiles.
+
+It gives addresses, MAC addresses and VLANs out of pools, asks the cloud behind a pool to deliver what is sent to them,
+and remembers in a ledger who has what. It runs on each node, on a socket, or as a service for many nodes.`,
+		Example: `  graft-network-provider --config /etc/graft/network-provider.yaml
+  graft-network-provider --profiles acme.yaml --ledger /var/lib/graft/ledger --listen dranet=unix:///run/graft/dranet.sock --node worker-1
+  graft-network-provider --config /etc/graft/network-provider.yaml --check`,
+		Version:       version,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			options, err := flags.Complete(command.Flags())
+			switch {
+			case err != nil:
+				return err
+			case options.CheckOnly:
+				return options.Check(command.OutOrStdout())
+			default:
+				return Run(command.Context(), version, options, command.ErrOrStderr())
+			}
+		},
+	}
+	flags.AddTo(command.Flags())
+	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	return command
+}

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
+)
+
+// contracts are all that the program speaks, by name. To add one: a codec, an entry here, and its name in the configuration. The timeouts are
+// longer than those of the codecs, which know how long their callers wait.
+func (o *Options) contracts(w wire.Options) map[string]server.Contract {
+	named := func(name string) wire.Options {
+		with := w
+		with.Log = w.Log.WithName(name)
+		return with
+	}
+	all := map[string]server.Contract{
+		"dranet": {
+			Handler: dranet.New(named("dranet")), Timeout: 30 * time.Second, Endpoint: first("/",
+				"health", "GetDeviceAttributes", "GetDeviceConfig", "GetProfileConfig", "ReleaseProfileConfig"),
+		},
+		"spiderpool": {
+			Handler: spiderpool.New(named("spiderpool"), spiderpool.Extras{Records: int(o.Config.Spiderpool.Records)}), Timeout: 150 * time.Second,
+			Endpoint: spiderpoolEndpoint,
+		},
+	}
+	for name, c := range all {
+		c.Name, c.MaximumBytes = name, int64(o.Config.Limits.BodyBytes)
+		all[name] = c
+	}
+	return all
+}
+
+// first is the endpoint of a path that is a slash and one of the names.
+func first(slash string, names ...string) func(string) string {
+	return func(path string) string {
+		if name, ok := strings.CutPrefix(path, slash); ok && slices.Contains(names, name) {
+			return name
+		}
+		return ""
+	}
+}
+
+// spiderpoolEndpoint is that of a path of Spiderpool, whose callers may put the path of their base URL in front of it.
+func spiderpoolEndpoint(path string) string {
+	if _, rest, ok := strings.Cut(path, "/v1/apis/network.iaas.io/"); ok {
+		for _, name := range []string{"ipam/allocate-ips", "ipam/release-ip", "status/ips-cache"} {
+			if strings.HasPrefix(rest, name) {
+				return name[strings.Index(name, "/")+1:]
+			}
+		}
+		return ""
+	}
+	return first("/", "healthz", "records", "reset")(path)
+}
+
+// listeners are those of the configuration.
+func (o *Options) listeners(contracts map[string]server.Contract) ([]server.Listener, error) {
+	var all []server.Listener
+	for _, l := range o.Config.Listeners {
+		opened, err := listener(l)
+		if err != nil {
+			return nil, err
+		}
+		names := configv1alpha1.NetworkContracts()
+		if len(l.Contracts) > 0 {
+			names = nil
+			for _, name := range l.Contracts {
+				names = append(names, string(name))
+			}
+		}
+		for _, name := range names {
+			opened.Contracts = append(opened.Contracts, contracts[name])
+		}
+		all = append(all, opened)
+	}
+	return all, nil
+}
+
+func listener(l configv1alpha1.NetworkListener) (made server.Listener, err error) {
+	if made.Network, made.Address, err = l.Endpoint(); err != nil {
+		return made, err
+	}
+	if made.Mode, err = l.FileMode(); err != nil {
+		return made, err
+	}
+	if made.UID, made.GID, err = l.Owners(); err != nil {
+		return made, err
+	}
+	made.TokenFile, made.Insecure = l.TokenFile, l.Exposed()
+	if l.TLS != nil {
+		made.TLS = &server.TLS{CertFile: l.TLS.CertFile, KeyFile: l.TLS.KeyFile, ClientCAFile: l.TLS.ClientCAFile}
+	}
+	return made, nil
+}

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
+)
+
+func isTCP(l configv1alpha1.NetworkListener) bool {
+	netw, _, _ := l.Endpoint()
+	return netw == "tcp"
+}
+
+// monitor opens the address for those who watch the program.
+func (p *program) monitor(ctx context.Context) (stop func(), err error) {
+	if p.Config.Metrics.Address == "0" {
+		return func() {}, nil
+	}
+	m := &server.Monitor{
+		Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
+		Ready: map[string]func(context.Context) error{"shutdown": p.stays, "ledger": p.remembers, "recovery": p.hasRecovered},
+	}
+	address, stop, err := m.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.log.Info("Watched", "metrics", address)
+	return stop, nil
+}
+
+func (p *program) stays(context.Context) error {
+	if p.draining.Load() {
+		return errors.New("the program is shutting down")
+	}
+	return nil
+}
+
+// nobody is an owner that holds nothing.
+var nobody = network.Owner{Contract: "readyz", Key: "nobody"}
+
+// remembers says whether the ledger answers.
+func (p *program) remembers(ctx context.Context) error {
+	if _, err := p.reloader.Ledger().Get(ctx, nobody); !errors.Is(err, network.ErrNotHeld) {
+		return err
+	}
+	return nil
+}
+
+func (p *program) hasRecovered(context.Context) error {
+	if !p.recovered.Load() {
+		return errors.New("what was begun before the start is not brought to its end yet")
+	}
+	return nil
+}

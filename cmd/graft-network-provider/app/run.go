@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/gardener/gardener/pkg/logger"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/reload"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// program is what runs.
+type program struct {
+	*Options
+	log      logr.Logger
+	registry *prometheus.Registry
+	store    ledger.Store
+	reloader *reload.Reloader
+	server   *server.Server
+	// draining says that the program ends, and recovered that what an earlier one has left is brought to its end.
+	draining, recovered atomic.Bool
+}
+
+// Run serves until the context ends, and then finishes what is in flight.
+func Run(ctx context.Context, version string, o *Options, log io.Writer) (err error) {
+	// Errors are results here: where one comes from is in its text, and a panic logs its own stack.
+	logger, err := logger.NewZapLogger(o.Config.Logging.Level, o.Config.Logging.Format, zap.StacktraceLevel(zapcore.PanicLevel), zap.WriteTo(log))
+	if err != nil {
+		return err
+	}
+	p := &program{Options: o, log: logger, registry: prometheus.NewRegistry()}
+	p.log.Info("Starting", "program", Name, "version", version, "go", runtime.Version(), "node", o.Config.Node)
+	if o.Config.Debugging.ContentionProfiling {
+		runtime.SetBlockProfileRate(1)
+		runtime.SetMutexProfileFraction(1)
+	}
+	if p.store, err = openStore(ctx, o.Config.Ledger, p.log.WithName("ledger")); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.store.Close()) }()
+	if p.reloader, err = reload.Open(ctx, p.store, o.reloading(reload.NewMetrics(p.registry), p.log)); err != nil {
+		return err
+	}
+	return p.run(ctx)
+}
+
+// reloading are the options of what is in force.
+func (o *Options) reloading(metrics *reload.Metrics, log logr.Logger) reload.Options {
+	machine := catalog.Options{CNIConfigurations: o.Config.CNI.Configurations, CNIPlugins: o.Config.CNI.Plugins}
+	background := log.WithName("background")
+	return reload.Options{
+		Read: func() ([]source.File, error) { return folder.Read(o.Config.Profiles.Paths...) },
+		Node: o.Config.Node, Shared: o.Config.Ledger.Etcd != nil,
+		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
+			return catalog.New(specs, machine)
+		},
+		Service: service.Options{
+			Clock: clock.RealClock{}, Random: rand.Float64,
+			Report: func(owner network.Owner, err error) {
+				background.Error(err, "Work in the background failed", "owner", owner.String())
+			},
+		},
+		Metrics: metrics, Log: log.WithName("profiles"),
+	}
+}
+
+// Check says whether all would go well as far as the configuration and the profiles are concerned.
+func (o *Options) Check(out io.Writer) error {
+	p, err := reload.Check(o.reloading(nil, logr.Discard()))
+	if err != nil {
+		return err
+	}
+	pools := slices.Sorted(maps.Keys(p.Pools))
+	_, err = fmt.Fprintf(out, "ok: pools %s; profiles %s\n", words(pools), words(p.ProfileNames()))
+	return err
+}
+
+func words(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// run opens the addresses, and lets everything work.
+func (p *program) run(ctx context.Context) (err error) {
+	p.registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		server.Collector{Pools: p.reloader.Usage, Clouds: p.reloader.Clouds},
+	)
+	listeners, err := p.allListeners()
+	if err != nil {
+		return err
+	}
+	p.server, err = server.New(ctx, server.Options{
+		Listeners: listeners, Requests: int(p.Config.Limits.Requests), Metrics: server.NewMetrics(p.registry), Log: p.log.WithName("server"),
+	})
+	if err != nil {
+		return err
+	}
+	stop, err := p.monitor(ctx)
+	if err != nil {
+		return errors.Join(err, p.server.Close())
+	}
+	defer stop()
+	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	working, rest := context.WithCancel(context.WithoutCancel(ctx))
+	defer rest()
+	ended := p.work(working, end)
+	go p.drain(ctx, end)
+	err = p.server.Serve(serving, p.Config.Shutdown.Timeout.Duration)
+	rest()
+	select {
+	case <-ended:
+	case <-time.After(p.Config.Shutdown.Timeout.Duration):
+		p.log.Info("Ending before all work in the background has: it is in the ledger, and goes on at the next start")
+	}
+	p.log.Info("Stopped")
+	return err
+}
+
+// drain ends serving a while after the context has ended: until then /readyz fails, and requests are still answered, so that whoever balances
+// among servers meets no closed port. A socket has no such caller.
+func (p *program) drain(ctx context.Context, end context.CancelCauseFunc) {
+	<-ctx.Done()
+	p.draining.Store(true)
+	delay := p.Config.Shutdown.Delay.Duration
+	if !slices.ContainsFunc(p.Config.Listeners, isTCP) {
+		delay = 0
+	}
+	p.log.Info("Shutting down", "delay", delay)
+	time.Sleep(delay)
+	end(nil)
+}
+
+// work begins what goes on beside requests, and gives a channel that is closed when all of it has ended. What cannot go on ends the program.
+func (p *program) work(ctx context.Context, end context.CancelCauseFunc) <-chan struct{} {
+	var all sync.WaitGroup
+	all.Go(func() { p.reloader.Service().Run(ctx) })
+	all.Go(func() { p.reloader.Run(ctx) })
+	all.Go(func() {
+		if err := p.reloader.Ledger().Follow(ctx); err != nil && ctx.Err() == nil {
+			end(fmt.Errorf("following the ledger: %w", err))
+		}
+	})
+	all.Go(func() {
+		if err := p.reloader.Service().Recover(ctx); err == nil {
+			p.recovered.Store(true)
+		} else if ctx.Err() == nil {
+			end(err)
+		}
+	})
+	ended := make(chan struct{})
+	go func() { all.Wait(); close(ended) }()
+	return ended
+}
+
+// allListeners are those of the configuration, and the one of administration.
+func (p *program) allListeners() ([]server.Listener, error) {
+	listeners, err := p.listeners(p.contracts(wire.Options{
+		Service: p.reloader.Service(), Policy: p.reloader.Policy, Log: p.log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
+	}))
+	return listeners, err
+}

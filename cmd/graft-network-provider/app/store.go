@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+)
+
+// openStore opens the ledger's: the folder on this machine, or etcd.
+func openStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger) (ledger.Store, error) {
+	if c.Etcd != nil {
+		return openEtcd(ctx, *c.Etcd, log)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the ledger: %w", err)
+	}
+	return pebble.Open(c.Path, pebble.Options{Report: func(line string) { log.Info("The ledger's engine says", "line", line) }})
+}
+
+func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledger.Store, error) {
+	config, err := etcdTLS(c)
+	if err != nil {
+		return nil, err
+	}
+	return etcd.Open(ctx, etcd.Options{
+		Endpoints: c.Endpoints, Prefix: c.Prefix, TLS: config,
+		Report: func(err error) { log.Error(err, "Following the ledger was broken off, and began anew") },
+	})
+}
+
+// etcdTLS is nil where no file is given. The certificate is read whenever a connection is made, so that it may change.
+func etcdTLS(c configv1alpha1.Etcd) (*tls.Config, error) {
+	if c.CAFile == "" && c.CertFile == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CAFile != "" {
+		data, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the CAs of etcd: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(data) {
+			return nil, errors.New("reading the CAs of etcd: there is no certificate in " + c.CAFile)
+		}
+	}
+	if c.CertFile != "" {
+		load := func() (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+			return &pair, err
+		}
+		if _, err := load(); err != nil {
+			return nil, fmt.Errorf("reading the certificate for etcd: %w", err)
+		}
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+	}
+	return config, nil
+}
