@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// FuzzReason holds that whatever a cloud answers, users read one short line of text.
+func FuzzReason(f *testing.F) {
+	for _, seed := range []string{"", `{"message": "no"}`, `{"a": {"b": {"error": "x"}}}`, `[{"error": 1}]`, "plain\x00\xff\n", "<html>", `{"errors": [[]]}`, `{"error": {"error": {"error": {}}}}`} {
+		f.Add([]byte(seed), "7")
+	}
+	f.Fuzz(func(t *testing.T, body []byte, header string) {
+		r := &response{status: 422, header: http.Header{"Retry-After": {header}}, body: body}
+		reason := r.reason()
+		if reason == "" || strings.ContainsAny(reason, "\n\r\t\x00") || !utf8.ValidString(reason) || utf8.RuneCountInString(reason) > longestReason+20 {
+			t.Errorf("the reason is %q", reason)
+		}
+		if after, ok := retryAfter(header, time.Unix(1e9, 0)); ok && r.failure("bind", time.Unix(1e9, 0)) == nil {
+			t.Errorf("no error, after %s", after)
+		}
+	})
+}
