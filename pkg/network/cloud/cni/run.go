@@ -47,13 +47,13 @@ func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, enviro
 	case output.over:
 		return nil, fmt.Errorf("it has written more than %d bytes", maximumOutput)
 	case err == nil || errors.Is(err, exec.ErrWaitDelay):
-		return output.Bytes(), nil
+		return output.kept, nil
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return nil, err
 	}
-	return nil, complain(exit, output.Bytes(), complaint.Bytes())
+	return nil, complain(exit, output.kept, complaint.kept)
 }
 
 // complain reads what a plugin says that has failed: JSON on its output, or anything on its error output.
@@ -70,19 +70,16 @@ func complain(exit *exec.ExitError, output, complaint []byte) error {
 
 // bounded keeps the beginning of what is written to it.
 type bounded struct {
-	bytes.Buffer
+	kept []byte
 	most int
 	over bool
 }
 
 // Write implements io.Writer. What is too much is dropped, so that the plugin can end.
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := b.most - b.Len(); len(p) > room {
-		b.over = true
-		b.Buffer.Write(p[:room])
-		return len(p), nil
-	}
-	return b.Buffer.Write(p)
+	fits := min(len(p), b.most-len(b.kept))
+	b.kept, b.over = append(b.kept, p[:fits]...), b.over || fits < len(p)
+	return len(p), nil
 }
 
 // inherited are the variables of the server that plugins see.

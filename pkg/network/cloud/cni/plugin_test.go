@@ -1,0 +1,416 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cni_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cni"
+)
+
+// TestMain makes this program a plugin where it is called by the name of one: it writes down what it is asked, and does what its configuration says.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "playing" {
+		play()
+	}
+	os.Exit(m.Run())
+}
+
+// script is the ipam section of the plugin.
+type script struct {
+	// Record is the file in which it writes what it is asked.
+	Record string `json:"record"`
+	// Add, Del and Check are what it answers, and Fails names the commands that are failures.
+	Add, Del, Check string
+	Fails           []string
+	// Hang names the command in which it waits for a child that never ends.
+	Hang string
+}
+
+// recorded is one call.
+type recorded struct {
+	Environment []string
+	Input       map[string]any
+}
+
+func play() {
+	raw, _ := io.ReadAll(os.Stdin)
+	var configuration struct {
+		IPAM script `json:"ipam"`
+	}
+	call := recorded{Environment: os.Environ()}
+	_ = json.Unmarshal(raw, &call.Input)
+	_ = json.Unmarshal(raw, &configuration)
+	line, _ := json.Marshal(call)
+	file, err := os.OpenFile(configuration.IPAM.Record, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = file.Write(append(line, '\n'))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	command := os.Getenv("CNI_COMMAND")
+	if configuration.IPAM.Hang == command {
+		child := exec.Command("sleep", "600")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		_ = child.Start()
+		_ = os.WriteFile(configuration.IPAM.Record+".child", fmt.Append(nil, child.Process.Pid), 0o600)
+		_ = child.Wait()
+	}
+	answer := map[string]string{"ADD": configuration.IPAM.Add, "DEL": configuration.IPAM.Del, "CHECK": configuration.IPAM.Check}[command]
+	if strings.HasPrefix(answer, "stderr:") {
+		fmt.Fprint(os.Stderr, strings.TrimPrefix(answer, "stderr:"))
+	} else {
+		fmt.Print(answer)
+	}
+	for _, failing := range configuration.IPAM.Fails {
+		if failing == command {
+			os.Exit(1)
+		}
+	}
+	os.Exit(0)
+}
+
+// stage is a folder of configurations with a plugin that plays.
+type stage struct {
+	*testing.T
+	options cni.Options
+	record  string
+}
+
+func newStage(t *testing.T, version string, s script) *stage {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	st := &stage{T: t, record: filepath.Join(folder, "record"), options: cni.Options{Configurations: filepath.Join(folder, "conf"), Plugins: filepath.Join(folder, "bin")}}
+	for _, made := range []string{st.options.Configurations, st.options.Plugins} {
+		if err := os.Mkdir(made, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(self, filepath.Join(st.options.Plugins, "playing")); err != nil {
+		t.Fatal(err)
+	}
+	s.Record = st.record
+	ipam := map[string]any{"type": "playing", "record": s.Record, "Add": s.Add, "Del": s.Del, "Check": s.Check, "Fails": s.Fails, "Hang": s.Hang}
+	st.write("10-lan.conf", map[string]any{"cniVersion": version, "name": "lan", "type": "macvlan", "capabilities": map[string]bool{"ips": true}, "ipam": ipam})
+	return st
+}
+
+func (st *stage) write(name string, configuration any) {
+	st.Helper()
+	raw, err := json.Marshal(configuration)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(st.options.Configurations, name), raw, 0o600)
+	}
+	if err != nil {
+		st.Fatal(err)
+	}
+}
+
+// calls are what the plugin was asked.
+func (st *stage) calls() (all []recorded) {
+	st.Helper()
+	raw, err := os.ReadFile(st.record)
+	if err != nil && !os.IsNotExist(err) {
+		st.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		var call recorded
+		if err := json.Unmarshal([]byte(line), &call); err != nil {
+			st.Fatal(err)
+		}
+		all = append(all, call)
+	}
+	return all
+}
+
+// commands are the commands of the calls.
+func (st *stage) commands() string {
+	st.Helper()
+	var all []string
+	for _, call := range st.calls() {
+		all = append(all, call.value("CNI_COMMAND"))
+	}
+	return strings.Join(all, " ")
+}
+
+func (r recorded) value(name string) string {
+	for _, entry := range r.Environment {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+const given = `{"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.5/24", "gateway": "10.0.0.1"}, {"address": "fd00::5/64"}],
+	"routes": [{"dst": "0.0.0.0/0"}, {"dst": "fd01::/64", "gw": "fd00::1"}]}`
+
+func intent(number int, addresses ...string) network.Allocation {
+	a := network.Allocation{
+		Owner: network.Owner{Contract: "dranet", Key: fmt.Sprintf("uid-%d/pci-0000-27-00-2", number)}, Pool: "lan", State: network.Intended,
+		Since: time.Unix(1e9, 0), Holder: network.Holder{Kind: "ResourceClaim", Namespace: "team-a", Name: "claim"},
+	}
+	for _, address := range addresses {
+		a.Addresses = append(a.Addresses, netip.MustParseAddr(address))
+	}
+	return a
+}
+
+// TestCall holds what a plugin is told, and what comes of its result.
+func TestCall(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_SERVER", "x")
+	st := newStage(t, "1.0.0", script{Add: given})
+	c := cni.New("lan", st.options)
+	a := intent(1, "10.0.0.5")
+	binding, err := c.Bind(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(binding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"addresses":["10.0.0.5/24","fd00::5/64"],"routes":[{"destination":"0.0.0.0/0","gateway":"10.0.0.1"},{"destination":"fd01::/64","gateway":"fd00::1"}],` +
+		`"reference":{"configuration":"lan","container":"graft-6979eeecb71118c32cd27af31fc1cf7e","interface":"gr40805f4a01fa5","namespace":"team-a",` +
+		`"pod":"graft-6979eeecb71118c32cd27af31fc1cf7e","uid":"6979eeec-b711-18c3-2cd2-7af31fc1cf7e"}}`
+	if diff := cmp.Diff(want, string(raw)); diff != "" {
+		t.Errorf("binding (-want +got):\n%s", diff)
+	}
+	a.Binding, a.State = binding, network.Bound
+	if _, has, err := c.Find(t.Context(), a); err != nil || !has {
+		t.Errorf("found: %v, %v", has, err)
+	}
+	// The configuration of the pool has changed: what was bound with the old one is released there.
+	if err := cni.New("another", st.options).Unbind(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	calls := st.calls()
+	if diff := cmp.Diff("ADD CHECK DEL", st.commands()); diff != "" {
+		t.Fatalf("commands (-want +got):\n%s", diff)
+	}
+	for i, call := range calls {
+		if call.value("SECRET_OF_THE_SERVER") != "" {
+			t.Error("the plugin sees what is the server's")
+		}
+		if name := call.value("CNI_IFNAME"); len(name) > 15 || name != calls[0].value("CNI_IFNAME") || call.value("CNI_CONTAINERID") != calls[0].value("CNI_CONTAINERID") {
+			t.Errorf("call %d is of the interface %q in %q", i, name, call.value("CNI_CONTAINERID"))
+		}
+		if call.Input["name"] != "lan" || call.Input["cniVersion"] != "1.0.0" || call.value("CNI_PATH") != st.options.Plugins {
+			t.Errorf("call %d is told %v", i, call.Input)
+		}
+	}
+	wanted := map[string]any{"ips": []any{"10.0.0.5"}}
+	if diff := cmp.Diff([]any{map[string]any{"cni": wanted}, wanted}, []any{calls[0].Input["args"], calls[0].Input["runtimeConfig"]}); diff != "" {
+		t.Errorf("what is wanted (-want +got):\n%s", diff)
+	}
+	if previous, ok := calls[1].Input["prevResult"].(map[string]any); !ok || len(previous["ips"].([]any)) != 2 {
+		t.Errorf("CHECK is told %v", calls[1].Input)
+	}
+	if _, err := os.Stat(calls[0].value("CNI_NETNS")); !os.IsNotExist(err) {
+		t.Errorf("the network namespace %s: %v", calls[0].value("CNI_NETNS"), err)
+	}
+}
+
+// TestOwners holds that plugins can tell owners apart by any of what they go by: whereabouts has the Pod and the interface.
+func TestOwners(t *testing.T) {
+	st := newStage(t, "1.0.0", script{Add: given})
+	for number := range 2 {
+		if _, err := cni.New("lan", st.options).Bind(t.Context(), intent(number)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := st.calls()
+	for _, name := range []string{"CNI_CONTAINERID", "CNI_IFNAME", "CNI_ARGS"} {
+		if first, second := calls[0].value(name), calls[1].value(name); first == second {
+			t.Errorf("both have %s=%s", name, first)
+		}
+	}
+	if got := calls[0].value("CNI_ARGS"); !strings.HasPrefix(got, "IgnoreUnknown=1;K8S_POD_NAMESPACE=team-a;K8S_POD_NAME=graft-") {
+		t.Errorf("arguments: %s", got)
+	}
+}
+
+// TestFailures holds what is said of plugins that fail, and what they are asked then.
+func TestFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		script   script
+		want     string
+		is       error
+		after    time.Duration
+		commands string
+	}{
+		"code and details": {
+			script: script{Add: `{"cniVersion": "1.0.0", "code": 7, "msg": "invalid\nconfiguration", "details": "no range"}`, Fails: []string{"ADD"}},
+			want:   "the CNI plugin playing says to ADD: invalid configuration: no range (code 7)", commands: "ADD DEL ADD",
+		},
+		"exhausted": {
+			script: script{Add: `{"code": 999, "msg": "no IP addresses available in range set: 10.0.0.1-10.0.0.6"}`, Fails: []string{"ADD"}},
+			want:   "the CNI plugin playing says to ADD: no IP addresses available in range set: 10.0.0.1-10.0.0.6 (code 999)", is: network.ErrExhausted, commands: "ADD",
+		},
+		"taken": {
+			script: script{Add: `{"code": 999, "msg": "requested IP address 10.0.0.5 is not available in range set"}`, Fails: []string{"ADD"}},
+			want:   "the CNI plugin playing says to ADD: requested IP address 10.0.0.5 is not available in range set (code 999)", is: network.ErrTaken, commands: "ADD",
+		},
+		"try again later": {
+			script: script{Add: `{"code": 11, "msg": "no lock"}`, Fails: []string{"ADD"}},
+			want:   "the CNI plugin playing says to ADD: no lock (code 11); the cloud is to be asked again in 2s", after: 2 * time.Second, commands: "ADD",
+		},
+		"on the error output": {
+			script: script{Add: "stderr:panic: out of luck\n", Fails: []string{"ADD"}},
+			want:   "the CNI plugin playing says to ADD: panic: out of luck", commands: "ADD DEL ADD",
+		},
+		"nothing": {
+			script: script{Fails: []string{"ADD"}},
+			want:   "the CNI plugin playing says to ADD: nothing, and ended with exit status 1", commands: "ADD DEL ADD",
+		},
+		"DEL fails": {
+			script: script{Add: `{"msg": "twice"}`, Del: `{"msg": "read-only"}`, Fails: []string{"ADD", "DEL"}},
+			want:   "the CNI plugin playing says to DEL: read-only", commands: "ADD DEL",
+		},
+		"no address": {
+			script: script{Add: `{"cniVersion": "1.0.0"}`}, want: "refused by the cloud: the CNI plugin has given no address", is: network.ErrRefused, commands: "ADD",
+		},
+		"two of a family": {
+			script: script{Add: `{"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.5/24"}, {"address": "10.0.0.6/24"}]}`},
+			want:   "refused by the cloud: the CNI plugin has given two addresses of one family, and an allocation has one of each", is: network.ErrRefused, commands: "ADD",
+		},
+		"too much": {
+			script: script{Add: strings.Repeat(" ", 1<<20) + given}, want: "running the CNI plugin playing for ADD: it has written more than 1048576 bytes", commands: "ADD",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := newStage(t, "1.0.0", c.script)
+			_, err := cni.New("lan", st.options).Bind(t.Context(), intent(1))
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+			if c.is != nil && (!errors.Is(err, c.is) || !errors.Is(err, network.ErrRefused)) || c.is == nil && errors.Is(err, network.ErrRefused) {
+				t.Errorf("%v is not as it should be", err)
+			}
+			var later *cloud.RetryAfter
+			if errors.As(err, &later); c.after > 0 && (later == nil || later.After != c.after) {
+				t.Errorf("to be asked again: %v", later)
+			}
+			if diff := cmp.Diff(c.commands, st.commands()); diff != "" {
+				t.Errorf("commands (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOldVersion holds that plugins of old specifications are understood, and not asked what they do not know.
+func TestOldVersion(t *testing.T) {
+	st := newStage(t, "0.2.0", script{Add: `{"ip4": {"ip": "10.0.0.5/24", "gateway": "10.0.0.1", "routes": [{"dst": "0.0.0.0/0"}]}}`})
+	c := cni.New("lan", st.options)
+	binding, err := c.Bind(t.Context(), intent(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := netip.MustParsePrefix("10.0.0.5/24"); binding.Addresses[0] != want || binding.Routes[0].Gateway.String() != "10.0.0.1" {
+		t.Errorf("got %v and %v", binding.Addresses, binding.Routes)
+	}
+	if _, has, err := c.Find(t.Context(), intent(1)); err != nil || !has || st.commands() != "ADD" {
+		t.Errorf("found: %v, %v after %s", has, err, st.commands())
+	}
+}
+
+// TestFind holds that what the plugin has no longer is released, and not said to be there.
+func TestFind(t *testing.T) {
+	st := newStage(t, "0.4.0", script{Add: given, Check: `{"code": 999, "msg": "there is none"}`, Fails: []string{"CHECK"}})
+	c := cni.New("lan", st.options)
+	if _, err := c.Bind(t.Context(), intent(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, has, err := c.Find(t.Context(), intent(1)); err != nil || has {
+		t.Errorf("found: %v, %v", has, err)
+	}
+	if diff := cmp.Diff("ADD CHECK DEL", st.commands()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+// TestHang holds that a plugin that hangs is killed in time, with what it has started.
+func TestHang(t *testing.T) {
+	st := newStage(t, "1.0.0", script{Add: given, Hang: "ADD"})
+	st.options.Timeout = time.Second
+	begun := time.Now()
+	_, err := cni.New("lan", st.options).Bind(t.Context(), intent(1))
+	if want := "running the CNI plugin playing for ADD: it was not done within 1s"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if took := time.Since(begun); took > 8*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	child, err := os.ReadFile(st.record + ".child")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		state, err := os.ReadFile("/proc/" + string(child) + "/stat")
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("what the plugin has started still runs: %s", state)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := cni.New("lan", st.options).Bind(ctx, intent(1)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the caller's context has ended: %v", err)
+	}
+}
+
+// TestConfigurations holds what is said of folders in which something is missing.
+func TestConfigurations(t *testing.T) {
+	st := newStage(t, "1.0.0", script{Add: given})
+	st.write("20-bare.conf", map[string]any{"cniVersion": "1.0.0", "name": "bare", "type": "macvlan"})
+	st.write("30-absent.conflist", map[string]any{"cniVersion": "1.0.0", "name": "absent", "plugins": []any{
+		map[string]any{"type": "tuning"}, map[string]any{"type": "macvlan", "ipam": map[string]any{"type": "whereabouts"}},
+	}})
+	st.write("40-path.conf", map[string]any{"cniVersion": "1.0.0", "name": "path", "type": "macvlan", "ipam": map[string]any{"type": "../bin/playing"}})
+	if err := cni.New("lan", st.options).Check(); err != nil {
+		t.Error(err)
+	}
+	check := func(name, want string) {
+		t.Helper()
+		err := cni.New(name, st.options).Check()
+		if err == nil || strings.NewReplacer(st.options.Configurations, "CONF", st.options.Plugins, "BIN").Replace(err.Error()) != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+	check("bare", "the CNI network configuration bare has no plugin with an ipam section")
+	check("absent", "the CNI network configuration absent names the IPAM plugin whereabouts, which is not in BIN")
+	check("path", "the CNI network configuration path names the IPAM plugin ../bin/playing, which is not in BIN")
+	check("none", "the CNI network configuration none is not in CONF")
+	if err := os.WriteFile(filepath.Join(st.options.Configurations, "00-broken.conflist"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("none", "the CNI network configuration none is not in CONF; what cannot be read there: 00-broken.conflist")
+	if err := cni.New("lan", st.options).Check(); err != nil {
+		t.Errorf("beside a broken file: %v", err)
+	}
+}
