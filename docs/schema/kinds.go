@@ -32,6 +32,7 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{"ProviderProfile", "providerprofile.json", "profiles", ProviderProfile},
+		{"NetworkProfile", "networkprofile.json", "network profiles", NetworkProfile},
 		{"ProviderProfileTest", "providerprofiletest.json", "tables of tests for graft test", ProviderProfileTest},
 		{"TestFolder", "testcase.json", "case.yaml in a folder of a test", TestFolder},
 		{"ControllerConfiguration", "controllerconfiguration.json", "the configuration of the extension", ControllerConfiguration},

@@ -12,6 +12,11 @@ import _ "embed"
 //go:embed providerprofile.json
 var ProviderProfile []byte
 
+// NetworkProfile is the schema of network profiles.
+//
+//go:embed networkprofile.json
+var NetworkProfile []byte
+
 // ControllerConfiguration is the schema of the configuration of the extension.
 //
 //go:embed controllerconfiguration.json

@@ -25,6 +25,7 @@ func main() {
 		"operations.md":            writeOperations,
 		"expressions.md":           writeExpressions,
 		"configuration.md":         writeConfiguration("controllerconfiguration.json"),
+		"network-profile.md":       writeNetworkProfile,
 		"network-configuration.md": writeConfiguration("networkproviderconfiguration.json"),
 		"test.md":                  writeProfileTest,
 		"cli.md":                   writeCommandLine,

@@ -26,6 +26,7 @@ func main() {
 		"providerprofile.json":              providerProfile,
 		"controllerconfiguration.json":      controllerConfiguration,
 		"networkproviderconfiguration.json": networkProviderConfiguration,
+		"networkprofile.json":               networkProfile,
 		"providerprofiletest.json":          providerProfileTest,
 		"testcase.json":                     testFolder,
 	} {

@@ -19,6 +19,9 @@ import (
 // whole is a string that is one expression: it may stand for a value of any type.
 const whole = `^\$\{[\s\S]*\}$`
 
+// module is this one, of which comments begin with the name of what they are about.
+const module = "github.com/graft-provider/"
+
 // written are the types of Kubernetes that write themselves, by the types of JSON as which they do.
 var written = map[reflect.Type][]string{
 	reflect.TypeFor[resource.Quantity]():  {"string", "number"},
@@ -46,7 +49,7 @@ func (b *builder) shape(t reflect.Type) (object, error) {
 		return b.shapeOfString(t)
 	case reflect.Bool:
 		return orExpression("boolean"), nil
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint32:
 		return orExpression("integer"), nil
 	case reflect.Float32, reflect.Float64:
 		return orExpression("number"), nil
@@ -137,6 +140,9 @@ func (b *builder) shapeFields(t reflect.Type) (object, error) {
 		comment, err := b.comments.ofField(t, field.Name)
 		if err != nil {
 			return nil, err
+		}
+		if strings.HasPrefix(t.PkgPath(), module) {
+			comment = withoutSubject(comment, field.Name)
 		}
 		properties[name] = described(schema, comment)
 	}

@@ -19,66 +19,95 @@ type Device struct {
 // Config is what is set on an interface: NetworkConfig of pkg/apis/types.go of DRANET, field by field.
 type Config struct {
 	// Profile names a profile that a user can choose, such as acme.com/overlay.
-	Profile   string     `json:"profile,omitempty"`
-	Interface Interface  `json:"interface"`
-	Routes    []Route    `json:"routes,omitempty"`
-	Rules     []Rule     `json:"rules,omitempty"`
+	Profile string `json:"profile,omitempty"`
+	// Interface is what is set on the interface itself.
+	Interface Interface `json:"interface"`
+	// Routes are routes by the interface.
+	Routes []Route `json:"routes,omitempty"`
+	// Rules say which routing table is asked for which packets.
+	Rules []Rule `json:"rules,omitempty"`
+	// Neighbors need no discovery.
 	Neighbors []Neighbor `json:"neighbors,omitempty"`
-	Ethtool   *Ethtool   `json:"ethtool,omitempty"`
+	// Ethtool are switches of the device.
+	Ethtool *Ethtool `json:"ethtool,omitempty"`
 }
 
 // Interface is what is set on the interface itself. What is nil is left as it is.
 type Interface struct {
+	// Name is what the interface is called in the pod.
 	Name string `json:"name,omitempty"`
 	// Addresses are CIDRs: the address with the length of its subnet.
-	Addresses           []string `json:"addresses,omitempty"`
-	DHCP                *bool    `json:"dhcp,omitempty"`
-	MTU                 *int32   `json:"mtu,omitempty"`
-	HardwareAddr        *string  `json:"hardwareAddr,omitempty"`
-	GSOMaxSize          *int32   `json:"gsoMaxSize,omitempty"`
-	GROMaxSize          *int32   `json:"groMaxSize,omitempty"`
-	GSOIPv4MaxSize      *int32   `json:"gsoIPv4MaxSize,omitempty"`
-	GROIPv4MaxSize      *int32   `json:"groIPv4MaxSize,omitempty"`
-	DisableEBPFPrograms *bool    `json:"disableEbpfPrograms,omitempty"`
-	Forwarding          *bool    `json:"forwarding,omitempty"`
-	ARPIgnore           *int32   `json:"arpIgnore,omitempty"`
-	ARPAnnounce         *int32   `json:"arpAnnounce,omitempty"`
-	VRF                 *VRF     `json:"vrf,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
+	// DHCP asks for addresses in the network; it excludes Addresses.
+	DHCP *bool `json:"dhcp,omitempty"`
+	// MTU is the size of the largest packet in bytes.
+	MTU *int32 `json:"mtu,omitempty"`
+	// HardwareAddr is the MAC address.
+	HardwareAddr *string `json:"hardwareAddr,omitempty"`
+	// GSOMaxSize and GROMaxSize bound, in bytes, what is segmented and put together by offloading; those with IPv4 are for its packets.
+	GSOMaxSize     *int32 `json:"gsoMaxSize,omitempty"`
+	GROMaxSize     *int32 `json:"groMaxSize,omitempty"`
+	GSOIPv4MaxSize *int32 `json:"gsoIPv4MaxSize,omitempty"`
+	GROIPv4MaxSize *int32 `json:"groIPv4MaxSize,omitempty"`
+	// DisableEBPFPrograms takes eBPF programs off the interface.
+	DisableEBPFPrograms *bool `json:"disableEbpfPrograms,omitempty"`
+	// Forwarding lets packets through that are for others.
+	Forwarding *bool `json:"forwarding,omitempty"`
+	// ARPIgnore is the kernel's arp_ignore, 0 to 8.
+	ARPIgnore *int32 `json:"arpIgnore,omitempty"`
+	// ARPAnnounce is the kernel's arp_announce, 0 to 2.
+	ARPAnnounce *int32 `json:"arpAnnounce,omitempty"`
+	// VRF is the routing domain that the interface is made a member of.
+	VRF *VRF `json:"vrf,omitempty"`
 }
 
 // VRF is the routing domain that the interface is made a member of.
 type VRF struct {
-	Name  string `json:"name"`
-	Table *int   `json:"table,omitempty"`
+	// Name is that of the VRF's interface.
+	Name string `json:"name"`
+	// Table is its routing table.
+	Table *int `json:"table,omitempty"`
 }
 
 // Route is a route by the interface.
 type Route struct {
+	// Destination is a prefix, such as 0.0.0.0/0.
 	Destination string `json:"destination,omitempty"`
-	Gateway     string `json:"gateway,omitempty"`
-	Source      string `json:"source,omitempty"`
+	// Gateway is the address of the router.
+	Gateway string `json:"gateway,omitempty"`
+	// Source is the preferred source address.
+	Source string `json:"source,omitempty"`
 	// Scope is that of the kernel: 0 the universe, 253 the link.
 	Scope uint8 `json:"scope,omitempty"`
-	Table int   `json:"table,omitempty"`
+	// Table is the routing table; the main one when absent.
+	Table int `json:"table,omitempty"`
 }
 
 // Rule says which table is asked for which packets.
 type Rule struct {
-	Priority    int    `json:"priority,omitempty"`
-	Source      string `json:"source,omitempty"`
+	// Priority orders rules; the lowest is asked first.
+	Priority int `json:"priority,omitempty"`
+	// Source is the prefix of the packets' source addresses.
+	Source string `json:"source,omitempty"`
+	// Destination is the prefix of the packets' destinations.
 	Destination string `json:"destination,omitempty"`
-	Table       int    `json:"table,omitempty"`
+	// Table is the routing table that is asked.
+	Table int `json:"table,omitempty"`
 }
 
 // Neighbor is a neighbour that needs no discovery.
 type Neighbor struct {
-	Destination  string `json:"destination,omitempty"`
+	// Destination is the address of the neighbour.
+	Destination string `json:"destination,omitempty"`
+	// HardwareAddr is its MAC address.
 	HardwareAddr string `json:"hardwareAddr,omitempty"`
 }
 
 // Ethtool are switches of the device.
 type Ethtool struct {
-	Features     map[string]bool `json:"features,omitempty"`
+	// Features are offloading features by name.
+	Features map[string]bool `json:"features,omitempty"`
+	// PrivateFlags are the driver's own switches by name.
 	PrivateFlags map[string]bool `json:"privateFlags,omitempty"`
 }
 

@@ -37,7 +37,7 @@ func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkCho
 	for i, t := range spec.Families {
 		c.family(choice, p.at("families").item(i), t)
 	}
-	choice.config = c.configuration(c.request, spec.Config, p.at("config"))
+	choice.config = c.configuration(c.request, spec.Config.Node, p.at("config"))
 	on := p.at("config").at("interface")
 	if addresses := on.at("addresses"); !addresses.absent() {
 		c.add(addresses, source.WrongValue, "addresses are given by pools: everybody who chooses the profile would have these")

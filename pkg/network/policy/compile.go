@@ -33,7 +33,9 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 		}
 	}
 	c.overlaps()
-	c.unused()
+	if !slices.ContainsFunc(c.findings, func(f source.Finding) bool { return f.Rule == UnknownReference }) {
+		c.unused() // else the name is that of one which is not used
+	}
 	var known source.Findings
 	for _, d := range documents {
 		known = append(known, d.Findings...)

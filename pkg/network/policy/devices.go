@@ -30,7 +30,7 @@ func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
 	}
 	f := &facts{when: c.condition(c.device, spec.When, p.at("when"), "the entry", "")}
 	f.attributes = c.attributes(p.at("attributes"))
-	f.config = c.configuration(c.device, spec.Config, p.at("config"))
+	f.config = c.configuration(c.device, spec.Config.Node, p.at("config"))
 	if chosen := p.at("config").at("profile"); !chosen.absent() && !isComputed(chosen.node) && c.policy.profiles[chosen.node.Value] == nil {
 		known := slices.Collect(maps.Keys(c.policy.profiles))
 		finding := chosen.finding(UnknownReference, "there is no profile %q%s", chosen.node.Value, source.Suggest(chosen.node.Value, known))

@@ -70,6 +70,7 @@ func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
 // routers in IPv6 (RFC 4291, 2.6.1), the broadcast address, and that of the gateway.
 func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha1.NetworkSubnet) ledger.Subnet {
 	var dynamic, static, never netipx.IPSetBuilder
+	before := len(c.findings)
 	whole := netipx.RangeOfPrefix(prefix)
 	if hosts := prefix.Addr().BitLen() - prefix.Bits(); hosts > 1 {
 		never.Add(whole.From())
@@ -99,7 +100,7 @@ func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha
 	if err != nil {
 		c.add(p, source.WrongValue, "the addresses cannot be told: %s", err)
 		subnet.Dynamic, subnet.Static = &netipx.IPSet{}, &netipx.IPSet{}
-	} else if len(subnet.Dynamic.Ranges())+len(subnet.Static.Ranges()) == 0 {
+	} else if len(subnet.Dynamic.Ranges())+len(subnet.Static.Ranges()) == 0 && len(c.findings) == before {
 		c.add(p, NoRoom, "no address of %s is left to be given", prefix)
 	}
 	return subnet

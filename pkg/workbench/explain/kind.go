@@ -28,6 +28,7 @@ type kind struct {
 var kinds = []kind{
 	{word: "profile", name: "ProviderProfile", schema: read(schema.ProviderProfile), examples: profileExamples},
 	{word: "configuration", name: "ControllerConfiguration", schema: read(schema.ControllerConfiguration)},
+	{word: "network", name: "NetworkProfile", schema: read(schema.NetworkProfile)},
 	{word: "provider", name: "NetworkProviderConfiguration", schema: read(schema.NetworkProviderConfiguration)},
 	{word: "test", name: "ProviderProfileTest", schema: read(schema.ProviderProfileTest)},
 	{word: "case", name: "TestFolder", schema: read(schema.TestFolder)},

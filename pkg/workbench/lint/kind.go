@@ -42,6 +42,7 @@ type Kind struct {
 // kinds are the kinds of documents, one a line.
 var kinds = []Kind{
 	providerProfile,
+	networkProfile,
 	providerProfileTest,
 	controllerConfiguration,
 	networkProviderConfiguration,

@@ -8,6 +8,8 @@ import (
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
@@ -25,6 +27,17 @@ var providerProfile = Kind{
 			Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite,
 		})
 		return append(findings, problems...)
+	},
+}
+
+// networkProfile is checked as graft-network-provider does when it loads profiles, as far as that needs no files of its machine.
+var networkProfile = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindNetworkProfile, Heads: true,
+	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+		documents, findings := profile.DecodeNetworks(parts, known)
+		_, problems := policy.Compile(documents)
+		problems = append(problems, catalog.Check(policy.Clouds(documents))...)
+		return append(findings, problems.Beyond(findings)...)
 	},
 }
 

@@ -18,6 +18,11 @@ type NetworkCloud struct {
 	CNI *NetworkCNI `json:"cni,omitempty"`
 }
 
+// JSONSchema is what an editor is told about a cloud beside its fields.
+func (NetworkCloud) JSONSchema() string {
+	return `{"oneOf": [{"required": ["http"]}, {"required": ["cni"]}]}`
+}
+
 // NetworkLimit bounds requests.
 type NetworkLimit struct {
 	// Rate is how many requests a second are sent; any number when absent.

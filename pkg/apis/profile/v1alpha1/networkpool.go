@@ -83,7 +83,7 @@ type NetworkRoute struct {
 // NetworkRule says which routing table is asked for which packets.
 type NetworkRule struct {
 	// Priority orders rules; the lowest is asked first.
-	Priority int `json:"priority,omitempty" between:"0,2147483647"`
+	Priority int `json:"priority,omitempty" between:"0,32767"`
 	// Source is the prefix of the packets' source addresses; any when absent.
 	Source source.Text `json:"source,omitempty"`
 	// Destination is the prefix of the packets' destinations; any when absent.
@@ -108,6 +108,11 @@ type NetworkQuota struct {
 	Limit int `json:"limit" between:"1,1000000000"`
 	// When is the condition under which a request counts, a boolean ${ CEL } expression; always when absent.
 	When source.Text `json:"when,omitempty"`
+}
+
+// JSONSchema is what an editor is told about a quota beside its fields.
+func (NetworkQuota) JSONSchema() string {
+	return `{"allOf": [{"properties": {"when": ` + conditionSchema + `}}]}`
 }
 
 // NetworkVLANs are a range of VLANs as it is written, or one VLAN.

@@ -37,7 +37,7 @@ type NetworkChoice struct {
 	// Families are IPv4, IPv6 or both; all that the pool has when absent.
 	Families []source.Text `json:"families,omitempty"`
 	// Config is what is set on the device, as DRANET's NetworkConfig has it; any text in it may hold ${ CEL }. It wins over what the pool says.
-	Config source.Node `json:"config,omitempty"`
+	Config NetworkConfig `json:"config,omitempty"`
 }
 
 // NetworkDevices are facts of some network devices.
@@ -48,8 +48,20 @@ type NetworkDevices struct {
 	// false, and versions, which are written as ${ semver("1.2.3") }.
 	Attributes map[string]source.Node `json:"attributes,omitempty"`
 	// Config is what is set on the devices, as DRANET's NetworkConfig has it; any text in it may hold ${ CEL } over device.
-	Config source.Node `json:"config,omitempty"`
+	Config NetworkConfig `json:"config,omitempty"`
 }
+
+// NetworkConfig is a configuration of a device as it is written; what it comes to is a device.Config of pkg/network.
+type NetworkConfig struct{ source.Node }
+
+// DecodeNode keeps what is written.
+func (c *NetworkConfig) DecodeNode(n source.Node, _ string) source.Findings {
+	c.Node = n
+	return nil
+}
+
+// JSONSchema is what an editor is told where the fields are not known; hack/schema knows them.
+func (NetworkConfig) JSONSchema() string { return `{"type": ["object", "string"]}` }
 
 // NetworkDenial denies requests.
 type NetworkDenial struct {
@@ -62,6 +74,38 @@ type NetworkDenial struct {
 	// Message is what the user reads; it may hold ${ CEL }.
 	Message source.Text `json:"message,omitempty"`
 }
+
+// JSONSchema is what an editor is told about a denial beside its fields.
+func (NetworkDenial) JSONSchema() string {
+	return `{"allOf": [{"properties": {"code": {"enum": [400, 403, 404, 409, 422, 429, 500]}, "when": ` + conditionSchema + `}}]}`
+}
+
+// JSONSchema is what an editor is told about facts of devices beside their fields.
+func (NetworkDevices) JSONSchema() string {
+	return `{
+		"anyOf": [{"required": ["attributes"]}, {"required": ["config"]}],
+		"allOf": [{"properties": {"when": ` + conditionSchema + `, "attributes": {"additionalProperties": {"type": ["string", "integer", "boolean"]}}}}]
+	}`
+}
+
+// JSONSchema is what an editor is told about what users can choose beside its fields.
+func (NetworkChoice) JSONSchema() string {
+	return `{
+		"anyOf": [{"required": ["pools"]}, {"required": ["config"]}],
+		"allOf": [{"properties": {"families": {"items": {"enum": ["IPv4", "IPv6"]}, "uniqueItems": true}, "pools": {"uniqueItems": true}}}]
+	}`
+}
+
+// JSONSchema is what an editor is told about a network profile beside its fields.
+func (NetworkProfile) JSONSchema() string {
+	return `{"anyOf": [{"required": ["pools"]}, {"required": ["profiles"]}, {"required": ["devices"]}, {"required": ["deny"]}, {"required": ["clouds"]}]}`
+}
+
+// conditionSchema is the schema of a condition.
+const conditionSchema = `{
+	"pattern": "^\\$\\{[\\s\\S]*\\}\\s*$",
+	"patternErrorMessage": "A condition is one expression in braces, such as ${ request.node == \"worker-1\" }."
+}`
 
 // NetworkDenialCodes are the values of NetworkDenial.Code.
 var NetworkDenialCodes = []int{400, 403, 404, 409, 422, 429, 500}

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+// Summary says in a line what a variable is, such as device, or a field of an object, such as graft.Device.pci.
+func Summary(name string) string { return summaries[name] }
+
+var summaries = map[string]string{
+	"device":                  "the network device, as far as the caller knows it",
+	"graft.Device.name":       "the name of the device in Kubernetes or in Linux; callers differ, and it may be empty",
+	"graft.Device.pci":        "the address on the bus, such as 0000:27:00.2; empty for what is on none",
+	"graft.Device.mac":        "the hardware address",
+	"request":                 "what is asked for, and for whom",
+	"graft.Request.contract":  "how the caller came: dranet or spiderpool",
+	"graft.Request.profile":   "the profile that the user chose; empty where the contract has no profiles",
+	"graft.Request.pool":      "the pool that would give the address",
+	"graft.Request.node":      "the node of the caller",
+	"graft.Request.parent":    "the MAC address of the interface that carries the VLAN",
+	"graft.Request.addresses": "the addresses that are asked for by name",
+	"graft.Request.namespace": "the namespace of the claim, or else of the pod",
+	"graft.Request.name":      "the name of the claim, or else of the pod",
+	"graft.Request.uid":       "the UID of the claim, or else of the pod",
+	"claim":                   "the ResourceClaim; older versions of DRANET say only its UID",
+	"graft.Claim.uid":         "its UID",
+	"graft.Claim.namespace":   "its namespace",
+	"graft.Claim.name":        "its name",
+	"graft.Claim.labels":      "its labels; empty where the caller does not say them",
+	"graft.Claim.annotations": "its annotations; empty where the caller does not say them",
+	"graft.Claim.pods":        "the UIDs of the pods that it is reserved for",
+	"pod":                     "the pod; DRANET says nothing of it",
+	"graft.Pod.uid":           "its UID",
+	"graft.Pod.namespace":     "its namespace",
+	"graft.Pod.name":          "its name",
+	"config":                  "the NetworkConfig that was asked for, as DRANET sends it; what is not set is not in it",
+}
