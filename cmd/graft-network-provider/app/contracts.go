@@ -5,11 +5,14 @@
 package app
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
@@ -62,6 +65,29 @@ func spiderpoolEndpoint(path string) string {
 		return ""
 	}
 	return first("/", "healthz", "records", "reset")(path)
+}
+
+// allListeners are those of the configuration, and the socket by which the embedded ledger is looked into and tended.
+func (p *program) allListeners() ([]server.Listener, error) {
+	listeners, err := p.listeners(p.contracts(wire.Options{
+		Service: p.reloader.Service(), Policy: p.reloader.Policy, Log: p.log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
+	}))
+	disk, ok := p.store.(remote.Disk)
+	if err != nil || !ok {
+		return listeners, err
+	}
+	path, err := filepath.Abs(remote.Socket(p.Config.Ledger.Path))
+	if err != nil {
+		return nil, fmt.Errorf("finding the ledger: %w", err)
+	}
+	log := p.log.WithName("administration")
+	return append(listeners, server.Listener{Network: "unix", Address: path, Mode: 0o600, UID: -1, GID: -1, Contracts: []server.Contract{{
+		Name: "administration", Always: true, Endpoint: first("/v1/", "allocations", "export", "verify", "compact", "release", "gc", "import"),
+		Handler: remote.New(remote.Options{
+			Store: p.store, Disk: disk, Release: p.reloader.Service().Release, Now: time.Now,
+			Report: func(err error) { log.Error(err, "Administration failed") },
+		}),
+	}}}), nil
 }
 
 // listeners are those of the configuration.

@@ -35,7 +35,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/reload"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -185,12 +184,4 @@ func (p *program) work(ctx context.Context, end context.CancelCauseFunc) <-chan 
 	ended := make(chan struct{})
 	go func() { all.Wait(); close(ended) }()
 	return ended
-}
-
-// allListeners are those of the configuration, and the one of administration.
-func (p *program) allListeners() ([]server.Listener, error) {
-	listeners, err := p.listeners(p.contracts(wire.Options{
-		Service: p.reloader.Service(), Policy: p.reloader.Policy, Log: p.log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
-	}))
-	return listeners, err
 }
