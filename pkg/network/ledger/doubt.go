@@ -7,6 +7,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -16,10 +17,11 @@ import (
 // for stays taken in memory until settle has found out. The mutex is held.
 func (l *Ledger) doubt(keys ...string) {
 	if l.doubts == nil {
-		l.doubts = map[string]struct{}{}
+		l.doubts = map[string]uint64{}
 	}
+	l.doubted++
 	for _, key := range keys {
-		l.doubts[key] = struct{}{}
+		l.doubts[key] = l.doubted
 	}
 }
 
@@ -36,28 +38,25 @@ func rowsOf(a network.Allocation) []string { return append(places(a), ownerKey(a
 // settle asks the store for the rows that are in doubt, and says whether there were any. Those that cannot be read stay in doubt.
 func (l *Ledger) settle(ctx context.Context) (bool, error) {
 	l.mutex.Lock()
-	keys := make([]string, 0, len(l.doubts))
-	for key := range l.doubts {
-		keys = append(keys, key)
-	}
+	doubts := maps.Clone(l.doubts)
 	l.mutex.Unlock()
-	for _, key := range keys {
+	for key, number := range doubts {
 		raw, err := l.store.Get(ctx, key)
 		if err != nil {
 			return true, fmt.Errorf("reading the ledger: %w", err)
 		}
-		if err := l.learn(key, raw); err != nil {
+		if err := l.learn(key, number, raw); err != nil {
 			return true, err
 		}
 	}
-	return len(keys) > 0, nil
+	return len(doubts) > 0, nil
 }
 
-// learn brings memory in line with a row that was in doubt.
-func (l *Ledger) learn(key string, raw []byte) error {
+// learn brings memory in line with a row that was in doubt when it was read, unless something newer is known or doubted by now.
+func (l *Ledger) learn(key string, number uint64, raw []byte) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if _, doubted := l.doubts[key]; !doubted {
+	if current, doubted := l.doubts[key]; !doubted || current != number {
 		return nil
 	}
 	delete(l.doubts, key)

@@ -165,6 +165,7 @@ func (l *Ledger) done(revision int64, changes []Change) {
 // apply brings memory in line with a row; nil: there is none. What rests is due so much later than its rest ends. A row that cannot be read is
 // taken. The mutex is held.
 func (l *Ledger) apply(key string, value []byte, late time.Duration) {
+	delete(l.doubts, key)
 	if strings.HasPrefix(key, prefixOwner) {
 		_ = l.learnOwner(key, value) // one that cannot be read counts for nothing
 		return

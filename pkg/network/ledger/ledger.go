@@ -35,8 +35,9 @@ type Ledger struct {
 	vlans   map[network.Trunk]*allocator.VLANs
 	resting resting
 	quotas  quotas
-	// doubts are the keys of rows of which it is not known how they are; see doubt.
-	doubts map[string]struct{}
+	// doubts are the keys of rows of which it is not known how they are, with a number of the doubt; see doubt.
+	doubts  map[string]uint64
+	doubted uint64
 	// freed are the keys that became free since a reading of rows began, and nil while none is under way.
 	freed map[string]struct{}
 	// following is what was told of a shared store, and nil while nobody follows.

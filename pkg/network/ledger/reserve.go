@@ -71,6 +71,9 @@ func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []networ
 			return all, make([]bool, len(all)), nil
 		}
 		if err := l.chooseSettled(ctx, intents, all, fresh, attempt); err != nil {
+			if l.overtaken(ctx, intents, fresh) {
+				continue
+			}
 			return nil, nil, err
 		}
 		switch err := l.write(ctx, all, fresh); {
@@ -84,6 +87,16 @@ func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []networ
 		}
 	}
 	return nil, nil, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// overtaken says whether another server has given something to one of the owners since it was asked what they hold: then that may be what is in
+// the way.
+func (l *Ledger) overtaken(ctx context.Context, intents []Intent, fresh []bool) bool {
+	if l.shared == nil {
+		return false
+	}
+	_, now, err := l.held(ctx, intents)
+	return err == nil && !slices.Equal(fresh, now)
 }
 
 // distinct are the keys of the owners, which must be different, and such that their rows can be read again.
@@ -294,6 +307,7 @@ func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) e
 	l.mutex.Lock()
 	l.quotas.drop(a.Owner)
 	l.doubt(places(a)...)
+	number := l.doubted
 	l.mutex.Unlock()
 	var refused error
 	for _, key := range places(a) {
@@ -301,7 +315,7 @@ func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) e
 		if err != nil {
 			return fmt.Errorf("reading the ledger: %w", err)
 		}
-		if err := l.learn(key, raw); err != nil {
+		if err := l.learn(key, number, raw); err != nil {
 			return err
 		}
 		if raw == nil || bytes.Equal(raw, place{owner: in.Owner}.encode()) {

@@ -113,7 +113,9 @@ func (l *limited) Bind(_ context.Context, a network.Allocation) (network.Binding
 	return network.Binding{}, l.call("bind", a.Owner.Key)
 }
 
-func (l *limited) Unbind(_ context.Context, a network.Allocation) error { return l.call("unbind", a.Owner.Key) }
+func (l *limited) Unbind(_ context.Context, a network.Allocation) error {
+	return l.call("unbind", a.Owner.Key)
+}
 
 func (l *limited) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
 	l.mutex.Lock()

@@ -100,10 +100,10 @@ func TestTogetherWithWhatIsHeld(t *testing.T) {
 	if got := w.state("a"); got != network.Bound {
 		t.Errorf("the ledger says of a: %s", got)
 	}
+	w.told(map[string]error{"unbind a": errBroken})
 	if err := w.Release(t.Context(), network.Owner{Contract: "test", Key: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	w.told(map[string]error{"unbind a": errBroken})
 	if _, err := w.AllocateAll(t.Context(), request("cloudy", "c"), request("cloudy", "a")); !errors.Is(err, network.ErrUnavailable) {
 		t.Errorf("got error %v", err)
 	}

@@ -131,12 +131,8 @@ func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
 	if err := s.hand(ctx, c); err != nil {
 		return err
 	}
-	select {
-	case <-c.ready:
-		return c.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	<-c.ready
+	return c.err
 }
 
 func (s *Store) hand(ctx context.Context, c *commit) error {
