@@ -205,16 +205,9 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 			return device.Config{}, err
 		}
 	}
-	quotas, err := pool.Quotas(ctx, s)
+	got, err := a.take(ctx, profile, pool, s)
 	if err != nil {
-		return device.Config{}, fmt.Errorf("the quotas of the pool %s: %w", pool.Name, err)
-	}
-	got, err := a.Service.Allocate(ctx, service.Request{
-		Owner: a.owner, Pool: pool.Name, Addresses: a.search.addresses, Families: profile.Families, Quotas: quotas,
-		Holder: a.holder(a.claim, s.Node), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who.mac},
-	})
-	if err != nil {
-		return device.Config{}, fmt.Errorf("allocating from the pool %s: %w", pool.Name, err)
+		return device.Config{}, err
 	}
 	answer := a.echo(device.Merge(pool.Config(got), extra))
 	if err := answer.Validate(); err != nil {
@@ -227,6 +220,25 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 		return device.Config{}, err
 	}
 	return answer, a.learn(ctx, got)
+}
+
+// take asks the service.
+func (a *allocation) take(ctx context.Context, profile *policy.Profile, pool *policy.Pool, s policy.Subject) (network.Allocation, error) {
+	r := service.Request{
+		Owner: a.owner, Pool: pool.Name, Addresses: a.search.addresses, Families: profile.Families,
+		Holder: a.holder(a.claim, s.Node), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who.mac},
+	}
+	var err error
+	if a.held == nil {
+		if r.Quotas, err = pool.Quotas(ctx, s); err != nil {
+			return network.Allocation{}, fmt.Errorf("the quotas of the pool %s: %w", pool.Name, err)
+		}
+	}
+	got, err := a.Service.Allocate(ctx, r)
+	if err != nil {
+		return got, fmt.Errorf("allocating from the pool %s: %w", pool.Name, err)
+	}
+	return got, nil
 }
 
 // undo takes back what was given a moment ago.

@@ -35,7 +35,7 @@ import (
 
 // world is a server over a ledger that can be opened again.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	disk    *vfs.MemFS
 	store   *pebble.Store
 	ledger  *ledger.Ledger
@@ -46,7 +46,7 @@ type world struct {
 	handler http.Handler
 }
 
-func newWorld(t *testing.T, file string, behind cloud.Cloud) *world {
+func newWorld(t testing.TB, file string, behind cloud.Cloud) *world {
 	t.Helper()
 	w := &world{t: t, disk: vfs.NewCrashableMem(), policy: load(t, file), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), cloud: behind}
 	w.open()
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, file string, behind cloud.Cloud) *world {
 	return w
 }
 
-func load(t *testing.T, file string) *policy.Policy {
+func load(t testing.TB, file string) *policy.Policy {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -82,14 +82,14 @@ func (w *world) open() {
 	for name, pool := range w.policy.Pools {
 		kept, served[name] = append(kept, pool.Pool), service.Pool{Rest: pool.Rest, Cloud: w.cloud}
 	}
-	if w.ledger, err = ledger.Open(w.t.Context(), w.store, kept...); err != nil {
+	if w.ledger, err = ledger.Open(context.Background(), w.store, kept...); err != nil {
 		w.t.Fatal(err)
 	}
 	s := service.New(w.ledger, served, service.Options{Clock: w.clock})
-	if err := s.Recover(w.t.Context()); err != nil {
+	if err := s.Recover(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}
-	w.options = wire.Options{Service: s, Policy: func() *policy.Policy { return w.policy }, Log: testr.New(w.t)}
+	w.options = wire.Options{Service: s, Policy: func() *policy.Policy { return w.policy }, Log: testr.NewWithInterface(w.t, testr.Options{})}
 	w.handler = dranet.New(w.options)
 }
 
