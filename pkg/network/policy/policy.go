@@ -75,11 +75,6 @@ type Profile struct {
 	config *configuration
 }
 
-// Finding is one at the place where the pool stands.
-func (p *Pool) Finding(rule source.Rule, format string, arguments ...any) source.Finding {
-	return p.origin.finding(rule, format, arguments...)
-}
-
 // Pool is the one with a name; nil: there is none.
 func (p *Policy) Pool(name string) *Pool { return p.Pools[name] }
 

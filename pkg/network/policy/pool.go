@@ -53,7 +53,11 @@ func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 		return
 	}
 	pool.Cloud = name
-	if _, ok := c.policy.Clouds[name]; !ok {
+	declared, ok := c.policy.Clouds[name]
+	if ok && len(spec.Subnets) == 0 && !declared.Chooses() {
+		c.add(p.at("subnets"), source.MissingField, "is missing: the cloud %q does not choose addresses", name)
+	}
+	if !ok {
 		known := append(slices.Collect(maps.Keys(c.policy.Clouds)), v1alpha1.CloudBuiltin)
 		finding := p.at("cloud").finding(UnknownReference, "there is no cloud %q%s", name, source.Suggest(name, known))
 		c.findings = append(c.findings, finding.Instead(spec.Cloud.At, known))

@@ -23,6 +23,11 @@ func (NetworkCloud) JSONSchema() string {
 	return `{"oneOf": [{"required": ["http"]}, {"required": ["cni"]}]}`
 }
 
+// Chooses says whether the cloud is declared to choose addresses, so that pools with it need no subnets.
+func (c NetworkCloud) Chooses() bool {
+	return c.CNI != nil || c.HTTP != nil && c.HTTP.Bind != nil && c.HTTP.Bind.Answer.Addresses.Node != nil
+}
+
 // NetworkLimit bounds requests.
 type NetworkLimit struct {
 	// Rate is how many requests a second are sent; any number when absent.

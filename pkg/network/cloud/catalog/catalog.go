@@ -21,8 +21,8 @@ import (
 
 // kinds are all clouds that a document can declare. To add one: a field of v1alpha1.NetworkCloud, a package beside this one, and a line here.
 var kinds = []kind{
-	{"http", hasHTTP, checkHTTP, newHTTP, choosesHTTP},
-	{"cni", hasCNI, checkCNI, newCNI, choosesCNI},
+	{"http", hasHTTP, checkHTTP, newHTTP},
+	{"cni", hasCNI, checkCNI, newCNI},
 }
 
 // kind is a kind of clouds.
@@ -35,8 +35,6 @@ type kind struct {
 	check func(policy.CloudSpec) source.Findings
 	// make makes the cloud of a declaration in which nothing is wrong. What the machine does not have may be a finding.
 	make func(policy.CloudSpec, Options) (cloud.Cloud, source.Findings)
-	// chooses says whether the cloud chooses addresses.
-	chooses func(policy.CloudSpec) bool
 }
 
 // Options are those of the machine on which the clouds are.
@@ -57,20 +55,6 @@ func Check(specs map[string]policy.CloudSpec) source.Findings {
 		if k := of(specs[name]); k != nil {
 			findings = append(findings, k.check(specs[name])...)
 		}
-	}
-	return findings
-}
-
-// CheckPools finds pools that do not fit the clouds behind them.
-func CheckPools(p *policy.Policy) source.Findings {
-	var findings source.Findings
-	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
-		pool := p.Pools[name]
-		spec, ok := p.Clouds[pool.Cloud]
-		if !ok || len(pool.Subnets) > 0 || Chooses(spec) {
-			continue
-		}
-		findings = append(findings, pool.Finding(source.MissingField, "has no subnets, and its cloud %s does not choose addresses", pool.Cloud))
 	}
 	return findings
 }
@@ -105,8 +89,7 @@ func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, 
 
 // Chooses says whether a cloud can choose addresses, so that its pools need no subnets.
 func Chooses(spec policy.CloudSpec) bool {
-	k := of(spec)
-	return k != nil && k.chooses(spec)
+	return spec.Chooses()
 }
 
 // Note is what the people must know who use a pool, for the log of a server; empty where there is nothing to say.

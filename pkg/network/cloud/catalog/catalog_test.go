@@ -44,7 +44,7 @@ func load(t *testing.T, name, folder string) *policy.Policy {
 func TestNew(t *testing.T) {
 	folder := t.TempDir()
 	p := load(t, "clouds.yaml", folder)
-	if findings := append(catalog.Check(p.Clouds), catalog.CheckPools(p)...); len(findings) > 0 {
+	if findings := catalog.Check(p.Clouds); len(findings) > 0 {
 		t.Fatal(findings)
 	}
 	made, findings := catalog.New(p.Clouds, catalog.Options{CNIConfigurations: folder, CNIPlugins: folder})
@@ -86,12 +86,11 @@ func TestBuiltin(t *testing.T) {
 // TestCheck holds what is found without a machine.
 func TestCheck(t *testing.T) {
 	p := load(t, "wrong.yaml", "/nowhere")
-	findings := append(catalog.Check(p.Clouds), catalog.CheckPools(p)...)
+	findings := catalog.Check(p.Clouds)
 	findings.Sort()
 	want := `wrong.yaml:5:30: clouds.lan.cni.configuration: "../lan" is no name of a CNI network configuration: letters, digits, dots, dashes and underscores
 wrong.yaml:8:12: clouds.fabric.http.url: must be a URL such as https://fabric.example.com/v1
-wrong.yaml:9:69: clouds.fabric.http.bind.body.ips: undefined field 'adresses' (did you mean "addresses"?)
-wrong.yaml:12:3: pools.overlay: has no subnets, and its cloud fabric does not choose addresses`
+wrong.yaml:9:69: clouds.fabric.http.bind.body.ips: undefined field 'adresses' (did you mean "addresses"?)`
 	if diff := cmp.Diff(want, findings.Error()); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}

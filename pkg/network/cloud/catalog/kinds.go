@@ -16,8 +16,6 @@ import (
 
 func hasHTTP(spec policy.CloudSpec) bool { return spec.HTTP != nil }
 
-func choosesHTTP(spec policy.CloudSpec) bool { return web.Chooses(*spec.HTTP) }
-
 func checkHTTP(spec policy.CloudSpec) source.Findings {
 	_, findings := web.Compile(*spec.HTTP, spec.Node.Get("http"), spec.Path+".http")
 	return findings
@@ -37,8 +35,6 @@ func newHTTP(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
 }
 
 func hasCNI(spec policy.CloudSpec) bool { return spec.CNI != nil }
-
-func choosesCNI(policy.CloudSpec) bool { return true }
 
 // networkName is what the CNI specification allows as the name of a network.
 var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)

@@ -85,11 +85,6 @@ func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition
 	return d, c.findings
 }
 
-// Chooses says whether the cloud is declared to choose addresses.
-func Chooses(spec v1alpha1.NetworkHTTP) bool {
-	return spec.Bind != nil && spec.Bind.Answer.Addresses.Node != nil
-}
-
 // compiler collects what is wrong.
 type compiler struct {
 	environments environments
