@@ -20,7 +20,7 @@ import (
 func TestSuite(t *testing.T) {
 	c := cluster.Start(t, 3)
 	var places atomic.Int32
-	ledgertest.Run(t, func(*testing.T) ledgertest.Open {
+	ledgertest.RunShared(t, func(*testing.T) ledgertest.Open {
 		prefix := fmt.Sprintf("/suite/%d", places.Add(1))
 		return func(t *testing.T) ledger.Store { return open(t, c, prefix) }
 	})
