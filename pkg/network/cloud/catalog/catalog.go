@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/builtin"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -60,7 +59,7 @@ func Check(specs map[string]policy.CloudSpec) source.Findings {
 }
 
 // New makes all clouds that are declared. Those of which the findings have an error are missing; warnings say what the machine does not have
-// yet. The cloud of a pool that names none is builtin.New().
+// yet. A pool that names none has no cloud, which service.Pool knows: nobody is asked, and nothing is programmed outside of the machine.
 func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, source.Findings) {
 	if o.CNIConfigurations == "" {
 		o.CNIConfigurations = "/etc/cni/net.d"
@@ -90,14 +89,6 @@ func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, 
 // Chooses says whether a cloud can choose addresses, so that its pools need no subnets.
 func Chooses(spec policy.CloudSpec) bool {
 	return spec.Chooses()
-}
-
-// Note is what the people must know who use a pool, for the log of a server; empty where there is nothing to say.
-func Note(p *policy.Pool) string {
-	if p.Cloud == "" {
-		return builtin.Note
-	}
-	return ""
 }
 
 // of is the kind of a declaration; nil where it is of none, which is found elsewhere.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/builtin"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -66,20 +65,6 @@ func TestNew(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{"fabric": false, "choosing": true, "lan": true, "secret": false}, chooses); diff != "" {
 		t.Errorf("which choose addresses (-want +got):\n%s", diff)
-	}
-}
-
-// TestBuiltin holds that a pool without a cloud has none to be asked, and that people are told.
-func TestBuiltin(t *testing.T) {
-	p := load(t, "clouds.yaml", t.TempDir())
-	if builtin.New() != nil {
-		t.Error("there is somebody to be asked")
-	}
-	if note := catalog.Note(p.Pool("plain")); !strings.Contains(note, "programs no route") {
-		t.Errorf("what is said of the pool: %q", note)
-	}
-	if note := catalog.Note(p.Pool("overlay")); note != "" {
-		t.Errorf("what is said of a pool with a cloud: %q", note)
 	}
 }
 

@@ -45,7 +45,8 @@ func checkCNI(spec policy.CloudSpec) source.Findings {
 	case name.Value == "":
 		return source.Findings{spec.Node.Get("cni").Finding(path, "is missing: the name of a CNI network configuration").Of(source.MissingField)}
 	case !networkName.MatchString(name.Value):
-		return source.Findings{name.At.Finding(path, "%q is no name of a CNI network configuration: letters, digits, dots, dashes and underscores", name.Value).Of(source.InvalidName)}
+		const message = "%q is no name of a CNI network configuration: letters, digits, dots, dashes and underscores"
+		return source.Findings{name.At.Finding(path, message, name.Value).Of(source.InvalidName)}
 	}
 	return nil
 }

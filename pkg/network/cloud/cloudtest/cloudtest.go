@@ -62,9 +62,11 @@ type suite struct {
 func (s *suite) allocation(number int) network.Allocation {
 	a := network.Allocation{
 		Owner: network.Owner{Contract: "cloudtest", Key: fmt.Sprintf("claim-%d/pci-0000-27-00-%d", number, number%8)}, Pool: "pool", State: network.Intended,
-		Since:  time.Unix(1_000_000_000+int64(number), 0).UTC(),
-		MAC:    network.HardwareAddr{2, 0, 0, 0, 0, byte(number)},
-		Holder: network.Holder{Kind: "ResourceClaim", Namespace: "default", Name: fmt.Sprintf("claim-%d", number), UID: fmt.Sprintf("uid-%d", number), Node: "worker-1"},
+		Since: time.Unix(1_000_000_000+int64(number), 0).UTC(),
+		MAC:   network.HardwareAddr{2, 0, 0, 0, 0, byte(number)},
+		Holder: network.Holder{
+			Kind: "ResourceClaim", Namespace: "default", Name: fmt.Sprintf("claim-%d", number), UID: fmt.Sprintf("uid-%d", number), Node: "worker-1",
+		},
 	}
 	if !s.chooses {
 		a.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + number)})}

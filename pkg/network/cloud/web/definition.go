@@ -133,7 +133,9 @@ func (c *compiler) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.N
 var headerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // reserved are headers that are not the document's to write.
-var reserved = []string{"Authorization", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Proxy-Authorization", "Transfer-Encoding", "Upgrade"}
+var reserved = []string{
+	"Authorization", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Proxy-Authorization", "Transfer-Encoding", "Upgrade",
+}
 
 func (c *compiler) headers(spec v1alpha1.NetworkHTTP, path string) []header {
 	var all []header
