@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// buffer can be written to and read at the same time.
+type buffer struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (b *buffer) Write(data []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(data)
+}
+
+func (b *buffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.String()
+}
+
+// node is a folder with all that one server has.
+type node struct {
+	folder string
+	log    *buffer
+	stop   context.CancelFunc
+	status chan int
+}
+
+func newNode(t *testing.T) *node { return &node{folder: t.TempDir(), log: &buffer{}} }
+
+func (n *node) path(name string) string { return filepath.Join(n.folder, name) }
+
+// profile writes the profile: a pool with these ranges.
+func (n *node) profile(t *testing.T, ranges, more string) {
+	t.Helper()
+	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: NetworkProfile\nmetadata: {name: acme}\n" +
+		"pools:\n  overlay: {nodes: [worker-1], subnets: [{prefix: 10.0.0.0/24, ranges: [" + ranges + "]}]" + more + "}\n" +
+		"profiles: {acme.com/overlay: {pools: [overlay]}}\n"
+	if err := os.WriteFile(n.path("acme.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n *node) arguments(more ...string) []string {
+	return append([]string{
+		"--node=worker-1", "--profiles=" + n.path("acme.yaml"), "--ledger=" + n.path("ledger"), "--listen=dranet=unix://" + n.path("d.sock"),
+		"--metrics-address=127.0.0.1:0", "--log-format=text",
+	}, more...)
+}
+
+// start begins the program, and waits until it listens.
+func (n *node) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	n.stop, n.status, n.log = cancel, make(chan int, 1), &buffer{}
+	go func() { n.status <- Main(ctx, "test", n.arguments(), io.Discard, n.log) }()
+	t.Cleanup(cancel)
+	eventually(t, n.log, func() bool {
+		select {
+		case status := <-n.status:
+			t.Fatalf("it has ended with %d: %s", status, n.log)
+		default:
+		}
+		return strings.Contains(n.log.String(), "Listening")
+	})
+}
+
+// end ends the program.
+func (n *node) end(t *testing.T) {
+	t.Helper()
+	n.stop()
+	if status := <-n.status; status != 0 {
+		t.Errorf("it ended with %d: %s", status, n.log)
+	}
+}
+
+// try begins the program, which is to end by itself, and gives what it says.
+func (n *node) try(t *testing.T, more ...string) (status int, said string) {
+	t.Helper()
+	var out, problems buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	status = Main(ctx, "test", n.arguments(append(more, "--log-level=error")...), &out, &problems)
+	return status, strings.ReplaceAll(out.String()+problems.String(), n.folder+"/", "")
+}
+
+func eventually(t *testing.T, log *buffer, right func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !right(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not come: %s", log)
+		}
+	}
+}
+
+// ask posts to the socket.
+func (n *node) ask(t *testing.T, path, claim string) string {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", n.path("d.sock"))
+	}, DisableKeepAlives: true}}
+	body := `{"device":{"name":"pci-0000-27-00-2"},"claim_uid":"` + claim + `","config":{"profile":"acme.com/overlay","interface":{"name":"net1"}}}`
+	response, err := client.Post("http://localhost/"+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(response.Status + " " + string(text))
+}
+
+const (
+	eight = `200 OK {"interface":{"addresses":["10.0.0.8/24"]}}`
+	nine  = `200 OK {"interface":{"addresses":["10.0.0.9/24"]}}`
+	seven = `200 OK {"interface":{"addresses":["10.0.0.7/24"]}}`
+)
+
+const stranded = `Error: 1 held allocation would be outside of the pool overlay:
+  10.0.0.9 of the pool overlay, held by ResourceClaim b
+Either give the pool back what it had, or release them first;
+or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released.
+`
+
+// TestProgram goes through what a server on a node sees: allocations, changes of the profile, and restarts.
+func TestProgram(t *testing.T) {
+	n := newNode(t)
+	n.profile(t, "10.0.0.8-10.0.0.9", "")
+	n.start(t)
+	get := func(claim string) string { return n.ask(t, "GetProfileConfig", claim) }
+	for _, step := range []struct{ claim, want string }{{"a", eight}, {"b", nine}, {"a", eight}} {
+		if got := get(step.claim); got != step.want {
+			t.Errorf("%s: %s", step.claim, got)
+		}
+	}
+	if got := get("c"); !strings.HasPrefix(got, "503") && !strings.HasPrefix(got, "500") {
+		t.Errorf("more than there is: %s", got)
+	}
+
+	n.profile(t, "10.0.0.7-10.0.0.8", "")
+	eventually(t, n.log, func() bool { return strings.Contains(n.log.String(), "those loaded before stay in force") })
+	if !strings.Contains(n.log.String(), "10.0.0.9 of the pool overlay, held by ResourceClaim b") {
+		t.Errorf("the log is %s", n.log)
+	}
+	if got := get("b"); got != nine {
+		t.Errorf("b: %s", got)
+	}
+	n.end(t)
+	if _, err := os.Stat(n.path("d.sock")); err == nil {
+		t.Error("the socket is left")
+	}
+	if status, said := n.try(t); status != 1 || said != stranded {
+		t.Errorf("a start: %d\n%s", status, cmp.Diff(stranded, said))
+	}
+
+	n.profile(t, "10.0.0.7-10.0.0.8", ", whenShrunk: drain")
+	n.start(t)
+	for _, step := range []struct{ claim, want string }{{"b", nine}, {"a", eight}, {"c", seven}} {
+		if got := get(step.claim); got != step.want {
+			t.Errorf("%s after a restart: %s", step.claim, got)
+		}
+	}
+	if status, said := n.try(t); status != 1 || !strings.Contains(said, "held by another program") {
+		t.Errorf("a second server: %d, %s", status, said)
+	}
+	for _, claim := range []string{"a", "b", "c", "c"} {
+		if got := n.ask(t, "ReleaseProfileConfig", claim); got != "200 OK" {
+			t.Errorf("the release of %s: %s", claim, got)
+		}
+	}
+	n.profile(t, "10.0.0.9", "")
+	eventually(t, n.log, func() bool { return strings.Count(n.log.String(), "Profiles are in force") == 2 })
+	if got := get("d"); got != nine {
+		t.Errorf("d: %s", got)
+	}
+	n.end(t)
+}
+
+// TestRefusesToStart holds what is said of installations that are wrong.
+func TestRefusesToStart(t *testing.T) {
+	n := newNode(t)
+	for name, test := range map[string]struct {
+		more []string
+		want string
+	}{
+		"a document": {nil, `acme.yaml:5:73: pools.overlay.subnets[0].ranges[0]: "x" is no address`},
+		"no file":    {[]string{"--profiles=" + n.path("missing.yaml")}, "Error: finding profiles: stat missing.yaml: no such file or directory\n"},
+	} {
+		n.profile(t, "x", "")
+		if status, said := n.try(t, test.more...); status != 1 || !strings.HasPrefix(said, test.want) {
+			t.Errorf("%s: %d, %s", name, status, said)
+		}
+	}
+	n.profile(t, "10.0.0.9", "")
+	if status, said := n.try(t, "--node=worker-2"); status != 1 || !strings.Contains(said, `no pool is for the node "worker-2"`) {
+		t.Errorf("another node: %d, %s", status, said)
+	}
+	if err := os.WriteFile(n.path("d.sock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, said := n.try(t); status != 1 || !strings.Contains(said, "d.sock is there and no socket") {
+		t.Errorf("no socket: %d, %s", status, said)
+	}
+	if left, err := filepath.Glob(n.path("*.sock")); err != nil || len(left) != 1 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	if status, said := n.try(t, "--metrics-address=256.0.0.1:1"); status != 1 || said == "" {
+		t.Errorf("an address that is none: %d, %s", status, said)
+	}
+}
+
+func TestCheckOnly(t *testing.T) {
+	n := newNode(t)
+	n.profile(t, "10.0.0.9", "")
+	if status, said := n.try(t, "--check"); status != 0 || said != "ok: pools overlay; profiles acme.com/overlay\n" {
+		t.Errorf("%d, %s", status, said)
+	}
+	if _, err := os.Stat(n.path("ledger")); err == nil {
+		t.Error("a ledger was made")
+	}
+	n.profile(t, "10.0.0.9", ", mtv: 1500")
+	if status, said := n.try(t, "--check"); status != 1 || !strings.Contains(said, `unknown field "mtv" (did you mean "mtu"?)`) {
+		t.Errorf("%d, %s", status, said)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var out, problems bytes.Buffer
+	status := Main(t.Context(), "v0.1.0 (0123abc)", []string{"--version"}, &out, &problems)
+	if status != 0 || out.String() != "graft-network-provider v0.1.0 (0123abc)\n" || problems.Len() > 0 {
+		t.Errorf("status %d, %q, %q", status, out.String(), problems.String())
+	}
+}
