@@ -81,7 +81,7 @@ func canonical(d device.Device) device.Device {
 
 func readPCI(text string) string {
 	text = strings.ToLower(strings.TrimSpace(text))
-	if parts := pciAddress.FindStringSubmatch(text); parts != nil && parts[1] == "" {
+	if parts := pciAddress.FindStringSubmatch(text); len(parts) > 1 && parts[1] == "" {
 		return "0000:" + text
 	}
 	return text
