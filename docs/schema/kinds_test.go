@@ -56,8 +56,8 @@ var modeline = regexp.MustCompile(`(?m)^# yaml-language-server: \$schema=(\S+)$`
 // TestExamples holds that the examples name their schema for editors, and that it is there.
 func TestExamples(t *testing.T) {
 	var paths []string
-	for _, pattern := range []string{"*/profile.yaml", "*/legacy.yaml", "*/tests/*.yaml"} {
-		found, err := filepath.Glob(filepath.Join("..", "..", "example", "profiles", pattern))
+	for _, pattern := range []string{"profiles/*/profile.yaml", "profiles/*/legacy.yaml", "profiles/*/tests/*.yaml", "network/*.yaml"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", "example", pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: nothing found (%v)", pattern, err)
 		}

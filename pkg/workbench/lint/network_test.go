@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// TestNetworkExamples holds that nothing is found in the examples of network profiles, nor in all of them together.
+func TestNetworkExamples(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(root, "example", "network", "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("nothing found (%v)", err)
+	}
+	var inputs []Input
+	for _, path := range paths {
+		inputs = append(inputs, Input{File: golden.Read(t, path)})
+	}
+	for _, together := range []bool{false, true} {
+		report := Run(Options{Together: together}, inputs)
+		if len(report.Findings) > 0 || report.Documents != len(paths) {
+			t.Errorf("%d documents: %s", report.Documents, report.Findings.Error())
+		}
+	}
+}
