@@ -21,6 +21,8 @@ import (
 
 	// Before anything that links Gardener's packages: one of them prints a line of its own when the program starts.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
 )
 
 func main() {
@@ -45,16 +47,16 @@ func run(ctx context.Context, arguments []string) int {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	terminal := newTerminal(os.Stdout, os.Getenv, cancel)
+	terminal := console.New(os.Stdout, os.Getenv, cancel)
 	err = start(ctx, options, terminal)
 	switch {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
-		terminal.line("Interrupted; everything has been stopped.")
+		terminal.Line("Interrupted; everything has been stopped.")
 		return 130
 	default:
-		terminal.failure(err)
+		terminal.Failure(err)
 		return 1
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 )
 
@@ -39,7 +40,7 @@ func parseOptions(arguments []string, environment func(string) string, out io.Wr
 	if err != nil {
 		return options{}, err
 	}
-	o := options{root: root, once: truthy(environment("ONCE")), sample: sample.Options{Annotations: map[string]string{}}}
+	o := options{root: root, once: console.Truthy(environment("ONCE")), sample: sample.Options{Annotations: map[string]string{}}}
 	set := flag.NewFlagSet("start", flag.ContinueOnError)
 	set.SetOutput(out)
 	set.Func("profile", "file or folder with profiles (repeatable; default "+defaultProfile+")", func(value string) error {
@@ -75,16 +76,6 @@ func annotate(annotations map[string]string, list string) error {
 		annotations[key] = value
 	}
 	return nil
-}
-
-// truthy is what people mean by ONCE=1.
-func truthy(value string) bool {
-	switch strings.ToLower(value) {
-	case "", "0", "false", "no":
-		return false
-	default:
-		return true
-	}
 }
 
 // findRoot is the folder of the go.mod at or above the working directory.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
@@ -32,7 +33,7 @@ import (
 // show is one run: what was started, and what is shown of it.
 type show struct {
 	options  options
-	terminal *terminal
+	terminal *console.Terminal
 	folder   string // of logs
 
 	files     []source.File
@@ -45,7 +46,7 @@ type show struct {
 }
 
 // start runs all phases and stops everything that it started before it returns.
-func start(ctx context.Context, o options, t *terminal) error {
+func start(ctx context.Context, o options, t *console.Terminal) error {
 	s := &show{options: o, terminal: t, folder: filepath.Join(o.root, ".cache", "start")}
 	if err := s.check(ctx); err != nil {
 		return err
@@ -73,11 +74,15 @@ func start(ctx context.Context, o options, t *terminal) error {
 		return err
 	case errors.Is(err, errNotAsTheProfilesSay) || errors.Is(err, errNoRule):
 		// The profile can be mended while everything is up.
-		t.failure(err)
+		t.Failure(err)
 	case err != nil:
 		return err
 	}
 	return s.stay(ctx)
+}
+
+func (s *show) style() render.Style {
+	return render.Style{Colour: s.terminal.Colour, Width: s.terminal.Width}
 }
 
 // redirectLogs keeps what libraries log off the terminal.
@@ -134,7 +139,7 @@ func (s *show) binary() string { return filepath.Join(s.options.root, "bin", ext
 
 // bringUp starts etcd and kube-apiserver, and writes the control plane meanwhile.
 func (s *show) bringUp(ctx context.Context) error {
-	return s.terminal.phase("etcd and kube-apiserver, Gardener's definitions", func(func(string)) (string, error) {
+	return s.terminal.Phase("etcd and kube-apiserver, Gardener's definitions", func(func(string)) (string, error) {
 		var objects []sample.Object
 		tasks := errgroup.Group{}
 		tasks.Go(func() error {
@@ -163,7 +168,7 @@ func (s *show) bringUp(ctx context.Context) error {
 
 // prepare makes the namespaces and finds out what is to be expected.
 func (s *show) prepare(ctx context.Context) error {
-	return s.terminal.phase("the shoot's namespace, its Cluster, expectations", func(func(string)) (string, error) {
+	return s.terminal.Phase("the shoot's namespace, its Cluster, expectations", func(func(string)) (string, error) {
 		var err error
 		s.stage, err = newStage(ctx, s.landscape.Client(), s.options.sample, s.program, s.profiles, s.subjects)
 		if err != nil {
@@ -175,7 +180,7 @@ func (s *show) prepare(ctx context.Context) error {
 
 // startExtension runs the real program, with the account that the chart would give it.
 func (s *show) startExtension(ctx context.Context) error {
-	return s.terminal.phase("the extension, until it is ready", func(now func(string)) (string, error) {
+	return s.terminal.Phase("the extension, until it is ready", func(now func(string)) (string, error) {
 		account, err := s.grant(ctx)
 		if err != nil {
 			return "", err
@@ -203,7 +208,7 @@ func (s *show) grant(ctx context.Context) (*landscape.Account, error) {
 }
 
 func (s *show) deploy(ctx context.Context) error {
-	return s.terminal.phase("the control plane, deployed and read back", func(func(string)) (string, error) {
+	return s.terminal.Phase("the control plane, deployed and read back", func(func(string)) (string, error) {
 		return fmt.Sprintf("%d objects", len(s.subjects)), each(ctx, s.subjects, s.stage.deploy)
 	})
 }
@@ -215,8 +220,8 @@ func (s *show) report(took time.Duration) error {
 	for _, one := range s.subjects {
 		changes = append(changes, one.change)
 	}
-	s.terminal.line("")
-	if err := s.terminal.style().Write(s.terminal, changes...); err != nil {
+	s.terminal.Line("")
+	if err := s.style().Write(s.terminal, changes...); err != nil {
 		return err
 	}
 	if err := problems(s.subjects); err != nil {
@@ -225,7 +230,7 @@ func (s *show) report(took time.Duration) error {
 	if err := served(s.options.provider, s.profiles); err != nil {
 		return err
 	}
-	s.terminal.line("\n%s %s %s", s.terminal.paint("1;32", "OK"), verdict(s.subjects), s.terminal.dim(fmt.Sprintf("(%.1f s)", took.Seconds())))
+	s.terminal.Line("\n%s %s %s", s.terminal.Paint("1;32", "OK"), verdict(s.subjects), s.terminal.Dim(fmt.Sprintf("(%.1f s)", took.Seconds())))
 	return nil
 }
 
@@ -240,8 +245,8 @@ func (s *show) differences() error {
 	if len(changes) == 0 {
 		return nil
 	}
-	s.terminal.line("\n%s", s.terminal.paint("1;31", "WRONG: what the profiles make of it (-) and what was stored (+)"))
-	return s.terminal.style().Write(s.terminal, changes...)
+	s.terminal.Line("\n%s", s.terminal.Paint("1;31", "WRONG: what the profiles make of it (-) and what was stored (+)"))
+	return s.style().Write(s.terminal, changes...)
 }
 
 // weight orders objects by how much there is to see.
@@ -313,7 +318,7 @@ func (s *show) stop() {
 	}
 	if s.landscape != nil {
 		if err := s.landscape.Stop(); err != nil {
-			s.terminal.line("%v", err)
+			s.terminal.Line("%v", err)
 		}
 	}
 }

@@ -29,13 +29,13 @@ func (s *show) stay(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.Remove(kubeconfig) }()
-	s.terminal.line("\n%s", s.advice(kubeconfig))
+	s.terminal.Line("\n%s", s.advice(kubeconfig))
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			s.terminal.line("\nStopping the extension, kube-apiserver and etcd.")
+			s.terminal.Line("\nStopping the extension, kube-apiserver and etcd.")
 			return nil
 		case <-s.extension.exited:
 			return fmt.Errorf("the extension ended with %s; its log %s ends with:\n%s",
@@ -54,14 +54,14 @@ func (s *show) look(ctx context.Context) {
 		return
 	}
 	s.files = files
-	s.terminal.line("\n%s %s", s.terminal.bold("The profiles have changed."), s.terminal.dim(time.Now().Format(time.TimeOnly)))
+	s.terminal.Line("\n%s %s", s.terminal.Bold("The profiles have changed."), s.terminal.Dim(time.Now().Format(time.TimeOnly)))
 	err = s.load()
 	if err != nil {
-		s.terminal.line("%v\nThe extension keeps those that it had.", err)
+		s.terminal.Line("%v\nThe extension keeps those that it had.", err)
 		return
 	}
 	if err := s.again(ctx); err != nil && ctx.Err() == nil {
-		s.terminal.failure(err)
+		s.terminal.Failure(err)
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *show) again(ctx context.Context) error {
 	for _, old := range before {
 		s.subjects = append(s.subjects, &subject{sample: old.sample})
 	}
-	err := s.terminal.phase("the extension, until it has loaded them", func(func(string)) (string, error) {
+	err := s.terminal.Phase("the extension, until it has loaded them", func(func(string)) (string, error) {
 		if err := each(ctx, before, s.stage.remove); err != nil {
 			return "", err
 		}
@@ -157,7 +157,7 @@ func (s *show) advice(kubeconfig string) string {
 	var (
 		kubectl = near(s.landscape.Kubectl())
 		inside  = kubectl + " -n " + s.stage.namespace.Name
-		title   = s.terminal.bold
+		title   = s.terminal.Bold
 		files   []string
 	)
 	for _, path := range s.options.profiles {

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package console
 
 import (
 	"errors"
@@ -19,15 +19,15 @@ func TestTerminalThatIsAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	terminal := newTerminal(file, func(string) string { return "" }, t.FailNow)
-	if err := terminal.phase("good", func(now func(string)) (string, error) { now("waiting"); return "summary", nil }); err != nil {
+	terminal := New(file, func(string) string { return "" }, t.FailNow)
+	if err := terminal.Phase("good", func(now func(string)) (string, error) { now("waiting"); return "summary", nil }); err != nil {
 		t.Fatal(err)
 	}
 	want := errors.New("wrong")
-	if err := terminal.phase("bad", func(func(string)) (string, error) { return "summary", want }); !errors.Is(err, want) {
+	if err := terminal.Phase("bad", func(func(string)) (string, error) { return "summary", want }); !errors.Is(err, want) {
 		t.Errorf("got error %v, want %v", err, want)
 	}
-	terminal.failure(want)
+	terminal.Failure(want)
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestTerminalThatIsAFile(t *testing.T) {
 	if !regexp.MustCompile(`^ ok good +0\.\d s  summary\n no bad +0\.\d s  \n\nFAILED wrong\n$`).Match(got) {
 		t.Errorf("got %q", got)
 	}
-	if terminal.style().Colour || terminal.live {
+	if terminal.Colour || terminal.live {
 		t.Error("a file has no colours and no lines that change")
 	}
 }
@@ -49,15 +49,15 @@ func TestTerminalThatNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := 0
-	terminal := newTerminal(writer, func(string) string { return "" }, func() { gone++ })
-	terminal.line("read")
+	terminal := New(writer, func(string) string { return "" }, func() { gone++ })
+	terminal.Line("read")
 	if gone != 0 {
 		t.Error("the reader is there, and taken to be gone")
 	}
 	if err := reader.Close(); err != nil {
 		t.Fatal(err)
 	}
-	terminal.line("not read")
+	terminal.Line("not read")
 	if _, err := terminal.Write([]byte("not read")); !errors.Is(err, syscall.EPIPE) || gone != 2 {
 		t.Errorf("got error %v, and the reader was found gone %d times, want 2", err, gone)
 	}
