@@ -104,6 +104,7 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newSchemaCommand,
 		newTestCommand,
 		newLintCommand,
+		newNetworkCommand,
 		newCompletionCommand,
 		newManCommand,
 	} {

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/netmanifest"
+)
+
+func newNetworkCommand(s *Streams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "network",
+		Short: "Prepare what asks a network provider",
+		Long: `Prepare what asks a network provider.
+
+A network provider gives addresses, and what goes with them, out of the pools of NetworkProfiles.`,
+		Args: unknownCommand,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newNetworkManifestsCommand(s))
+	return command
+}
+
+// manifestsOptions are the flags of graft network manifests.
+type manifestsOptions struct {
+	netmanifest.Options
+
+	kind, version, webhookURL string
+	ips                       []string
+}
+
+// The values of --for.
+const (
+	forSpiderpool       = "spiderpool"
+	forSpiderpoolValues = "spiderpool-values"
+	forDRANETValues     = "dranet-values"
+)
+
+func newNetworkManifestsCommand(s *Streams) *cobra.Command {
+	o := &manifestsOptions{}
+	command := &cobra.Command{
+		Use:   "manifests FILE...",
+		Short: "Write the manifests that go with a pool",
+		Long: `Write the manifests that go with a pool.
+
+FILE is a NetworkProfile, or a folder with some. By default it writes Spiderpool's objects for one of the pools: a SpiderIPPool with
+the subnet, the addresses, the gateway and the routes of each family, and the SpiderMultusConfig that Pods name. It has no vlanID:
+Spiderpool asks the provider for the VLAN. The Helm values that Spiderpool needs stand in front as a comment; with
+--for spiderpool-values they are all that is written. --for dranet-values writes the Helm values of DRANET.
+
+Spiderpool chooses the addresses itself, and each of its interfaces is a VLAN: a pool without subnets, or without VLANs, will not do.`,
+		Example: `  # Spiderpool's objects for the only pool of a profile; kubectl apply -f - takes them
+  graft network manifests example/network/vlan.yaml --master enp0s28
+
+  # a part of the pool, for an older Spiderpool
+  graft network manifests example/network/vlan.yaml --pool vpc-a --name blue --ips 172.16.8.0/24 --master bond0 --spiderpool-version 1.2.0
+
+  # Helm values of Spiderpool
+  graft network manifests example/network/vlan.yaml --for spiderpool-values --server-url http://graft.kube-system.svc:80
+
+  # Helm values of DRANET
+  graft network manifests example/network/acme.yaml --for dranet-values`,
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) == 0 {
+				return fmt.Errorf("name a NetworkProfile: graft network manifests FILE")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, arguments []string) error { return o.run(s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVar(&o.kind, "for", forSpiderpool, "what is written: "+strings.Join([]string{forSpiderpool, forSpiderpoolValues, forDRANETValues}, ", "))
+	set.StringVar(&o.Pool, "pool", "", "name of the pool; not needed where only one will do")
+	set.StringVar(&o.Master, "master", "", "interface of the nodes that carries the VLANs; it must be called so on all of them")
+	set.StringVar(&o.ServerURL, "server-url", "http://graft-network-provider.graft-system.svc:80", "URL at which Spiderpool finds the provider, with the port")
+	set.StringVar(&o.Name, "name", "", "name of the SpiderMultusConfig, with which those of the SpiderIPPools begin (default: the name of the pool)")
+	set.StringVar(&o.Namespace, "namespace", "spiderpool", "namespace of the SpiderMultusConfig")
+	set.StringArrayVar(&o.ips, "ips", nil, "addresses that Spiderpool is to give, of those of the pool: 10.0.0.5, 10.0.0.0/28 or 10.0.0.5-10.0.0.9 (repeatable; default: all)")
+	set.StringVar(&o.version, "spiderpool-version", "1.2.2", "version of Spiderpool")
+	set.StringVar(&o.webhookURL, "webhook-url", "unix:///run/graft/dranet.sock", "URL at which DRANET finds the provider")
+	_ = command.RegisterFlagCompletionFunc("for", fixed(
+		forSpiderpool+"\tobjects for a pool", forSpiderpoolValues+"\tHelm values of Spiderpool", forDRANETValues+"\tHelm values of DRANET",
+	))
+	_ = command.RegisterFlagCompletionFunc("pool", completePools)
+	for _, name := range []string{"master", "server-url", "name", "namespace", "ips", "spiderpool-version", "webhook-url"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+	return command
+}
+
+func (o *manifestsOptions) run(s *Streams, paths []string) error {
+	if err := choose(&o.kind, o.kind, forSpiderpool, forSpiderpoolValues, forDRANETValues); err != nil {
+		return fmt.Errorf("--for %s: %w", o.kind, err)
+	}
+	p, err := loadPolicy(paths)
+	if err != nil {
+		return err
+	}
+	if o.Version, err = semver.NewVersion(o.version); err != nil {
+		return fmt.Errorf("--spiderpool-version %s: must be a version, such as 1.2.2", o.version)
+	}
+	if o.IPs, err = netmanifest.ParseIPs(o.ips); err != nil {
+		return fmt.Errorf("reading --ips: %w", err)
+	}
+	var out []byte
+	switch o.kind {
+	case forDRANETValues:
+		out, err = netmanifest.DRANETValues(p, o.webhookURL)
+	case forSpiderpoolValues:
+		out, err = netmanifest.SpiderpoolValues(o.ServerURL, o.Version)
+	default:
+		out, err = netmanifest.Spiderpool(p, o.Options)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.Out.Write(out)
+	return err
+}
+
+// loadPolicy reads and compiles NetworkProfiles. The error is source.Findings where they are wrong.
+func loadPolicy(paths []string) (*policy.Policy, error) {
+	files, err := folder.Read(paths...)
+	if err != nil {
+		return nil, err
+	}
+	documents, findings := profile.LoadNetworks(files...)
+	if err := findings.Err(); err != nil {
+		return nil, err
+	}
+	if len(documents) == 0 {
+		return nil, fmt.Errorf("no NetworkProfile was found in %s", strings.Join(paths, ", "))
+	}
+	p, findings := policy.Compile(documents)
+	if err := findings.Errors().Err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// completePools are the pools of the files that are named already.
+func completePools(_ *cobra.Command, paths []string, _ string) ([]string, cobra.ShellCompDirective) {
+	p, err := loadPolicy(paths)
+	if err != nil || len(paths) == 0 {
+		return nil, noFile
+	}
+	return slices.Sorted(maps.Keys(p.Pools)), noFile
+}
