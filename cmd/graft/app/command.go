@@ -105,6 +105,7 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newTestCommand,
 		newLintCommand,
 		newNetworkCommand,
+		newLedgerCommand,
 		newCompletionCommand,
 		newManCommand,
 	} {

@@ -15,6 +15,7 @@ type meter struct {
 	streams *Streams
 	what    string
 	began   time.Time
+	said    time.Time
 	written bool
 }
 
@@ -31,6 +32,23 @@ func (p *meter) step(done, of int) {
 		return
 	}
 	fmt.Fprintf(p.streams.Err, "%s%d of %d %ss", emptyLine, done, of, p.what)
+	p.written = true
+}
+
+// count is told how much is done of what nobody knows how much there is.
+func (p *meter) count(done int) { p.counted("", done) }
+
+// counted is count, with a word for what was done.
+func (p *meter) counted(how string, done int) {
+	elapsed := time.Since(p.began)
+	if !p.streams.ErrInteractive || os.Getenv("TERM") == "dumb" || elapsed < patience || time.Since(p.said) < patience/4 {
+		return
+	}
+	if how != "" {
+		how += " "
+	}
+	p.said = time.Now()
+	fmt.Fprintf(p.streams.Err, "%s%s%d %ss, %.0f a second", emptyLine, how, done, p.what, float64(done)/elapsed.Seconds())
 	p.written = true
 }
 

@@ -68,6 +68,16 @@ func exactly(what string, count int) cobra.PositionalArgs {
 	}
 }
 
+// atMost refuses more arguments than so many; what says in words which there may be.
+func atMost(what string, count int) cobra.PositionalArgs {
+	return func(command *cobra.Command, arguments []string) error {
+		if len(arguments) <= count {
+			return nil
+		}
+		return fmt.Errorf("give %s: %s; see `%s --help`", what, strings.TrimSuffix(command.UseLine(), " [flags]"), command.CommandPath())
+	}
+}
+
 // guarded runs the program; a panic in it becomes an error as any other.
 func (s *Streams) guarded(run func() int) (status int) {
 	defer func() {

@@ -82,6 +82,18 @@ func parseThing(key string) (t Thing, err error) {
 	return t, err
 }
 
+// NameOf says for people what a row is about.
+func NameOf(key string) string {
+	if owner, ok := strings.CutPrefix(key, prefixOwner); ok {
+		return "what " + owner + " has"
+	}
+	thing, err := parseThing(key)
+	if err != nil {
+		return "the row " + key
+	}
+	return thing.String()
+}
+
 var errUnknownRow = errors.New("Graft knows no row of this kind")
 
 // ReadEntry reads a row that is not the one of the format. The error says what about it cannot be read; the entry has the key then.

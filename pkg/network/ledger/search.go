@@ -46,7 +46,7 @@ func Search(ctx context.Context, store Store, q Query, each func(Entry) error) e
 		return q.at(ctx, store, each)
 	}
 	return scan(ctx, store, prefixOwner+strings.TrimSuffix(q.Owner, "*"), func(e Entry) error {
-		if !q.matches(*e.Allocation) {
+		if !q.Matches(e) {
 			return nil
 		}
 		return each(e)
@@ -90,7 +90,7 @@ func (q Query) one(ctx context.Context, store Store, key string, each func(Entry
 	if err != nil {
 		return &BrokenRow{Key: key, Err: err}
 	}
-	if !q.matches(*e.Allocation) {
+	if !q.Matches(e) {
 		return nil
 	}
 	return each(e)
@@ -121,9 +121,6 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 	}
 	slices.SortFunc(owners, func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) })
 	for _, owner := range owners {
-		if q.Owner != "" && !strings.HasPrefix(owner.String(), strings.TrimSuffix(q.Owner, "*")) {
-			continue
-		}
 		if err := q.one(ctx, store, ownerKey(owner), each); err != nil {
 			return err
 		}
@@ -131,14 +128,14 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 	return nil
 }
 
-// resting looks for what rests: nobody has it, and so only pool and address can be asked for.
+// resting looks for what rests.
 func (q Query) resting(ctx context.Context, store Store, each func(Entry) error) error {
 	for _, prefix := range []string{prefixAddress, prefixMAC, prefixVLAN} {
 		if q.Pool != "" && prefix != prefixAddress {
 			continue
 		}
 		err := scan(ctx, store, prefix, func(e Entry) error {
-			if e.Until.IsZero() || q.Pool != "" && e.Thing.Pool != q.Pool || q.Address.IsValid() && e.Thing.Address != q.Address {
+			if !q.Matches(e) {
 				return nil
 			}
 			return each(e)
@@ -150,8 +147,16 @@ func (q Query) resting(ctx context.Context, store Store, each func(Entry) error)
 	return nil
 }
 
-func (q Query) matches(a network.Allocation) bool {
-	return (q.Pool == "" || a.Pool == q.Pool) &&
+// Matches says whether an entry is looked for. Of what rests nobody is the owner, and so only pool and address can be asked for.
+func (q Query) Matches(e Entry) bool {
+	if e.Allocation == nil {
+		return q.State == network.Resting && !e.Until.IsZero() &&
+			(q.Pool == "" || e.Thing.Pool == q.Pool) && (!q.Address.IsValid() || e.Thing.Address == q.Address)
+	}
+	a := e.Allocation
+	owner, begins := strings.CutSuffix(q.Owner, "*")
+	return (q.Owner == "" || a.Owner.String() == q.Owner || begins && strings.HasPrefix(a.Owner.String(), owner)) &&
+		(q.Pool == "" || a.Pool == q.Pool) &&
 		(!q.Address.IsValid() || slices.Contains(a.Addresses, q.Address)) &&
 		(q.State == "" || a.State == q.State) &&
 		(q.Node == "" || a.Holder.Node == q.Node || a.Trunk.Node == q.Node) &&

@@ -35,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 	if summary.Allocations != 600 || summary.Resting != 300 || !summary.Even {
 		t.Errorf("exported %+v", summary)
 	}
-	read, err := archive.Import(t.Context(), to, opener(first), archive.ImportOptions{})
+	read, err := archive.Import(t.Context(), into(to), opener(first), archive.ImportOptions{})
 	if err != nil || read != summary.Summary {
 		t.Fatalf("imported %+v, %v", read, err)
 	}
@@ -45,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(rows(t, from), rows(t, to)); diff != "" {
 		t.Errorf("rows (-exported +imported):\n%s", diff)
 	}
-	if _, err := archive.Import(t.Context(), to, opener(first), archive.ImportOptions{}); !errors.Is(err, archive.ErrNotEmpty) {
+	if _, err := archive.Import(t.Context(), into(to), opener(first), archive.ImportOptions{}); !errors.Is(err, archive.ErrNotEmpty) {
 		t.Errorf("a second time: got error %v, want %v", err, archive.ErrNotEmpty)
 	}
 }
@@ -77,7 +77,7 @@ func TestMerge(t *testing.T) {
 	plant(t, store, "format", "1")
 	plant(t, store, "owner/other/a", `{"owner":{"contract":"other","key":"a"},"pool":"q","state":"bound","addresses":[],"since":"2030-01-02T03:04:05Z"}`)
 	before := rows(t, store)
-	if _, err := archive.Import(t.Context(), store, opener(text), archive.ImportOptions{Merge: true}); err != nil {
+	if _, err := archive.Import(t.Context(), into(store), opener(text), archive.ImportOptions{Merge: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := rows(t, store); len(got) != len(before)+len(rows(t, filled(t, 300)))-1 {
@@ -94,7 +94,7 @@ func TestMerge(t *testing.T) {
 			plant(t, store, "format", "1")
 			plant(t, store, key, value)
 			before := rows(t, store)
-			_, err := archive.Import(t.Context(), store, opener(text), archive.ImportOptions{Merge: true})
+			_, err := archive.Import(t.Context(), into(store), opener(text), archive.ImportOptions{Merge: true})
 			var conflict *archive.Conflict
 			if !errors.As(err, &conflict) {
 				t.Errorf("got error %v", err)
@@ -128,7 +128,7 @@ func TestTwoOwners(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := empty(t)
-		_, err = archive.Import(t.Context(), store, opener(text.String()), archive.ImportOptions{})
+		_, err = archive.Import(t.Context(), into(store), opener(text.String()), archive.ImportOptions{})
 		var line *archive.Error
 		if !errors.As(err, &line) || !strings.Contains(err.Error(), "10.0.0.0 of the pool p is held by t/") {
 			t.Errorf("got error %v", err)
@@ -147,17 +147,17 @@ func TestInterrupted(t *testing.T) {
 	for _, after := range []int32{1, 2, 5, 9} {
 		store := &failing{Store: empty(t)}
 		store.left.Store(after)
-		if _, err := archive.Import(t.Context(), store, opener(text), archive.ImportOptions{}); !errors.Is(err, errPower) {
+		if _, err := archive.Import(t.Context(), into(store), opener(text), archive.ImportOptions{}); !errors.Is(err, errPower) {
 			t.Fatalf("got error %v", err)
 		}
 		store.left.Store(1 << 30)
 		if _, err := ledger.Open(t.Context(), store); !errors.Is(err, ledger.ErrImporting) && !errors.Is(err, ledger.ErrFormat) {
 			t.Errorf("after %d commits: got error %v, want %v", after, err, ledger.ErrImporting)
 		}
-		if _, err := archive.Import(t.Context(), store, opener(other), archive.ImportOptions{}); !errors.Is(err, ledger.ErrImporting) {
+		if _, err := archive.Import(t.Context(), into(store), opener(other), archive.ImportOptions{}); !errors.Is(err, ledger.ErrImporting) {
 			t.Errorf("after %d commits, another file: got error %v, want %v", after, err, ledger.ErrImporting)
 		}
-		if read, err := archive.Import(t.Context(), store, opener(text), archive.ImportOptions{}); err != nil || read != summary.Summary {
+		if read, err := archive.Import(t.Context(), into(store), opener(text), archive.ImportOptions{}); err != nil || read != summary.Summary {
 			t.Errorf("repeated after %d commits: %+v, %v", after, read, err)
 		}
 		if again, _ := export(t, store); again != text {
@@ -236,6 +236,10 @@ func export(t *testing.T, store ledger.Store) (string, archive.Exported) {
 		t.Fatal(err)
 	}
 	return out.String(), summary
+}
+
+func into(store ledger.Store) func() (ledger.Store, error) {
+	return func() (ledger.Store, error) { return store, nil }
 }
 
 func opener(text string) func() (io.ReadCloser, error) {

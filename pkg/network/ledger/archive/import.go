@@ -48,14 +48,18 @@ type importer struct {
 
 // Import reads an archive into a store: all of it or nothing. It is read several times, each time opened anew. The archive is checked first,
 // and nothing is written when anything is wrong with it. The error wraps ErrNotEmpty, a Conflict, or an Error with the line. When it is broken
-// off on the way, nothing opens the ledger until the import of the same archive is repeated.
-func Import(ctx context.Context, store ledger.Store, open func() (io.ReadCloser, error), o ImportOptions) (Summary, error) {
-	m := &importer{ImportOptions: o, store: store, open: open}
+// off on the way, nothing opens the ledger until the import of the same archive is repeated. The store is asked for once the archive is known
+// to be right; who gives it closes it.
+func Import(ctx context.Context, into func() (ledger.Store, error), open func() (io.ReadCloser, error), o ImportOptions) (Summary, error) {
+	m := &importer{ImportOptions: o, open: open}
 	summary, err := m.each(ctx, StepCheck, func(Item) error { return nil })
 	if err != nil {
 		return summary, fmt.Errorf("checking the export: %w", err)
 	}
 	m.sum = summary.SHA256
+	if m.store, err = into(); err != nil {
+		return summary, err
+	}
 	if err := m.begin(ctx); err != nil {
 		return summary, err
 	}
@@ -68,7 +72,7 @@ func Import(ctx context.Context, store ledger.Store, open func() (io.ReadCloser,
 	} else if err != nil {
 		return summary, fmt.Errorf("importing: %w; repeat it with the same file", err)
 	}
-	return summary, errors.Join(err, ledger.EndImport(ctx, store, m.sum))
+	return summary, errors.Join(err, ledger.EndImport(ctx, m.store, m.sum))
 }
 
 // each reads the archive once.

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// ledgerStep is a command, what it writes to standard output and standard error, and its status.
+type ledgerStep struct {
+	Run    string
+	Rows   map[string]string `yaml:",omitempty"` // written into the folder before
+	Out    string            `yaml:",omitempty"`
+	Err    string            `yaml:",omitempty"`
+	Status int               `yaml:",omitempty"`
+}
+
+// TestLedger runs commands one after the other: on a folder, and through a server that has it. The words are those of testdata/ledger-*.yaml.
+func TestLedger(t *testing.T) {
+	for _, name := range []string{"folder", "server"} {
+		t.Run(name, func(t *testing.T) {
+			path, err := filepath.Abs("testdata/ledger-" + name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var steps []ledgerStep
+			if err := yaml.Unmarshal(content, &steps); err != nil || len(steps) == 0 {
+				t.Fatal(err)
+			}
+			example, err := os.ReadFile("../../../example/network/ledger.jsonl")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			if err := os.WriteFile("export.jsonl", example, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name == "server" {
+				run(t, "import export.jsonl --ledger ledger")
+				serveLedger(t)
+			}
+			for i := range steps {
+				plantRows(t, steps[i].Rows)
+				got := run(t, steps[i].Run)
+				got.Rows = steps[i].Rows
+				if diff := cmp.Diff(steps[i], got); diff != "" && !golden.Updating() {
+					t.Errorf("%s (-want +got):\n%s", got.Run, diff)
+				}
+				steps[i] = got
+			}
+			if golden.Updating() {
+				head, _, _ := strings.Cut(string(content), "\n- ")
+				text, err := yaml.Marshal(steps)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(head+"\n"+string(text)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func run(t *testing.T, command string) ledgerStep {
+	t.Helper()
+	var out, problems strings.Builder
+	status := Main("test", append([]string{"ledger"}, strings.Fields(command)...), &Streams{In: strings.NewReader(""), Out: &out, Err: &problems})
+	return ledgerStep{Run: command, Out: out.String(), Err: problems.String(), Status: status}
+}
+
+func plantRows(t *testing.T, rows map[string]string) {
+	t.Helper()
+	if len(rows) == 0 {
+		return
+	}
+	store, err := pebble.Open("ledger", pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range rows {
+		if err := store.Commit(t.Context(), ledger.Change{Key: key, Value: []byte(value)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveLedger is a server that has the folder.
+func serveLedger(t *testing.T) {
+	t.Helper()
+	store, err := pebble.Open("ledger", pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", remote.Socket("ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: remote.New(remote.Options{
+		Store: store, Disk: store, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
+		Release: func(ctx context.Context, owner network.Owner) error {
+			_, err := ledger.MarkReleasing(ctx, store, owner)
+			return err
+		},
+		GC: func(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
+			return ledger.Search(ctx, store, ledger.Query{Pool: "vpc"}, func(e ledger.Entry) error {
+				return each(remote.Suspect{Allocation: *e.Allocation, Reason: "the Pod is gone", Freed: !dryRun})
+			})
+		},
+	})}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(listener) }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-done
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+)
+
+// ledgerFlags say where a ledger is.
+type ledgerFlags struct {
+	path            string
+	endpoints       []string
+	prefix          string
+	ca, cert, key   string
+	server          string
+	forServersAlone bool
+}
+
+// addTo defines the flags.
+func (f *ledgerFlags) addTo(command *cobra.Command, set *pflag.FlagSet) {
+	if f.forServersAlone {
+		set.StringVar(&f.path, "ledger", "", "folder of the ledger that the server has")
+		set.StringVar(&f.server, "server", "", "socket of the server, such as unix:///var/lib/graft/ledger.sock")
+		return
+	}
+	set.StringVar(&f.path, "ledger", "", "folder of the ledger")
+	set.StringSliceVar(&f.endpoints, "etcd", nil, "endpoints of the etcd that the ledger is in, such as https://etcd-0:2379,https://etcd-1:2379")
+	set.StringVar(&f.prefix, "prefix", "/graft", "beginning of the ledger's keys in etcd")
+	set.StringVar(&f.ca, "cacert", "", "file with the certificates of the authorities that etcd's are signed by")
+	set.StringVar(&f.cert, "cert", "", "file with the certificate for etcd")
+	set.StringVar(&f.key, "key", "", "file with the key for etcd")
+	set.StringVar(&f.server, "server", "", "socket of the server that has the ledger, such as unix:///var/lib/graft/ledger.sock")
+	for _, name := range []string{"etcd", "prefix"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+}
+
+// named takes a path that stands on the command line in the place of --ledger, and checks that one place is named.
+func (f *ledgerFlags) named(arguments []string) error {
+	if len(arguments) > 0 {
+		if f.path != "" {
+			return errors.New("give the path of the ledger once: as an argument, or with --ledger")
+		}
+		f.path = arguments[0]
+	}
+	places := 0
+	for _, given := range []bool{f.path != "", len(f.endpoints) > 0, f.server != ""} {
+		if given {
+			places++
+		}
+	}
+	switch {
+	case places == 0 && f.forServersAlone:
+		return errors.New("say which server: --server and its socket, or --ledger and the folder that it has")
+	case places == 0:
+		return errors.New("say which ledger: a path, or --etcd and its endpoints, or --server and its socket")
+	case places > 1:
+		return errors.New("a ledger is in one place: give a path, --etcd or --server")
+	case len(f.endpoints) == 0 && f.ca+f.cert+f.key != "":
+		return errors.New("--cacert, --cert and --key are for --etcd")
+	}
+	return nil
+}
+
+// access is what a command does with a ledger.
+type access int
+
+const (
+	looks   access = iota // reads; an export will do
+	tends                 // changes what is there
+	founds                // makes a ledger when there is none
+	forSure               // changes what is there, and must have it for itself
+)
+
+// open opens the ledger, or asks the server that has it.
+func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper, error) {
+	switch {
+	case f.server != "":
+		return f.dial(f.server, does)
+	case len(f.endpoints) > 0:
+		return f.openEtcd(ctx)
+	}
+	if info, err := os.Stat(f.path); err == nil && info.Mode().IsRegular() {
+		if does != looks {
+			return nil, fmt.Errorf("%s is a file: an export can be looked into, and nothing else; `graft ledger import` makes a ledger of it", f.path)
+		}
+		return exported{f.path}, nil
+	}
+	store, err := pebble.Open(f.path, pebble.Options{ReadOnly: does == looks, Existing: does != founds})
+	switch {
+	case err == nil:
+		return &opened{store: store, disk: store}, nil
+	case errors.Is(err, pebble.ErrHeld):
+		return f.ask(s, does, err)
+	case errors.Is(err, pebble.ErrMissing):
+		return nil, fmt.Errorf("there is no ledger in %s", f.path)
+	}
+	return nil, err
+}
+
+// ask asks the server that has the folder.
+func (f *ledgerFlags) ask(s *Streams, does access, held error) (keeper, error) {
+	socket := remote.Socket(f.path)
+	if _, err := os.Stat(socket); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w, and there is no server's socket at %s", held, socket)
+	}
+	absolute, err := absolutePath(socket)
+	if err != nil {
+		return nil, err
+	}
+	k, err := f.dial("unix://"+absolute, does)
+	if err == nil {
+		fmt.Fprintf(s.Err, "a server has the ledger: asking it at %s\n", socket)
+	}
+	return k, err
+}
+
+func (f *ledgerFlags) dial(address string, does access) (keeper, error) {
+	if does == founds || does == forSure {
+		return nil, errors.New("a server has the ledger: stop the server first, since this needs the ledger for itself")
+	}
+	client, err := remote.Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	return &asked{client}, nil
+}
+
+// The name and the password of a user of etcd, which nobody should see on a command line.
+const (
+	variableUser     = "GRAFT_ETCD_USERNAME"
+	variablePassword = "GRAFT_ETCD_PASSWORD" //nolint:gosec // the name of a variable
+)
+
+func (f *ledgerFlags) openEtcd(ctx context.Context) (keeper, error) {
+	o := etcd.Options{Endpoints: f.endpoints, Prefix: f.prefix, Username: os.Getenv(variableUser), Password: os.Getenv(variablePassword)}
+	if f.ca+f.cert+f.key != "" {
+		var err error
+		if o.TLS, err = f.tls(); err != nil {
+			return nil, err
+		}
+	}
+	store, err := etcd.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{store: store, shared: true}, nil
+}
+
+func (f *ledgerFlags) tls() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		content, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--cacert: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(content) {
+			return nil, fmt.Errorf("--cacert %s: there is no certificate in it", f.ca)
+		}
+	}
+	if (f.cert == "") != (f.key == "") {
+		return nil, errors.New("--cert and --key belong together")
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("--cert %s: %s", f.cert, strings.TrimPrefix(err.Error(), "tls: "))
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+)
+
+// ledgerGCOptions are the flags of graft ledger gc.
+type ledgerGCOptions struct {
+	place  ledgerFlags
+	dryRun bool
+}
+
+func newLedgerGCCommand(s *Streams) *cobra.Command {
+	o := &ledgerGCOptions{place: ledgerFlags{forServersAlone: true}}
+	command := &cobra.Command{
+		Use:   "gc",
+		Short: "Release what is held for claims and Pods that do not live any more",
+		Long: `Release what is held for claims and Pods that do not live any more.
+
+Only the server can know who lives: it is asked by its socket, and needs a client of Kubernetes. Each allocation is listed with
+the reason. --dry-run lists them, and releases nothing; exit status 1 says then that there are some.`,
+		Example: `  # what would be released, as the server at this socket sees it (there is none here)
+  graft ledger gc --dry-run --server unix:///run/graft/ledger.sock  # exit 2`,
+		Args: atMost("no argument", 0),
+		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.BoolVar(&o.dryRun, "dry-run", false, "release nothing")
+	o.place.addTo(command, set)
+	return command
+}
+
+func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
+	if err := o.place.named(nil); err != nil {
+		return err
+	}
+	address := o.place.server
+	if address == "" {
+		path, err := absolutePath(remote.Socket(o.place.path))
+		if err != nil {
+			return err
+		}
+		address = "unix://" + path
+	}
+	client, err := remote.Dial(address)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	list, count := newListing(s.Out, "table", false), 0
+	list.rows[0] = append(list.rows[0], "REASON", "RELEASED")
+	err = client.GC(ctx, o.dryRun, func(suspect remote.Suspect) error {
+		count++
+		released := "no"
+		if suspect.Freed {
+			released = "yes"
+		}
+		return list.addRow(append(cells(ledger.Entry{Allocation: &suspect.Allocation}), suspect.Reason, released))
+	})
+	if err != nil {
+		return errors.Join(err, list.breakOff())
+	}
+	if count == 0 {
+		fmt.Fprintln(s.Out, "Everybody lives who holds something.")
+		return nil
+	}
+	if err := list.end(); err != nil {
+		return err
+	}
+	if o.dryRun {
+		return found{}
+	}
+	return nil
+}

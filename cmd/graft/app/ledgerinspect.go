@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// ledgerStates are the states that can be looked for.
+var ledgerStates = []string{string(network.Intended), string(network.Bound), string(network.Releasing), string(network.Resting)}
+
+// ledgerInspectOptions are the flags of graft ledger inspect.
+type ledgerInspectOptions struct {
+	place   ledgerFlags
+	query   ledger.Query
+	address string
+	state   string
+	longer  time.Duration
+	output  string
+}
+
+func newLedgerInspectCommand(s *Streams) *cobra.Command {
+	o := &ledgerInspectOptions{}
+	command := &cobra.Command{
+		Use:   "inspect [path]",
+		Short: "List who holds what",
+		Long: `List who holds what: each allocation with its owner, in the order of the owners. Filters can be combined.
+
+The path is that of a ledger's folder, or of an export. An allocation is intended before the cloud has it, bound then, and
+releasing while the cloud still has what its owner has given back. What rests has no owner and is given to nobody for a
+while: --state resting lists it.`,
+		Example: `  # all of an export
+  graft ledger inspect example/network/ledger.jsonl
+
+  # who holds an address, and what a node's owners hold
+  graft ledger inspect example/network/ledger.jsonl --address 10.64.1.2
+  graft ledger inspect example/network/ledger.jsonl --node worker-1 -o yaml
+
+  # what is on its way for too long, and what rests
+  graft ledger inspect example/network/ledger.jsonl --state releasing --held-longer-than 1h
+  graft ledger inspect example/network/ledger.jsonl --state resting
+
+  # as many lines of JSON as there are allocations, for other tools
+  graft ledger inspect example/network/ledger.jsonl --pool overlay --owner 'dranet/*' -o json`,
+		Args: atMost("one path", 1),
+		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVar(&o.query.Pool, "pool", "", "only what is of this pool")
+	set.StringVar(&o.query.Owner, "owner", "", "only this owner, as <contract>/<key>, or owners that begin so, with a star: 'dranet/*'")
+	set.StringVar(&o.address, "address", "", "only who holds this address")
+	set.StringVar(&o.state, "state", "", "only what is in this state: intended, bound, releasing; or what is resting")
+	set.StringVar(&o.query.Node, "node", "", "only what is for this node")
+	set.StringVar(&o.query.Namespace, "namespace", "", "only what is for claims or Pods in this namespace")
+	set.DurationVar(&o.longer, "held-longer-than", 0, "only what has been held for longer than this, such as 72h")
+	set.StringVarP(&o.output, "output", "o", "table", "form of the output: table, json, yaml")
+	o.place.addTo(command, set)
+	_ = command.RegisterFlagCompletionFunc("output", fixed("table", "json", "yaml"))
+	_ = command.RegisterFlagCompletionFunc("state", fixed(ledgerStates...))
+	for _, name := range []string{"pool", "owner", "address", "node", "namespace", "held-longer-than"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+	return command
+}
+
+// complete checks the flags.
+func (o *ledgerInspectOptions) complete(now time.Time) (err error) {
+	if err := choose(&o.output, o.output, "table", "json", "yaml"); err != nil {
+		return fmt.Errorf("--output %s: %w", o.output, err)
+	}
+	if o.state != "" {
+		if err := choose((*string)(&o.query.State), o.state, ledgerStates...); err != nil {
+			return fmt.Errorf("--state %s: %w", o.state, err)
+		}
+	}
+	if o.address != "" {
+		if o.query.Address, err = netip.ParseAddr(o.address); err != nil {
+			return fmt.Errorf("--address %s: must be an IP address", o.address)
+		}
+	}
+	switch {
+	case o.longer < 0:
+		return errors.New("--held-longer-than: must not be negative")
+	case o.longer > 0:
+		o.query.Before = now.Add(-o.longer)
+	}
+	return nil
+}
+
+func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
+	if err := o.complete(time.Now()); err != nil {
+		return err
+	}
+	if err := o.place.named(arguments); err != nil {
+		return err
+	}
+	k, err := o.place.open(ctx, s, looks)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	list := newListing(s.Out, o.output, o.query.State == network.Resting)
+	if err := k.search(ctx, o.query, list.add); err != nil {
+		return errors.Join(err, list.breakOff())
+	}
+	return list.end()
+}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+)
+
+// keeper is whoever has the ledger: this program, a server, or a file.
+type keeper interface {
+	search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error
+	export(ctx context.Context, out io.Writer, o archive.ExportOptions) (archive.Exported, error)
+	verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error)
+	compact(ctx context.Context) (remote.Compacted, error)
+	// release gives what was held, and says whether it is released; else the server does that when it starts.
+	release(ctx context.Context, owner network.Owner) (a network.Allocation, done bool, err error)
+	close() error
+}
+
+// opened is a ledger that this program has.
+type opened struct {
+	store ledger.Store
+	// disk is nil where there is nothing to compact. shared says that servers may have the ledger, too.
+	disk   remote.Disk
+	shared bool
+}
+
+func (o *opened) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
+	return ledger.Search(ctx, o.store, q, each)
+}
+
+func (o *opened) export(ctx context.Context, out io.Writer, options archive.ExportOptions) (archive.Exported, error) {
+	return archive.Export(ctx, o.store, out, options)
+}
+
+func (o *opened) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
+	return ledger.Verify(ctx, o.store, ledger.VerifyOptions{Now: time.Now(), Progress: progress})
+}
+
+func (o *opened) compact(ctx context.Context) (done remote.Compacted, err error) {
+	if o.disk == nil {
+		return done, errors.New("a ledger in etcd is compacted by etcd itself")
+	}
+	if done.Before, err = o.disk.Size(); err != nil {
+		return done, err
+	}
+	if err = o.disk.Compact(ctx); err != nil {
+		return done, err
+	}
+	done.After, err = o.disk.Size()
+	return done, err
+}
+
+func (o *opened) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
+	a, err := ledger.MarkReleasing(ctx, o.store, owner)
+	return a, false, err
+}
+
+func (o *opened) close() error { return o.store.Close() }
+
+// asked is a server that has the ledger.
+type asked struct{ client *remote.Client }
+
+func (a *asked) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
+	return a.client.Search(ctx, q, each)
+}
+
+func (a *asked) export(ctx context.Context, out io.Writer, o archive.ExportOptions) (archive.Exported, error) {
+	return a.client.Export(ctx, out, o.Broken != nil, o.Progress)
+}
+
+func (a *asked) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
+	return a.client.Verify(ctx, progress)
+}
+
+func (a *asked) compact(ctx context.Context) (remote.Compacted, error) { return a.client.Compact(ctx) }
+
+func (a *asked) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
+	held, err := a.client.Release(ctx, owner)
+	return held, true, err
+}
+
+func (a *asked) close() error {
+	a.client.Close()
+	return nil
+}
+
+// exported is an export, to be looked into.
+type exported struct{ path string }
+
+var errExported = errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
+
+func (e exported) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
+	return e.read(ctx, func(item archive.Item) error {
+		entry := ledger.Entry{Allocation: item.Allocation, Thing: item.Thing, Until: item.Until}
+		if item.Allocation != nil {
+			entry.Owner = item.Allocation.Owner
+		}
+		if !q.Matches(entry) {
+			return nil
+		}
+		return each(entry)
+	})
+}
+
+func (e exported) read(ctx context.Context, each func(archive.Item) error) error {
+	in, err := os.Open(e.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	_, err = archive.Check(in, func(item archive.Item) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return each(item)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.path, err)
+	}
+	return nil
+}
+
+func (e exported) export(context.Context, io.Writer, archive.ExportOptions) (archive.Exported, error) {
+	return archive.Exported{}, errExported
+}
+
+func (e exported) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
+	return archive.Verify(ctx, func() (io.ReadCloser, error) { return os.Open(e.path) }, progress)
+}
+
+func (e exported) compact(context.Context) (remote.Compacted, error) {
+	return remote.Compacted{}, errExported
+}
+
+func (e exported) release(context.Context, network.Owner) (network.Allocation, bool, error) {
+	return network.Allocation{}, false, errExported
+}
+
+func (e exported) close() error { return nil }
+
+// absolutePath is a path that does not depend on the working directory.
+func absolutePath(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding %s: %w", path, err)
+	}
+	return absolute, nil
+}

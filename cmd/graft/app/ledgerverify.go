@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// ledgerVerifyOptions are the flags of graft ledger verify.
+type ledgerVerifyOptions struct {
+	place          ledgerFlags
+	repair, dryRun bool
+	output         string
+}
+
+func newLedgerVerifyCommand(s *Streams) *cobra.Command {
+	o := &ledgerVerifyOptions{}
+	command := &cobra.Command{
+		Use:   "verify [path]",
+		Short: "Find all that is wrong with a ledger, and mend what can be mended",
+		Long: `Find all that is wrong with a ledger, and mend what can be mended.
+
+Each row is read: whether it can be, whether what owners hold has rows of its own that say so, and the other way round, whether
+something has two owners. The path is that of a ledger's folder, or of an export. The server may go on meanwhile.
+
+--repair mends what has one remedy only, such as the row of an address whose owner holds nothing; with --dry-run it only says
+what. It needs the ledger for itself: no server may have the folder. Exit status 1 says that something is wrong, 2 that the
+ledger could not be read.`,
+		Example: `  # an export, before it is needed
+  graft ledger verify example/network/ledger.jsonl
+
+  # a ledger, and what would be mended
+  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger verify ledger --repair --dry-run`,
+		Args: atMost("one path", 1),
+		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.BoolVar(&o.repair, "repair", false, "mend what has one remedy only")
+	set.BoolVar(&o.dryRun, "dry-run", false, "with --repair: write nothing, say what would be mended")
+	set.StringVarP(&o.output, "output", "o", "text", "form of the output: text, json")
+	o.place.addTo(command, set)
+	_ = command.RegisterFlagCompletionFunc("output", fixed("text", "json"))
+	return command
+}
+
+func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
+	if err := choose(&o.output, o.output, "text", "json"); err != nil {
+		return fmt.Errorf("--output %s: %w", o.output, err)
+	}
+	if o.dryRun && !o.repair {
+		return errors.New("--dry-run is for --repair")
+	}
+	if err := o.place.named(arguments); err != nil {
+		return err
+	}
+	does := looks
+	if o.repair && !o.dryRun {
+		does = forSure
+	}
+	k, err := o.place.open(ctx, s, does)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	progress := newMeter(s, "row")
+	report, err := k.verify(ctx, progress.count)
+	progress.done()
+	if err != nil {
+		return err
+	}
+	if does == forSure {
+		return o.mend(ctx, s, k.(*opened).store, report)
+	}
+	return o.write(s, report)
+}
+
+// mend repairs as long as that helps, and reports what is left.
+func (o *ledgerVerifyOptions) mend(ctx context.Context, s *Streams, store ledger.Store, report *ledger.Report) error {
+	k := &opened{store: store}
+	for {
+		count, err := ledger.Repair(ctx, store, report)
+		if err != nil {
+			return err
+		}
+		if count == 0 {
+			return o.write(s, report)
+		}
+		for _, f := range report.Faults {
+			if f.Repairable {
+				fmt.Fprintf(s.Err, "mended %s: %s\n", f.Key, f.Problem)
+			}
+		}
+		if report, err = k.verify(ctx, nil); err != nil {
+			return err
+		}
+	}
+}
+
+func (o *ledgerVerifyOptions) write(s *Streams, report *ledger.Report) error {
+	if o.output == "json" {
+		encoder := json.NewEncoder(s.Out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(report); err != nil {
+			return err
+		}
+	} else {
+		o.text(s, report)
+	}
+	if len(report.Faults) > 0 {
+		return found{}
+	}
+	return nil
+}
+
+func (o *ledgerVerifyOptions) text(s *Streams, report *ledger.Report) {
+	mendable := 0
+	for _, f := range report.Faults {
+		fmt.Fprintf(s.Out, "%s: %s\n", f.Key, f.Problem)
+		how := "what to do"
+		if f.Repairable {
+			mendable++
+			if how = "--repair mends it"; o.dryRun {
+				how = "would be mended"
+			}
+		}
+		fmt.Fprintf(s.Out, "  %s: %s\n", how, f.Remedy)
+	}
+	if len(report.Faults) > 0 {
+		fmt.Fprintln(s.Out)
+	}
+	fmt.Fprintf(s.Out, "%s, %s held, %s resting: ", plural(report.Allocations, "allocation", "allocations"),
+		plural(report.Held, "thing", "things"), plural(report.Resting, "thing", "things"))
+	switch {
+	case len(report.Faults) == 0:
+		fmt.Fprintln(s.Out, "nothing wrong")
+		return
+	case report.More:
+		fmt.Fprintf(s.Out, "%d faults and more", len(report.Faults))
+	default:
+		fmt.Fprint(s.Out, plural(len(report.Faults), "fault", "faults"))
+	}
+	if mendable > 0 {
+		fmt.Fprintf(s.Out, "; --repair mends %d", mendable)
+	}
+	fmt.Fprintln(s.Out)
+}
