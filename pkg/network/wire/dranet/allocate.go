@@ -265,17 +265,21 @@ func (a *allocation) echo(answer device.Config) device.Config {
 	return answer
 }
 
+// mostAliases bounds by how many names a device is remembered.
+const mostAliases = 16
+
 // learn remembers by what else the device is called, so that a release finds it by that.
 func (a *allocation) learn(ctx context.Context, got network.Allocation) error {
 	more := a.holder(a.claim, a.subject.Node)
-	known := func(h network.Holder) bool {
-		return len(union(h.Aliases, more.Aliases)) == len(h.Aliases) && (h.Name != "" || more.Name == "") && (h.Node != "" || more.Node == "")
-	}
-	if known(got.Holder) {
+	h := got.Holder
+	aliases := union(h.Aliases, more.Aliases)
+	if (len(aliases) == len(h.Aliases) || len(aliases) > mostAliases) && (h.Name != "" || more.Name == "") && (h.Node != "" || more.Node == "") {
 		return nil
 	}
 	err := a.Service.Describe(ctx, a.owner, func(h *network.Holder) {
-		h.Aliases = union(h.Aliases, more.Aliases)
+		if aliases := union(h.Aliases, more.Aliases); len(aliases) <= mostAliases {
+			h.Aliases = aliases
+		}
 		if h.Name == "" {
 			h.Namespace, h.Name = more.Namespace, more.Name
 		}
