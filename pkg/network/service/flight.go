@@ -21,6 +21,8 @@ const (
 	// releasing ends when the release is remembered, and ending when the cloud has done it.
 	releasing
 	ending
+	// reclaiming is releasing, if it is still what it was.
+	reclaiming
 	// recovering finds out what has become of an intent that nobody works on.
 	recovering
 )

@@ -17,11 +17,20 @@ import (
 // needed. An owner that holds nothing is no error. What is being done for the owner comes to its end first; a caller that does not wait for
 // that has released all the same, as many never try again.
 func (s *Service) Release(ctx context.Context, owner network.Owner) error {
+	return s.releaseIf(ctx, releasing, owner, func(network.Allocation) bool { return true })
+}
+
+// ReleaseSince is Release of what the owner has been holding since a time, and does nothing when it holds something else by now.
+func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since time.Time) error {
+	return s.releaseIf(ctx, reclaiming, owner, func(a network.Allocation) bool { return a.Since.Equal(since) })
+}
+
+func (s *Service) releaseIf(ctx context.Context, p purpose, owner network.Owner, is func(network.Allocation) bool) error {
 	done := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.options.Budget)
 		defer cancel()
-		_, err := s.fly(ctx, releasing, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.remember(ctx, owner) }, owner)
+		_, err := s.fly(ctx, p, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.remember(ctx, owner, is) }, owner)
 		done <- err
 	}()
 	select {
@@ -33,9 +42,9 @@ func (s *Service) Release(ctx context.Context, owner network.Owner) error {
 }
 
 // remember notes that what an owner holds is released. Where no cloud must be told, it is over then.
-func (s *Service) remember(ctx context.Context, owner network.Owner) error {
+func (s *Service) remember(ctx context.Context, owner network.Owner, is func(network.Allocation) bool) error {
 	a, err := s.ledger.Get(ctx, owner)
-	if errors.Is(err, network.ErrNotHeld) {
+	if errors.Is(err, network.ErrNotHeld) || err == nil && !is(a) {
 		return nil
 	}
 	if err != nil {

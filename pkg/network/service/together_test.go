@@ -260,3 +260,15 @@ func TestWhatNobodyWorksOn(t *testing.T) {
 		return w.states("a", "b") == "a none, b bound"
 	})
 }
+
+// TestReleaseSince releases only what the owner has been holding since then.
+func TestReleaseSince(t *testing.T) {
+	w := newWorld(t)
+	a := w.allocate(request("plain", "a"))
+	if err := w.ReleaseSince(t.Context(), a.Owner, a.Since.Add(-time.Second)); err != nil || w.state("a") != network.Bound {
+		t.Errorf("got error %v, and the ledger says %s", err, w.state("a"))
+	}
+	if err := w.ReleaseSince(t.Context(), a.Owner, a.Since); err != nil || w.state("a") != "none" {
+		t.Errorf("got error %v, and the ledger says %s", err, w.state("a"))
+	}
+}

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package leak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// ErrUncounted says that it is not known who lives of a kind, so that nobody of it is judged.
+var ErrUncounted = errors.New("it is not known who lives")
+
+// Census knows who lives.
+type Census interface {
+	// Count gives all that live of a kind (ResourceClaim or Pod), as of a time that is not before the call. The error wraps ErrUncounted where
+	// that cannot be known.
+	Count(ctx context.Context, kind string) (Living, error)
+	// Lives asks the source itself for one holder, as far as it can be found by its name; true when it cannot.
+	Lives(ctx context.Context, holder network.Holder) (bool, error)
+}
+
+// Living are those of a kind that lived at a time.
+type Living interface {
+	// At is the time of the count: all that were there at it, and are there still, are among the living.
+	At() time.Time
+	// Has says whether a holder is among them: by its UID where it has one, else by namespace and name. counted is false for one of whom this
+	// count does not speak, such as one of another node.
+	Has(holder network.Holder) (lives, counted bool)
+}
+
+// Ledger is what is held.
+type Ledger interface {
+	All(ctx context.Context, each func(network.Allocation) error) error
+}
+
+// Reason says why an allocation is suspected.
+type Reason string
+
+// The reasons.
+const (
+	// Gone: its holder does not live any more.
+	Gone Reason = "gone"
+	// Missing: its holder was missing once; it takes a second count to be sure.
+	Missing Reason = "missing"
+	// Old: nobody can say whether its holder lives, and it is held for long.
+	Old Reason = "old"
+)
+
+// Suspect is an allocation that seems to have leaked.
+type Suspect struct {
+	Allocation network.Allocation
+	Reason     Reason
+	// Freed says that it was released.
+	Freed bool
+	// First says that it was not reported before.
+	First bool
+}
+
+// Summary is what a pass has found.
+type Summary struct {
+	// Held are how many allocations there are, and Unjudged of how many it is not known whether their holders live.
+	Held, Unjudged int
+	// Suspects are how many there are by reason, those among them that were freed.
+	Suspects map[Reason]int
+	Freed    int
+	// Withheld says that more are gone than are freed without being asked; see Options.Share.
+	Withheld bool
+}
+
+// Options are those of a reconciler.
+type Options struct {
+	Ledger Ledger
+	// Release releases what an owner holds, if it has been holding it since the time; service.Service.ReleaseSince.
+	Release func(ctx context.Context, owner network.Owner, since time.Time) error
+	// Census is nil where nobody can be asked: then nothing is freed.
+	Census Census
+	Clock  clock.WithTicker
+	// Free releases those that are gone; else they are only reported.
+	Free bool
+	// Period is the time between two counts, and Grace how old an allocation is at least. Defaults 5 and 10 minutes.
+	Period, Grace time.Duration
+	// Oldest is how long an allocation may be held when nobody can say whether its holder lives, before it is reported; 0: as long as it likes.
+	Oldest time.Duration
+	// Share is how many of all allocations, in percent, are freed in one pass at most, though always some; default 50. When more are gone,
+	// that is more likely a mistake, such as the kubeconfig of another cluster: they are reported, and Sweep frees them when it is asked to.
+	Share int
+	// Report is told of suspects at each pass, Done of each pass that was made, and Failed of what went wrong. Each may be nil.
+	Report func(Suspect)
+	Done   func(Summary)
+	Failed func(error)
+}
+
+// always are how many are freed in one pass whatever share they are.
+const always = 8
+
+// Reconciler looks for leaks. It is safe for concurrent use.
+type Reconciler struct {
+	options Options
+
+	// mutex is held for a pass.
+	mutex sync.Mutex
+	// missing are those whose holder was missing, by owner.
+	missing map[network.Owner]mark
+}
+
+// mark is when a holder was missing first.
+type mark struct {
+	since, at time.Time
+	reported  bool
+}
+
+// New makes a reconciler.
+func New(o Options) *Reconciler {
+	if o.Period == 0 {
+		o.Period = 5 * time.Minute
+	}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Minute
+	}
+	if o.Share == 0 {
+		o.Share = 50
+	}
+	if o.Report == nil {
+		o.Report = func(Suspect) {}
+	}
+	if o.Done == nil {
+		o.Done = func(Summary) {}
+	}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
+	}
+	return &Reconciler{options: o, missing: map[network.Owner]mark{}}
+}
+
+// Run makes a pass each period, until the context ends.
+func (r *Reconciler) Run(ctx context.Context) {
+	ticker := r.options.Clock.NewTicker(r.options.Period)
+	defer ticker.Stop()
+	for {
+		if err := r.Pass(ctx); err != nil && ctx.Err() == nil {
+			r.options.Failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// Pass looks for leaks once, and frees those that are gone when that is wanted.
+func (r *Reconciler) Pass(ctx context.Context) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	found, summary, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	gone := summary.Suspects[Gone]
+	summary.Withheld = r.options.Free && gone > always && gone*100 > summary.Held*r.options.Share
+	if r.options.Free && !summary.Withheld {
+		err = r.free(ctx, found)
+	}
+	for _, s := range found {
+		if s.Freed {
+			summary.Freed++
+		}
+		r.options.Report(s)
+	}
+	r.options.Done(summary)
+	if summary.Withheld {
+		err = errors.Join(err, fmt.Errorf("%d of %d allocations have no living holder, which is too many to free them unasked: see to it that it is "+
+			"the right cluster that is looked at, and free them by hand", gone, summary.Held))
+	}
+	return err
+}
+
+// Sweep looks for leaks now, and frees those that are gone unless it is a dry run, whatever the options say. It calls each for all suspects,
+// until it returns an error. A holder that is missing for the first time is reported as such, and is gone in a sweep that is a period later.
+func (r *Reconciler) Sweep(ctx context.Context, dryRun bool, each func(Suspect) error) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	found, _, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	if !dryRun {
+		err = r.free(ctx, found)
+	}
+	for _, s := range found {
+		if err := each(s); err != nil {
+			return err
+		}
+	}
+	return err
+}
