@@ -78,7 +78,13 @@ func TestExhausted(t *testing.T) {
 	if !errors.Is(err, network.ErrExhausted) || !strings.Contains(err.Error(), "no IP addresses available in range set") {
 		t.Fatalf("the fourth of three: %v", err)
 	}
-	h.eventually("who has got nothing holds nothing", func() bool { return !s.holds(3) })
+	elsewhere := request(3)
+	elsewhere.Pool = "next"
+	if a, err := s.Allocate(t.Context(), elsewhere); err != nil || a.Addresses[0] != netip.MustParseAddr("10.1.0.2") {
+		t.Errorf("of the next pool: %v and %v", a.Addresses, err)
+	}
+	s.release(3)
+	h.eventually("what was of the next pool is given back", func() bool { return !s.holds(3) })
 	s.release(1)
 	h.eventually("the ledger has forgotten it", func() bool { return !s.holds(1) })
 	s.allocate(3)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"go4.org/netipx"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -101,10 +102,11 @@ func (h *host) serve(folder string) *server {
 		h.Fatal(err)
 	}
 	s := &server{host: h, store: store, cloud: cni.New("lan", h.options)}
-	if s.ledger, err = ledger.Open(h.Context(), store, ledger.Pool{Name: "lan"}); err != nil {
+	next := ledger.Subnet{Prefix: netip.MustParsePrefix("10.1.0.0/24"), Dynamic: set(h.T, "10.1.0.2-10.1.0.9")}
+	if s.ledger, err = ledger.Open(h.Context(), store, ledger.Pool{Name: "lan"}, ledger.Pool{Name: "next", Subnets: []ledger.Subnet{next}}); err != nil {
 		h.Fatal(err)
 	}
-	s.Service = service.New(s.ledger, map[string]service.Pool{"lan": {Cloud: s.cloud}}, service.Options{
+	s.Service = service.New(s.ledger, map[string]service.Pool{"lan": {Cloud: s.cloud}, "next": {}}, service.Options{
 		Clock: clock.RealClock{}, Report: func(owner network.Owner, err error) {
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
@@ -115,6 +117,18 @@ func (h *host) serve(folder string) *server {
 		h.Fatal(err)
 	}
 	return s
+}
+
+// set are the addresses of a range.
+func set(t *testing.T, text string) *netipx.IPSet {
+	t.Helper()
+	var b netipx.IPSetBuilder
+	b.AddRange(netipx.MustParseIPRange(text))
+	made, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // run works in the background until the function that it gives is called, which ends the server.
