@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gaissmai/bart"
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -120,14 +121,25 @@ func (c *compiler) nodes(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 
 // overlaps finds subnets of two pools that have addresses in common. Pools whose nodes are different ones may share a prefix, but no address.
 func (c *compiler) overlaps() {
+	var seen bart.Lite
 	for i, pool := range c.wired {
-		for _, other := range c.wired[:i] {
-			for _, subnet := range pool.Subnets {
-				for _, earlier := range other.Subnets {
-					if subnet.Prefix.Overlaps(earlier.Prefix) {
-						c.overlap(pool, subnet, other, earlier)
-					}
-				}
+		for _, subnet := range pool.Subnets {
+			if seen.OverlapsPrefix(subnet.Prefix) {
+				c.overlapping(pool, subnet, c.wired[:i])
+			}
+		}
+		for _, subnet := range pool.Subnets {
+			seen.Insert(subnet.Prefix)
+		}
+	}
+}
+
+// overlapping finds with which of some pools a subnet has addresses in common.
+func (c *compiler) overlapping(pool *Pool, subnet ledger.Subnet, others []*Pool) {
+	for _, other := range others {
+		for _, earlier := range other.Subnets {
+			if subnet.Prefix.Overlaps(earlier.Prefix) {
+				c.overlap(pool, subnet, other, earlier)
 			}
 		}
 	}

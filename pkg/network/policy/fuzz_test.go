@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// FuzzRange holds that what is read as a range is one: of one family, and not from its end to its beginning.
+func FuzzRange(f *testing.F) {
+	for _, seed := range []string{
+		"10.0.0.1", "10.0.0.1-10.0.0.9", "10.0.0.0/24", "fd00::1-fd00::9", "fd00::/64", "::ffff:10.0.0.1", "fe80::1%e-fe80::2", "-", "/",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := parseRange(text)
+		if err != nil {
+			return
+		}
+		if !r.IsValid() || r.From().BitLen() != r.To().BitLen() || r.To().Less(r.From()) || r.From().Is4In6() || r.From().Zone() != "" {
+			t.Errorf("%q is %s", text, r)
+		}
+	})
+}
+
+// FuzzVLANs holds that what is read as VLANs is some that there are, in their order.
+func FuzzVLANs(f *testing.F) {
+	for _, seed := range []string{"100-4000", "1", "4094", "0", "4095", "9-1", "-", "+1", "1-", "１", "0x10", "1_0"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		first, last, err := parseVLANs(text)
+		if err == nil && (first < allocator.FirstVLAN || last > allocator.LastVLAN || last < first) {
+			t.Errorf("%q is %d to %d", text, first, last)
+		}
+	})
+}
+
+// FuzzMACPrefix holds that what is read as a prefix of MAC addresses leaves room, and is of interfaces.
+func FuzzMACPrefix(f *testing.F) {
+	for _, seed := range []string{"0a:58", "0a", "0a:58:00:00:00", "0a-58", "0a58.0000", "", ":", "zz", "0a:58:00:00:00:00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		prefix, err := parseMACPrefix(text)
+		if err == nil && (len(prefix) == 0 || len(prefix) > maximumMACPrefix || prefix[0]&1 != 0) {
+			t.Errorf("%q is % x", text, prefix)
+		}
+	})
+}
+
+// FuzzCompile holds that any document is compiled or refused, with places, and never breaks anything; what is compiled can be asked.
+func FuzzCompile(f *testing.F) {
+	paths, err := filepath.Glob("testdata/findings/*/profile.yaml")
+	if err != nil || len(paths) == 0 {
+		f.Fatal("no documents")
+	}
+	for _, path := range append(paths, "testdata/policy.yaml") {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		documents, _ := profile.LoadNetworks(source.File{Name: "f", Data: []byte(text)})
+		p, findings := Compile(documents)
+		for _, finding := range findings {
+			if finding.File != "f" || finding.Message == "" || finding.Rule == "" {
+				t.Errorf("a finding without place, message or rule: %+v", finding)
+			}
+		}
+		if p == nil {
+			return
+		}
+		of, err := p.For("worker-1")
+		if err != nil {
+			return
+		}
+		for _, name := range of.ProfileNames() {
+			_, _ = of.Profile(name).Config(t.Context(), Subject{}) // whatever comes of it
+		}
+		_, _ = of.Deny(t.Context(), Subject{})
+		of.Shared()
+	})
+}
