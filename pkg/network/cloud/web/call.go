@@ -57,7 +57,7 @@ func exchange(client *http.Client, request *http.Request) (*response, error) {
 		}
 		return nil, err
 	}
-	defer raw.Body.Close()
+	defer func() { _ = raw.Body.Close() }() // all that is wanted has been read
 	body, err := io.ReadAll(io.LimitReader(raw.Body, maximumAnswer+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
@@ -120,7 +120,7 @@ func escape(before, computed string) (string, error) {
 		return url.QueryEscape(computed), nil
 	}
 	if computed == "" || computed == "." || computed == ".." {
-		return "", errors.New("a part of a path must not be empty, . or ..")
+		return "", errors.New("neither nothing nor a dot or two may be a part of a path")
 	}
 	return url.PathEscape(computed), nil
 }

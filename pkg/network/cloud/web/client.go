@@ -86,7 +86,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a file of the cloud: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	raw, err := io.ReadAll(io.LimitReader(file, maximumFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading a file of the cloud: %w", err)
