@@ -40,7 +40,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start servers test test-unit test-integration test-system bench bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network servers test test-unit test-integration test-system bench bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -57,6 +57,13 @@ start: ## Show a control plane being admitted by a real kube-apiserver, until Ct
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/gardener-extension-provider-graft
 	@go build -buildvcs=false -o .cache/bin/start ./hack/start
 	@exec .cache/bin/start $(START_ARGS)
+
+start-network: ## Show the network provider: allocations by DRANET's calls on a socket, a crash, a release (ONCE=1: show it and end).
+	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
+	@mkdir -p bin
+	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-network-provider ./cmd/graft
+	@go build -buildvcs=false -o .cache/bin/start-network ./hack/start/network
+	@exec .cache/bin/start-network
 
 # The servers are built beside the unit tests: neither keeps two cores busy all the time.
 test: ## Run all tests that need no root: units, then suites against a real kube-apiserver.
