@@ -42,14 +42,16 @@ func TestChaos(t *testing.T) {
 	steps := disturb(t, c, &w.done)
 	end()
 	callers.Wait()
-	t.Logf("%d allocations, by step %v; %d answers were lost; the longest time without one was %s", w.done.Load(), steps, w.lost.Load(), time.Duration(w.gap.Load()).Round(time.Millisecond))
-	for i, step := range steps {
-		if step == 0 {
-			t.Errorf("nothing was given out in step %d", i)
-		}
+	gap := time.Duration(w.gap.Load()).Round(time.Millisecond)
+	t.Logf("%d allocations, by step %v; %d answers were lost; the longest time without an allocation was %s", w.done.Load(), steps, w.lost.Load(), gap)
+	if gap > patience {
+		t.Errorf("for %s nothing was given out, though two of three members were there", gap)
 	}
 	w.check(open(t, c, "/chaos"))
 }
+
+// patience is how long nothing may be given out: a call that hangs, an election, and much for a machine that is busy.
+const patience = 15 * time.Second
 
 // disturb kills and pauses members, one at a time, and says how many allocations were made in each step.
 func disturb(t *testing.T, c *cluster.Cluster, done *atomic.Int64) (steps []int64) {
@@ -107,7 +109,7 @@ func (w *world) live(ctx context.Context, caller int) {
 		}
 		// An owner whose answers were lost gives back, too; the rest keeps what it has.
 		if random.IntN(200) > 0 {
-			w.forget(owner, server, time.Duration(random.IntN(2))*time.Second)
+			w.forget(owner, server, time.Duration(random.IntN(4)/3)*time.Second)
 		}
 	}
 }
@@ -241,11 +243,11 @@ func follow(t *testing.T, store ledger.Store) *ledger.Ledger {
 	return l
 }
 
-// pool is one of 40 addresses, with VLANs.
+// pool is one of 100 addresses, with VLANs.
 func pool(t testing.TB) ledger.Pool {
 	t.Helper()
 	var b netipx.IPSetBuilder
-	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.0.40"))
+	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.0.100"))
 	dynamic, err := b.IPSet()
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"sync"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -47,10 +49,15 @@ func (o Options) explain(err error) error {
 		return fmt.Errorf("%w: etcd runs with a lower --max-request-bytes", ledger.ErrTooLarge)
 	case isAny(err, refusals):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
-	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
+	case late(err):
 		return fmt.Errorf("etcd (%s) did not answer in time: %w", strings.Join(o.Endpoints, ", "), context.DeadlineExceeded)
 	}
 	return fmt.Errorf("etcd: %w", err)
+}
+
+// late says that there was no answer in time.
+func late(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 }
 
 // definite says that nothing was done of a commit with this error, and that nothing will be.
@@ -77,25 +84,45 @@ func (s *Store) greet(ctx context.Context) error {
 	if err == nil || definite(err) {
 		return s.options.explain(err)
 	}
-	return unreachable(ctx, s.client, s.options)
+	return s.options.unreachable(ctx)
 }
 
 // unreachable asks each endpoint by itself why it does not answer.
-func unreachable(ctx context.Context, client *clientv3.Client, o Options) error {
+func (o Options) unreachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.DialTimeout/4)
 	defer cancel()
+	client, err := clientv3.New(o.plain(ctx))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	defer func() { _ = client.Close() }()
 	reasons := make([]string, len(o.Endpoints))
 	var group sync.WaitGroup
 	for i, endpoint := range o.Endpoints {
 		group.Go(func() {
-			_, err := client.Status(ctx, endpoint)
-			if err == nil {
-				// Its status is asked of it alone.
-				err = errors.New("it is there, and has no leader")
+			reason := "it is there, and has no leader"
+			if err := ask(ctx, client, endpoint); err != nil {
+				reason = rpctypes.ErrorDesc(err)
 			}
-			reasons[i] = endpoint + ": " + rpctypes.ErrorDesc(err)
+			reasons[i] = endpoint + ": " + reason
 		})
 	}
 	group.Wait()
 	return fmt.Errorf("%w: %s", ErrUnreachable, strings.Join(reasons, "; "))
+}
+
+// plain is for a client that asks members for themselves.
+func (o Options) plain(ctx context.Context) clientv3.Config {
+	return clientv3.Config{Endpoints: o.Endpoints, TLS: o.TLS, Context: ctx, Logger: zap.NewNop()}
+}
+
+// ask asks one member for its status, which it gives by itself, and without a user. The client's own call would say only that time is up.
+func ask(ctx context.Context, client *clientv3.Client, endpoint string) error {
+	connection, err := client.Dial(endpoint)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = connection.Close() }()
+	_, err = etcdserverpb.NewMaintenanceClient(connection).Status(ctx, &etcdserverpb.StatusRequest{})
+	return err
 }

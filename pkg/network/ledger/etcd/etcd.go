@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -61,6 +62,8 @@ type Store struct {
 	closed bool
 	calls  sync.WaitGroup
 	ending chan struct{}
+	// tending says that members that hang are looked after.
+	tending atomic.Bool
 }
 
 var (
@@ -131,22 +134,16 @@ func (o *Options) complete() error {
 
 // connect makes a client; one with a user has asked etcd then already.
 func (o Options) connect(ctx context.Context) (*clientv3.Client, error) {
-	config := clientv3.Config{
-		Endpoints: o.Endpoints, TLS: o.TLS, DialTimeout: o.DialTimeout, Context: context.WithoutCancel(ctx), Logger: zap.NewNop(),
-		// A member that hangs is noticed after the sum of these.
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password, DialTimeout: o.DialTimeout,
+		Context: context.WithoutCancel(ctx), Logger: zap.NewNop(),
+		// A connection that is dead is noticed after the sum of these.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+	})
+	if err != nil && !definite(err) {
+		return nil, o.unreachable(ctx)
 	}
-	anonymous := config
-	config.Username, config.Password = o.Username, o.Password
-	client, err := clientv3.New(config)
-	if err == nil || definite(err) {
-		return client, o.explain(err)
-	}
-	if client, err = clientv3.New(anonymous); err != nil {
-		return nil, err
-	}
-	defer func() { _ = client.Close() }()
-	return nil, unreachable(ctx, client, o)
+	return client, o.explain(err)
 }
 
 // enter begins a call; what it returns ends it.

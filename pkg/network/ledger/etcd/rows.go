@@ -87,7 +87,11 @@ func (s *Store) operations(changes []ledger.Change) ([]clientv3.Cmp, []clientv3.
 func (s *Store) transact(ctx context.Context, expected []clientv3.Cmp, writes []clientv3.Op) (*clientv3.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
-	return s.client.Txn(ctx).If(expected...).Then(writes...).Else(clientv3.OpGet(s.fence.key)).Commit()
+	answer, err := s.client.Txn(ctx).If(expected...).Then(writes...).Else(clientv3.OpGet(s.fence.key)).Commit()
+	if late(err) {
+		s.suspect()
+	}
+	return answer, err
 }
 
 // Get implements ledger.Store. What was committed before it began is seen, by whichever member.
@@ -119,7 +123,10 @@ func read[T any](ctx context.Context, s *Store, call func(context.Context) (T, e
 		attempt, end := context.WithTimeout(ctx, s.options.Timeout/attempts)
 		answer, err = call(attempt)
 		end()
-		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		if !late(err) {
+			break
+		}
+		if s.suspect(); ctx.Err() != nil {
 			break
 		}
 	}
