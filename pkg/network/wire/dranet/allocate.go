@@ -71,11 +71,8 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 // denied asks the rules of the author.
 func (a *allocation) denied(ctx context.Context) error {
 	denial, err := a.policy.Deny(ctx, a.subject)
-	if err != nil {
-		return fmt.Errorf("asking the rules: %w", err)
-	}
-	if denial == nil {
-		return nil
+	if denial == nil || err != nil {
+		return err
 	}
 	return &wire.Problem{Status: denial.Code, Message: denial.Message}
 }
@@ -167,7 +164,7 @@ func (a *allocation) giveNothing(ctx context.Context, profile *policy.Profile) (
 func (a *allocation) extra(ctx context.Context, profile *policy.Profile, s policy.Subject) (device.Config, error) {
 	extra, err := profile.Config(ctx, s)
 	if err != nil {
-		return device.Config{}, fmt.Errorf("the configuration of the profile %s: %w", profile.Name, err)
+		return device.Config{}, err
 	}
 	extra.Profile = ""
 	if err := extra.Validate(); err != nil {
@@ -210,10 +207,12 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 		return device.Config{}, err
 	}
 	answer := a.echo(device.Merge(pool.Config(got), extra))
-	if err := answer.Validate(); err != nil {
-		return device.Config{}, broken("the profile "+profile.Name, err)
+	if err = answer.Validate(); err != nil {
+		err = broken("the profile "+profile.Name, err)
+	} else {
+		err = a.check(ctx, profile, pool, answer)
 	}
-	if err := a.check(ctx, profile, pool, answer); err != nil {
+	if err != nil {
 		if a.held == nil {
 			a.undo(ctx)
 		}
