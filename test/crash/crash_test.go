@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// owner is a claim, and what its client knows of it.
+type owner struct {
+	uid, profile string
+	// address is what an answer said that it holds; empty when it holds nothing.
+	address string
+	// sure says that the last request was answered. An owner of whom nothing is sure may hold something or nothing.
+	sure bool
+}
+
+// story is one program with its fabric and its owners.
+type story struct {
+	*program
+	fabric *fabric
+	owners []*owner
+	random *rand.Rand
+
+	// at is the point at which the program is killed next, after so many times that it is reached.
+	at    point
+	count atomic.Int64
+}
+
+// crashes is how often the program is killed in `make test`.
+const crashes = 420
+
+// TestCrash kills the program at each point in turn, in the middle of many owners' requests, and looks after each crash whether all is as the
+// owners know it.
+func TestCrash(t *testing.T) {
+	times := crashes
+	if text := os.Getenv("GRAFT_CRASHES"); text != "" {
+		var err error
+		if times, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("GRAFT_CRASHES: %v", err)
+		}
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d, killed %d times", seed, times)
+	s := &story{fabric: newFabric(t), random: rand.New(rand.NewPCG(seed, 1))}
+	s.fabric.reached = s.reach
+	s.program = prepare(t, s.fabric)
+	for i := range 64 {
+		s.owners = append(s.owners, &owner{uid: fmt.Sprintf("claim-%02d", i), profile: []string{"fabric", "plain"}[i%2], sure: true})
+	}
+	hit := map[point]int{}
+	begun := time.Now()
+	for i := range times {
+		at := points[i%len(points)]
+		if s.live(at) {
+			hit[at]++
+		}
+		if (i+1)%100 == 0 {
+			t.Logf("killed %d times after %s", i+1, time.Since(begun).Round(time.Second))
+		}
+		if t.Failed() {
+			t.Fatalf("after %d crashes, the last when %s; the program said\n%s", i+1, at, s.log)
+		}
+	}
+	t.Logf("%d crashes in %s", times, time.Since(begun).Round(time.Second))
+	for _, at := range points {
+		if hit[at] == 0 {
+			t.Errorf("it was never killed when %s", at)
+		}
+	}
+	s.end()
+}
+
+// live is one life of the program, until it is killed; it says whether it was killed at the point.
+func (s *story) live(at point) (hit bool) {
+	s.at = at
+	s.count.Store(1)
+	if !at.recovers() {
+		s.count.Add(int64(s.random.IntN(6)))
+	}
+	delay := time.Duration(s.random.IntN(3000)) * time.Microsecond
+	s.start()
+	if at == starting {
+		time.AfterFunc(time.Duration(s.random.IntN(60))*time.Millisecond, s.kill)
+	}
+	if s.ready() {
+		s.check()
+		s.work(delay)
+	}
+	hit = s.killed.Load()
+	if !hit {
+		s.kill()
+	}
+	s.gone()
+	return hit
+}
+
+// reach is called at each point; false says that the program was killed, and nobody waits for an answer.
+func (s *story) reach(at point) bool {
+	if at == s.at && s.count.Add(-1) == 0 {
+		s.kill()
+	}
+	return !s.killed.Load()
+}
+
+// check asks for everybody of whom it is sure what they hold: they must hold it still. Nobody else may.
+func (s *story) check() {
+	holders := map[string]string{}
+	for _, o := range s.owners {
+		if !o.sure || o.address == "" {
+			continue
+		}
+		status, answer := s.post("/GetProfileConfig", *o, o.config())
+		if status == 0 || s.killed.Load() {
+			return
+		}
+		if got := addressOf(answer); status != 200 || got != o.address {
+			s.t.Errorf("%s held %s, and is answered %d %s", o.uid, o.address, status, strings.TrimSpace(answer))
+		}
+		if other := holders[o.address]; other != "" {
+			s.t.Errorf("%s is held by %s and by %s", o.address, other, o.uid)
+		}
+		holders[o.address] = o.uid
+		if o.profile == "fabric" && s.fabric.holds(o.address) != "dranet/"+keyOf(s.fabric.holds(o.address), o.uid) {
+			s.t.Errorf("%s holds %s, and the cloud has bound it for %q", o.uid, o.address, s.fabric.holds(o.address))
+		}
+	}
+	if wrong := s.fabric.wrong(); wrong != "" {
+		s.t.Errorf("the cloud was asked for what cannot be:\n%s", wrong)
+	}
+}
+
+// keyOf is the key of an owner of the ledger when it is that of a claim.
+func keyOf(owner, uid string) string {
+	key := strings.TrimPrefix(owner, "dranet/")
+	if strings.HasPrefix(key, uid) {
+		return key
+	}
+	return uid
+}
+
+// work lets all owners ask and give back at the same time, until the program is killed or they have done a little.
+func (s *story) work(delay time.Duration) {
+	var group sync.WaitGroup
+	shares := make([][]*owner, 8)
+	for i, o := range s.owners {
+		shares[i%len(shares)] = append(shares[i%len(shares)], o)
+	}
+	for i, share := range shares {
+		random := rand.New(rand.NewPCG(s.random.Uint64(), uint64(i)))
+		group.Go(func() {
+			for range 6 {
+				if s.killed.Load() {
+					return
+				}
+				s.act(share[random.IntN(len(share))], delay)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// act lets an owner ask, ask again, or give back.
+func (s *story) act(o *owner, delay time.Duration) {
+	if o.address == "" || !o.sure {
+		o.sure = false
+		s.soon(requestSent, delay)
+		status, answer := s.post("/GetProfileConfig", *o, o.config())
+		switch status {
+		case 200:
+			o.address, o.sure = addressOf(answer), true
+			s.reach(answerReceived)
+		case 0, 500:
+			// Nobody knows, and the next attempt goes on with it.
+		default:
+			s.t.Errorf("%s is answered %d %s", o.uid, status, strings.TrimSpace(answer))
+		}
+		return
+	}
+	held := o.address
+	o.sure = false
+	s.soon(releaseSent, delay)
+	status, answer := s.post("/ReleaseProfileConfig", owner{uid: o.uid}, map[string]any{"profile": o.profile, "interface": map[string]any{"addresses": []string{held + "/24"}}})
+	switch status {
+	case 200:
+		o.address, o.sure = "", true
+		s.reach(releaseConfirmed)
+	case 0:
+		// It holds it or not; whoever asks next is told.
+		o.address = ""
+	default:
+		s.t.Errorf("the release of %s is answered %d %s", o.uid, status, strings.TrimSpace(answer))
+	}
+}
+
+// soon kills the program a little after a request was sent: in the middle of what it does then.
+func (s *story) soon(at point, delay time.Duration) {
+	if at == s.at && s.count.Add(-1) == 0 {
+		time.AfterFunc(delay, s.kill)
+	}
+}
+
+func (o *owner) config() map[string]any {
+	return map[string]any{"profile": o.profile, "interface": map[string]any{"name": "net1"}}
+}
+
+// addressOf is the address in an answer, without the length of its subnet.
+func addressOf(answer string) string {
+	var config struct {
+		Interface struct{ Addresses []string }
+	}
+	if json.Unmarshal([]byte(answer), &config) != nil || len(config.Interface.Addresses) != 1 {
+		return ""
+	}
+	address, _, _ := strings.Cut(config.Interface.Addresses[0], "/")
+	return address
+}
+
+// end releases everything: then the cloud has nothing, the ledger is sound, and all addresses can be had again.
+func (s *story) end() {
+	s.at = ""
+	s.start()
+	if !s.ready() {
+		return
+	}
+	s.check()
+	for _, o := range s.owners {
+		if status, answer := s.post("/ReleaseProfileConfig", *o, o.config()); status != 200 {
+			s.t.Errorf("the release of %s is answered %d %s", o.uid, status, answer)
+		}
+	}
+	for deadline := time.Now().Add(30 * time.Second); s.fabric.size() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.log)
+		}
+	}
+	for _, profile := range []string{"fabric", "plain"} {
+		s.fill(profile, 24)
+	}
+	s.kill()
+	s.gone()
+	verify := exec.CommandContext(s.t.Context(), "../../bin/graft", "ledger", "verify", s.ledger())
+	if output, err := verify.CombinedOutput(); err != nil {
+		s.t.Errorf("graft ledger verify: %v\n%s", err, output)
+	}
+}
+
+// fill takes every address of a pool.
+func (s *story) fill(profile string, size int) {
+	seen := map[string]bool{}
+	for deadline := time.Now().Add(30 * time.Second); len(seen) < size && time.Now().Before(deadline); {
+		o := owner{uid: fmt.Sprintf("last-%s-%d", profile, len(seen)), profile: profile}
+		status, answer := s.post("/GetProfileConfig", o, o.config())
+		if status != 200 {
+			// What was released a moment ago rests.
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		if address := addressOf(answer); seen[address] {
+			s.t.Errorf("%s was given twice", address)
+		} else {
+			seen[address] = true
+		}
+	}
+	if len(seen) < size {
+		s.t.Errorf("%d addresses of %s can be had, want %d: some are lost; the program said\n%s", len(seen), profile, size, s.log)
+	}
+}

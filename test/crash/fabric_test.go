@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fabric is the cloud behind the pool: it delivers an address to one owner at a time, and says when it is asked for what cannot be.
+type fabric struct {
+	*httptest.Server
+
+	mutex    sync.Mutex
+	bound    map[string]string // address → owner
+	problems []string
+	// reached is told of each point that is reached; it may kill the server, and says whether the call is to be answered.
+	reached func(point) bool
+}
+
+func newFabric(t *testing.T) *fabric {
+	f := &fabric{bound: map[string]string{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /ports/{address}", f.bind)
+	mux.HandleFunc("DELETE /ports/{address}", f.unbind)
+	mux.HandleFunc("GET /ports/{address}", f.find)
+	f.Server = httptest.NewServer(mux)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// call lets a call come to its end, unless the server is killed on the way.
+func (f *fabric) call(w http.ResponseWriter, arrives, done, answered point, do func() int) {
+	if !f.reached(arrives) {
+		panic(http.ErrAbortHandler)
+	}
+	f.mutex.Lock()
+	status := do()
+	f.mutex.Unlock()
+	if !f.reached(done) {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(`{}`))
+	_ = http.NewResponseController(w).Flush()
+	f.reached(answered)
+}
+
+func (f *fabric) bind(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Owner string }
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Owner == "" {
+		http.Error(w, "a body with an owner is wanted", http.StatusBadRequest)
+		return
+	}
+	address := r.PathValue("address")
+	f.call(w, bindArrives, bindDone, bindAnswered, func() int {
+		if held := f.bound[address]; held != "" && held != body.Owner {
+			f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be bound for %s", address, held, body.Owner))
+			return http.StatusConflict
+		}
+		f.bound[address] = body.Owner
+		return http.StatusOK
+	})
+}
+
+func (f *fabric) unbind(w http.ResponseWriter, r *http.Request) {
+	address, owner := r.PathValue("address"), r.URL.Query().Get("owner")
+	f.call(w, unbindArrives, unbindDone, unbindAnswered, func() int {
+		held := f.bound[address]
+		if held == "" {
+			return http.StatusNotFound
+		}
+		if held != owner {
+			f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be unbound for %s", address, held, owner))
+			return http.StatusConflict
+		}
+		delete(f.bound, address)
+		return http.StatusOK
+	})
+}
+
+func (f *fabric) find(w http.ResponseWriter, r *http.Request) {
+	address, owner := r.PathValue("address"), r.URL.Query().Get("owner")
+	f.call(w, findArrives, findDone, findAnswered, func() int {
+		if f.bound[address] == owner {
+			return http.StatusOK
+		}
+		return http.StatusNotFound
+	})
+}
+
+// wrong are the problems, line by line.
+func (f *fabric) wrong() string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return strings.Join(f.problems, "\n")
+}
+
+// holds is for whom an address is bound.
+func (f *fabric) holds(address string) string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.bound[address]
+}
+
+func (f *fabric) size() int {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return len(f.bound)
+}
