@@ -47,6 +47,9 @@ var nobody = network.Owner{Contract: "readyz", Key: "nobody"}
 
 // remembers says whether the ledger answers.
 func (p *program) remembers(ctx context.Context) error {
+	if !p.opened.Load() {
+		return errors.New("it is being opened")
+	}
 	if _, err := p.reloader.Ledger().Get(ctx, nobody); !errors.Is(err, network.ErrNotHeld) {
 		return err
 	}

@@ -47,8 +47,8 @@ type program struct {
 	store    ledger.Store
 	reloader *reload.Reloader
 	server   *server.Server
-	// draining says that the program ends, and recovered that what an earlier one has left is brought to its end.
-	draining, recovered atomic.Bool
+	// opened says that the ledger is open, draining that the program ends, and recovered that what an earlier one has left is brought to its end.
+	opened, draining, recovered atomic.Bool
 }
 
 // Run serves until the context ends, and then finishes what is in flight.
@@ -64,13 +64,24 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 		runtime.SetBlockProfileRate(1)
 		runtime.SetMutexProfileFraction(1)
 	}
+	// First of all: a ledger with very much in it takes a while to be opened, and whoever probes must not take the program for dead.
+	stop, err := p.monitor(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if p.store, err = openStore(ctx, o.Config.Ledger, p.log.WithName("ledger")); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.store.Close()) }()
-	if p.reloader, err = reload.Open(ctx, p.store, o.reloading(reload.NewMetrics(p.registry), p.log)); err != nil {
+	p.reloader, err = reload.Open(ctx, p.store, o.reloading(reload.NewMetrics(p.registry), p.log))
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return nil // it was ended before it had begun
+	case err != nil:
 		return err
 	}
+	p.opened.Store(true)
 	return p.run(ctx)
 }
 
@@ -128,11 +139,6 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	stop, err := p.monitor(ctx)
-	if err != nil {
-		return errors.Join(err, p.server.Close())
-	}
-	defer stop()
 	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	working, rest := context.WithCancel(context.WithoutCancel(ctx))

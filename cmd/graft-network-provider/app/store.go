@@ -39,6 +39,7 @@ func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledg
 	}
 	return etcd.Open(ctx, etcd.Options{
 		Endpoints: c.Endpoints, Prefix: c.Prefix, TLS: config,
+		Username: os.Getenv("GRAFT_ETCD_USERNAME"), Password: os.Getenv("GRAFT_ETCD_PASSWORD"), // as graft ledger does
 		Report: func(err error) { log.Error(err, "Following the ledger was broken off, and began anew") },
 	})
 }
