@@ -50,7 +50,7 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 	if config.Profile == "" {
 		return device.Config{}, a.denied(ctx)
 	}
-	a.search = search{who: identify(r.Device), addresses: addresses(r.listed()), single: r.single()}
+	a.search = search{who: identify(r.Device), as: config.Interface.Name, addresses: addresses(r.listed()), single: r.single()}
 	end, err := a.find(ctx)
 	if err != nil {
 		return device.Config{}, err
@@ -225,12 +225,12 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 func (a *allocation) take(ctx context.Context, profile *policy.Profile, pool *policy.Pool, s policy.Subject) (network.Allocation, error) {
 	r := service.Request{
 		Owner: a.owner, Pool: pool.Name, Addresses: a.search.addresses, Families: profile.Families,
-		Holder: a.holder(a.claim, s.Node), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who.mac},
+		Holder: a.holder(a.claim, s.Node, a.search), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who.mac},
 	}
 	var err error
 	if a.held == nil {
 		if r.Quotas, err = pool.Quotas(ctx, s); err != nil {
-			return network.Allocation{}, fmt.Errorf("the quotas of the pool %s: %w", pool.Name, err)
+			return network.Allocation{}, err
 		}
 	}
 	got, err := a.Service.Allocate(ctx, r)
@@ -269,7 +269,7 @@ const mostAliases = 16
 
 // learn remembers by what else the device is called, so that a release finds it by that.
 func (a *allocation) learn(ctx context.Context, got network.Allocation) error {
-	more := a.holder(a.claim, a.subject.Node)
+	more := a.holder(a.claim, a.subject.Node, a.search)
 	h := got.Holder
 	aliases := union(h.Aliases, more.Aliases)
 	if (len(aliases) == len(h.Aliases) || len(aliases) > mostAliases) && (h.Name != "" || more.Name == "") && (h.Node != "" || more.Node == "") {

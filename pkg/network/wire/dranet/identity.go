@@ -23,6 +23,8 @@ const (
 	kindPCI  = "pci"
 	kindName = "name"
 	kindMAC  = "mac"
+	// kindAs is no identity: what the interface is called in the Pod.
+	kindAs = "as"
 )
 
 var kinds = []string{kindPCI, kindName, kindMAC}

@@ -39,11 +39,26 @@ func (c candidate) holds(wanted []netip.Addr) bool {
 // search is for the allocation of a device of a claim.
 type search struct {
 	who identity
+	// as is what the interface is to be called in the Pod; empty: as on the machine.
+	as string
 	// addresses are those of the configuration.
 	addresses []netip.Addr
 	// single says that the claim has one device only: then another name is that of the same device.
 	single bool
 }
+
+// aliases are all by which the device is called in the request.
+func (s search) aliases() []string {
+	all := s.who.aliases()
+	if s.as != "" {
+		all = append(all, kindAs+"/"+s.as)
+	}
+	return all
+}
+
+// renamed says whether a device of another name is the same all the same: the only one of the claim, or one that is called the same in the Pod, where
+// no two interfaces can be.
+func (s search) renamed(c candidate) bool { return s.single || c.has(kindAs, s.as) }
 
 // another says whether the candidate is of another device for sure, by the kinds that say more than the given one.
 func (s search) another(c candidate, kind string) bool {
@@ -51,7 +66,7 @@ func (s search) another(c candidate, kind string) bool {
 		if stronger == kind {
 			break
 		}
-		if stronger != kindPCI && s.single {
+		if stronger != kindPCI && s.renamed(c) {
 			continue
 		}
 		if c.differs(stronger, s.who.of(stronger)) {

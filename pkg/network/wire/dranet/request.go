@@ -148,9 +148,8 @@ func addresses(prefixes []netip.Prefix) []netip.Addr {
 }
 
 // holder is the claim, as the ledger remembers it.
-func (r *request) holder(uid, node string) network.Holder {
-	who := identify(r.Device)
-	h := network.Holder{Kind: "ResourceClaim", UID: uid, Node: node, Device: cmp.Or(r.Device.Name, who.strongest()), Aliases: who.aliases()}
+func (r *request) holder(uid, node string, s search) network.Holder {
+	h := network.Holder{Kind: "ResourceClaim", UID: uid, Node: node, Device: cmp.Or(r.Device.Name, s.who.strongest()), Aliases: s.aliases()}
 	if r.Claim != nil {
 		h.Namespace, h.Name = r.Claim.Metadata.Namespace, r.Claim.Metadata.Name
 	}

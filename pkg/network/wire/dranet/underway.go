@@ -96,7 +96,7 @@ func (u *underway) begin(w *work, owner network.Owner, s search) (end func()) {
 		at = len(w.made) - 1
 	}
 	m := w.made[at]
-	m.aliases, m.users = union(m.aliases, s.who.aliases()), m.users+1
+	m.aliases, m.users = union(m.aliases, s.aliases()), m.users+1
 	return func() {
 		u.mutex.Lock()
 		defer u.mutex.Unlock()
