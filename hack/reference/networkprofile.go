@@ -30,7 +30,7 @@ func writeNetworkProfile(out *bytes.Buffer) error {
 	table(out, "field", "type", "meaning")
 	networkRows(out, schema, config, "", nil)
 	fmt.Fprintf(out, "\n## What expressions see\n\nThe facts of `devices` see `device` alone, the declarations of clouds "+
-		"[what they are told](../usage/network-profile.md#a-cloud-by-http-requests), all other expressions:\n\n")
+		"[what they are told](../usage/clouds.md#a-cloud-by-http-requests), all other expressions:\n\n")
 	table(out, "variable", "type", "meaning")
 	for _, variable := range policy.Variables() {
 		row(out, code(variable.Name), code(variable.TypeName()), policy.Summary(variable.Name))
