@@ -24,7 +24,7 @@ type Census interface {
 	// Count gives all that live of a kind (ResourceClaim or Pod), as of a time that is not before the call. The error wraps ErrUncounted where
 	// that cannot be known.
 	Count(ctx context.Context, kind string) (Living, error)
-	// Lives asks the source itself for one holder, as far as it can be found by its name; true when it cannot.
+	// Lives asks the source itself for a holder that has a name. One that has none has just been counted, and is not found: false.
 	Lives(ctx context.Context, holder network.Holder) (bool, error)
 }
 

@@ -51,7 +51,7 @@ const (
 
 // judge says whether the holder of an allocation lives. A count from before the allocation proves nothing.
 func judge(a network.Allocation, living Living) verdict {
-	if living == nil || a.Holder.UID == "" && a.Holder.Name == "" || !living.At().After(a.Since) {
+	if living == nil || a.Holder.UID == "" && !named(a.Holder) || !living.At().After(a.Since) {
 		return unknown
 	}
 	switch is, counted := living.Has(a.Holder); {
@@ -63,6 +63,8 @@ func judge(a network.Allocation, living Living) verdict {
 		return absent
 	}
 }
+
+func named(h network.Holder) bool { return h.Namespace != "" && h.Name != "" }
 
 // look finds the suspects. Kinds that cannot be counted are no error.
 func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
