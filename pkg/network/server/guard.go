@@ -37,14 +37,22 @@ type guard struct {
 // unknown is the name of endpoints that there are not.
 const unknown = "other"
 
-// find is the contract that answers a path, and the name of the endpoint: the first contract where there is none.
+// none answers what is of no contract, where there are several.
+var none = Contract{Name: "none", Always: true, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	wire.Problemf(http.StatusNotFound, "no contract that is answered here has this path").Write(w)
+})}
+
+// find is the contract that answers a path, and the name of the endpoint. A contract that is alone knows best what there is in place of it.
 func (g *guard) find(path string) (Contract, string) {
 	for _, c := range g.contracts {
 		if endpoint := c.Endpoint(path); endpoint != "" {
 			return c, endpoint
 		}
 	}
-	return g.contracts[0], unknown
+	if len(g.contracts) == 1 {
+		return g.contracts[0], unknown
+	}
+	return none, unknown
 }
 
 // ServeHTTP implements http.Handler.

@@ -7,12 +7,17 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 func TestGuard(t *testing.T) {
@@ -56,6 +61,22 @@ func TestGuard(t *testing.T) {
 	}
 	if panics, flying := w.count(t, "graft_network_panics_total", nil), w.count(t, "graft_network_requests_in_flight", nil); panics != 3 || flying != 0 {
 		t.Errorf("%v panics, %v in flight", panics, flying)
+	}
+}
+
+// TestSeveralContracts holds that each is asked for what is its own.
+func TestSeveralContracts(t *testing.T) {
+	named := func(name string) Contract {
+		return Contract{Name: name, Endpoint: func(path string) string { return map[string]string{"/" + name: name}[path] }, Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(name)) })}
+	}
+	g := &guard{contracts: []Contract{named("a"), named("b")}, working: &atomic.Int64{}, most: 1, metrics: NewMetrics(prometheus.NewRegistry())}
+	for path, want := range map[string]string{"/a": "200 a", "/b": "200 b", "/c": "404 no contract that is answered here has this path"} {
+		recorder := httptest.NewRecorder()
+		g.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, path, http.NoBody))
+		if got := fmt.Sprint(recorder.Code, " ", recorder.Body); got != want {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 }
 
