@@ -26,6 +26,8 @@ func newNetworkCommand(s *Streams) *cobra.Command {
 		Long: `Prepare what asks a network provider.
 
 A network provider gives addresses, and what goes with them, out of the pools of NetworkProfiles.`,
+		Example: `  # Spiderpool's objects for a pool
+  graft network manifests example/network/vlan.yaml --master enp0s28`,
 		Args: unknownCommand,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 )
 
 // body is a request of a Pod for an address of the pool with a cloud, or the release of it.
@@ -69,7 +72,8 @@ func TestOneWinner(t *testing.T) {
 	var group sync.WaitGroup
 	for pod := range pods {
 		group.Go(func() {
-			for range 3 * pods {
+			for attempt := range 3 * pods {
+				time.Sleep(time.Duration(attempt*pod) * time.Millisecond / 4) // kubelet pauses, too
 				recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, "10.1.0.7", false))
 				if recorder.Code == http.StatusOK {
 					told[pod] = result(t, recorder)
@@ -171,6 +175,45 @@ func TestGone(t *testing.T) {
 				t.Errorf("the cloud was asked %v", calls)
 			}
 		})
+	}
+}
+
+// TestBusy holds that a caller with too little time is turned away before the cloud is asked, and told when to come back.
+func TestBusy(t *testing.T) {
+	w := newWorld(t, service.Limit{Rate: 0.1, Burst: 1})
+	ask := func(pod int, milliseconds string) *httptest.ResponseRecorder {
+		return w.send(http.MethodPost, allocatePath, http.Header{"X-Request-Timeout-Ms": {milliseconds}}, body(pod, fmt.Sprintf("10.1.0.%d", pod), false))
+	}
+	if recorder := ask(1, "5000"); recorder.Code != http.StatusOK {
+		t.Fatalf("the first: status %d: %s", recorder.Code, recorder.Body)
+	}
+	recorder := ask(2, "5000")
+	if after := recorder.Header().Get("Retry-After"); recorder.Code != http.StatusTooManyRequests || after == "" || after == "0" {
+		t.Errorf("status %d, Retry-After %q: %s", recorder.Code, after, recorder.Body)
+	}
+	if held, calls := w.held(), w.fabric.asked(); len(held) != 1 || len(calls) != 1 {
+		t.Errorf("held: %v, the cloud was asked %v", held, calls)
+	}
+	w.pass(20 * time.Second)
+	if recorder := ask(2, "60000"); recorder.Code != http.StatusOK {
+		t.Errorf("later: status %d: %s", recorder.Code, recorder.Body)
+	}
+}
+
+// TestNode holds that the server of a node serves no other.
+func TestNode(t *testing.T) {
+	w := newWorld(t)
+	w.options.Node = "worker-1"
+	w.Handler = spiderpool.New(w.options, spiderpool.Extras{})
+	for pod, want := range map[int]int{1: http.StatusOK, 2: http.StatusMisdirectedRequest} {
+		if recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, "10.1.0.7", false)); recorder.Code != want {
+			t.Errorf("the Pod of worker-%d: status %d: %s", pod, recorder.Code, recorder.Body)
+		}
+	}
+	for _, path := range []string{"/records", "/reset"} {
+		if recorder := w.send(http.MethodPost, path, nil, ""); recorder.Code != http.StatusNotFound {
+			t.Errorf("%s, which is not switched on: status %d", path, recorder.Code)
+		}
 	}
 }
 

@@ -91,22 +91,28 @@ type world struct {
 	service *service.Service
 	fabric  *fabric
 	clock   *clocktesting.FakeClock
+	options wire.Options
 }
 
-func newWorld(t testing.TB) *world {
+// newWorld makes it; the limit is that of the cloud.
+func newWorld(t testing.TB, limit ...service.Limit) *world {
 	t.Helper()
 	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, policy: load(t, "testdata/profile.yaml"), fabric: &fabric{refused: netip.MustParseAddr("10.1.0.66")}, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
+	w := &world{t: t, policy: load(t, "testdata/profile.yaml"), fabric: &fabric{refused: netip.MustParseAddr("10.1.0.66")}, clock: clocktesting.NewFakeClock(time.Now())} // deadlines are real
+	var gate *service.Gate
+	if len(limit) > 0 {
+		gate = service.NewGate("fabric", limit[0], w.clock)
+	}
 	var pools []ledger.Pool
 	served := map[string]service.Pool{}
 	for name, pool := range w.policy.Pools {
 		pools = append(pools, pool.Pool)
 		one := service.Pool{Rest: pool.Rest}
 		if pool.Cloud != "" {
-			one.Cloud = w.fabric
+			one.Cloud, one.Gate = w.fabric, gate
 		}
 		served[name] = one
 	}
@@ -124,8 +130,8 @@ func newWorld(t testing.TB) *world {
 			t.Error(err)
 		}
 	})
-	o := wire.Options{Service: w.service, Policy: func() *policy.Policy { return w.policy }, Log: logr.Discard()}
-	w.Handler = spiderpool.New(o, spiderpool.Extras{Records: 3})
+	w.options = wire.Options{Service: w.service, Policy: func() *policy.Policy { return w.policy }, Log: logr.Discard()}
+	w.Handler = spiderpool.New(w.options, spiderpool.Extras{Records: 3})
 	return w
 }
 
