@@ -122,8 +122,9 @@ func TestLine(t *testing.T) {
 func TestWrite(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	wire.Write(recorder, http.StatusOK, map[string]string{"a": "<&>"})
-	if recorder.Body.String() != "{\"a\":\"<&>\"}\n" || recorder.Header().Get("Content-Length") != "12" || recorder.Header().Get("Content-Type") != "application/json" {
-		t.Errorf("got %s %v", recorder.Body, recorder.Header())
+	header := recorder.Header()
+	if recorder.Body.String() != "{\"a\":\"<&>\"}\n" || header.Get("Content-Length") != "12" || header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %s %v", recorder.Body, header)
 	}
 	recorder = httptest.NewRecorder()
 	wire.Write(recorder, http.StatusOK, nil)

@@ -142,7 +142,7 @@ func FuzzRequests(f *testing.F) {
 	paths := []string{"/health", "/GetDeviceAttributes", "/GetDeviceConfig", "/GetProfileConfig", "/ReleaseProfileConfig"}
 	f.Add(3, ask("c1", `{"name":"a"}`))
 	f.Add(4, ask("c1", `{"name":"a"}`))
-	f.Add(3, `{"device":{},"claim":{"metadata":{"uid":"x"},"status":{"allocation":{"devices":{"results":[{"driver":"dra.net"}]}}}},"config":{"profile":"acme.com/dual"}}`)
+	f.Add(3, `{"claim":{"metadata":{"uid":"x"},"status":{"allocation":{"devices":{"results":[{"driver":"dra.net"}]}}}},"config":{"profile":"acme.com/dual"}}`)
 	f.Add(3, `{"claim_uid":"x","config":{"profile":"acme.com/dual","interface":{"addresses":["fd00:66::1/64"],"mtu":1500}}}`)
 	f.Add(1, `{"pci_address":"0000:27:00.1"}`)
 	w := newWorld(f, document, nil)
