@@ -44,6 +44,7 @@ type program struct {
 	*Options
 	log      logr.Logger
 	registry *prometheus.Registry
+	metrics  *server.Metrics
 	store    ledger.Store
 	reloader *reload.Reloader
 	server   *server.Server
@@ -59,6 +60,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 		return err
 	}
 	p := &program{Options: o, log: logger, registry: prometheus.NewRegistry()}
+	p.metrics = server.NewMetrics(p.registry)
 	p.log.Info("Starting", "program", Name, "version", version, "go", runtime.Version(), "node", o.Config.Node)
 	if o.Config.Debugging.ContentionProfiling {
 		runtime.SetBlockProfileRate(1)
@@ -74,7 +76,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, p.store.Close()) }()
-	p.reloader, err = reload.Open(ctx, p.store, o.reloading(reload.NewMetrics(p.registry), p.log))
+	p.reloader, err = reload.Open(ctx, p.store, p.reloading())
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return nil // it was ended before it had begun
@@ -86,28 +88,32 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 }
 
 // reloading are the options of what is in force.
-func (o *Options) reloading(metrics *reload.Metrics, log logr.Logger) reload.Options {
+func (p *program) reloading() reload.Options {
+	o, log := p.Options.reloading(), p.log.WithName("background")
+	o.Metrics, o.Log = reload.NewMetrics(p.registry), p.log.WithName("profiles")
+	o.Service.Report = func(owner network.Owner, err error) {
+		p.metrics.FailedInBackground()
+		log.Error(err, "Work in the background failed", "owner", owner.String())
+	}
+	return o
+}
+
+// reloading are those that do not depend on a program that runs.
+func (o *Options) reloading() reload.Options {
 	machine := catalog.Options{CNIConfigurations: o.Config.CNI.Configurations, CNIPlugins: o.Config.CNI.Plugins}
-	background := log.WithName("background")
 	return reload.Options{
 		Read: func() ([]source.File, error) { return folder.Read(o.Config.Profiles.Paths...) },
 		Node: o.Config.Node, Shared: o.Config.Ledger.Etcd != nil,
 		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
 			return catalog.New(specs, machine)
 		},
-		Service: service.Options{
-			Clock: clock.RealClock{}, Random: rand.Float64,
-			Report: func(owner network.Owner, err error) {
-				background.Error(err, "Work in the background failed", "owner", owner.String())
-			},
-		},
-		Metrics: metrics, Log: log.WithName("profiles"),
+		Service: service.Options{Clock: clock.RealClock{}, Random: rand.Float64}, Log: logr.Discard(),
 	}
 }
 
 // Check says whether all would go well as far as the configuration and the profiles are concerned.
 func (o *Options) Check(out io.Writer) error {
-	p, err := reload.Check(o.reloading(nil, logr.Discard()))
+	p, err := reload.Check(o.reloading())
 	if err != nil {
 		return err
 	}
@@ -127,14 +133,14 @@ func words(names []string) string {
 func (p *program) run(ctx context.Context) (err error) {
 	p.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		server.Collector{Pools: p.reloader.Usage, Clouds: p.reloader.Clouds},
+		server.Collector{Pools: p.reloader.Usage, Clouds: p.reloader.Clouds, Pending: p.reloader.Service().Pending},
 	)
 	listeners, err := p.allListeners()
 	if err != nil {
 		return err
 	}
 	p.server, err = server.New(ctx, server.Options{
-		Listeners: listeners, Requests: int(p.Config.Limits.Requests), Metrics: server.NewMetrics(p.registry), Log: p.log.WithName("server"),
+		Listeners: listeners, Requests: int(p.Config.Limits.Requests), Metrics: p.metrics, Log: p.log.WithName("server"),
 	})
 	if err != nil {
 		return err

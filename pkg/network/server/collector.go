@@ -16,6 +16,8 @@ type Collector struct {
 	// Pools and Clouds are by name.
 	Pools  func() map[string]ledger.Usage
 	Clouds func() map[string]service.Load
+	// Pending is how many releases wait for their cloud.
+	Pending func() int
 }
 
 var (
@@ -23,6 +25,8 @@ var (
 		"Addresses that a pool gives by choice; 0 where its cloud chooses.", []string{"pool"}, nil)
 	descAddresses = prometheus.NewDesc("graft_network_pool_addresses",
 		"Addresses of a pool that are held, or that rest after they were released.", []string{"pool", "state"}, nil)
+	descPending = prometheus.NewDesc("graft_network_releases_pending",
+		"Releases of which the cloud does not know yet; those that do not fit into memory are not among them.", nil, nil)
 	descWaiting = prometheus.NewDesc("graft_network_cloud_waiting",
 		"Calls that wait for their turn at a cloud: of allocations (bind) and of releases (unbind).", []string{"cloud", "call"}, nil)
 	descCalls = prometheus.NewDesc("graft_network_cloud_calls",
@@ -35,7 +39,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c Collector) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{descSize, descAddresses, descWaiting, descCalls, descTypical, descClosed} {
+	for _, desc := range []*prometheus.Desc{descSize, descAddresses, descPending, descWaiting, descCalls, descTypical, descClosed} {
 		to <- desc
 	}
 }
@@ -50,6 +54,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 		gauge(descAddresses, float64(usage.Held), name, "held")
 		gauge(descAddresses, float64(usage.Resting), name, "resting")
 	}
+	gauge(descPending, float64(c.Pending()))
 	for name, load := range c.Clouds() {
 		gauge(descWaiting, float64(load.Binds), name, "bind")
 		gauge(descWaiting, float64(load.Unbinds), name, "unbind")

@@ -21,6 +21,7 @@ type Metrics struct {
 	turned   *prometheus.CounterVec
 	panics   prometheus.Counter
 	expiry   *prometheus.GaugeVec
+	behind   prometheus.Counter
 }
 
 // The reasons for which a request is refused before its contract sees it.
@@ -58,12 +59,19 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_network_certificate_expiry_timestamp_seconds",
 			Help: "When the certificate of a listener ends.",
 		}, []string{"listener"}),
+		behind: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graft_network_background_failures_total",
+			Help: "Attempts without a caller that failed, such as a release in the cloud; they are made again.",
+		}),
 	}
-	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry)
+	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.behind)
 	m.turned.WithLabelValues(refusedToken)
 	m.turned.WithLabelValues(refusedBusy)
 	return m
 }
+
+// FailedInBackground counts an attempt that has failed without a caller.
+func (m *Metrics) FailedInBackground() { m.behind.Inc() }
 
 func (m *Metrics) began() { m.inFlight.Inc() }
 

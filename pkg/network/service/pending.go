@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+// Pending is how many releases of which the cloud does not know yet wait in memory, or are worked on. What does not fit into memory is in the
+// ledger only.
+func (s *Service) Pending() int { return s.releases.pending() }
+
+// pending is how many owners there are.
+func (q *queue) pending() int {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.known)
+}
