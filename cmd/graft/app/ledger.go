@@ -18,6 +18,8 @@ A ledger is the memory of who holds which addresses, VLANs and MAC addresses. It
 etcd. While a server has the folder, the commands ask the server, by the socket beside it: they say so on standard error.
 
 Where a path is asked for, an export is read, too, by the commands that only look.`,
+		Example: `  # who holds what, in an export
+  graft ledger inspect example/network/ledger.jsonl`,
 		Args: unknownCommand,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}

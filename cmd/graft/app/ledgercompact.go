@@ -21,8 +21,9 @@ func newLedgerCompactCommand(s *Streams) *cobra.Command {
 
 A ledger tidies itself up as it is written to. After very much was released at once, this does all of it now. It needs as much
 room again as the ledger takes, while it runs. The server may go on meanwhile. A ledger in etcd is compacted by etcd.`,
-		Example: `  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger compact ledger`,
-		Args:    atMost("one path", 1),
+		Example: `  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger compact ledger`,
+		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if err := place.named(arguments); err != nil {
 				return err

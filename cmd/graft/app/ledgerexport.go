@@ -37,10 +37,12 @@ same ledger gives the same bytes. The server may go on meanwhile.
 
 Exit status 1 says that rows were left out, or that they do not fit together: then graft ledger verify says what is wrong.`,
 		Example: `  # a copy of a ledger
-  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger export ledger --output-file copy.jsonl
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger export ledger --output-file copy.jsonl
 
-  # who holds most?
-  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger export ledger | grep -c '"pool":"overlay"'`,
+  # how many are of one pool?
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger export ledger | grep -c '"pool":"overlay"'`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
 	}

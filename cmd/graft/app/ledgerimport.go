@@ -37,7 +37,8 @@ of the export is in its way.`,
   graft ledger import example/network/ledger.jsonl --ledger ledger
 
   # and once more: it is not empty any more
-  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger import example/network/ledger.jsonl --ledger ledger  # exit 2`,
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger import example/network/ledger.jsonl --ledger ledger  # exit 2`,
 		Args: exactly("an export", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return o.run(command.Context(), s, arguments[0])

@@ -27,8 +27,10 @@ the cloud is told. Without a server it is noted that it is given back; the serve
 is done without a question; look first with graft ledger inspect --owner.
 
 Exit status 1 says that the owner holds nothing.`,
-		Example: `  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger release dranet/a7b1c0de/eth1 --ledger ledger`,
-		Args:    exactly("an owner", 1),
+		Example: `  # a ledger without a server
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger release dranet/a7b1c0de/pci/0000:27:00.1 --ledger ledger`,
+		Args: exactly("an owner", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if err := place.named(nil); err != nil {
 				return err

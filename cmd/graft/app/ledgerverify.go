@@ -39,7 +39,8 @@ ledger could not be read.`,
   graft ledger verify example/network/ledger.jsonl
 
   # a ledger, and what would be mended
-  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger verify ledger --repair --dry-run`,
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger verify ledger --repair --dry-run`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
 	}
