@@ -27,6 +27,8 @@ type NetworkProviderConfiguration struct {
 	Spiderpool Spiderpool `json:"spiderpool,omitempty"`
 	// CNI is where clouds that are CNI plugins are found.
 	CNI CNI `json:"cni,omitempty"`
+	// Kubernetes is the cluster where it is looked whether holders of addresses still exist; without it that is not known.
+	Kubernetes *NetworkKubernetes `json:"kubernetes,omitempty"`
 	// Logging says what is logged and how.
 	Logging Logging `json:"logging,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -21,7 +22,20 @@ func (c *NetworkProviderConfiguration) validate(root source.Node) source.Finding
 	v.paths(c.Profiles.Paths)
 	v.ledger(c.Ledger)
 	v.listeners(c.Listeners)
+	if c.Kubernetes != nil {
+		v.leaks(c.Kubernetes.Leaks)
+	}
 	return v.findings
+}
+
+// leaks holds that who looks often does not give away what was held a moment ago.
+func (v *validator) leaks(l Leaks) {
+	if l.Period.Set && l.Period.Duration < time.Minute {
+		v.add("must be a minute at least", "kubernetes", "leaks", "period")
+	}
+	if l.Grace.Set && l.Grace.Duration < time.Minute {
+		v.add("must be a minute at least", "kubernetes", "leaks", "grace")
+	}
 }
 
 func (v *validator) ledger(l Ledger) {
