@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cni_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// claim is an owner of the crash test, and what it knows of itself.
+type claim struct {
+	uid string
+	// address is what it was answered; empty: it holds nothing. It knows nothing where the last call was not answered.
+	address string
+	sure    bool
+}
+
+// lives is how often the program is killed.
+const lives = 25
+
+// TestKilled kills the server in the middle of many allocations and releases, and looks after each start whether every claim still has what it was
+// answered, and no address has two owners. At the end nothing is left in the plugin.
+func TestKilled(t *testing.T) {
+	p := newProgram(t, newHost(t, "192.168.100.0/24", "192.168.100.10", "192.168.100.17"))
+	var claims []*claim
+	for number := range 12 {
+		claims = append(claims, &claim{uid: fmt.Sprintf("claim-%d", number), sure: true})
+	}
+	held, unsure := 0, 0
+	for range lives {
+		p.start()
+		p.look(claims)
+		p.live(claims)
+		p.kill()
+		for _, c := range claims {
+			if c.address != "" {
+				held++
+			} else if !c.sure {
+				unsure++
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("the program said\n%s", p.log.String())
+		}
+	}
+	if t.Logf("%d addresses were held, and of %d claims nothing was known, when the program was killed", held, unsure); held < lives || unsure < lives {
+		t.Error("that is too little to hold anything")
+	}
+	p.start()
+	defer p.kill()
+	p.look(claims)
+	for _, c := range claims {
+		p.eventually(c.uid+" has given back what it has", func() bool { return p.release(c) })
+	}
+	// Each can have an address again, if not all at the same time. What a plugin did after its server was killed ends with that, too.
+	for half := range slices.Chunk(claims, len(claims)/2) {
+		for _, c := range half {
+			p.eventually(c.uid+" has an address", func() bool { return p.allocate(c) == http.StatusOK })
+		}
+		p.look(claims)
+		for _, c := range half {
+			p.eventually(c.uid+" has given back what it has", func() bool { return p.release(c) })
+		}
+	}
+	p.eventually("all is given back", func() bool { return len(p.kept()) == 0 })
+}
+
+// live lets all claims ask for what they have not, and give back what they have, until the program is killed.
+func (p *program) live(claims []*claim) {
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	for _, c := range claims {
+		group.Go(func() {
+			for c.sure {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if c.address == "" {
+					if p.allocate(c) != http.StatusOK {
+						time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+					}
+				} else if rand.IntN(2) == 0 {
+					return // it keeps what it has
+				} else {
+					p.release(c)
+				}
+			}
+		})
+	}
+	time.Sleep(time.Duration(20+rand.IntN(250)) * time.Millisecond)
+	_ = p.process.Process.Kill()
+	close(done)
+	group.Wait()
+}
+
+// allocate asks for an address.
+func (p *program) allocate(c *claim) int {
+	status, answer := p.post("/GetProfileConfig", c.uid)
+	switch {
+	case status == 0:
+		c.address, c.sure = "", false
+	case status == http.StatusOK:
+		var configuration struct {
+			Interface struct {
+				Addresses []string `json:"addresses"`
+			} `json:"interface"`
+		}
+		if err := json.Unmarshal(answer, &configuration); err != nil || len(configuration.Interface.Addresses) != 1 {
+			p.Errorf("%s is answered %s (%v)", c.uid, answer, err)
+			return status
+		}
+		c.address, c.sure = configuration.Interface.Addresses[0], true
+	default:
+		// None is left, or what it gave back is still being released.
+		c.address, c.sure = "", true
+	}
+	return status
+}
+
+// release gives back what a claim has.
+func (p *program) release(c *claim) bool {
+	status, _ := p.post("/ReleaseProfileConfig", c.uid)
+	c.address, c.sure = "", status == http.StatusOK
+	return c.sure
+}
+
+// look holds that all claims have what they were answered, and each something else; those that know nothing give it up.
+func (p *program) look(claims []*claim) {
+	p.Helper()
+	owners := map[string]string{}
+	for _, c := range claims {
+		was := c.address
+		if !c.sure {
+			p.eventually(c.uid+" has given back what it may have", func() bool { return p.release(c) })
+		}
+		if was == "" {
+			continue
+		}
+		if p.allocate(c); c.address != was {
+			p.Errorf("%s had %s, and has %s now", c.uid, was, c.address)
+		}
+		if other := owners[was]; other != "" {
+			p.Errorf("%s and %s have %s", other, c.uid, was)
+		}
+		owners[was] = c.uid
+	}
+	kept := strings.Join(p.kept(), " ") + " "
+	for address, uid := range owners {
+		if !strings.Contains(kept, strings.TrimSuffix(address, "/24")+" ") {
+			p.Errorf("%s has %s, and host-local keeps %s", uid, address, kept)
+		}
+	}
+}
