@@ -34,7 +34,7 @@ func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error)
 	}
 	requests := make([]service.Request, len(w.nics))
 	for i, n := range w.nics {
-		if requests[i], err = request(ctx, p, w.pod, n); err != nil {
+		if requests[i], err = h.request(ctx, p, w.pod, n); err != nil {
 			return nil, err
 		}
 	}
@@ -70,28 +70,32 @@ func (r *allocateResponse) add(w *wanted, i int, parent string, a network.Alloca
 	r.SubENIs = append(r.SubENIs, result)
 }
 
-// request is what is asked of the service for one interface, when the policy lets it pass. Spiderpool has chosen the addresses, and taken them
-// from whoever had them: it is the one who decides.
-func request(ctx context.Context, p *policy.Policy, of pod, n *nic) (service.Request, error) {
+// request is what is asked of the service for one interface, when the policy lets it pass; what the Pod has already it keeps. Spiderpool has chosen
+// the addresses, and taken them from whoever had them: it is the one who decides.
+func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic) (service.Request, error) {
 	subject := policy.Subject{
 		Contract: Contract, Pool: n.pool.Name, Node: of.Node, Parent: n.parent, Addresses: n.addresses,
 		Pod: &policy.Pod{UID: of.UID, Namespace: of.Namespace, Name: of.Name},
-	}
-	denial, err := p.Deny(ctx, subject)
-	if err != nil {
-		return service.Request{}, fmt.Errorf("asking the policy: %w", err)
-	}
-	if denial != nil {
-		return service.Request{}, wire.Problemf(denial.Code, "%s", denial.Message)
 	}
 	quotas, err := n.pool.Quotas(ctx, subject)
 	if err != nil {
 		return service.Request{}, fmt.Errorf("asking for the quotas: %w", err)
 	}
-	return service.Request{
+	r := service.Request{
 		Owner: n.owner(of), Pool: n.pool.Name, Addresses: n.addresses, Families: []int{}, Trunk: network.Trunk{Node: of.Node, MAC: n.parent},
 		Holder: of.holder(n.parent), Quotas: quotas, TakeOver: true,
-	}, nil
+	}
+	denial, err := p.Deny(ctx, subject)
+	if err != nil {
+		return r, fmt.Errorf("asking the policy: %w", err)
+	}
+	if denial == nil {
+		return r, nil
+	}
+	if a, err := h.Service.Get(ctx, r.Owner); err == nil && a.State == network.Bound && agrees(r, a) {
+		return r, nil
+	}
+	return r, wire.Problemf(denial.Code, "%s", denial.Message)
 }
 
 // attempts bounds how often interfaces are bound anew of which another request has changed the addresses meanwhile.

@@ -200,6 +200,21 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestDeniedLater holds that a rule takes nothing from a Pod that has got it before.
+func TestDeniedLater(t *testing.T) {
+	w := newWorld(t)
+	first := w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false))
+	w.policy = load(t, "testdata/denying.yaml")
+	if again := w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false)); again.Code != http.StatusOK || again.Body.String() != first.Body.String() {
+		t.Errorf("status %d: %s", again.Code, again.Body)
+	}
+	for pod, address := range map[int]string{1: "10.1.0.8", 2: "10.1.0.7"} {
+		if recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, address, false)); recorder.Code != http.StatusConflict || recorder.Body.String() != "no more" {
+			t.Errorf("%s for another: status %d: %s", address, recorder.Code, recorder.Body)
+		}
+	}
+}
+
 // TestNode holds that the server of a node serves no other.
 func TestNode(t *testing.T) {
 	w := newWorld(t)
