@@ -48,6 +48,8 @@ type program struct {
 	store    ledger.Store
 	reloader *reload.Reloader
 	server   *server.Server
+	// leaks is nil where no cluster is configured.
+	leaks *leaks
 	// opened says that the ledger is open, draining that the program ends, and recovered that what an earlier one has left is brought to its end.
 	opened, draining, recovered atomic.Bool
 }
@@ -135,6 +137,9 @@ func (p *program) run(ctx context.Context) (err error) {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		server.Collector{Pools: p.reloader.Usage, Clouds: p.reloader.Clouds, Pending: p.reloader.Service().Pending},
 	)
+	if p.leaks, err = p.newLeaks(); err != nil {
+		return err
+	}
 	listeners, err := p.allListeners()
 	if err != nil {
 		return err
@@ -181,6 +186,7 @@ func (p *program) work(ctx context.Context, end context.CancelCauseFunc) <-chan 
 	var all sync.WaitGroup
 	all.Go(func() { p.reloader.Service().Run(ctx) })
 	all.Go(func() { p.reloader.Run(ctx) })
+	all.Go(func() { p.leaks.run(ctx) })
 	all.Go(func() {
 		if err := p.reloader.Ledger().Follow(ctx); err != nil && ctx.Err() == nil {
 			end(fmt.Errorf("following the ledger: %w", err))

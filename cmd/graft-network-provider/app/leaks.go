@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak/kube"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+)
+
+// leaks looks for addresses whose holders do not exist any more.
+type leaks struct {
+	census  *kube.Census
+	events  *kube.Events
+	found   *leak.Reconciler
+	log     logr.Logger
+	metrics leakMetrics
+}
+
+// newLeaks makes the search; nil where no cluster is configured.
+func (p *program) newLeaks() (*leaks, error) {
+	k := p.Config.Kubernetes
+	if k == nil {
+		return nil, nil
+	}
+	config, err := kubernetes(k)
+	if err != nil {
+		return nil, err
+	}
+	l := &leaks{log: p.log.WithName("leaks"), metrics: newLeakMetrics(p.registry)}
+	if l.census, err = kube.New(kube.Options{Config: config, Node: p.Config.Node, Clock: clock.RealClock{}, Log: l.log}); err != nil {
+		return nil, err
+	}
+	if l.events, err = kube.NewEvents(config, l.log); err != nil {
+		return nil, err
+	}
+	l.found = leak.New(leak.Options{
+		Ledger: p.reloader.Ledger(), Release: p.reloader.Service().ReleaseSince, Census: l.census, Clock: clock.RealClock{},
+		Free: k.Leaks.Mode == "free", Period: k.Leaks.Period.Duration, Grace: k.Leaks.Grace.Duration, Oldest: k.Leaks.Oldest.Duration,
+		Report: l.report, Done: l.metrics.done,
+		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "Looking for leaks failed") },
+	})
+	return l, nil
+}
+
+func kubernetes(k *configv1alpha1.NetworkKubernetes) (*rest.Config, error) {
+	if k.Kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("finding the cluster: %w (outside of a cluster write kubernetes.kubeconfig)", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", k.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// run looks until the context ends.
+func (l *leaks) run(ctx context.Context) {
+	if l == nil {
+		return
+	}
+	var all sync.WaitGroup
+	all.Go(func() { l.census.Run(ctx) })
+	all.Go(func() { l.found.Run(ctx) })
+	all.Wait()
+	l.events.Stop()
+}
+
+// report logs what is new, and writes an event.
+func (l *leaks) report(s leak.Suspect) {
+	if s.Reason == leak.Gone && s.First {
+		a := s.Allocation
+		l.log.Info("The holder of an allocation does not exist any more", "owner", a.Owner.String(), "holder", a.Holder.String(), "pool", a.Pool,
+			"addresses", a.Addresses, "freed", s.Freed)
+	}
+	l.events.Report(s)
+}
+
+// sweep is what graft ledger gc asks for; nil where it is not known who lives.
+func (l *leaks) sweep() func(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
+	if l == nil {
+		return nil
+	}
+	return func(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
+		return l.found.Sweep(ctx, dryRun, func(s leak.Suspect) error {
+			if s.Freed {
+				l.metrics.freed.Inc()
+			}
+			return each(remote.Suspect{Allocation: s.Allocation, Reason: string(s.Reason), Freed: s.Freed})
+		})
+	}
+}
+
+// leakMetrics are those of the search.
+type leakMetrics struct {
+	suspects        *prometheus.GaugeVec
+	unjudged        prometheus.Gauge
+	freed, failures prometheus.Counter
+	last            prometheus.Gauge
+}
+
+func newLeakMetrics(registry prometheus.Registerer) leakMetrics {
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	m := leakMetrics{
+		suspects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "graft_network_leaks", Help: "Allocations that seem to have leaked, as of the last look, by reason: gone, missing (once so far) or old.",
+		}, []string{"reason"}),
+		unjudged: gauge("graft_network_leaks_unjudged", "Allocations of which it is not known whether their holders exist, as of the last look."),
+		freed:    counter("graft_network_leaks_freed_total", "Allocations that were freed since their holders did not exist any more."),
+		failures: counter("graft_network_leaks_failures_total", "Looks for leaks that failed, as a whole or in part."),
+		last:     gauge("graft_network_leaks_last_look_seconds", "When it was looked for leaks last, in seconds since 1970."),
+	}
+	registry.MustRegister(m.suspects, m.unjudged, m.freed, m.failures, m.last)
+	return m
+}
+
+// done notes what a look has found.
+func (m leakMetrics) done(s leak.Summary) {
+	for _, reason := range []leak.Reason{leak.Gone, leak.Missing, leak.Old} {
+		m.suspects.WithLabelValues(string(reason)).Set(float64(s.Suspects[reason]))
+	}
+	m.unjudged.Set(float64(s.Unjudged))
+	m.freed.Add(float64(s.Freed))
+	m.last.Set(float64(clock.RealClock{}.Now().Unix()))
+}
