@@ -28,15 +28,14 @@ func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (*
 	if err != nil {
 		return nil, err
 	}
-	var result types.Result
+	var given *output
 	err = p.run(ctx, "ADD", func(ctx context.Context, runner invoke.Exec) (err error) {
-		result, err = invoke.ExecPluginWithResult(ctx, p.path, input, arguments(at.environment("ADD", p.options.Plugins)), runner)
+		given, err = newOutput(func() (types.Result, error) {
+			return invoke.ExecPluginWithResult(ctx, p.path, input, arguments(at.environment("ADD", p.options.Plugins)), runner)
+		})
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return newOutput(result)
+	return given, err
 }
 
 // del frees what the plugin has for an attachment.

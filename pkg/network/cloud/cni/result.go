@@ -21,10 +21,20 @@ import (
 // output is what a plugin has given, in the form of the newest specification.
 type output struct{ *current.Result }
 
-func newOutput(result types.Result) (*output, error) {
+// newOutput reads a result. The library panics where an old result has a null in a list.
+func newOutput(read func() (types.Result, error)) (made *output, err error) {
+	defer func() {
+		if recover() != nil {
+			made, err = nil, errors.New("the result is none")
+		}
+	}()
+	result, err := read()
+	if err != nil {
+		return nil, err
+	}
 	converted, err := current.NewResultFromResult(result)
 	if err != nil {
-		return nil, fmt.Errorf("reading the result of a CNI plugin: %w", err)
+		return nil, fmt.Errorf("reading the result: %w", err)
 	}
 	return &output{converted}, nil
 }
@@ -36,6 +46,9 @@ func (o *output) binding(at attachment, a network.Allocation) (network.Binding, 
 	made := network.Binding{}
 	gateways := map[bool]netip.Addr{}
 	for _, given := range o.IPs {
+		if given == nil {
+			return made, refuse("has given what is no address")
+		}
 		address, ok := prefix(given.Address)
 		if !ok {
 			return made, refuse("has given what is no address")
@@ -57,6 +70,9 @@ func (o *output) binding(at attachment, a network.Allocation) (network.Binding, 
 		}
 	}
 	for _, route := range o.Routes {
+		if route == nil {
+			return made, refuse("has given a route to what is no subnet")
+		}
 		destination, ok := prefix(route.Dst)
 		if !ok {
 			return made, refuse("has given a route to what is no subnet")

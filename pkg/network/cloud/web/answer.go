@@ -50,13 +50,17 @@ func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Al
 		mac  string
 	)
 	if r.into("mac", a.mac, &mac); mac != "" {
-		r.note("mac", "no MAC address", made.MAC.UnmarshalText([]byte(mac)))
+		err := made.MAC.UnmarshalText([]byte(mac))
+		if err == nil && len(made.MAC) != 6 {
+			err = errors.New("of another length")
+		}
+		r.note("mac", "no MAC address", err)
 	}
 	if r.into("vlan", a.vlan, &made.VLAN); made.VLAN > 4094 {
 		r.note("vlan", "no number of a VLAN", errors.New("too large"))
 	}
 	made.Addresses = parsed(r, "addresses", a.addresses, parsePrefix)
-	made.Gateways = parsed(r, "gateways", a.gateways, netip.ParseAddr)
+	made.Gateways = parsed(r, "gateways", a.gateways, parseAddress)
 	made.Routes = r.routes(a.routes)
 	if r.into("reference", a.reference, &made.Reference); string(made.Reference) == "null" {
 		made.Reference = nil
@@ -151,7 +155,7 @@ func (r *reader) routes(tree *expression.Tree) []network.Route {
 		made.Destination, err = parsePrefix(route.Destination)
 		r.note("routes", "not all destinations and gateways", err)
 		if route.Gateway != "" {
-			made.Gateway, err = netip.ParseAddr(route.Gateway)
+			made.Gateway, err = parseAddress(route.Gateway)
 			r.note("routes", "not all destinations and gateways", err)
 		}
 		made.Destination = made.Destination.Masked()
@@ -160,10 +164,25 @@ func (r *reader) routes(tree *expression.Tree) []network.Route {
 	return all
 }
 
+var errNoAddress = errors.New("no address")
+
+// parseAddress reads an address as an interface can have it: of no zone, and IPv4 as such.
+func parseAddress(text string) (netip.Addr, error) {
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.Zone() != "" || address.Is4In6() {
+		return netip.Addr{}, errNoAddress
+	}
+	return address, nil
+}
+
 // parsePrefix reads an address with or without a length; without one, it is alone in its subnet.
 func parsePrefix(text string) (netip.Prefix, error) {
-	if address, err := netip.ParseAddr(text); err == nil {
-		return netip.PrefixFrom(address.WithZone(""), address.BitLen()), nil
+	if address, err := parseAddress(text); err == nil {
+		return netip.PrefixFrom(address, address.BitLen()), nil
 	}
-	return netip.ParsePrefix(text)
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || prefix.Addr().Is4In6() {
+		return netip.Prefix{}, errNoAddress
+	}
+	return prefix, nil
 }

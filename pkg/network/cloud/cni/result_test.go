@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cni
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/containernetworking/cni/pkg/types/create"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// FuzzResult holds that whatever a plugin writes, the binding is valid, or there is an error.
+func FuzzResult(f *testing.F) {
+	for _, seed := range []string{
+		`{"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.5/24", "gateway": "10.0.0.1"}], "routes": [{"dst": "0.0.0.0/0"}]}`,
+		`{"cniVersion": "0.4.0", "ips": [{"version": "6", "address": "::ffff:10.0.0.5/90"}], "routes": [null]}`,
+		`{"cniVersion": "0.2.0", "ip4": {"ip": "10.0.0.5/24"}, "ip6": null}`, `{"cniVersion": "1.1.0", "ips": [null]}`, `null`, `{"cniVersion": "0.3.1", "ips": [null]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		output, err := newOutput(func() (types.Result, error) { return create.CreateFromBytes(raw) })
+		if err != nil {
+			return
+		}
+		binding, err := output.binding(attachment{}, network.Allocation{})
+		if err != nil {
+			return
+		}
+		for _, address := range binding.Addresses {
+			if !address.IsValid() || address.Addr().Is4In6() {
+				t.Errorf("the address %s", address)
+			}
+		}
+		for _, route := range binding.Routes {
+			if !route.Destination.IsValid() || route.Destination != route.Destination.Masked() {
+				t.Errorf("the route to %s", route.Destination)
+			}
+		}
+		written, err := json.Marshal(binding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read network.Binding
+		if err := json.Unmarshal(written, &read); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(read)
+		if diff := cmp.Diff(string(written), string(again)); err != nil || diff != "" {
+			t.Errorf("read again (%v):\n%s", err, diff)
+		}
+	})
+}

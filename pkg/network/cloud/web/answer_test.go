@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// FuzzAnswer holds that whatever a cloud answers, the binding is valid and can be kept, or there is an error.
+func FuzzAnswer(f *testing.F) {
+	raw, err := os.ReadFile("testdata/document.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	nodes, findings := source.Parse(source.File{Name: "document.yaml", Data: raw})
+	var spec v1alpha1.NetworkHTTP
+	if findings = append(findings, source.Decode(nodes[0], "http", &spec)...); len(findings) > 0 {
+		f.Fatal(findings)
+	}
+	definition, findings := Compile(spec, nodes[0], "http")
+	if len(findings) > 0 {
+		f.Fatal(findings)
+	}
+	for _, seed := range []string{
+		`{"mac": "fa:16:3e:00:00:01", "vlan": 1, "cidrs": ["10.0.0.10/24"], "gateways": ["fd00::1%eth0"], "routes": [{"destination": "::ffff:10.0.0.0/8"}], "id": {}}`,
+		`{"mac": null, "vlan": -1, "cidrs": ["10.0.0.10/99"], "id": 1e999}`, `[]`, `null`, `{"mac": "", "cidrs": ["::ffff:10.0.0.1/120", "fe80::1%1/64"], "id": "\u0000"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		vars := variables(network.Allocation{})
+		r := &response{status: 200, body: raw}
+		vars["status"], vars["answer"], vars["headers"] = int64(200), expression.Value(r.value()), r.headers()
+		binding, err := definition.bind.answer.binding(t.Context(), vars, network.Allocation{})
+		if err != nil {
+			return
+		}
+		for _, address := range binding.Addresses {
+			if !address.IsValid() || address.Addr().Is4In6() || address.Addr().Zone() != "" {
+				t.Errorf("the address %s", address)
+			}
+		}
+		for _, gateway := range binding.Gateways {
+			if !gateway.IsValid() || gateway.Is4In6() || gateway.Zone() != "" {
+				t.Errorf("the gateway %s", gateway)
+			}
+		}
+		for _, route := range binding.Routes {
+			if !route.Destination.IsValid() || route.Destination.Addr().Is4In6() {
+				t.Errorf("the route to %s", route.Destination)
+			}
+		}
+		if len(binding.MAC) > 0 && len(binding.MAC) != 6 {
+			t.Errorf("the MAC address %s", binding.MAC)
+		}
+		written, err := json.Marshal(binding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read network.Binding
+		if err := json.Unmarshal(written, &read); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(read)
+		if diff := cmp.Diff(string(written), string(again)); err != nil || diff != "" {
+			t.Errorf("read again (%v):\n%s", err, diff)
+		}
+	})
+}
