@@ -149,13 +149,14 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) (err error) {
 func (l *Ledger) done(revision int64, changes []Change) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.following != nil && revision <= l.following.revision {
-		return
+	if l.following != nil && revision < l.following.revision {
+		return // of its own revision not all rows may have been told
 	}
 	for _, change := range changes {
-		if l.following != nil {
+		switch {
+		case l.following != nil && revision > l.following.revision:
 			l.following.ahead[change.Key] = ahead{revision, change.Value}
-		} else if change.Value != nil && strings.HasPrefix(change.Key, prefixOwner) {
+		case l.shared == nil && change.Value != nil && strings.HasPrefix(change.Key, prefixOwner):
 			continue // what it counts for was noted when it was chosen
 		}
 		l.apply(change.Key, change.Value, 0)

@@ -34,6 +34,8 @@ type quotaKey struct{ pool, name string }
 type counted struct {
 	pool  string
 	names []string
+	// chosen says that it is known only from a choice, which may not be written.
+	chosen bool
 }
 
 // note counts an allocation, in the place of what its owner counted for before.
@@ -45,9 +47,28 @@ func (q *quotas) note(a network.Allocation) {
 	if q.owners == nil {
 		q.counts, q.owners = map[quotaKey]int{}, map[network.Owner]counted{}
 	}
-	q.owners[a.Owner] = counted{a.Pool, a.Quotas}
+	q.owners[a.Owner] = counted{pool: a.Pool, names: a.Quotas}
 	for _, name := range a.Quotas {
 		q.counts[quotaKey{a.Pool, name}]++
+	}
+}
+
+// choose counts what was chosen for an owner, unless the owner is known to hold something: then the choice is not written.
+func (q *quotas) choose(a network.Allocation) {
+	if of, known := q.owners[a.Owner]; known && !of.chosen {
+		return
+	}
+	q.note(a)
+	if of, counts := q.owners[a.Owner]; counts {
+		of.chosen = true
+		q.owners[a.Owner] = of
+	}
+}
+
+// refuse is the opposite of choose.
+func (q *quotas) refuse(owner network.Owner) {
+	if q.owners[owner].chosen {
+		q.drop(owner)
 	}
 }
 

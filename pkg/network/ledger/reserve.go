@@ -63,7 +63,7 @@ func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []networ
 	l.changing.RLock()
 	defer l.changing.RUnlock()
 	for attempt := range maximumAttempts {
-		all, fresh, err = l.held(ctx, intents)
+		all, fresh, err = l.heldOrNew(ctx, intents, attempt)
 		if err != nil || !slices.Contains(fresh, true) {
 			return all, fresh, err
 		}
@@ -116,6 +116,15 @@ func distinct(intents []Intent) ([]string, error) {
 		owners[i] = key
 	}
 	return owners, nil
+}
+
+// heldOrNew is held. In a shared store, where a read takes as long as a commit, all are taken for new at first: the commit says when they are
+// not.
+func (l *Ledger) heldOrNew(ctx context.Context, intents []Intent, attempt int) (all []network.Allocation, fresh []bool, err error) {
+	if l.shared == nil || attempt > 0 {
+		return l.held(ctx, intents)
+	}
+	return make([]network.Allocation, len(intents)), slices.Repeat([]bool{true}, len(intents)), nil
 }
 
 // held is what owners hold already; fresh are those that hold nothing.
@@ -173,7 +182,7 @@ func (l *Ledger) chooseAll(intents []Intent, all []network.Allocation, fresh []b
 
 // drop marks what an allocation holds as free, in memory, and counts it no more.
 func (l *Ledger) drop(a network.Allocation) {
-	l.quotas.drop(a.Owner)
+	l.quotas.refuse(a.Owner)
 	for _, key := range places(a) {
 		l.forget(key)
 	}
@@ -209,7 +218,7 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	if len(of.MACPrefix) > 0 && len(a.Addresses) > 0 {
 		a.MAC = allocator.MAC(of.MACPrefix, a.Addresses[0], attempt)
 	}
-	l.quotas.note(a)
+	l.quotas.choose(a)
 	return a, nil
 }
 
@@ -305,7 +314,7 @@ func (l *Ledger) resolveAll(ctx context.Context, intents []Intent, all []network
 // The error is of an address that was asked for by name, or of a store that cannot say.
 func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) error {
 	l.mutex.Lock()
-	l.quotas.drop(a.Owner)
+	l.quotas.refuse(a.Owner)
 	l.doubt(places(a)...)
 	number := l.doubted
 	l.mutex.Unlock()
