@@ -69,6 +69,9 @@ func TestSuite(t *testing.T) {
 		for document, run := range map[string]func(*testing.T, func(*testing.T) cloud.Cloud){
 			"ports.yaml": cloudtest.Run, "repeated.yaml": cloudtest.Run, "choosing.yaml": cloudtest.RunChoosing,
 		} {
+			if document != "ports.yaml" && name != "sound" && name != "all of it" {
+				continue
+			}
 			t.Run(name+"/"+document, func(t *testing.T) {
 				t.Parallel()
 				run(t, func(t *testing.T) cloud.Cloud {
