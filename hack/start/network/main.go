@@ -95,7 +95,7 @@ func show(ctx context.Context, o options, t *console.Terminal) (err error) {
 	case <-ctx.Done():
 		t.Line("\nStopping the program.")
 		return nil
-	case err := <-s.exited:
-		return s.ended(err)
+	case <-s.exited:
+		return s.ended()
 	}
 }

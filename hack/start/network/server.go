@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -24,7 +25,9 @@ type server struct {
 	folder, log string
 
 	process *exec.Cmd
-	exited  chan error
+	// exited is closed when the process has ended, with an error or nil.
+	exited chan struct{}
+	result error
 }
 
 func (s *server) socket() string  { return filepath.Join(s.folder, "dranet.sock") }
@@ -50,8 +53,11 @@ func (s *server) start(ctx context.Context, t *console.Terminal, what string) er
 		if err := s.process.Start(); err != nil {
 			return "", fmt.Errorf("starting the program: %w", err)
 		}
-		s.exited = make(chan error, 1)
-		go func() { s.exited <- s.process.Wait() }()
+		s.exited = make(chan struct{})
+		go func(of *exec.Cmd, exited chan struct{}) {
+			s.result = of.Wait()
+			close(exited)
+		}(s.process, s.exited)
 		return "with " + s.profile, s.await(ctx)
 	})
 }
@@ -67,17 +73,21 @@ func (s *server) await(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the program: %w; its log ends with:\n%s", err, s.tail())
-		case err := <-s.exited:
-			return s.ended(err)
+		case <-s.exited:
+			return s.ended()
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }
 
 // ended is the error of a program that was not to end.
-func (s *server) ended(err error) error {
+func (s *server) ended() error {
 	s.process = nil
-	return fmt.Errorf("the program ended (%v); its log ends with:\n%s", err, s.tail())
+	err := s.result
+	if err == nil {
+		err = errors.New("without an error")
+	}
+	return fmt.Errorf("the program ended (%w); its log ends with:\n%s", err, s.tail())
 }
 
 func (s *server) tail() string {

@@ -75,7 +75,7 @@ func (o *Options) draft(files []source.File, before map[string]*behind) (*draft,
 	if d.clouds, more = o.clouds(served.Clouds, before); len(more.Errors()) > 0 {
 		return nil, more.Errors().Err()
 	}
-	d.warnings = append(findings, more...)
+	d.warnings = slices.Concat(findings, more)
 	return d, nil
 }
 
