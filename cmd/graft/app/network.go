@@ -82,6 +82,12 @@ Spiderpool chooses the addresses itself, and each of its interfaces is a VLAN: a
 		},
 		RunE: func(_ *cobra.Command, arguments []string) error { return o.run(s, arguments) },
 	}
+	o.addTo(command)
+	return command
+}
+
+// addTo defines the flags, and how they are completed.
+func (o *manifestsOptions) addTo(command *cobra.Command) {
 	set := command.Flags()
 	set.SortFlags = false
 	set.StringVar(&o.kind, "for", forSpiderpool, "what is written: "+strings.Join([]string{forSpiderpool, forSpiderpoolValues, forDRANETValues}, ", "))
@@ -90,7 +96,8 @@ Spiderpool chooses the addresses itself, and each of its interfaces is a VLAN: a
 	set.StringVar(&o.ServerURL, "server-url", "http://graft-network-provider.graft-system.svc:80", "URL at which Spiderpool finds the provider, with the port")
 	set.StringVar(&o.Name, "name", "", "name of the SpiderMultusConfig, with which those of the SpiderIPPools begin (default: the name of the pool)")
 	set.StringVar(&o.Namespace, "namespace", "spiderpool", "namespace of the SpiderMultusConfig")
-	set.StringArrayVar(&o.ips, "ips", nil, "addresses that Spiderpool is to give, of those of the pool: 10.0.0.5, 10.0.0.0/28 or 10.0.0.5-10.0.0.9 (repeatable; default: all)")
+	set.StringArrayVar(&o.ips, "ips", nil,
+		"addresses that Spiderpool is to give, of those of the pool: 10.0.0.5, 10.0.0.0/28 or 10.0.0.5-10.0.0.9 (repeatable; default: all)")
 	set.StringVar(&o.version, "spiderpool-version", "1.2.2", "version of Spiderpool")
 	set.StringVar(&o.webhookURL, "webhook-url", "unix:///run/graft/dranet.sock", "URL at which DRANET finds the provider")
 	_ = command.RegisterFlagCompletionFunc("for", fixed(
@@ -100,7 +107,6 @@ Spiderpool chooses the addresses itself, and each of its interfaces is a VLAN: a
 	for _, name := range []string{"master", "server-url", "name", "namespace", "ips", "spiderpool-version", "webhook-url"} {
 		_ = command.RegisterFlagCompletionFunc(name, fixed())
 	}
-	return command
 }
 
 func (o *manifestsOptions) run(s *Streams, paths []string) error {

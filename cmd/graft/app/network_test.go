@@ -58,7 +58,8 @@ func TestNetworkManifests(t *testing.T) {
 	}
 	t.Run("no file", func(t *testing.T) {
 		var errors strings.Builder
-		if status := Main("test", []string{"network", "manifests"}, &Streams{Err: &errors}); status != 2 || !strings.Contains(errors.String(), "name a NetworkProfile") {
+		status := Main("test", []string{"network", "manifests"}, &Streams{Err: &errors})
+		if status != 2 || !strings.Contains(errors.String(), "name a NetworkProfile") {
 			t.Errorf("status %d: %s", status, errors.String())
 		}
 	})

@@ -107,12 +107,14 @@ func poolOf(p *policy.Policy, name string) (*policy.Pool, error) {
 func suits(p *policy.Policy, pool *policy.Pool) error {
 	spec, declared := p.Clouds[pool.Cloud]
 	if len(pool.Subnets) == 0 {
-		return fmt.Errorf("the pool %s leaves the choice of addresses to its cloud %s, and Spiderpool makes that choice itself: give the pool subnets", pool.Name, pool.Cloud)
+		return fmt.Errorf("the pool %s leaves the choice of addresses to its cloud %s, and Spiderpool makes that choice itself: give the pool subnets",
+			pool.Name, pool.Cloud)
 	}
 	if pool.LastVLAN > 0 || declared && spec.HTTP != nil && spec.HTTP.Bind != nil && spec.HTTP.Bind.Answer.VLAN.Value != "" {
 		return nil
 	}
-	return fmt.Errorf("the pool %s gives no VLANs, and each interface that Spiderpool makes is one: give the pool vlans, such as 100-4000, or a cloud that answers one", pool.Name)
+	return fmt.Errorf("the pool %s gives no VLANs, and each interface that Spiderpool makes is one: give the pool vlans, such as 100-4000, "+
+		"or a cloud that answers one", pool.Name)
 }
 
 // CheckURL says what is wrong with the URL of a provider, by Spiderpool's own rules: scheme, host and port.

@@ -73,7 +73,7 @@ func TestOneWinner(t *testing.T) {
 	for pod := range pods {
 		group.Go(func() {
 			for attempt := range 3 * pods {
-				time.Sleep(time.Duration(attempt*pod) * time.Millisecond / 4) // kubelet pauses, too
+				time.Sleep(time.Duration(attempt*(pod+1)) * time.Millisecond / 4) // kubelet pauses, too
 				recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, "10.1.0.7", false))
 				if recorder.Code == http.StatusOK {
 					told[pod] = result(t, recorder)
@@ -205,7 +205,8 @@ func TestDeniedLater(t *testing.T) {
 	w := newWorld(t)
 	first := w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false))
 	w.policy = load(t, "testdata/denying.yaml")
-	if again := w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false)); again.Code != http.StatusOK || again.Body.String() != first.Body.String() {
+	again := w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false))
+	if again.Code != http.StatusOK || again.Body.String() != first.Body.String() {
 		t.Errorf("status %d: %s", again.Code, again.Body)
 	}
 	for pod, address := range map[int]string{1: "10.1.0.8", 2: "10.1.0.7"} {

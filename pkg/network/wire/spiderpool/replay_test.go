@@ -60,7 +60,7 @@ func TestReplay(t *testing.T) {
 			}
 			got := printExchanges(exchanges)
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // test data
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return

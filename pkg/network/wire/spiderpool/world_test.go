@@ -101,7 +101,10 @@ func newWorld(t testing.TB, limit ...service.Limit) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, policy: load(t, "testdata/profile.yaml"), fabric: &fabric{refused: netip.MustParseAddr("10.1.0.66")}, clock: clocktesting.NewFakeClock(time.Now())} // deadlines are real
+	w := &world{
+		t: t, policy: load(t, "testdata/profile.yaml"), fabric: &fabric{refused: netip.MustParseAddr("10.1.0.66")},
+		clock: clocktesting.NewFakeClock(time.Now()), // deadlines are real
+	}
 	var gate *service.Gate
 	if len(limit) > 0 {
 		gate = service.NewGate("fabric", limit[0], w.clock)
@@ -165,7 +168,7 @@ const (
 
 // send sends a request, and gives the answer when it is there.
 func (w *world) send(method, path string, header http.Header, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, strings.NewReader(body)) //nolint:noctx // a fuzz target has no context
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	for name, values := range header {
 		r.Header[name] = values
 	}
