@@ -94,6 +94,11 @@ var permissions = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 }
 
+// account is that of a search.
+func account(namespace string) landscape.ServiceAccountOptions {
+	return landscape.ServiceAccountOptions{Namespace: namespace, Name: "graft-" + namespace, ClusterRules: permissions}
+}
+
 // newWorld begins a search; each has a namespace of its own.
 func newWorld(t *testing.T, in *landscape.Landscape, version string, free bool) *world {
 	t.Helper()
@@ -101,9 +106,9 @@ func newWorld(t *testing.T, in *landscape.Landscape, version string, free bool) 
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaks-"}}
 	w.must(in.Client().Create(t.Context(), namespace))
 	w.namespace = namespace.Name
-	account, err := in.CreateServiceAccount(t.Context(), landscape.ServiceAccountOptions{Namespace: w.namespace, Name: "graft-" + w.namespace, ClusterRules: permissions})
+	search, err := in.CreateServiceAccount(t.Context(), account(w.namespace))
 	w.must(err)
-	w.way = newWay(t, account.Config)
+	w.way = newWay(t, search.Config)
 	w.serve()
 
 	census, err := kube.New(kube.Options{Config: w.way.config, Clock: w.clock, Patience: 30 * time.Second, Log: logr.Discard()})

@@ -62,6 +62,8 @@ type Census struct {
 	options   Options
 	client    metadata.Interface
 	discovery discovery.DiscoveryInterface
+	// started is closed when Run has begun.
+	started chan struct{}
 
 	mutex sync.Mutex
 	// running is the context of Run, and nil before.
@@ -87,15 +89,16 @@ func New(o Options) (*Census, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the cluster: %w", err)
 	}
-	return &Census{options: o, client: client, discovery: known, registers: map[string]*register{}}, nil
+	return &Census{options: o, client: client, discovery: known, started: make(chan struct{}), registers: map[string]*register{}}, nil
 }
 
-// Run watches the kinds that are counted, until the context ends.
+// Run watches the kinds that are counted, until the context ends. It is called once.
 func (c *Census) Run(ctx context.Context) {
 	ctx = logr.NewContext(ctx, c.options.Log)
 	c.mutex.Lock()
 	c.running = ctx
 	c.mutex.Unlock()
+	close(c.started)
 	<-ctx.Done()
 	c.mutex.Lock()
 	c.running = nil
@@ -107,6 +110,11 @@ func (c *Census) Run(ctx context.Context) {
 func (c *Census) Count(ctx context.Context, name string) (leak.Living, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
 	defer cancel()
+	select {
+	case <-c.started:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: the census is not running", leak.ErrUncounted)
+	}
 	r, err := c.register(name)
 	if err != nil {
 		return nil, err
@@ -134,7 +142,7 @@ func (c *Census) register(name string) (*register, error) {
 	case !known:
 		return nil, fmt.Errorf("%w: %s is no kind of Kubernetes that is counted", leak.ErrUncounted, name)
 	case c.running == nil:
-		return nil, fmt.Errorf("%w: the census is not running", leak.ErrUncounted)
+		return nil, fmt.Errorf("%w: the census has ended", leak.ErrUncounted)
 	case c.registers[name] != nil:
 		return c.registers[name], nil
 	}
