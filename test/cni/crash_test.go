@@ -86,13 +86,12 @@ func (p *program) live(claims []*claim) {
 					return
 				default:
 				}
-				if c.address == "" {
-					if p.allocate(c) != http.StatusOK {
-						time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
-					}
-				} else if rand.IntN(2) == 0 {
+				switch {
+				case c.address == "" && p.allocate(c) != http.StatusOK:
+					time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+				case c.address != "" && rand.IntN(2) == 0:
 					return // it keeps what it has
-				} else {
+				case c.address != "":
 					p.release(c)
 				}
 			}
@@ -107,10 +106,10 @@ func (p *program) live(claims []*claim) {
 // allocate asks for an address.
 func (p *program) allocate(c *claim) int {
 	status, answer := p.post("/GetProfileConfig", c.uid)
-	switch {
-	case status == 0:
+	switch status {
+	case 0:
 		c.address, c.sure = "", false
-	case status == http.StatusOK:
+	case http.StatusOK:
 		var configuration struct {
 			Interface struct {
 				Addresses []string `json:"addresses"`
