@@ -47,7 +47,7 @@ func (l *Ledger) Follow(ctx context.Context) error {
 	err := l.shared.Watch(ctx, &follower{l})
 	l.follows(nil)
 	if ctx.Err() != nil {
-		return nil
+		err = nil // it was to end
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func (r *resting) remove(key string) (rest, bool) {
 func (r *resting) take(now time.Time, most int) []rest {
 	var due []rest
 	for len(r.queue) > 0 && len(due) < most && !r.queue[0].due.After(now) {
-		row := heap.Pop(&r.queue).(rest) //nolint:errcheck // the queue has nothing else
+		row := heap.Pop(&r.queue).(rest)
 		if r.rows[row.key] == row {
 			delete(r.rows, row.key)
 			due = append(due, row)
@@ -69,7 +69,7 @@ func (q restQueue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
 func (q restQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
 // Push implements heap.Interface.
-func (q *restQueue) Push(row any) { *q = append(*q, row.(rest)) } //nolint:errcheck // the queue has nothing else
+func (q *restQueue) Push(row any) { *q = append(*q, row.(rest)) }
 
 // Pop implements heap.Interface.
 func (q *restQueue) Pop() any {

@@ -222,14 +222,21 @@ func findEtcd(t testing.TB) string {
 // freePorts are ports that nobody listens on.
 func freePorts(t testing.TB, count int) []int {
 	t.Helper()
-	var ports []int
+	var (
+		ports     []int
+		listeners []net.Listener
+	)
 	for range count {
 		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = listener.Close() }()
+		listeners = append(listeners, listener)
 		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	// All at once, so that none is found twice.
+	for _, listener := range listeners {
+		_ = listener.Close()
 	}
 	return ports
 }

@@ -92,6 +92,29 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // complete checks the options and fills in what is not said.
 func (o *Options) complete() error {
+	if err := o.completeEndpoints(); err != nil {
+		return err
+	}
+	if (o.Username == "") != (o.Password == "") {
+		return errors.New("a user of etcd has a name and a password")
+	}
+	if o.Prefix == "" {
+		o.Prefix = "/graft"
+	}
+	o.Prefix = strings.TrimRight(o.Prefix, "/")
+	if o.DialTimeout == 0 {
+		o.DialTimeout = 10 * time.Second
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.Report == nil {
+		o.Report = func(error) {}
+	}
+	return nil
+}
+
+func (o *Options) completeEndpoints() error {
 	if len(o.Endpoints) == 0 {
 		return errors.New("no endpoint of etcd is given")
 	}
@@ -112,22 +135,6 @@ func (o *Options) complete() error {
 		return errors.New("there are certificates for etcd, and its endpoints are http, which uses none")
 	case secure > 0 && o.TLS == nil:
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	if (o.Username == "") != (o.Password == "") {
-		return errors.New("a user of etcd has a name and a password")
-	}
-	if o.Prefix == "" {
-		o.Prefix = "/graft"
-	}
-	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	if o.DialTimeout == 0 {
-		o.DialTimeout = 10 * time.Second
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
-	}
-	if o.Report == nil {
-		o.Report = func(error) {}
 	}
 	return nil
 }

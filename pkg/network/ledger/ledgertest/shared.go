@@ -219,6 +219,7 @@ type losing struct {
 
 var errLost = errors.New("the answer was lost")
 
+// Commit is CommitAt.
 func (s *losing) Commit(ctx context.Context, changes ...ledger.Change) error {
 	_, err := s.CommitAt(ctx, changes...)
 	return err
@@ -226,7 +227,7 @@ func (s *losing) Commit(ctx context.Context, changes ...ledger.Change) error {
 
 // CommitAt loses a third of the requests, and a third of the answers.
 func (s *losing) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
-	what := rand.IntN(3)
+	what := rand.IntN(3) //nolint:gosec // which ones is no secret
 	if s.lose.Load() && what == 0 {
 		return 0, errLost
 	}
@@ -298,6 +299,7 @@ type recording struct {
 	begun int
 }
 
+// Begin implements ledger.Observer.
 func (r *recording) Begin(revision int64, scan func(each func(key string, value []byte) error) error) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -306,6 +308,7 @@ func (r *recording) Begin(revision int64, scan func(each func(key string, value 
 	return scan(func(key string, value []byte) error { r.rows[key] = string(value); return nil })
 }
 
+// Change implements ledger.Observer.
 func (r *recording) Change(revision int64, key string, value []byte) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
