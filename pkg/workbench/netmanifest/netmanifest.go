@@ -42,11 +42,21 @@ type Options struct {
 	IPs *netipx.IPSet
 }
 
-// The versions of Spiderpool: the first that knows the contract, and the first in which a VLAN network says that its VLAN is to be asked for.
+// The versions of Spiderpool: the first that knows the contract, the first in which a VLAN network says that its VLAN is to be asked for, and the
+// first of which nothing is known here.
 var (
-	firstVersion = semver.MustParse("1.2.0")
-	autoVersion  = semver.MustParse("1.2.1")
+	firstVersion   = semver.MustParse("1.2.0")
+	autoVersion    = semver.MustParse("1.2.1")
+	unknownVersion = semver.MustParse("1.3.0-0")
 )
+
+// unknown warns of a version that is newer than what is known here.
+func unknown(v *semver.Version) []string {
+	if v.LessThan(unknownVersion) {
+		return nil
+	}
+	return []string{"This is what Spiderpool 1.2.2 wants: later versions may want something else."}
+}
 
 // maximumInterface is the longest name of an interface in Linux.
 const maximumInterface = 15

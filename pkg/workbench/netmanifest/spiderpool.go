@@ -126,7 +126,7 @@ func (o *Options) comment(pool *policy.Pool) []string {
 	if len(pool.Rules)+len(pool.Neighbors) > 0 {
 		lines = append(lines, "The rules and neighbors of the pool are not here: Spiderpool has no place for them.")
 	}
-	return lines
+	return append(lines, unknown(o.Version)...)
 }
 
 // quoted is YAML as a part of a comment.

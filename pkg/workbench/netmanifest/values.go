@@ -45,7 +45,7 @@ func SpiderpoolValues(serverURL string, version *semver.Version) ([]byte, error)
 	if strings.HasPrefix(serverURL, "http:") {
 		comment = append(comment, "Over http whoever reaches the provider can allocate and release everything: its listener must say `insecure: true`.")
 	}
-	return write(comment, values)
+	return write(append(comment, unknown(version)...), values)
 }
 
 // dranetValues are what DRANET's chart must be told.

@@ -29,14 +29,19 @@ type nic struct {
 func (n *nic) owner(p pod) network.Owner { return ownerOf(p, n.parent, n.addresses[0]) }
 
 func ownerOf(p pod, parent string, address netip.Addr) network.Owner {
-	who := "node"
+	return network.Owner{Contract: Contract, Key: p.who() + p.Node + "/" + parent + "/" + address.String()}
+}
+
+// who begins the keys of all that a Pod holds.
+func (p pod) who() string {
 	switch {
 	case p.UID != "":
-		who = "uid/" + url.PathEscape(p.UID)
+		return "uid/" + url.PathEscape(p.UID) + "/"
 	case p.Name != "":
-		who = "pod/" + url.PathEscape(p.Namespace) + "/" + url.PathEscape(p.Name)
+		return "pod/" + url.PathEscape(p.Namespace) + "/" + url.PathEscape(p.Name) + "/"
+	default:
+		return "node/"
 	}
-	return network.Owner{Contract: Contract, Key: who + "/" + p.Node + "/" + parent + "/" + address.String()}
 }
 
 // wanted is a request that has been read.

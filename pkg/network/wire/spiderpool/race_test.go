@@ -216,6 +216,30 @@ func TestDeniedLater(t *testing.T) {
 	}
 }
 
+// TestPoolGone holds that a Pod gives back what it has of a pool that is not in the profile any more, and nothing of another Pod.
+func TestPoolGone(t *testing.T) {
+	w := newWorld(t)
+	for pod := range 2 {
+		in := strings.ReplaceAll(body(pod, fmt.Sprintf("10.2.0.%d", 7+pod), false), "10.1.0.0/24", "10.2.0.0/24")
+		w.send(http.MethodPost, allocatePath, nil, in)
+	}
+	w.policy = load(t, "testdata/denying.yaml")
+	release := func(uid, address string) {
+		text := fmt.Sprintf(`{"podUID":%q,"nodeName":"","subnet":"10.2.0.0/24","ipAddress":%q}`, uid, address)
+		if recorder := w.send(http.MethodPost, releasePath, nil, text); recorder.Code != http.StatusNoContent {
+			t.Errorf("status %d: %s", recorder.Code, recorder.Body)
+		}
+	}
+	release("uid-1", "10.2.0.7")
+	if held := w.held(); len(held) != 2 {
+		t.Errorf("the release of another Pod leaves %v", held)
+	}
+	release("uid-0", "10.2.0.7")
+	if diff := cmp.Diff([]string{"[10.2.0.8] uid-1 bound"}, w.held()); diff != "" {
+		t.Errorf("what is held (-want +got):\n%s", diff)
+	}
+}
+
 // TestNode holds that the server of a node serves no other.
 func TestNode(t *testing.T) {
 	w := newWorld(t)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -64,29 +65,52 @@ func (q *releaseRequest) read() (*released, error) {
 // find says whose release it is: that of the holder, if it is the same. Otherwise it says why it is not, and whom the request names, who may be
 // about to get the address: the service waits for that. It looks also when the caller has gone: nobody else would repeat the release.
 func (h *handler) find(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
-	pool := h.Policy().PoolOf(what.subnet)
-	if pool == nil {
-		return network.Owner{}, "no pool has the subnet", nil
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
-	held, err := h.Service.At(ctx, pool.Name, what.address)
-	switch {
-	case errors.Is(err, network.ErrNotHeld):
-		reason = "nobody holds the address"
-	case err != nil:
-		return network.Owner{}, "", err
-	case held.Owner.Contract != Contract:
-		reason = "the address is held under the contract " + held.Owner.Contract
-	case !what.by(held.Holder):
-		reason = "the address is held by " + held.Holder.String()
-	default:
-		return held.Owner, "", nil
+	if owner, reason, err = h.holder(ctx, what); reason == "" {
+		return owner, "", err
+	}
+	if elsewhere, err := h.elsewhere(ctx, what); err != nil || elsewhere != (network.Owner{}) {
+		return elsewhere, "", err
 	}
 	if what.parent != "" && what.Node != "" {
 		owner = ownerOf(what.pod, what.parent, what.address)
 	}
 	return owner, reason, nil
+}
+
+// holder is the one at the address, or why it is not meant.
+func (h *handler) holder(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
+	pool := h.Policy().PoolOf(what.subnet)
+	if pool == nil {
+		return network.Owner{}, "no pool has the subnet", nil
+	}
+	held, err := h.Service.At(ctx, pool.Name, what.address)
+	switch {
+	case errors.Is(err, network.ErrNotHeld):
+		return network.Owner{}, "nobody holds the address", nil
+	case err != nil:
+		return network.Owner{}, "", err
+	case held.Owner.Contract != Contract:
+		return network.Owner{}, "the address is held under the contract " + held.Owner.Contract, nil
+	case !what.by(held.Holder):
+		return network.Owner{}, "the address is held by " + held.Holder.String(), nil
+	}
+	return held.Owner, "", nil
+}
+
+// elsewhere is the Pod's own allocation of the address in a pool that the profile does not have any more, or not with this subnet.
+func (h *handler) elsewhere(ctx context.Context, what *released) (network.Owner, error) {
+	if what.UID == "" && what.Name == "" {
+		return network.Owner{}, nil
+	}
+	all, err := h.Service.Owned(ctx, network.Owner{Contract: Contract, Key: what.who()})
+	for _, a := range all {
+		if slices.Contains(a.Addresses, what.address) && what.by(a.Holder) {
+			return a.Owner, nil
+		}
+	}
+	return network.Owner{}, err
 }
 
 // by says whether a release is the holder's. Spiderpool gives an address to another Pod before the old one's release arrives, and that must not
