@@ -176,12 +176,7 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	if err := Check(a); err != nil {
 		return a, nil, err
 	}
-	rows, err := Rows(a)
-	if err != nil {
-		return a, nil, err
-	}
-	rows[0].Value = raw
-	return a, rows, nil
+	return a, changesOf(a, raw), nil
 }
 
 // RestingRow is the change that lets a thing rest that nobody has.

@@ -128,12 +128,17 @@ func Rows(a network.Allocation) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	return changesOf(a, raw), nil
+}
+
+// changesOf are Rows of an allocation that is encoded already.
+func changesOf(a network.Allocation, raw []byte) []Change {
 	changes := []Change{{Key: ownerKey(a.Owner), Value: raw}}
 	owned := place{owner: a.Owner}.encode()
 	for _, key := range places(a) {
 		changes = append(changes, Change{Key: key, Value: owned})
 	}
-	return changes, nil
+	return changes
 }
 
 func encode(a network.Allocation) ([]byte, error) {
