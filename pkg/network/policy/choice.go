@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -38,13 +39,23 @@ func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkCho
 		c.family(choice, p.at("families").item(i), t)
 	}
 	choice.config = c.configuration(c.request, spec.Config.Node, p.at("config"))
-	on := p.at("config").at("interface")
+	c.addressing(choice, p.at("config").at("interface"))
+	return choice
+}
+
+// addressing finds what a profile sets on an interface that does not go with addresses out of pools.
+func (c *compiler) addressing(choice *Profile, on place) {
 	if addresses := on.at("addresses"); !addresses.absent() {
 		c.add(addresses, source.WrongValue, "addresses are given by pools: everybody who chooses the profile would have these")
-	} else if dhcp := on.at("dhcp"); len(spec.Pools) > 0 && !dhcp.absent() && dhcp.node.Value == "true" {
+	} else if dhcp := on.at("dhcp"); len(choice.Pools) > 0 && !dhcp.absent() && dhcp.node.Value == "true" {
 		c.add(dhcp, source.ExclusiveFields, "excludes addresses, which the pools give")
 	}
-	return choice
+	mtu := on.at("mtu")
+	size, err := strconv.Atoi(mtu.node.Value)
+	six := slices.ContainsFunc(choice.Pools, func(pool *Pool) bool { return len(pool.Subnets) > 0 && pool.has(128) })
+	if six && !mtu.absent() && err == nil && size < minimumMTU6 && !slices.Equal(choice.Families, []int{32}) {
+		c.add(mtu, source.WrongValue, "must be at least %d where there are IPv6 addresses", minimumMTU6)
+	}
 }
 
 // member adds a pool to a profile.

@@ -38,7 +38,7 @@ func (c *compiler) configuration(env *expression.Environment, n source.Node, p p
 	problems = append(problems, found.Beyond(problems)...)
 	before := len(c.findings)
 	c.problems(p, written.Validate())
-	problems = append(problems, source.Findings(c.findings[before:]).Beyond(problems)...)
+	problems = append(problems, c.findings[before:].Beyond(problems)...)
 	c.findings = append(c.findings[:before], problems...)
 	if len(problems) > 0 {
 		return nil

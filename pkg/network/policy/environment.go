@@ -5,11 +5,14 @@
 package policy
 
 import (
+	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
 // The objects that expressions see.
@@ -43,8 +46,18 @@ func Variables() []expression.Variable {
 		expression.Variable{Name: "request", Object: requestType},
 		expression.Variable{Name: "claim", Object: claimType},
 		expression.Variable{Name: "pod", Object: podType},
-		expression.Variable{Name: "config", Type: cel.DynType},
+		expression.Variable{Name: "config", Type: cel.DynType, Keys: fields()},
 	)
+}
+
+// fields are those of a configuration of a device.
+func fields() []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[device.Config]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
 }
 
 // environments compile expressions: about a device alone, and about a request.
@@ -53,10 +66,10 @@ type environments struct {
 }
 
 var theEnvironments = sync.OnceValues(func() (environments, error) {
-	device, err := expression.NewEnvironment(DeviceVariables()...)
+	alone, err := expression.NewEnvironment(DeviceVariables()...)
 	if err != nil {
 		return environments{}, err
 	}
 	request, err := expression.NewEnvironment(Variables()...)
-	return environments{device, request}, err
+	return environments{alone, request}, err
 })

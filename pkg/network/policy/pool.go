@@ -65,15 +65,18 @@ func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	}
 }
 
-// mtu checks that of the interface: IPv6 needs 1280 bytes (RFC 8200, 5).
+// minimumMTU6 is what IPv6 needs, in bytes (RFC 8200, 5).
+const minimumMTU6 = 1280
+
+// mtu checks that of the interface.
 func (c *compiler) mtu(pool *Pool, p place, mtu int32) {
 	if mtu == 0 {
 		return
 	}
 	pool.MTU = &mtu
 	six := slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Addr().Is6() })
-	if six && mtu < 1280 {
-		c.add(p, source.WrongValue, "must be at least 1280 where there are IPv6 addresses")
+	if six && mtu < minimumMTU6 {
+		c.add(p, source.WrongValue, "must be at least %d where there are IPv6 addresses", minimumMTU6)
 	}
 }
 
