@@ -80,6 +80,7 @@ func TestSpiderpool(t *testing.T) {
 	tests := map[string]func(*netmanifest.Options){
 		"vpc":   nil,
 		"1.2.0": func(o *netmanifest.Options) { o.Version = semver.MustParse("1.2.0") },
+		"1.3.0": func(o *netmanifest.Options) { o.Version = semver.MustParse("1.3.0-rc1") },
 		"dual": func(o *netmanifest.Options) {
 			o.Pool, o.Name, o.Namespace, o.Master = "dual", "blue", "kube-system", "bond0"
 		},
