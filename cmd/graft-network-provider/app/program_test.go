@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +43,8 @@ func (b *buffer) String() string {
 // node is a folder with all that one server has.
 type node struct {
 	folder string
+	// more are arguments in place of the socket.
+	more   []string
 	log    *buffer
 	stop   context.CancelFunc
 	status chan int
@@ -62,10 +66,13 @@ func (n *node) profile(t *testing.T, ranges, more string) {
 }
 
 func (n *node) arguments(more ...string) []string {
-	return append([]string{
-		"--node=worker-1", "--profiles=" + n.path("acme.yaml"), "--ledger=" + n.path("ledger"), "--listen=dranet=unix://" + n.path("d.sock"),
-		"--metrics-address=127.0.0.1:0", "--log-format=text",
-	}, more...)
+	listen := []string{"--listen=dranet=unix://" + n.path("d.sock")}
+	if n.more != nil {
+		listen = n.more
+	}
+	return slices.Concat([]string{
+		"--node=worker-1", "--profiles=" + n.path("acme.yaml"), "--ledger=" + n.path("ledger"), "--metrics-address=127.0.0.1:0", "--log-format=text",
+	}, listen, more)
 }
 
 // start begins the program, and waits until it listens.
@@ -194,6 +201,56 @@ func TestProgram(t *testing.T) {
 	eventually(t, n.log, func() bool { return strings.Count(n.log.String(), "Profiles are in force") == 2 })
 	if got := get("d"); got != nine {
 		t.Errorf("d: %s", got)
+	}
+	n.end(t)
+}
+
+// TestSpiderpool holds that a listener of TCP answers its contract to those who show a token, and another contract not.
+func TestSpiderpool(t *testing.T) {
+	n := newNode(t)
+	n.profile(t, "10.0.0.9", "")
+	const token = "a-token-of-some-length"
+	for name, text := range map[string]string{"tokens": token + "\n", "config.yaml": `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
+kind: NetworkProviderConfiguration
+listeners: [{address: "tcp://127.0.0.1:0", contracts: [spiderpool], tokenFile: ` + n.path("tokens") + `}]
+spiderpool: {records: 10}
+shutdown: {delay: 0s}
+`} {
+		if err := os.WriteFile(n.path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.more = []string{"--config=" + n.path("config.yaml")}
+	n.start(t)
+	address := regexp.MustCompile(`tcp://(127\.0\.0\.1:[0-9]+)`).FindStringSubmatch(n.log.String())
+	if address == nil || strings.HasSuffix(address[1], ":0") {
+		t.Fatalf("the log does not say where it listens: %s", n.log)
+	}
+	post := func(path, body, token string) string {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address[1]+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		return response.Status + " " + string(text)
+	}
+	const allocate, body = "/v1/apis/network.iaas.io/ipam/allocate-ips", `{"podName":"p","podNamespace":"n","podUID":"u","nodeName":"worker-1",` +
+		`"iaasIPsAllocationRequest":[{"ipAddress":"10.0.0.9","subnet":"10.0.0.0/24","parentNicMac":"46:0a:1b:2c:3d:4e"}]}`
+	for _, test := range []struct{ path, token, want string }{
+		{allocate, token, "200 OK "},
+		{allocate, "another-token-of-some-length", "401 Unauthorized "},
+		{"/GetProfileConfig", token, "404 Not Found "},
+		{"/reset", token, "200 OK "},
+	} {
+		if got := post(test.path, body, test.token); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %s", test.path, got)
+		}
 	}
 	n.end(t)
 }

@@ -106,13 +106,16 @@ func (l lines) Write(text []byte) (int, error) {
 func (s *Server) Addresses() []string {
 	var all []string
 	for _, p := range s.places {
-		address := p.Address
-		if p.Network != "unix" {
-			address = p.listener.Addr().String()
-		}
-		all = append(all, address)
+		all = append(all, p.address())
 	}
 	return all
+}
+
+func (p *place) address() string {
+	if p.Network == "unix" {
+		return p.Address
+	}
+	return p.listener.Addr().String()
 }
 
 // Close closes what New has opened, when it is not served.
@@ -154,7 +157,7 @@ func (p *place) announce(log logr.Logger) {
 	for _, c := range p.Contracts {
 		names = append(names, c.Name)
 	}
-	log = log.WithValues("listener", p.Listener.String(), "contracts", names)
+	log = log.WithValues("listener", p.Network+"://"+p.address(), "contracts", names)
 	if !p.Insecure {
 		log.Info("Listening", "tls", p.tls != nil, "clientCertificates", p.TLS != nil && p.TLS.ClientCAFile != "", "tokens", p.tokens != nil)
 		return
