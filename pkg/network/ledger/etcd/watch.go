@@ -93,7 +93,7 @@ func (w *watch) run(ctx context.Context) error {
 
 // begin lets the observer read all rows as they are now.
 func (w *watch) begin(ctx context.Context) error {
-	answer, err := w.store.get(ctx, w.store.rows, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	answer, err := w.store.get(ctx, w.store.fence.key) // any row tells the revision
 	if err != nil {
 		return err
 	}
