@@ -64,10 +64,13 @@ func (f *ledgerFlags) release(ctx context.Context, s *Streams, text string) (err
 	if err := errors.Join(list.add(ledger.Entry{Allocation: &a, Owner: owner}), list.end()); err != nil {
 		return err
 	}
-	if done {
+	switch {
+	case done:
 		fmt.Fprintln(s.Err, "released")
-		return nil
+	case len(f.endpoints) > 0:
+		fmt.Fprintln(s.Err, "noted that it is given back: the server that starts next releases it, and tells the cloud; ask one with --server to do it at once")
+	default:
+		fmt.Fprintln(s.Err, "noted that it is given back: the server that opens the ledger next releases it, and tells the cloud")
 	}
-	fmt.Fprintln(s.Err, "noted that it is given back: the server that opens the ledger next releases it, and tells the cloud")
 	return nil
 }
