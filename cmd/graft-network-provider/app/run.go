@@ -105,6 +105,10 @@ func (o *Options) reloading() reload.Options {
 	machine := catalog.Options{CNIConfigurations: o.Config.CNI.Configurations, CNIPlugins: o.Config.CNI.Plugins}
 	return reload.Options{
 		Read: func() ([]source.File, error) { return folder.Read(o.Config.Profiles.Paths...) },
+		LeftAlone: func() []string {
+			left, _ := folder.LeftAlone(o.Config.Profiles.Paths...) // what cannot be read is told by Read
+			return left
+		},
 		Node: o.Config.Node, Shared: o.Config.Ledger.Etcd != nil,
 		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
 			return catalog.New(specs, machine)

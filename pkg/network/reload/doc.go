@@ -21,6 +21,8 @@ import (
 type Options struct {
 	// Read reads the files with the profiles.
 	Read func() ([]source.File, error)
+	// LeftAlone are the files in folders that Read takes for no profiles; nil: nobody is told.
+	LeftAlone func() []string
 	// Node is the one that is served; empty: the server is for many.
 	Node string
 	// Shared says that several servers share the ledger.

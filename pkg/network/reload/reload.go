@@ -178,6 +178,11 @@ func (r *Reloader) tell(before, next *draft, drained map[string]int) {
 		summaries[i] = d.Summary()
 	}
 	log.Info("Profiles are in force", "profiles", summaries, "hash", next.policy.Hash, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
+	if r.options.LeftAlone != nil {
+		if left := r.options.LeftAlone(); len(left) > 0 {
+			log.Info("Files without apiVersion and kind are no profiles, and are left alone", "files", left)
+		}
+	}
 	for _, warning := range next.warnings {
 		log.Info("A profile says what is doubtful", "warning", warning.Error())
 	}

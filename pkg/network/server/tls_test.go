@@ -6,6 +6,7 @@ package server
 
 import (
 	"crypto/tls"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,6 +53,15 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
+	second := w.client(config(clients, 0))
+	second.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+	second.Transport.(*http.Transport).DisableKeepAlives = false
+	for range 3 {
+		if got := w.ask(t, second, "https", "/do", "x"); got != "200 OK: x" {
+			t.Errorf("by HTTP/2: %s", got)
+		}
+	}
+	second.CloseIdleConnections()
 	if got := w.ask(t, w.client(nil), "http", "/do", "x"); strings.HasPrefix(got, "200") {
 		t.Errorf("without TLS: %s", got)
 	}
