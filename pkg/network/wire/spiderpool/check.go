@@ -68,9 +68,14 @@ func checkName(name string) error {
 	return nil
 }
 
-// holder is the Pod as the ledger knows it, with the interface of the node that carries its VLAN.
+// holder is the Pod as the ledger knows it, with the interface of the node that carries its VLAN. A Pod that has a name lives as long as one with
+// this name does: Spiderpool gives the address of a StatefulSet's Pod to the next one of its name and asks nobody. The UID is in the key of the owner.
 func (p pod) holder(parent string) network.Holder {
-	return network.Holder{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Node: p.Node, Device: parent}
+	h := network.Holder{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, Node: p.Node, Device: parent}
+	if p.Name == "" || p.Namespace == "" {
+		h.UID = p.UID
+	}
+	return h
 }
 
 // parseAddress reads an address as Go's net package does, so that its form is that of net.IP.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -42,6 +43,20 @@ func (p pod) who() string {
 	default:
 		return "node/"
 	}
+}
+
+// uidOf is the UID of the Pod whose owner it is; empty where the Pod has said none.
+func uidOf(owner network.Owner) string {
+	rest, ok := strings.CutPrefix(owner.Key, "uid/")
+	if !ok {
+		return ""
+	}
+	escaped, _, _ := strings.Cut(rest, "/")
+	uid, err := url.PathUnescape(escaped)
+	if err != nil {
+		return escaped
+	}
+	return uid
 }
 
 // wanted is a request that has been read.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 )
@@ -237,6 +239,42 @@ func TestPoolGone(t *testing.T) {
 	release("uid-0", "10.2.0.7")
 	if diff := cmp.Diff([]string{"[10.2.0.8] uid-1 bound"}, w.held()); diff != "" {
 		t.Errorf("what is held (-want +got):\n%s", diff)
+	}
+}
+
+// TestHolder holds that a Pod is known to whoever looks for leaks by its name, and by its UID only where it has none; and that the UID fences
+// releases all the same, whatever is in it.
+func TestHolder(t *testing.T) {
+	item := `"nodeName":"worker-1","iaasIPsAllocationRequest":[{"parentNicMac":"fa:16:3e:11:22:33","subnet":"10.2.0.0/24","ipAddress":"10.2.0.7"}]}`
+	tests := map[string]struct {
+		who  string
+		want network.Holder
+	}{
+		"all":        {`"podName":"web-0","podNamespace":"shop","podUID":"a/b %2F"`, network.Holder{Namespace: "shop", Name: "web-0"}},
+		"no name":    {`"podUID":"a/b %2F"`, network.Holder{UID: "a/b %2F"}},
+		"half of it": {`"podName":"web-0","podUID":"a/b %2F"`, network.Holder{Name: "web-0", UID: "a/b %2F"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if recorder := w.send(http.MethodPost, allocatePath, nil, "{"+test.who+","+item); recorder.Code != http.StatusOK {
+				t.Fatalf("status %d: %s", recorder.Code, recorder.Body)
+			}
+			a, err := w.service.At(t.Context(), "plain", netip.MustParseAddr("10.2.0.7"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.want.Kind, test.want.Node, test.want.Device = "Pod", "worker-1", "fa:16:3e:11:22:33"
+			if diff := cmp.Diff(test.want, a.Holder); diff != "" {
+				t.Errorf("the holder (-want +got):\n%s", diff)
+			}
+			for _, uid := range []string{"a", "a/b", "a%2Fb%20%252F", "a/b %2F"} {
+				w.send(http.MethodPost, releasePath, nil, fmt.Sprintf(`{"podUID":%q,"nodeName":"","subnet":"10.2.0.0/24","ipAddress":"10.2.0.7"}`, uid))
+				if held := len(w.held()); held == 1 != (uid != "a/b %2F") {
+					t.Errorf("after the release of %q %d are held", uid, held)
+				}
+			}
+		})
 	}
 }
 

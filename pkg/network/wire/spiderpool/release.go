@@ -93,7 +93,7 @@ func (h *handler) holder(ctx context.Context, what *released) (owner network.Own
 		return network.Owner{}, "", err
 	case held.Owner.Contract != Contract:
 		return network.Owner{}, "the address is held under the contract " + held.Owner.Contract, nil
-	case !what.by(held.Holder):
+	case !what.by(held):
 		return network.Owner{}, "the address is held by " + held.Holder.String(), nil
 	}
 	return held.Owner, "", nil
@@ -106,7 +106,7 @@ func (h *handler) elsewhere(ctx context.Context, what *released) (network.Owner,
 	}
 	all, err := h.Service.Owned(ctx, network.Owner{Contract: Contract, Key: what.who()})
 	for _, a := range all {
-		if slices.Contains(a.Addresses, what.address) && what.by(a.Holder) {
+		if slices.Contains(a.Addresses, what.address) && what.by(a) {
 			return a.Owner, nil
 		}
 	}
@@ -122,14 +122,15 @@ func (h *handler) elsewhere(ctx context.Context, what *released) (network.Owner,
 //	otherwise                            it is not
 //
 // A node that is alone identifies only a holder of which nothing else is known either: any Pod of the node could be meant.
-func (r *released) by(holder network.Holder) bool {
+func (r *released) by(a network.Allocation) bool {
+	uid, holder := uidOf(a.Owner), a.Holder
 	sameNIC := same(r.Node, holder.Node) && same(r.parent, holder.Device)
 	switch {
-	case r.UID != "" && holder.UID != "":
-		return r.UID == holder.UID
+	case r.UID != "" && uid != "":
+		return r.UID == uid
 	case r.Name != "" && holder.Name != "":
 		return r.Namespace == holder.Namespace && r.Name == holder.Name && sameNIC
-	case holder.UID == "" && holder.Name == "":
+	case uid == "" && holder.Name == "":
 		return sameNIC
 	default:
 		return false

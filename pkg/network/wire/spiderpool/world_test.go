@@ -189,7 +189,11 @@ func (w *world) pass(d time.Duration) {
 func (w *world) held() []string {
 	var held []string
 	err := w.ledger.All(context.Background(), func(a network.Allocation) error {
-		held = append(held, fmt.Sprint(a.Addresses, " ", a.Holder.UID, " ", a.State))
+		uid := ""
+		if parts := strings.Split(a.Owner.Key, "/"); parts[0] == "uid" {
+			uid = parts[1]
+		}
+		held = append(held, fmt.Sprint(a.Addresses, " ", uid, " ", a.State))
 		return nil
 	})
 	if err != nil {
