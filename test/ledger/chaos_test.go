@@ -29,7 +29,7 @@ func TestChaos(t *testing.T) {
 	c := cluster.Start(t, 3)
 	w := &world{t: t, holders: map[netip.Addr]network.Owner{}, owners: map[network.Owner][]netip.Addr{}}
 	for range 3 {
-		w.servers = append(w.servers, follow(t, open(t, c, "/chaos")))
+		w.servers = append(w.servers, follow(t, openFor(t, c, "/chaos", 5*time.Second)))
 	}
 	ctx, end := context.WithCancel(t.Context())
 	var callers sync.WaitGroup

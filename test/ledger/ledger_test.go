@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
@@ -18,7 +19,8 @@ import (
 
 // TestSuite runs what every store must pass, each case in a part of the cluster of its own.
 func TestSuite(t *testing.T) {
-	c := cluster.Start(t, 3)
+	// A machine that is busy with other tests is no reason to elect anew.
+	c := cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")
 	var places atomic.Int32
 	ledgertest.RunShared(t, func(*testing.T) ledgertest.Open {
 		prefix := fmt.Sprintf("/suite/%d", places.Add(1))
@@ -26,10 +28,15 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// open opens a store on a cluster.
+// open opens a store on a cluster, with much time for a machine that is busy.
 func open(t testing.TB, c *cluster.Cluster, prefix string) *etcd.Store {
 	t.Helper()
-	store, err := etcd.Open(t.Context(), etcd.Options{Endpoints: c.Endpoints, TLS: c.TLS, Prefix: prefix})
+	return openFor(t, c, prefix, 20*time.Second)
+}
+
+func openFor(t testing.TB, c *cluster.Cluster, prefix string, timeout time.Duration) *etcd.Store {
+	t.Helper()
+	store, err := etcd.Open(t.Context(), etcd.Options{Endpoints: c.Endpoints, TLS: c.TLS, Prefix: prefix, Timeout: timeout, DialTimeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
