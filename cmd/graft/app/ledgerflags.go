@@ -102,7 +102,7 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 		}
 		return exported{f.path}, nil
 	}
-	store, err := pebble.Open(f.path, pebble.Options{ReadOnly: does == looks, Existing: does != founds})
+	store, err := pebble.Open(f.path, pebble.Options{ReadOnly: does == looks, Existing: does != founds, Die: s.die})
 	switch {
 	case err == nil:
 		return &opened{store: store, disk: store}, nil
@@ -112,6 +112,16 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 		return nil, fmt.Errorf("there is no ledger in %s", f.path)
 	}
 	return nil, err
+}
+
+// die ends the program when the engine of a folder cannot go on: what was committed is safe, and what was not is not there.
+func (s *Streams) die(why string) {
+	first, _, _ := strings.Cut(why, "\n")
+	if s.ErrInteractive {
+		fmt.Fprint(s.Err, emptyLine)
+	}
+	fmt.Fprintln(s.Err, "Error: "+first)
+	os.Exit(statusFailed)
 }
 
 // ask asks the server that has the folder.

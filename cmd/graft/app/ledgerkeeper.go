@@ -57,7 +57,7 @@ func (o *opened) compact(ctx context.Context) (done remote.Compacted, err error)
 	if done.Before, err = o.disk.Size(); err != nil {
 		return done, err
 	}
-	if err = o.disk.Compact(ctx); err != nil {
+	if err := o.disk.Compact(ctx); err != nil {
 		return done, err
 	}
 	done.After, err = o.disk.Size()

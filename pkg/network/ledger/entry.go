@@ -94,7 +94,7 @@ func NameOf(key string) string {
 	return thing.String()
 }
 
-var errUnknownRow = errors.New("Graft knows no row of this kind")
+var errUnknownRow = errors.New("no row of this kind is known to Graft")
 
 // ReadEntry reads a row that is not the one of the format. The error says what about it cannot be read; the entry has the key then.
 func ReadEntry(key, value []byte) (Entry, error) {

@@ -154,14 +154,20 @@ func (q Query) Matches(e Entry) bool {
 			(q.Pool == "" || e.Thing.Pool == q.Pool) && (!q.Address.IsValid() || e.Thing.Address == q.Address)
 	}
 	a := e.Allocation
-	owner, begins := strings.CutSuffix(q.Owner, "*")
-	return (q.Owner == "" || a.Owner.String() == q.Owner || begins && strings.HasPrefix(a.Owner.String(), owner)) &&
+	return q.matchesOwner(a.Owner) && q.matchesHolder(a) &&
 		(q.Pool == "" || a.Pool == q.Pool) &&
 		(!q.Address.IsValid() || slices.Contains(a.Addresses, q.Address)) &&
 		(q.State == "" || a.State == q.State) &&
-		(q.Node == "" || a.Holder.Node == q.Node || a.Trunk.Node == q.Node) &&
-		(q.Namespace == "" || a.Holder.Namespace == q.Namespace) &&
 		(q.Before.IsZero() || a.Since.Before(q.Before))
+}
+
+func (q Query) matchesOwner(owner network.Owner) bool {
+	beginning, begins := strings.CutSuffix(q.Owner, "*")
+	return q.Owner == "" || owner.String() == q.Owner || begins && strings.HasPrefix(owner.String(), beginning)
+}
+
+func (q Query) matchesHolder(a *network.Allocation) bool {
+	return (q.Node == "" || a.Holder.Node == q.Node || a.Trunk.Node == q.Node) && (q.Namespace == "" || a.Holder.Namespace == q.Namespace)
 }
 
 // MarkReleasing notes in a store that an owner has given back what it holds; the server that opens the store next brings that to its end, and
@@ -223,16 +229,20 @@ func Stands(ctx context.Context, store Store, c Change) (what string, same bool,
 	if err != nil || value == nil {
 		return "", false, err
 	}
-	same = bytes.Equal(value, c.Value)
-	e, err := ReadEntry([]byte(c.Key), value)
+	return describe(c.Key, value), bytes.Equal(value, c.Value), nil
+}
+
+// describe says for people what a row says.
+func describe(key string, value []byte) string {
+	e, err := ReadEntry([]byte(key), value)
 	switch {
 	case err != nil:
-		return "the row " + c.Key + " is there already, and cannot be read", same, nil
+		return "the row " + key + " is there already, and cannot be read"
 	case e.Allocation != nil:
-		return e.Owner.String() + " holds something already", same, nil
+		return e.Owner.String() + " holds something already"
 	case e.Until.IsZero():
-		return fmt.Sprintf("%s is held by %s", e.Thing, e.Owner), same, nil
+		return fmt.Sprintf("%s is held by %s", e.Thing, e.Owner)
 	default:
-		return fmt.Sprintf("%s rests until %s", e.Thing, e.Until.Format(time.RFC3339)), same, nil
+		return fmt.Sprintf("%s rests until %s", e.Thing, e.Until.Format(time.RFC3339))
 	}
 }

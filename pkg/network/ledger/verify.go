@@ -82,7 +82,7 @@ type verifier struct {
 // errEnough ends a scan when no more faults are told.
 var errEnough = errors.New("enough faults")
 
-func (v *verifier) scan(ctx context.Context, each func(context.Context, Entry, error) error) error {
+func (v *verifier) scan(ctx context.Context, each func(context.Context, Entry, *BrokenRow) error) error {
 	err := v.store.Scan(ctx, "", func(key, value []byte) error {
 		if v.read++; v.Progress != nil && v.read%4096 == 0 {
 			v.Progress(v.read)
@@ -91,7 +91,10 @@ func (v *verifier) scan(ctx context.Context, each func(context.Context, Entry, e
 			return nil
 		}
 		entry, err := ReadEntry(key, value)
-		return each(ctx, entry, err)
+		if err != nil {
+			return each(ctx, entry, &BrokenRow{Key: entry.Key, Err: err})
+		}
+		return each(ctx, entry, nil)
 	})
 	if errors.Is(err, errEnough) {
 		return nil
@@ -134,17 +137,17 @@ func (v *verifier) format(ctx context.Context) error {
 }
 
 // first looks at a row by itself, and weighs what owners hold against the rows of things.
-func (v *verifier) first(_ context.Context, e Entry, err error) error {
+func (v *verifier) first(_ context.Context, e Entry, broken *BrokenRow) error {
 	v.report.Rows++
 	if strings.HasPrefix(e.Key, prefixOwner) {
 		v.report.Allocations++
 	}
-	if err != nil {
+	if broken != nil {
 		remedy := "nothing holds by it; find out who wrote it, and restore the ledger from an export when it was Graft"
 		if strings.HasPrefix(e.Key, prefixOwner) {
 			remedy = "restore it from an export: export the rest with --leave-out-broken, add it, and import all into a new ledger"
 		}
-		return v.add(Fault{Key: e.Key, Problem: err.Error(), Remedy: remedy})
+		return v.add(Fault{Key: e.Key, Problem: broken.Err.Error(), Remedy: remedy})
 	}
 	v.balance.weigh(e)
 	if e.Allocation == nil {
@@ -178,9 +181,9 @@ func (v *verifier) times(e Entry) error {
 }
 
 // second looks at the rows of which the first look has found that some do not fit together.
-func (v *verifier) second(ctx context.Context, e Entry, err error) error {
+func (v *verifier) second(ctx context.Context, e Entry, broken *BrokenRow) error {
 	switch {
-	case err != nil:
+	case broken != nil:
 		return nil // told by the first look
 	case e.Allocation != nil:
 		for _, key := range places(*e.Allocation) {
@@ -211,7 +214,7 @@ func (v *verifier) owns(ctx context.Context, e Entry, key string) error {
 	p, err := parsePlace(stands)
 	if stands != nil && (err != nil || p.until.IsZero()) {
 		return v.add(Fault{Key: e.Key, Problem: fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, p.owner),
-			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`; when the other does not hold it by a row of its own, --repair mends it"})
+			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`; --repair mends it when the other has no row of its own"})
 	}
 	problem := fmt.Sprintf("it holds %s, of which no row says so", thing)
 	if stands != nil {
@@ -231,9 +234,8 @@ func (v *verifier) owned(ctx context.Context, e Entry) error {
 	}
 	f := Fault{Key: e.Key, Problem: fmt.Sprintf("%s, who is to have it, holds nothing", e.Owner), Remedy: "remove the row, so that it is free"}
 	if raw != nil {
-		a, err := decode(raw)
-		if err != nil || slices.Contains(places(a), e.Key) {
-			return nil // told already, or all is well
+		if mayHold(raw, e.Key) {
+			return nil
 		}
 		f.Problem = fmt.Sprintf("%s, who is to have it, holds other things", e.Owner)
 		f.repair = []Change{{Key: owner, Was: raw, Value: raw}}
@@ -245,6 +247,12 @@ func (v *verifier) owned(ctx context.Context, e Entry) error {
 	}
 	f.repair = append(f.repair, Change{Key: e.Key, Was: slices.Clone(e.Value)})
 	return v.add(f)
+}
+
+// mayHold says whether an owner's row says that it has a thing, or cannot be read, which is told already.
+func mayHold(raw []byte, key string) bool {
+	a, err := decode(raw)
+	return err != nil || slices.Contains(places(a), key)
 }
 
 // unchanged says whether a row is still as it was when it was read: others may write meanwhile.

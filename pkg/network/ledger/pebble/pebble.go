@@ -41,6 +41,8 @@ type Options struct {
 	CacheBytes int64
 	// Report is told what the engine has to say, line by line; nil: nobody is.
 	Report func(string)
+	// Die is told why the engine cannot go on, such as that the disk is full, and must not return; nil: a panic.
+	Die func(string)
 	// Existing refuses a folder in which there is no ledger, with ErrMissing, rather than to make one. ReadOnly does, too, and refuses commits.
 	Existing, ReadOnly bool
 }
@@ -87,7 +89,7 @@ func Open(folder string, o Options) (*Store, error) {
 	}
 	cache := pebble.NewCache(o.CacheBytes)
 	options := &pebble.Options{
-		Cache: cache, FS: o.FS, Lock: lock, Logger: logger{o.Report}, MemTableSize: 16 << 20, FormatMajorVersion: pebble.FormatNewest,
+		Cache: cache, FS: o.FS, Lock: lock, Logger: logger{o.Report, o.Die}, MemTableSize: 16 << 20, FormatMajorVersion: pebble.FormatNewest,
 		ReadOnly: o.ReadOnly,
 	}
 	// Most rows that are asked for are not there, as a new owner's: a filter says so without reading. Lower levels follow the first.
@@ -307,7 +309,7 @@ func (s *Store) Close() error {
 }
 
 // logger passes on what the engine says.
-type logger struct{ report func(string) }
+type logger struct{ report, die func(string) }
 
 // Infof implements pebble.Logger; what goes well is nobody's business.
 func (l logger) Infof(string, ...any) {}
@@ -322,5 +324,9 @@ func (l logger) Errorf(format string, arguments ...any) {
 // Fatalf is called when the engine cannot go on, such as when the disk fails to sync: what it has acknowledged is safe, and what
 // it has not cannot be. Going on would break that promise.
 func (l logger) Fatalf(format string, arguments ...any) {
-	panic(fmt.Sprintf("the ledger cannot go on: "+format, arguments...))
+	why := fmt.Sprintf("the ledger cannot go on: "+format, arguments...)
+	if l.die != nil {
+		l.die(why)
+	}
+	panic(why)
 }

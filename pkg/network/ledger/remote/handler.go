@@ -162,8 +162,8 @@ const (
 )
 
 // begin announces lines.
-func (a *answer) begin(kind string) {
-	a.w.Header().Set("Content-Type", kind)
+func (a *answer) begin() {
+	a.w.Header().Set("Content-Type", "application/x-ndjson")
 	for _, name := range []string{trailerError, trailerEven, trailerBroken} {
 		a.w.Header().Add("Trailer", name)
 	}
@@ -186,7 +186,7 @@ func (a *answer) extend(by time.Duration) { _ = a.control.SetWriteDeadline(time.
 
 func (a *answer) line(value any) error {
 	if !a.began {
-		a.begin("application/x-ndjson")
+		a.begin()
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {

@@ -42,7 +42,7 @@ func (h *handler) allocations(ctx context.Context, a *answer, r *http.Request) e
 		return a.line(entry{Resting: &e.Thing, Until: e.Until})
 	})
 	if err == nil && !found {
-		a.begin("application/x-ndjson")
+		a.begin()
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (h *handler) export(ctx context.Context, a *answer, r *http.Request) error 
 	if r.URL.Query().Get("leaveOutBroken") == "true" {
 		o.Broken = func(*ledger.BrokenRow) {}
 	}
-	a.begin("application/x-ndjson")
+	a.begin()
 	done, err := archive.Export(ctx, h.Store, a, o)
 	a.w.Header().Set(trailerEven, strconv.FormatBool(done.Even))
 	a.w.Header().Set(trailerBroken, strconv.Itoa(done.Broken))
@@ -192,7 +192,7 @@ func (h *handler) gc(ctx context.Context, a *answer, r *http.Request) error {
 		return a.line(s)
 	})
 	if err == nil && !found {
-		a.begin("application/x-ndjson")
+		a.begin()
 	}
 	return err
 }
