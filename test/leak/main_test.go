@@ -84,7 +84,6 @@ type world struct {
 
 	mutex  sync.Mutex
 	failed []string
-	at     byte
 }
 
 // permissions are all that the search needs.
@@ -133,7 +132,7 @@ var books sync.Map
 
 func (w *world) ledger() *ledger.Ledger {
 	of, _ := books.Load(w.service)
-	return of.(*ledger.Ledger) //nolint:errcheck // there is nothing else in it
+	return of.(*ledger.Ledger)
 }
 
 // serve opens a ledger, and gives out of it.

@@ -92,10 +92,9 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 		pause = s.abandoned() // by then another server has come to the end of what it is doing
 	}
 	err := s.ledger.All(ctx, func(a network.Allocation) error {
-		if _, err := s.pool(a.Pool); err != nil {
-			return nil // another server's
-		}
+		_, err := s.pool(a.Pool)
 		switch {
+		case err != nil: // another server's
 		case a.State == network.Intended && !a.Since.After(latest):
 			intended = append(intended, a)
 		case a.State == network.Releasing:

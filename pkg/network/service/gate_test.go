@@ -5,6 +5,7 @@
 package service_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (r *rows) Commit(_ context.Context, changes ...ledger.Change) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, c := range changes {
-		if stands := r.rows[c.Key]; (stands == nil) != (c.Was == nil) || string(stands) != string(c.Was) {
+		if stands := r.rows[c.Key]; (stands == nil) != (c.Was == nil) || !bytes.Equal(stands, c.Was) {
 			return ledger.ErrConflict
 		}
 	}

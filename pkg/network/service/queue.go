@@ -48,10 +48,19 @@ type entry struct {
 // entries are a heap, the first one due on top.
 type entries []entry
 
-func (e entries) Len() int           { return len(e) }
+// Len implements heap.Interface.
+func (e entries) Len() int { return len(e) }
+
+// Less implements heap.Interface.
 func (e entries) Less(i, j int) bool { return e[i].due.Before(e[j].due) }
-func (e entries) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *entries) Push(x any)        { *e = append(*e, x.(entry)) }
+
+// Swap implements heap.Interface.
+func (e entries) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+
+// Push implements heap.Interface.
+func (e *entries) Push(x any) { *e = append(*e, x.(entry)) } //nolint:errcheck // the queue has nothing else
+
+// Pop implements heap.Interface.
 func (e *entries) Pop() any {
 	last := len(*e) - 1
 	x := (*e)[last]
