@@ -57,11 +57,13 @@ type Store struct {
 	rows  string
 	fence fence
 
-	// mutex guards closed; calls are those that are under way, and ending ends the watches.
+	// mutex guards closed; calls are those that are under way.
 	mutex  sync.Mutex
 	closed bool
 	calls  sync.WaitGroup
-	ending chan struct{}
+	// life ends when the store is to be closed, and with it what goes on by itself.
+	life context.Context
+	end  context.CancelFunc
 	// tending says that members that hang are looked after.
 	tending atomic.Bool
 }
@@ -81,9 +83,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the ledger: %w", err)
 	}
-	s := &Store{client: client, options: o, rows: o.Prefix + "/rows/", ending: make(chan struct{})}
+	s := &Store{client: client, options: o, rows: o.Prefix + "/rows/"}
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.fence.init(s, o.Prefix+"/fence/")
 	if err := s.greet(ctx); err != nil {
+		s.end()
 		_ = client.Close()
 		return nil, fmt.Errorf("opening the ledger: %w", err)
 	}
@@ -172,7 +176,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	close(s.ending)
+	s.end()
 	s.mutex.Unlock()
 	s.calls.Wait()
 	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {

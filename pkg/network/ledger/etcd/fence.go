@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -27,11 +29,13 @@ type fence struct {
 	// turn is held by the one who raises the fence.
 	turn chan struct{}
 
-	// mutex guards what is known: known is the revision of the fence, 0 while there is none, and seen that of etcd when it was. doubt says
-	// that an answer was lost since the fence was raised last.
-	mutex       sync.Mutex
-	known, seen int64
-	doubt       bool
+	// mutex guards what is known: known is the revision of the fence, 0 while there is none, and seen that of etcd when it was. lost counts
+	// lost answers, and settled is how many the fence was raised against.
+	mutex         sync.Mutex
+	known, seen   int64
+	lost, settled int
+	// raising says that the fence is being raised in the background.
+	raising atomic.Bool
 }
 
 // fences is how many there are for all servers.
@@ -77,7 +81,7 @@ func (f *fence) moved(expected int64, answer *clientv3.TxnResponse) bool {
 // revision is what a commit expects of the fence. While an answer is lost that the fence was not raised against, it is raised first.
 func (f *fence) revision(ctx context.Context) (int64, error) {
 	f.mutex.Lock()
-	known, doubt := f.known, f.doubt
+	known, doubt := f.known, f.lost > f.settled
 	f.mutex.Unlock()
 	if !doubt {
 		return known, nil
@@ -90,12 +94,32 @@ func (f *fence) revision(ctx context.Context) (int64, error) {
 	return f.known, nil
 }
 
-// raise notes that an answer was lost, and raises the fence. When that fails, the next commit does it, before anything else.
+// raise notes that an answer was lost, and raises the fence. When that fails, it is tried on in the background, and no other commit is made before.
 func (f *fence) raise(ctx context.Context) {
 	f.mutex.Lock()
-	f.doubt = true
+	f.lost++
 	f.mutex.Unlock()
-	_ = f.settle(context.WithoutCancel(ctx))
+	if f.settle(context.WithoutCancel(ctx)) == nil || !f.raising.CompareAndSwap(false, true) {
+		return
+	}
+	go f.keepRaising()
+}
+
+// keepRaising raises the fence, or ends with the store.
+func (f *fence) keepRaising() {
+	defer f.raising.Store(false)
+	leave, err := f.store.enter()
+	if err != nil {
+		return
+	}
+	defer leave()
+	for f.settle(f.store.life) != nil {
+		select {
+		case <-f.store.life.Done():
+			return
+		case <-time.After(probe):
+		}
+	}
 }
 
 // settle raises the fence when that was not begun after the last lost answer. One at a time does so for all.
@@ -107,18 +131,17 @@ func (f *fence) settle(ctx context.Context) error {
 	}
 	defer func() { <-f.turn }()
 	f.mutex.Lock()
-	doubt := f.doubt
-	f.doubt = false
+	lost, doubt := f.lost, f.lost > f.settled
 	f.mutex.Unlock()
 	if !doubt {
 		return nil
 	}
 	if _, err := read(ctx, f.store, f.write); err != nil {
-		f.mutex.Lock()
-		f.doubt = true
-		f.mutex.Unlock()
 		return err
 	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.settled = lost
 	return nil
 }
 

@@ -35,16 +35,14 @@ func (s *Store) suspect() {
 
 // tend uses those members that answer, until all do.
 func (s *Store) tend() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	client, err := clientv3.New(s.options.plain(ctx))
+	client, err := clientv3.New(s.options.plain(s.life))
 	if err != nil {
 		return
 	}
 	defer func() { _ = client.Close() }()
 	all := s.options.Endpoints
 	for {
-		use := answering(ctx, client, all)
+		use := answering(s.life, client, all)
 		if len(use) == 0 {
 			use = all
 		}
@@ -55,8 +53,7 @@ func (s *Store) tend() {
 			return
 		}
 		select {
-		case <-s.ending:
-			s.client.SetEndpoints(all...)
+		case <-s.life.Done():
 			return
 		case <-time.After(probe):
 		}

@@ -38,13 +38,7 @@ func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
 	defer leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() {
-		select {
-		case <-s.ending:
-			cancel(ErrClosed)
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(s.life, func() { cancel(ErrClosed) })()
 	w := &watch{store: s, to: to}
 	for {
 		err := w.run(ctx)
