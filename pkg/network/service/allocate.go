@@ -28,6 +28,9 @@ func (s *Service) Allocate(ctx context.Context, r Request) (network.Allocation, 
 	return all[0], nil
 }
 
+// margin is the part of the budget, as a divisor, that is left for when calls take longer than they did.
+const margin = 8
+
 // AllocateAll gives several owners, each another one, what they want: all of them, or none. The results are in the order of the requests; see
 // Allocate. After an error that is final (refused, taken, exhausted) nothing is left of what was begun, except what an owner had been given
 // before. After one that may pass (unavailable, or the context's end) what was begun is kept for when the owners ask again, and given to nobody
@@ -44,7 +47,7 @@ func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]netwo
 			return nil, fmt.Errorf("the owner %s wants two allocations at once", r.Owner)
 		}
 	}
-	deadline := s.options.Clock.Now().Add(s.options.Budget)
+	deadline := s.options.Clock.Now().Add(s.options.Budget - s.options.Budget/margin)
 	if last, ok := ctx.Deadline(); ok && last.Before(deadline) {
 		deadline = last
 	}

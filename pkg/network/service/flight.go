@@ -41,7 +41,8 @@ type work func(context.Context) ([]network.Allocation, error)
 
 // fly does something for owners, in its own time: the caller waits for it no longer than its context lasts, and it goes on
 // without the caller. Who asks for the same of the same owners meanwhile gets the same result; who asks for something else, or of some of
-// them, waits. A result that says that it would take too long for another caller is nobody else's.
+// them, waits; a release does so also when its caller has left. A result that says that it would take too long for another caller is nobody
+// else's.
 func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network.Owner) ([]network.Allocation, error) {
 	for {
 		f, joined, err := s.board(p, owners)
@@ -54,6 +55,9 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 		select {
 		case <-f.done:
 		case <-ctx.Done():
+			if joined && (p == releasing || p == reclaiming) {
+				go s.flyOn(ctx, p, do, owners...)
+			}
 			return nil, ctx.Err()
 		}
 		if joined && errors.Is(f.err, network.ErrBusy) {
@@ -62,6 +66,15 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 		if f.purpose == p && slices.Equal(f.owners, owners) {
 			return slices.Clone(f.results), f.err
 		}
+	}
+}
+
+// flyOn is fly for a caller who has left.
+func (s *Service) flyOn(ctx context.Context, p purpose, do work, owners ...network.Owner) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.options.Budget)
+	defer cancel()
+	if _, err := s.fly(ctx, p, do, owners...); err != nil {
+		s.options.Report(owners[0], err)
 	}
 }
 

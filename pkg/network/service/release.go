@@ -26,19 +26,9 @@ func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since t
 }
 
 func (s *Service) releaseIf(ctx context.Context, p purpose, owner network.Owner, is func(network.Allocation) bool) error {
-	done := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.options.Budget)
-		defer cancel()
-		_, err := s.fly(ctx, p, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.remember(ctx, owner, is) }, owner)
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	do := func(ctx context.Context) ([]network.Allocation, error) { return nil, s.remember(ctx, owner, is) }
+	_, err := s.fly(ctx, p, do, owner)
+	return err
 }
 
 // remember notes that what an owner holds is released. Where no cloud must be told, it is over then.
