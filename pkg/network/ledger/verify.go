@@ -180,12 +180,12 @@ func (v *verifier) times(e Entry) error {
 	return nil
 }
 
-// second looks at the rows of which the first look has found that some do not fit together.
+// second looks at the rows of which the first look has found that some do not fit together. One that cannot be read is told already.
 func (v *verifier) second(ctx context.Context, e Entry, broken *BrokenRow) error {
-	switch {
-	case broken != nil:
-		return nil // told by the first look
-	case e.Allocation != nil:
+	if broken == nil && e.Allocation == nil && e.Until.IsZero() && v.balance.suspect(e.Key) {
+		return v.owned(ctx, e)
+	}
+	if broken == nil && e.Allocation != nil {
 		for _, key := range places(*e.Allocation) {
 			if v.balance.suspect(key) {
 				if err := v.owns(ctx, e, key); err != nil {
@@ -193,9 +193,6 @@ func (v *verifier) second(ctx context.Context, e Entry, broken *BrokenRow) error
 				}
 			}
 		}
-		return nil
-	case e.Until.IsZero() && v.balance.suspect(e.Key):
-		return v.owned(ctx, e)
 	}
 	return nil
 }
