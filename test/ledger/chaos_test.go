@@ -64,22 +64,22 @@ func disturb(t *testing.T, c *cluster.Cluster, done *atomic.Int64) (steps []int6
 	step(2 * time.Second)
 	leader := c.Leader()
 	c.Kill(leader)
-	step(4 * time.Second)
-	c.Restart(leader)
 	step(3 * time.Second)
+	c.Restart(leader)
+	step(2 * time.Second)
 	leader = c.Leader()
 	c.Pause(leader)
-	step(9 * time.Second)
+	step(7 * time.Second)
 	c.Resume(leader)
-	step(4 * time.Second)
+	step(2 * time.Second)
 	follower := (c.Leader() + 1) % 3
 	c.Pause(follower)
 	step(3 * time.Second)
 	c.Resume(follower)
 	c.Kill((follower + 1) % 3)
-	step(4 * time.Second)
-	c.Restart((follower + 1) % 3)
 	step(3 * time.Second)
+	c.Restart((follower + 1) % 3)
+	step(2 * time.Second)
 	return steps
 }
 
