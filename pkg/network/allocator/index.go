@@ -18,6 +18,8 @@ type Index struct {
 	// taken, as the bitmap finds the next value that it has, and not reliably the next that it has not (roaring v2.30, beyond 65,536).
 	free   *roaring.Bitmap
 	others map[netip.Addr]struct{}
+	// room is how many positions are free.
+	room uint64
 	// next is where the search for a free position begins.
 	next uint32
 }
@@ -26,13 +28,17 @@ type Index struct {
 func NewIndex(space *Space) *Index {
 	free := roaring.New()
 	free.AddRange(0, space.size)
-	return &Index{space: space, free: free, others: map[netip.Addr]struct{}{}}
+	return &Index{space: space, free: free, others: map[netip.Addr]struct{}{}, room: space.size}
 }
 
 // Take takes an address; false when it is taken already.
 func (x *Index) Take(address netip.Addr) bool {
 	if position, ok := x.space.Position(address); ok {
-		return x.free.CheckedRemove(position)
+		if !x.free.CheckedRemove(position) {
+			return false
+		}
+		x.room--
+		return true
 	}
 	_, taken := x.others[address]
 	x.others[address] = struct{}{}
@@ -51,14 +57,20 @@ func (x *Index) Has(address netip.Addr) bool {
 // Free gives an address back; one that is free stays so.
 func (x *Index) Free(address netip.Addr) {
 	if position, ok := x.space.Position(address); ok {
-		x.free.Add(position)
+		if !x.free.Contains(position) {
+			x.free.Add(position)
+			x.room++
+		}
 		return
 	}
 	delete(x.others, address)
 }
 
 // Len is the number of taken addresses.
-func (x *Index) Len() uint64 { return x.space.size - x.free.GetCardinality() + uint64(len(x.others)) }
+func (x *Index) Len() uint64 { return x.space.size - x.room + uint64(len(x.others)) }
+
+// Room is how many addresses Choose can still take.
+func (x *Index) Room() uint64 { return x.room }
 
 // Choose takes the next free address behind the one that was chosen last, and after the highest goes on at the lowest; false
 // when none is free.
@@ -74,6 +86,7 @@ func (x *Index) Choose() (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	x.free.Remove(uint32(position))
+	x.room--
 	x.next = uint32(position) + 1 // behind the last it is 0
 	return x.space.Address(uint32(position)), true
 }
@@ -96,7 +109,7 @@ func (x *Index) All() iter.Seq[netip.Addr] {
 }
 
 // Replace makes an index of the same space know what another one does. The choice goes on where it was.
-func (x *Index) Replace(by *Index) { x.free, x.others = by.free, by.others }
+func (x *Index) Replace(by *Index) { x.free, x.others, x.room = by.free, by.others, by.room }
 
 // Jump lets the next choice begin anywhere; seed says where.
 func (x *Index) Jump(seed uint64) {

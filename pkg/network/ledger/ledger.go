@@ -25,6 +25,7 @@ type Ledger struct {
 	// owners serializes what is done for one owner.
 	owners keyed
 
+	recent recent
 	// changing is held for reading while something is chosen and written, and for writing while the pools are exchanged: so that nothing
 	// that was chosen out of the old ones is written when the new ones hold.
 	changing sync.RWMutex
@@ -138,7 +139,11 @@ func (l *Ledger) Get(ctx context.Context, owner network.Owner) (network.Allocati
 }
 
 func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocation, []byte, error) {
-	raw, err := l.store.Get(ctx, ownerKey(owner))
+	key := ownerKey(owner)
+	if known, ok := l.recent.find(key); ok {
+		return known.allocation, known.raw, nil
+	}
+	raw, err := l.store.Get(ctx, key)
 	if err != nil {
 		return network.Allocation{}, nil, fmt.Errorf("reading the ledger: %w", err)
 	}

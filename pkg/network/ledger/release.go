@@ -41,6 +41,7 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 			changes = append(changes, Change{Key: key, Was: owned, Value: value})
 		}
 		err = l.commit(ctx, changes...)
+		l.recent.drop(ownerKey(owner))
 		if errors.Is(err, ErrConflict) {
 			continue
 		}

@@ -118,13 +118,18 @@ func distinct(intents []Intent) ([]string, error) {
 	return owners, nil
 }
 
-// heldOrNew is held. In a shared store, where a read takes as long as a commit, all are taken for new at first: the commit says when they are
-// not.
+// heldOrNew is held. At first, all of whom memory does not know that they hold something are taken for new, in a shared store, where a read takes as
+// long as a commit, and where there is so much room that a choice in vain takes nothing from anybody: the commit says when they are not.
 func (l *Ledger) heldOrNew(ctx context.Context, intents []Intent, attempt int) (all []network.Allocation, fresh []bool, err error) {
-	if l.shared == nil || attempt > 0 {
+	if attempt > 0 || l.shared == nil && !l.roomy(intents) {
 		return l.held(ctx, intents)
 	}
-	return make([]network.Allocation, len(intents)), slices.Repeat([]bool{true}, len(intents)), nil
+	all, fresh = make([]network.Allocation, len(intents)), make([]bool, len(intents))
+	for i, in := range intents {
+		known, ok := l.recent.find(ownerKey(in.Owner))
+		all[i], fresh[i] = known.allocation, !ok
+	}
+	return all, fresh, nil
 }
 
 // held is what owners hold already; fresh are those that hold nothing.
@@ -137,6 +142,27 @@ func (l *Ledger) held(ctx context.Context, intents []Intent) (all []network.Allo
 		}
 	}
 	return all, fresh, nil
+}
+
+// ample is how much room a pool must have so that a choice which may have to be taken back takes nothing from anybody.
+const ample = 1 << 14
+
+// roomy says that the pools have ample room, and that nothing else is scarce.
+func (l *Ledger) roomy(intents []Intent) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, in := range intents {
+		of := l.pools[in.Pool]
+		if of == nil || len(in.Addresses) > 0 || len(in.Quotas) > 0 || of.LastVLAN > 0 {
+			return false
+		}
+		for _, index := range of.indexes {
+			if index.Room() < ample {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // chooseSettled is chooseAll; when something is in the way and rows are in doubt, it finds out about them, and chooses again.
@@ -280,8 +306,9 @@ func (in Intent) wants(family int) bool {
 // write commits the rows of fresh allocations.
 func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bool) error {
 	var changes []Change
+	begins := make([]int, len(all)) // of the rows of each, of which the first is the owner's
 	for i, a := range all {
-		if !fresh[i] {
+		if begins[i] = len(changes); !fresh[i] {
 			continue
 		}
 		rows, err := Rows(a)
@@ -293,7 +320,13 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 	if l.shared != nil {
 		return l.commit(ctx, changes...)
 	}
-	return l.store.Commit(ctx, changes...) // memory says so already
+	err := l.store.Commit(ctx, changes...) // memory says so already
+	for i, a := range all {
+		if fresh[i] {
+			l.remember(a, changes[begins[i]].Value, err)
+		}
+	}
+	return err
 }
 
 // resolveAll finds out whose rows stood in the way of a commit, for all that was chosen, and forgets the choice.

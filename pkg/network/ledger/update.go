@@ -43,7 +43,9 @@ func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*n
 		for _, key := range added {
 			changes = append(changes, Change{Key: key, Was: rested[key], Value: place{owner: owner}.encode()})
 		}
-		switch err := l.commit(ctx, changes...); {
+		err = l.commit(ctx, changes...)
+		l.remember(a, changed, err)
+		switch {
 		case err == nil:
 			return a, nil
 		case !errors.Is(err, ErrConflict):

@@ -155,6 +155,9 @@ func TestMarkReleasing(t *testing.T) {
 	if _, err := ledger.MarkReleasing(t.Context(), store, a.Owner); err != nil {
 		t.Fatal(err)
 	}
+	if l, err = ledger.Open(t.Context(), store, pools(t)); err != nil {
+		t.Fatal(err)
+	}
 	if got, err := l.Get(t.Context(), a.Owner); err != nil || got.State != network.Releasing {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// maximumRecent bounds how many allocations are kept in memory: some megabytes.
+const maximumRecent = 4096
+
+// recent are allocations that were written lately, with their rows, of a store that is nobody else's: who has got something mostly comes
+// back soon. Only who holds the owner's lock writes it, so that nothing older takes the place of something newer.
+type recent struct {
+	mutex sync.Mutex
+	rows  map[string]written
+}
+
+// written is an allocation with its row.
+type written struct {
+	allocation network.Allocation
+	raw        []byte
+}
+
+func (r *recent) find(key string) (written, bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	w, ok := r.rows[key]
+	return w, ok
+}
+
+// keep remembers an allocation; another one has to go when there are too many.
+func (r *recent) keep(key string, a network.Allocation, raw []byte) {
+	// What is appended to them later belongs to somebody else.
+	a.Addresses, a.Quotas = slices.Clip(a.Addresses), slices.Clip(a.Quotas)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.rows == nil {
+		r.rows = map[string]written{}
+	}
+	if len(r.rows) >= maximumRecent {
+		for other := range r.rows {
+			delete(r.rows, other)
+			break
+		}
+	}
+	r.rows[key] = written{a, raw}
+}
+
+func (r *recent) drop(key string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.rows, key)
+}
+
+// remember keeps what was written for an owner, whose lock is held, when no other server can write it. After an error nothing is known.
+func (l *Ledger) remember(a network.Allocation, raw []byte, err error) {
+	if l.shared != nil {
+		return
+	}
+	if key := ownerKey(a.Owner); err == nil {
+		l.recent.keep(key, a, raw)
+	} else {
+		l.recent.drop(key)
+	}
+}
