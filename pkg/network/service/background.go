@@ -29,7 +29,16 @@ func (s *Service) Run(ctx context.Context) {
 			}
 		})
 	}
-	work.Go(func() { s.wake(ctx) })
+	work.Go(func() { s.each(ctx, nap, s.wake) })
+	last := s.options.Clock.Now()
+	work.Go(func() {
+		s.each(ctx, nap, func(ctx context.Context, now time.Time) {
+			if s.releases.wantsMore() || now.Sub(last) >= round {
+				last = now
+				s.lookAround(ctx)
+			}
+		})
+	})
 	<-ctx.Done()
 	s.last()
 	work.Wait()
@@ -41,26 +50,23 @@ const (
 	round = 10 * time.Minute
 )
 
-func (s *Service) wake(ctx context.Context) {
-	ticker := s.options.Clock.NewTicker(nap)
+// each does something again and again, until the context ends.
+func (s *Service) each(ctx context.Context, pause time.Duration, do func(ctx context.Context, now time.Time)) {
+	ticker := s.options.Clock.NewTicker(pause)
 	defer ticker.Stop()
-	last := s.options.Clock.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C():
-			if _, err := s.ledger.Wake(ctx, now); err != nil && ctx.Err() == nil {
-				s.options.Report(network.Owner{}, err)
-			}
-			due := now.Sub(last) >= round
-			if !due && !s.releases.wantsMore() {
-				continue
-			}
-			if last = now; ctx.Err() == nil {
-				s.lookAround(ctx)
-			}
+			do(ctx, now)
 		}
+	}
+}
+
+func (s *Service) wake(ctx context.Context, now time.Time) {
+	if _, err := s.ledger.Wake(ctx, now); err != nil && ctx.Err() == nil {
+		s.options.Report(network.Owner{}, err)
 	}
 }
 

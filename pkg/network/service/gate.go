@@ -53,8 +53,8 @@ type Gate struct {
 const (
 	// turnOfReleases says that one call of so many is a release, when allocations take all that there is: else nothing would become free.
 	turnOfReleases = 8
-	// maximumUnbinds bounds how many releases wait in memory for a turn.
-	maximumUnbinds = 1024
+	// maximumUnbinds bounds how many releases wait for a turn: all that one service has in memory.
+	maximumUnbinds = maximumQueued
 	// weight is that of a new call in the moving average, as a divisor.
 	weight = 4
 )
