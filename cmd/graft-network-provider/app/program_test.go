@@ -223,7 +223,7 @@ shutdown: {delay: 0s}
 	n.more = []string{"--config=" + n.path("config.yaml")}
 	n.start(t)
 	address := regexp.MustCompile(`tcp://(127\.0\.0\.1:[0-9]+)`).FindStringSubmatch(n.log.String())
-	if address == nil || strings.HasSuffix(address[1], ":0") {
+	if len(address) < 2 || strings.HasSuffix(address[1], ":0") {
 		t.Fatalf("the log does not say where it listens: %s", n.log)
 	}
 	post := func(path, body, token string) string {

@@ -5,9 +5,14 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -22,14 +27,51 @@ func (l *Ledger) Stranded(ctx context.Context, pools ...Pool) ([]network.Allocat
 	return l.stranded(ctx, wanted, func(network.Allocation) bool { return true })
 }
 
+// stranded reads the rows of addresses, which are short, and of owners only those that may be meant: there may be very many.
 func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts func(network.Allocation) bool) (stranded []network.Allocation, err error) {
-	err = l.All(ctx, func(a network.Allocation) error {
-		if !wanted[a.Pool].covers(a) && counts(a) {
+	owners := map[network.Owner]bool{}
+	err = l.store.Scan(ctx, prefixAddress, func(key, value []byte) error {
+		name, address, err := parseAddress(string(key))
+		if err != nil || wanted[name].has(address) {
+			return err
+		}
+		p, err := parsePlace(value)
+		if err == nil && p.until.IsZero() {
+			owners[p.owner] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the addresses: %w", err)
+	}
+	err = l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
+		if hasAddresses(value) {
+			return nil
+		}
+		owner, err := network.ParseOwner(strings.TrimPrefix(string(key), prefixOwner))
+		owners[owner] = true
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the owners: %w", err)
+	}
+	for _, owner := range slices.SortedFunc(maps.Keys(owners), func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) }) {
+		a, err := l.Get(ctx, owner)
+		switch {
+		case errors.Is(err, network.ErrNotHeld): // released meanwhile
+		case err != nil:
+			return nil, err
+		case !wanted[a.Pool].covers(a) && counts(a):
 			stranded = append(stranded, a)
 		}
-		return nil
-	})
-	return stranded, err
+	}
+	return stranded, nil
+}
+
+// hasAddresses says whether the row of an owner has any, without that it is decoded: they come first of all that could be taken for them.
+func hasAddresses(row []byte) bool {
+	_, rest, _ := bytes.Cut(row, []byte(`"addresses":`))
+	return bytes.HasPrefix(rest, []byte(`["`))
 }
 
 // covers says whether all addresses of an allocation are in ranges; those of a pool without subnets are the cloud's.
@@ -37,15 +79,24 @@ func (p *pool) covers(a network.Allocation) bool {
 	if p == nil {
 		return false
 	}
-	if len(p.Subnets) == 0 {
-		return true
-	}
 	for _, address := range a.Addresses {
-		if _, err := p.subnet(address); err != nil {
+		if !p.has(address) {
 			return false
 		}
 	}
 	return true
+}
+
+// has says whether an address is in a range; that of a pool without subnets is the cloud's choice.
+func (p *pool) has(address netip.Addr) bool {
+	if p == nil {
+		return false
+	}
+	if len(p.Subnets) == 0 {
+		return true
+	}
+	_, err := p.subnet(address)
+	return err == nil
 }
 
 // Configure puts pools in the place of those that there were. What is held stays held, also where it is stranded: then it is given to
