@@ -317,11 +317,12 @@ func anchors(t *testing.T, file string) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lines := strings.Split(text, "\n")
 	for _, block := range blocks {
-		text = strings.ReplaceAll(text, block.Text, "")
+		clear(lines[block.Line : block.Line+strings.Count(block.Text, "\n")])
 	}
 	out := map[string]bool{}
-	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+	for _, found := range heading.FindAllStringSubmatch(strings.Join(lines, "\n"), -1) {
 		name := strings.Map(func(char rune) rune {
 			switch {
 			case char == ' ':
