@@ -129,7 +129,7 @@ func crowd(t *testing.T, l *limited, limit *service.Limit, o service.Options) *s
 	t.Helper()
 	l.bound = map[string]bool{}
 	var b netipx.IPSetBuilder
-	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.9.250"))
+	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.99.250"))
 	dynamic, err := b.IPSet()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// releaseAll allocates for many owners, and releases all of it while nobody works in the background.
+func releaseAll(t *testing.T, s *service.Service, owners int) {
+	t.Helper()
+	for i := range owners {
+		if _, err := s.Allocate(t.Context(), request("pool", fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Release(t.Context(), network.Owner{Contract: "test", Key: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// background runs the service for a time.
+func background(t *testing.T, s *service.Service, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { s.Run(ctx) })
+	time.Sleep(d)
+	cancel()
+	group.Wait()
+}
+
+// TestBacklog holds that more releases than fit into memory wait in the ledger, and are done all the same.
+func TestBacklog(t *testing.T) {
+	for name, limit := range map[string]*service.Limit{"no gate": nil, "a gate": {Rate: 1000, Burst: 10, Parallel: 4}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const owners, memory = 6000, 4096
+				l := &limited{takes: time.Millisecond}
+				s := crowd(t, l, limit, service.Options{})
+				releaseAll(t, s, owners)
+				if got := s.Pending(); got != memory {
+					t.Errorf("%d wait in memory, want %d", got, memory)
+				}
+				background(t, s, time.Minute)
+				left := 0
+				for _, bound := range l.bound {
+					if bound {
+						left++
+					}
+				}
+				if left > 0 || l.calls != 2*owners || s.Pending() != 0 {
+					t.Errorf("%d are left after %d calls, and %d wait", left, l.calls, s.Pending())
+				}
+			})
+		})
+	}
+}
+
+// TestReleasesThatFailPart holds that releases that have failed at the same time are not tried again at the same time.
+func TestReleasesThatFailPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const owners = 200
+		l := &limited{takes: time.Millisecond}
+		random := rand.New(rand.NewPCG(1, 2))
+		var mutex sync.Mutex
+		s := crowd(t, l, nil, service.Options{Releasers: owners, Random: func() float64 { mutex.Lock(); defer mutex.Unlock(); return random.Float64() }})
+		releaseAll(t, s, owners)
+		fails := time.Now().Add(10 * time.Second)
+		l.most, l.fails = 0, func(int) error {
+			if time.Now().Before(fails) {
+				return errBroken
+			}
+			return nil
+		}
+		began := l.calls
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { s.Run(ctx) })
+		time.Sleep(8 * time.Second)
+		l.mutex.Lock()
+		l.most = 0
+		l.mutex.Unlock()
+		time.Sleep(2 * time.Minute)
+		cancel()
+		group.Wait()
+		if l.most > owners/10 || s.Pending() != 0 {
+			t.Errorf("up to %d calls were made at once, and %d wait", l.most, s.Pending())
+		}
+		if calls := l.calls - began; calls < 3*owners || calls > 8*owners {
+			t.Errorf("got %d calls for %d releases", calls, owners)
+		}
+	})
+}
