@@ -68,7 +68,7 @@ func (f *ledgerFlags) release(ctx context.Context, s *Streams, text string) (err
 	case done:
 		fmt.Fprintln(s.Err, "released")
 	case len(f.endpoints) > 0:
-		fmt.Fprintln(s.Err, "noted that it is given back: the server that starts next releases it, and tells the cloud; ask one with --server to do it at once")
+		fmt.Fprintln(s.Err, "noted that it is given back: a server that shares the ledger releases it when it starts, and tells the cloud")
 	default:
 		fmt.Fprintln(s.Err, "noted that it is given back: the server that opens the ledger next releases it, and tells the cloud")
 	}
