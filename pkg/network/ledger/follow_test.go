@@ -32,6 +32,8 @@ type telling struct {
 	mutex   sync.Mutex
 	changed *sync.Cond
 	log     []logged
+	// idle is how many watches have told all.
+	idle int
 }
 
 type logged struct {
@@ -83,6 +85,15 @@ func (s *telling) revision() int64 {
 	return s.log[len(s.log)-1].revision
 }
 
+// toldAll waits until so many watches have told all.
+func (s *telling) toldAll(watches int) {
+	for told := false; !told; time.Sleep(time.Millisecond) {
+		s.mutex.Lock()
+		told = s.idle == watches
+		s.mutex.Unlock()
+	}
+}
+
 func wait(most time.Duration) {
 	if most > 0 {
 		time.Sleep(rand.N(most))
@@ -95,7 +106,9 @@ func (s *telling) Watch(ctx context.Context, to ledger.Observer) error {
 	for told := 1; ; told++ {
 		s.mutex.Lock()
 		for next == len(s.log) && ctx.Err() == nil {
+			s.idle++
 			s.changed.Wait()
+			s.idle--
 		}
 		if ctx.Err() != nil {
 			s.mutex.Unlock()
@@ -198,6 +211,7 @@ func TestServersAgree(t *testing.T) {
 				group.Go(func() { disturb(t, servers[caller%len(servers)], caller) })
 			}
 			group.Wait()
+			store.toldAll(len(servers))
 			var held, resting uint64
 			err := store.Scan(t.Context(), "ip/", func(_, value []byte) error {
 				if value[0] == '~' {
@@ -217,6 +231,9 @@ func TestServersAgree(t *testing.T) {
 			for i, l := range servers {
 				deadline := time.Now().Add(10 * time.Second)
 				for !cmp.Equal(want, l.Usage("pool")) && time.Now().Before(deadline) {
+					if _, err := l.Wake(t.Context(), time.Time{}); err != nil {
+						t.Error(err)
+					}
 					time.Sleep(10 * time.Millisecond)
 				}
 				if diff := cmp.Diff(want, l.Usage("pool")); diff != "" {
