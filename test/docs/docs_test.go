@@ -231,8 +231,13 @@ func isReason(expression ast.Expr) bool {
 // testMetrics holds that the metrics in the documents are those that the program has, and the other way round.
 func testMetrics(t *testing.T) {
 	inCode := map[string]bool{}
-	for _, name := range regexp.MustCompile(`Name: "(graft_[a-z_]+)"`).FindAllStringSubmatch(read(t, "pkg/controlplane/webhook/metrics.go"), -1) {
-		inCode[name[1]] = true
+	named := regexp.MustCompile(`(?:Name: |NewDesc\(|gauge\(|counter\()"(graft_[a-z_]+)"`)
+	for _, folder := range []string{"pkg", "cmd"} {
+		for _, file := range sources(t, folder) {
+			for _, name := range named.FindAllStringSubmatch(read(t, file), -1) {
+				inCode[name[1]] = true
+			}
+		}
 	}
 	delete(inCode, "graft_uncounted") // it is registered nowhere
 	inDocs := map[string]bool{}
@@ -341,14 +346,30 @@ func anchors(t *testing.T, file string) map[string]bool {
 // documents are all Markdown files of the repository, but for folders that are not part of it.
 func documents(t *testing.T) []string {
 	t.Helper()
+	files := find(t, ".", ".md")
+	if !slices.Contains(files, "README.md") || !slices.Contains(files, filepath.Join("docs", "contract.md")) {
+		t.Fatalf("the documents are %q", files)
+	}
+	return files
+}
+
+// sources are the Go files of a folder and those below it, without tests.
+func sources(t *testing.T, folder string) []string {
+	t.Helper()
+	return slices.DeleteFunc(find(t, folder, ".go"), func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+}
+
+// find gives the files in a folder and those below it whose names have an ending.
+func find(t *testing.T, folder, ending string) []string {
+	t.Helper()
 	var files []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && path != root && (entry.Name() == "vendor" || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".")) && entry.Name() != "..":
 			return filepath.SkipDir
-		case !entry.IsDir() && strings.HasSuffix(path, ".md"):
+		case !entry.IsDir() && strings.HasSuffix(path, ending):
 			relative, err := filepath.Rel(root, path)
 			files = append(files, relative)
 			return err
@@ -357,9 +378,6 @@ func documents(t *testing.T) []string {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !slices.Contains(files, "README.md") || !slices.Contains(files, filepath.Join("docs", "contract.md")) {
-		t.Fatalf("the documents are %q", files)
 	}
 	return files
 }
