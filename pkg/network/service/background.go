@@ -98,9 +98,8 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 		pause = s.abandoned() // by then another server has come to the end of what it is doing
 	}
 	err := s.ledger.All(ctx, func(a network.Allocation) error {
-		_, err := s.pool(a.Pool)
 		switch {
-		case err != nil: // another server's
+		case !s.serves(a.Pool): // another server's
 		case a.State == network.Intended && !a.Since.After(latest):
 			intended = append(intended, a)
 		case a.State == network.Releasing:

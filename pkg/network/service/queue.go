@@ -58,7 +58,7 @@ func (e entries) Less(i, j int) bool { return e[i].due.Before(e[j].due) }
 func (e entries) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
 
 // Push implements heap.Interface.
-func (e *entries) Push(x any) { *e = append(*e, x.(entry)) } //nolint:errcheck // the queue has nothing else
+func (e *entries) Push(x any) { *e = append(*e, x.(entry)) }
 
 // Pop implements heap.Interface.
 func (e *entries) Pop() any {

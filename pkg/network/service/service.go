@@ -111,6 +111,12 @@ func (s *Service) pool(name string) (Pool, error) {
 	return pool, nil
 }
 
+// serves says whether a pool is known here, also one that is gone.
+func (s *Service) serves(name string) bool {
+	_, err := s.pool(name)
+	return err == nil
+}
+
 // Request is what an owner wants.
 type Request struct {
 	Owner network.Owner
