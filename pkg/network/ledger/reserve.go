@@ -384,6 +384,10 @@ func (l *Ledger) inDoubt(ctx context.Context, intents []Intent, chosen []network
 	for i, a := range chosen {
 		switch {
 		case !fresh[i]:
+		case err == nil && missing[i] && l.shared != nil:
+			// Another server may have taken some of it meanwhile, and that may have been told already.
+			l.quotas.refuse(a.Owner)
+			l.doubt(places(a)...)
 		case err == nil && missing[i]:
 			l.drop(a)
 		case err != nil || !slices.Equal(places(a), places(found[i])):
