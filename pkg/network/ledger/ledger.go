@@ -189,6 +189,20 @@ func (l *Ledger) All(ctx context.Context, each func(network.Allocation) error) e
 	})
 }
 
+// Unfinished is All for the allocations that are not bound. It decodes no others: there may be very many.
+func (l *Ledger) Unfinished(ctx context.Context, each func(network.Allocation) error) error {
+	return l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
+		if isBound(value) {
+			return nil
+		}
+		a, err := decode(value)
+		if err != nil {
+			return fmt.Errorf("reading the row %s: %w", key, err)
+		}
+		return each(a)
+	})
+}
+
 // Taken is how many addresses of a pool are held or rest.
 func (l *Ledger) Taken(pool string) uint64 {
 	l.mutex.Lock()

@@ -5,6 +5,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -155,4 +156,11 @@ func decode(raw []byte) (network.Allocation, error) {
 		return a, fmt.Errorf("decoding an allocation: %w", err)
 	}
 	return a, nil
+}
+
+// isBound says whether the row of an owner is that of a bound allocation, without that it is decoded: of all that could be taken for its state,
+// the state comes first.
+func isBound(row []byte) bool {
+	_, rest, _ := bytes.Cut(row, []byte(`"state":`))
+	return bytes.HasPrefix(rest, []byte(`"`+network.Bound+`"`))
 }

@@ -97,7 +97,7 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 	if s.ledger.Shared() {
 		pause = s.abandoned() // by then another server has come to the end of what it is doing
 	}
-	err := s.ledger.All(ctx, func(a network.Allocation) error {
+	err := s.ledger.Unfinished(ctx, func(a network.Allocation) error {
 		switch {
 		case !s.serves(a.Pool): // another server's
 		case a.State == network.Intended && !a.Since.After(latest):
