@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 		return err
 	}
 	defer stop()
-	if p.store, err = openStore(ctx, o.Config.Ledger, p.log.WithName("ledger")); err != nil {
+	if p.store, err = openStore(ctx, o.Config.Ledger, p.log.WithName("ledger"), os.Exit); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.store.Close()) }()

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-logr/logr"
 
@@ -21,15 +22,28 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
 )
 
-// openStore opens the ledger's: the folder on this machine, or etcd.
-func openStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger) (ledger.Store, error) {
+// openStore opens the ledger's: the folder on this machine, or etcd. Exit ends the program, and is called when the folder cannot be written any more.
+func openStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger, exit func(status int)) (ledger.Store, error) {
 	if c.Etcd != nil {
 		return openEtcd(ctx, *c.Etcd, log)
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the ledger: %w", err)
 	}
-	return pebble.Open(c.Path, pebble.Options{Report: func(line string) { log.Info("The ledger's engine says", "line", line) }})
+	return pebble.Open(c.Path, folderOptions(c.Path, log, exit))
+}
+
+// folderOptions end the program when the engine cannot go on: what it has acknowledged is safe, and nothing more can be.
+func folderOptions(path string, log logr.Logger, exit func(status int)) pebble.Options {
+	return pebble.Options{
+		Report: func(line string) { log.Info("The ledger's engine says", "line", line) },
+		Die: func(why string) {
+			first, _, _ := strings.Cut(why, "\n")
+			log.Error(errors.New(first), "Ending since the ledger cannot be written: look whether the disk is full or broken, make room beside the folder, "+
+				"and start again; all that was answered is in it", "folder", path)
+			exit(1)
+		},
+	}
 }
 
 func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledger.Store, error) {
