@@ -39,9 +39,14 @@ func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]netwo
 	if len(requests) == 0 {
 		return nil, nil
 	}
+	fly := s.flyHere
 	for i, r := range requests {
-		if pool, err := s.pool(r.Pool); err != nil || pool.retired {
+		pool, err := s.pool(r.Pool)
+		if err != nil || pool.retired {
 			return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
+		}
+		if pool.Cloud != nil || r.TakeOver {
+			fly = s.fly
 		}
 		if slices.ContainsFunc(requests[:i], func(other Request) bool { return other.Owner == r.Owner }) {
 			return nil, fmt.Errorf("the owner %s wants two allocations at once", r.Owner)
@@ -51,7 +56,7 @@ func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]netwo
 	if last, ok := ctx.Deadline(); ok && last.Before(deadline) {
 		deadline = last
 	}
-	return s.fly(ctx, allocating, func(ctx context.Context) ([]network.Allocation, error) {
+	return fly(ctx, allocating, func(ctx context.Context) ([]network.Allocation, error) {
 		return s.allocate(ctx, deadline, requests)
 	}, ownersOf(requests)...)
 }

@@ -69,6 +69,22 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 	}
 }
 
+// flyHere is fly for what takes no longer than a commit to a store of our own: then the caller does it himself.
+func (s *Service) flyHere(ctx context.Context, p purpose, do work, owners ...network.Owner) ([]network.Allocation, error) {
+	if s.ledger.Shared() {
+		return s.fly(ctx, p, do, owners...)
+	}
+	f, joined, err := s.board(p, owners)
+	if err != nil {
+		return nil, err
+	}
+	if joined {
+		return s.fly(ctx, p, do, owners...)
+	}
+	s.carry(context.WithoutCancel(ctx), f, do)
+	return slices.Clone(f.results), f.err
+}
+
 // flyOn is fly for a caller who has left.
 func (s *Service) flyOn(ctx context.Context, p purpose, do work, owners ...network.Owner) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.options.Budget)
@@ -122,10 +138,16 @@ func (s *Service) last() {
 	s.flying.Wait()
 }
 
+// land brings a flight to its end, within the budget.
 func (s *Service) land(ctx context.Context, f *flight, do work) {
-	defer s.flying.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Budget)
 	defer cancel()
+	s.carry(ctx, f, do)
+}
+
+// carry does what a flight is for, and tells those who wait.
+func (s *Service) carry(ctx context.Context, f *flight, do work) {
+	defer s.flying.Done()
 	defer func() {
 		s.mutex.Lock()
 		for _, owner := range f.owners {

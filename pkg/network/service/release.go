@@ -27,7 +27,7 @@ func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since t
 
 func (s *Service) releaseIf(ctx context.Context, p purpose, owner network.Owner, is func(network.Allocation) bool) error {
 	do := func(ctx context.Context) ([]network.Allocation, error) { return nil, s.remember(ctx, owner, is) }
-	_, err := s.fly(ctx, p, do, owner)
+	_, err := s.flyHere(ctx, p, do, owner)
 	return err
 }
 
