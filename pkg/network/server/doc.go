@@ -60,8 +60,10 @@ type Options struct {
 	Listeners []Listener
 	// Requests are how many are worked on at a time.
 	Requests int
-	Metrics  *Metrics
-	Log      logr.Logger
+	// Connections are how many are open at a time at each listener; what is beyond waits. 0: nothing bounds them.
+	Connections int
+	Metrics     *Metrics
+	Log         logr.Logger
 }
 
 // How long callers may take: for the head of a request, for its body, between requests, and for an answer after it should be there.

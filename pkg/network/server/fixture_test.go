@@ -56,7 +56,7 @@ func newWorld(t *testing.T, l Listener, handle http.HandlerFunc) *world {
 	if l.Contracts = []Contract{contract(handle)}; l.Network == "" {
 		l.Network, l.Address, l.Mode, l.UID, l.GID = "unix", filepath.Join(t.TempDir(), "s.sock"), 0o600, -1, -1
 	}
-	w.options = Options{Listeners: []Listener{l}, Requests: 2, Metrics: NewMetrics(w.registry), Log: funcr.New(func(_, line string) {
+	w.options = Options{Listeners: []Listener{l}, Requests: 2, Connections: 4, Metrics: NewMetrics(w.registry), Log: funcr.New(func(_, line string) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 		w.log.WriteString(line + "\n")

@@ -25,6 +25,8 @@ type guard struct {
 	contracts []Contract
 	// tokens are nil where callers need none.
 	tokens *reloaded[tokens]
+	// browsers says that pages can reach the listener: a browser lets any of them post to any TCP address, such as those of loopback.
+	browsers bool
 	// working is how many requests all guards of a server are working on; most is how many they may.
 	working *atomic.Int64
 	most    int64
@@ -67,6 +69,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	defer g.survive(answer, contract.Name, endpoint)
 	switch {
+	case g.browsers && fromPage(r):
+		g.metrics.refused(refusedPage)
+		wire.Problemf(http.StatusForbidden, "nothing is answered to web pages").Write(answer)
 	case !g.permitted(r):
 		g.metrics.refused(refusedToken)
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -83,6 +88,12 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.serve(answer, r, contract)
 	}
 }
+
+// crossing knows what pages of other sites ask for.
+var crossing = http.NewCrossOriginProtection()
+
+// fromPage says whether a page in a browser asks. No page comes from here: one that says that it does has had its own name resolved to this address.
+func fromPage(r *http.Request) bool { return r.Header.Get("Origin") != "" || crossing.Check(r) != nil }
 
 // permitted says whether the caller may ask; who may connect at all is known before.
 func (g *guard) permitted(r *http.Request) bool {

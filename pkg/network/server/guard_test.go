@@ -63,6 +63,71 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// TestBrowsers holds that no page is answered at TCP, whatever it posts and by whatever name it has come, and that programs are.
+func TestBrowsers(t *testing.T) {
+	const no, yes = "403 Forbidden: nothing is answered to web pages", "200 OK: x"
+	for _, test := range []struct{ network, header, value, want string }{
+		{"tcp", "User-Agent", "dranet", yes},
+		{"tcp", "Sec-Fetch-Site", "none", yes},
+		{"tcp", "Sec-Fetch-Site", "cross-site", no},
+		{"tcp", "Sec-Fetch-Site", "same-site", no},
+		{"tcp", "Origin", "https://example.com", no},
+		{"tcp", "Origin", "null", no},
+		{"tcp", "Origin", "http://localhost", no},
+		{"unix", "Origin", "https://example.com", yes},
+	} {
+		l := Listener{}
+		if test.network == "tcp" {
+			l.Network, l.Address = "tcp", "127.0.0.1:0"
+		}
+		w := newWorld(t, l, echo)
+		if got := w.ask(t, w.client(nil), "http", "/do", "x", test.header, test.value); got != test.want {
+			t.Errorf("%s %s: %s: %s", test.network, test.header, test.value, got)
+		}
+		if got := w.count(t, "graft_network_requests_refused_total", map[string]string{"reason": "page"}); (got == 1) != (test.want == no) {
+			t.Errorf("%s %s: %s: %v are counted", test.network, test.header, test.value, got)
+		}
+	}
+}
+
+// TestConnections holds that no more than the limit are open at a time, that the next one waits for its turn, and that they are counted.
+func TestConnections(t *testing.T) {
+	for _, network := range []string{"unix", "tcp"} {
+		l := Listener{}
+		if network == "tcp" {
+			l.Network, l.Address = "tcp", "127.0.0.1:0"
+		}
+		w := newWorld(t, l, echo)
+		var idle []net.Conn
+		for range w.options.Connections {
+			c, err := net.Dial(network, w.Addresses()[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			idle = append(idle, c)
+		}
+		open := func() float64 { return w.count(t, "graft_network_connections", nil) }
+		for end := time.Now().Add(10 * time.Second); open() < 4 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		answered := make(chan string, 1)
+		go func() { answered <- w.ask(t, w.client(nil), "http", "/do", "x") }()
+		select {
+		case got := <-answered:
+			t.Errorf("%s: one too many is answered: %s", network, got)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if got := open(); got != 4 {
+			t.Errorf("%s: %v are open", network, got)
+		}
+		_ = idle[0].Close()
+		if got := <-answered; got != "200 OK: x" {
+			t.Errorf("%s: %s", network, got)
+		}
+	}
+}
+
 // TestSeveralContracts holds that each is asked for what is its own.
 func TestSeveralContracts(t *testing.T) {
 	named := func(name string) Contract {

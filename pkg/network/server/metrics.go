@@ -6,6 +6,8 @@ package server
 
 import (
 	"crypto/tls"
+	"net"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -21,6 +23,7 @@ type Metrics struct {
 	turned   *prometheus.CounterVec
 	panics   prometheus.Counter
 	expiry   *prometheus.GaugeVec
+	open     *prometheus.GaugeVec
 	behind   prometheus.Counter
 }
 
@@ -28,6 +31,7 @@ type Metrics struct {
 const (
 	refusedToken = "token"
 	refusedBusy  = "busy"
+	refusedPage  = "page"
 )
 
 // NewMetrics makes the metrics and registers them.
@@ -49,7 +53,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_requests_refused_total",
-			Help: "Requests that no contract has seen: without a token that is known, or when there was too much to do (busy).",
+			Help: "Requests that no contract has seen: without a token that is known, from web pages (page), or when there was too much to do (busy).",
 		}, []string{"reason"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_network_panics_total",
@@ -59,14 +63,19 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_network_certificate_expiry_timestamp_seconds",
 			Help: "When the certificate of a listener ends.",
 		}, []string{"listener"}),
+		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "graft_network_connections",
+			Help: "Connections that are open at a listener.",
+		}, []string{"listener"}),
 		behind: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_network_background_failures_total",
 			Help: "Attempts without a caller that failed, such as a release in the cloud; they are made again.",
 		}),
 	}
-	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.behind)
+	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.open, m.behind)
 	m.turned.WithLabelValues(refusedToken)
 	m.turned.WithLabelValues(refusedBusy)
+	m.turned.WithLabelValues(refusedPage)
 	return m
 }
 
@@ -82,6 +91,20 @@ func (m *Metrics) ended(contract, endpoint string, code int, took time.Duration)
 }
 
 func (m *Metrics) refused(reason string) { m.turned.WithLabelValues(reason).Inc() }
+
+// connection counts those of a listener.
+func (m *Metrics) connection(listener string) func(net.Conn, http.ConnState) {
+	open := m.open.WithLabelValues(listener)
+	return func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Inc()
+		case http.StateClosed, http.StateHijacked:
+			open.Dec()
+		case http.StateActive, http.StateIdle:
+		}
+	}
+}
 
 // certificate tells when that of a listener ends.
 func (m *Metrics) certificate(listener string, config *tls.Config) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 )
 
 // Monitor is for those who watch the program: /metrics, /healthz and /readyz.
@@ -33,6 +34,9 @@ type Monitor struct {
 // checkTimeout bounds all checks together; a kubelet's probe waits a second by default.
 const checkTimeout = 900 * time.Millisecond
 
+// monitorConnections bounds those that are open at a time: a few watch the program.
+const monitorConnections = 128
+
 // Open opens the address. The server answers until the context ends, which stop waits for.
 func (m *Monitor) Open(ctx context.Context) (address string, stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.Address)
@@ -42,6 +46,7 @@ func (m *Monitor) Open(ctx context.Context) (address string, stop func(), err er
 	server := &http.Server{
 		Handler: m.handler(), ReadHeaderTimeout: headTimeout, ReadTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maximumHead,
 	}
+	listener = netutil.LimitListener(listener, monitorConnections)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

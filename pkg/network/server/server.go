@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/net/netutil"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 )
@@ -75,14 +76,17 @@ func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*
 	if p.listener, err = l.listen(ctx); err != nil {
 		return nil, err
 	}
+	if s.options.Connections > 0 {
+		p.listener = netutil.LimitListener(p.listener, s.options.Connections)
+	}
 	p.server = &http.Server{
 		Handler: &guard{
-			contracts: l.Contracts, tokens: p.tokens, working: working, most: int64(s.options.Requests), patience: bodyTimeout,
+			contracts: l.Contracts, tokens: p.tokens, browsers: l.Network == "tcp", working: working, most: int64(s.options.Requests), patience: bodyTimeout,
 			metrics: s.options.Metrics, log: logger,
 		},
 		// Bodies and answers have deadlines of their own: that of a whole request would end what takes long in the cloud.
 		ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maximumHead,
-		ErrorLog: log.New(lines{logger}, "", 0),
+		ErrorLog: log.New(lines{logger}, "", 0), ConnState: s.options.Metrics.connection(l.String()),
 	}
 	if p.tls != nil {
 		p.server.TLSConfig = &tls.Config{
