@@ -67,19 +67,19 @@ func spiderpoolEndpoint(path string) string {
 	return first("/", "healthz", "records", "reset")(path)
 }
 
-// allListeners are those of the configuration, and the socket by which the embedded ledger is looked into and tended.
+// allListeners are those of the configuration, and the socket by which the ledger is looked into and tended.
 func (p *program) allListeners() ([]server.Listener, error) {
 	listeners, err := p.listeners(p.contracts(wire.Options{
 		Service: p.reloader.Service(), Policy: p.reloader.Policy, Log: p.log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
 	}))
-	disk, ok := p.store.(remote.Disk)
-	if err != nil || !ok {
+	if err != nil {
+		return nil, err
+	}
+	path, err := p.administration()
+	if err != nil || path == "" {
 		return listeners, err
 	}
-	path, err := filepath.Abs(remote.Socket(p.Config.Ledger.Path))
-	if err != nil {
-		return nil, fmt.Errorf("finding the ledger: %w", err)
-	}
+	disk, _ := p.store.(remote.Disk)
 	log := p.log.WithName("administration")
 	return append(listeners, server.Listener{Network: "unix", Address: path, Mode: 0o600, UID: -1, GID: -1, Contracts: []server.Contract{{
 		Name: "administration", Always: true, Endpoint: first("/v1/", "allocations", "export", "verify", "compact", "release", "gc", "import"),
@@ -89,6 +89,19 @@ func (p *program) allListeners() ([]server.Listener, error) {
 			Report: func(err error) { log.Error(err, "Administration failed") },
 		}),
 	}}}), nil
+}
+
+// administration is the path of the socket of administration: that of the configuration, or the one beside the ledger's folder. Empty: there is
+// none.
+func (o *Options) administration() (string, error) {
+	path, err := o.Config.Administration.Socket()
+	if err != nil || path != "" || o.Config.Ledger.Etcd != nil {
+		return path, err
+	}
+	if path, err = filepath.Abs(remote.Socket(o.Config.Ledger.Path)); err != nil {
+		return "", fmt.Errorf("finding the ledger: %w", err)
+	}
+	return path, nil
 }
 
 // listeners are those of the configuration.

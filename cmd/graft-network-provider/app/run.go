@@ -150,7 +150,8 @@ func (p *program) run(ctx context.Context) (err error) {
 		return err
 	}
 	p.server, err = server.New(ctx, server.Options{
-		Listeners: listeners, Requests: int(p.Config.Limits.Requests), Metrics: p.metrics, Log: p.log.WithName("server"),
+		Listeners: listeners, Requests: int(p.Config.Limits.Requests), Connections: int(p.Config.Limits.Connections),
+		Metrics: p.metrics, Log: p.log.WithName("server"),
 	})
 	if err != nil {
 		return err

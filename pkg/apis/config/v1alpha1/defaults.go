@@ -51,6 +51,7 @@ func (c *NetworkProviderConfiguration) Default() {
 	}
 	setDefault(&c.Metrics.Address, "127.0.0.1:9474")
 	setDefault(&c.Limits.Requests, 512)
+	setDefault(&c.Limits.Connections, 1024)
 	setDefault(&c.Limits.BodyBytes, 1<<20)
 	setDefault(&c.CNI.Configurations, "/etc/cni/net.d")
 	setDefault(&c.CNI.Plugins, "/opt/cni/bin")

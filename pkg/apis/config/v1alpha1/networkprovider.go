@@ -4,6 +4,11 @@
 
 package v1alpha1
 
+import (
+	"errors"
+	"strings"
+)
+
 // NetworkProviderConfiguration configures graft-network-provider. A flag of the same meaning that is given on the command
 // line wins over a field.
 type NetworkProviderConfiguration struct {
@@ -19,6 +24,8 @@ type NetworkProviderConfiguration struct {
 	Ledger Ledger `json:"ledger,omitempty"`
 	// Listeners are where callers are answered; there must be one at least.
 	Listeners []NetworkListener `json:"listeners,omitempty"`
+	// Administration says where graft ledger can ask this server.
+	Administration Administration `json:"administration,omitempty"`
 	// Metrics says where /metrics, /healthz and /readyz are answered.
 	Metrics NetworkMetrics `json:"metrics,omitempty"`
 	// Limits bound what callers can ask for at a time.
@@ -93,6 +100,24 @@ type ListenerTLS struct {
 	ClientCAFile string `json:"clientCAFile,omitempty"`
 }
 
+// Administration is a socket for the user of the program, and root: whoever can open it can see and release everything.
+type Administration struct {
+	// Address is unix:///path of the socket, whose mode is 0600; by default that beside the folder of the ledger, <path>.sock, and none for etcd.
+	Address string `json:"address,omitempty"`
+}
+
+// Socket is the path of the socket; empty where no address is written.
+func (a Administration) Socket() (path string, err error) {
+	if a.Address == "" {
+		return "", nil
+	}
+	if !strings.HasPrefix(a.Address, "unix://") {
+		return "", errors.New("must be unix:///path: administration goes over sockets alone")
+	}
+	_, path, err = NetworkListener{Address: a.Address}.Endpoint()
+	return path, err
+}
+
 // NetworkMetrics is where the program is watched.
 type NetworkMetrics struct {
 	// Address is host:port, or "0" for none; 127.0.0.1:9474 by default.
@@ -103,6 +128,8 @@ type NetworkMetrics struct {
 type NetworkLimits struct {
 	// Requests are how many are worked on at a time; 512 by default. What is beyond is answered with 429.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
+	// Connections are how many are open at a time at each listener; 1024 by default. What is beyond waits until one ends.
+	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
 	// BodyBytes is the size of the largest request that is read; 1 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"1024,67108864"`
 }

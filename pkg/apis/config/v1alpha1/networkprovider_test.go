@@ -36,7 +36,7 @@ func TestNetworkDefaults(t *testing.T) {
 				Kind:       "NetworkProviderConfiguration",
 				Ledger:     v1alpha1.Ledger{Path: "/var/lib/graft/ledger"},
 				Metrics:    v1alpha1.NetworkMetrics{Address: "127.0.0.1:9474"},
-				Limits:     v1alpha1.NetworkLimits{Requests: 512, BodyBytes: 1 << 20},
+				Limits:     v1alpha1.NetworkLimits{Requests: 512, Connections: 1024, BodyBytes: 1 << 20},
 				CNI:        v1alpha1.CNI{Configurations: "/etc/cni/net.d", Plugins: "/opt/cni/bin"},
 				Logging:    v1alpha1.Logging{Level: "info", Format: "json"},
 				Shutdown: v1alpha1.Shutdown{
@@ -61,6 +61,9 @@ func TestDecodeNetworkEverything(t *testing.T) {
 	}
 	if got.Ledger.Path != "" || got.Ledger.Etcd.Prefix != "/somewhere" {
 		t.Errorf("the ledger is %+v", got.Ledger)
+	}
+	if path, err := got.Administration.Socket(); path != "/run/graft/administration.sock" || err != nil {
+		t.Errorf("the administration is at %q, %v", path, err)
 	}
 	type summary struct {
 		Network, Address string

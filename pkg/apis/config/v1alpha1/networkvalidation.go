@@ -22,6 +22,7 @@ func (c *NetworkProviderConfiguration) validate(root source.Node) source.Finding
 	v.paths(c.Profiles.Paths)
 	v.ledger(c.Ledger)
 	v.listeners(c.Listeners)
+	v.administration(c.Administration, c.Listeners)
 	if c.Kubernetes != nil {
 		v.leaks(c.Kubernetes.Leaks)
 	}
@@ -78,6 +79,18 @@ func (v *validator) listeners(listeners []NetworkListener) {
 			v.at(node.Get("address"), path+".address", "stands twice")
 		}
 		seen[l.Address] = true
+	}
+}
+
+func (v *validator) administration(a Administration, listeners []NetworkListener) {
+	path, err := a.Socket()
+	if err != nil {
+		v.add(err.Error(), "administration", "address")
+	}
+	for _, l := range listeners {
+		if netw, at, _ := l.Endpoint(); path != "" && netw == "unix" && at == path {
+			v.add("is that of a listener, too", "administration", "address")
+		}
 	}
 }
 
