@@ -26,6 +26,10 @@ NO_RACE_HERE = $(filter $(NO_RACE),$(shell go list ./...))
 
 # For `make bench BENCH=Graft` and `make test TESTFLAGS=-count=1`.
 BENCH     ?= .
+STORES    ?= .
+# How often test-system kills the network provider; `make test` does so a few hundred times.
+CRASHES   ?= 2000
+HELD      ?= 100,100000,10000000
 TESTFLAGS ?=
 # `make start ONCE=1` ends after the differences have been shown.
 ONCE      ?=
@@ -40,7 +44,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network servers test test-unit test-integration test-system bench bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network servers test test-unit test-integration test-system bench bench-admissions bench-allocations bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -87,11 +91,21 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@hack/system/packages.sh
 	@echo '==> system suites: a browser, shells'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
+	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
+	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 
-bench: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
+bench: bench-admissions bench-allocations ## Measure admissions and allocations beside their floors and peers.
+
+bench-admissions: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
 	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/benchmark ./test/benchmark
 	@.cache/bin/benchmark -rows '$(BENCH)'
+
+bench-allocations: ## Measure allocations beside the stores alone (STORES=<regexp> HELD=100,100000,10000000 choose).
+	@$(TOOLS) etcd
+	@echo '==> allocations, about ten minutes, most of which ten million take to be there; docs/benchmarks.md explains the rows'
+	@go build -o .cache/bin/allocation ./test/benchmark/allocation
+	@.cache/bin/allocation -stores '$(STORES)' -held '$(HELD)'
 
 bench-units: ## Run the Go benchmarks of the packages (BENCH=<regexp> to choose).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(UNIT) $(NO_RACE_HERE)

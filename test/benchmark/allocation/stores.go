@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+)
+
+// kind is a store that can be measured.
+type kind struct {
+	name string
+	// most is how many allocations it may hold here; 0: as many as one likes.
+	most int
+	// alone says that the ledger is not measured on it: it is there to be compared with.
+	alone bool
+	open  func(ctx context.Context, o options, folder string) (ledger.Store, error)
+}
+
+// stores are all of them, one a line.
+var stores = []kind{
+	{name: "pebble", open: openPebble},
+	{name: "bbolt", open: openBolt, alone: true},
+	{name: "etcd", open: openEtcd, most: 1_000_000},
+}
+
+func openPebble(_ context.Context, _ options, folder string) (ledger.Store, error) {
+	return pebble.Open(folder, pebble.Options{})
+}
+
+// served is a store of which the server is ours, and ends with it.
+type served struct {
+	ledger.Store
+	process *exec.Cmd
+}
+
+// Close ends the store and its server.
+func (s served) Close() error {
+	err := s.Store.Close()
+	_ = s.process.Process.Signal(syscall.SIGTERM)
+	_ = s.process.Wait()
+	return err
+}
+
+// openEtcd starts one etcd, with the greatest quota that its documentation recommends.
+func openEtcd(ctx context.Context, o options, folder string) (ledger.Store, error) {
+	client, err := freeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := freeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(folder, "etcd.log"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	process := exec.CommandContext(ctx, o.etcd, "--data-dir", filepath.Join(folder, "data"), "--quota-backend-bytes", fmt.Sprint(8<<30),
+		"--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
+		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
+	process.Stdout, process.Stderr = log, log
+	if err := process.Start(); err != nil {
+		return nil, fmt.Errorf("starting etcd (hack/tools/build.sh etcd builds it): %w", err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
+		store, err := etcd.Open(attempt, etcd.Options{Endpoints: []string{"http://" + client}, Prefix: "/graft"})
+		cancel()
+		if err == nil {
+			return served{store, process}, nil
+		}
+		if time.Now().After(deadline) {
+			_ = process.Process.Kill()
+			return nil, err
+		}
+	}
+}
+
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String(), nil
+}
