@@ -10,31 +10,29 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
 )
 
 // TestTLS holds who may come, before and after the files have changed.
 func TestTLS(t *testing.T) {
-	folder, servers, clients := t.TempDir(), newAuthority(t), newAuthority(t)
+	folder, servers, clients := t.TempDir(), authority.New(t), authority.New(t)
 	in := func(name string) string { return filepath.Join(folder, name) }
-	put := func(serial int64) {
-		certificate, key := servers.issue(t, serial)
+	put := func(name string) {
+		certificate, key := servers.Issue(name)
 		write(t, in("tls.crt"), certificate)
 		write(t, in("tls.key"), key)
 	}
-	put(1)
-	write(t, in("ca.crt"), clients.pem)
+	put("first")
+	write(t, in("ca.crt"), clients.PEM)
 	w := newWorld(t, Listener{Network: "tcp", Address: "127.0.0.1:0", TLS: &TLS{in("tls.crt"), in("tls.key"), in("ca.crt")}}, echo)
 	if w.count(t, "graft_network_certificate_expiry_timestamp_seconds", map[string]string{"listener": "tcp://127.0.0.1:0"}) == 0 {
 		t.Error("nobody knows when the certificate ends")
 	}
-	config := func(of *authority, version uint16) *tls.Config {
-		c := &tls.Config{RootCAs: servers.pool(), ServerName: "localhost", MaxVersion: version}
+	config := func(of *authority.Authority, version uint16) *tls.Config {
+		c := &tls.Config{RootCAs: servers.Pool(), ServerName: "localhost", MaxVersion: version}
 		if of != nil {
-			pair, err := tls.X509KeyPair(of.issue(t, 7))
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.Certificates = []tls.Certificate{pair}
+			c.Certificates = []tls.Certificate{of.Pair("client")}
 		}
 		return c
 	}
@@ -77,11 +75,11 @@ func TestTLS(t *testing.T) {
 	if n := strings.Count(w.logged(), "Loading certificates failed"); n != 1 {
 		t.Errorf("it is logged %d times", n)
 	}
-	put(2)
-	write(t, in("ca.crt"), servers.pem)
+	put("second")
+	write(t, in("ca.crt"), servers.PEM)
 	w.look()
-	if serial := w.places[0].tls.get().Certificates[0].Leaf.SerialNumber.Int64(); serial != 2 {
-		t.Errorf("the certificate has the number %d", serial)
+	if name := w.places[0].tls.get().Certificates[0].Leaf.Subject.CommonName; name != "second" {
+		t.Errorf("the certificate is the %s", name)
 	}
 	if known, other := ask(config(clients, 0)), ask(config(servers, 0)); known != "error" || other != "200 OK: x" {
 		t.Errorf("after the authority has changed: %s, %s", known, other)

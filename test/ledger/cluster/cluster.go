@@ -22,6 +22,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
 )
 
 // startup bounds the time until all members serve.
@@ -33,6 +35,8 @@ type Cluster struct {
 	Endpoints []string
 	// TLS is what a client needs.
 	TLS *tls.Config
+	// CAFile, CertFile and KeyFile are the same as files.
+	CAFile, CertFile, KeyFile string
 
 	t       testing.TB
 	members []*member
@@ -51,8 +55,8 @@ type member struct {
 func Start(t testing.TB, size int, flags ...string) *Cluster {
 	t.Helper()
 	folder := t.TempDir()
-	pair := certify(t, folder)
-	c := &Cluster{t: t, TLS: pair}
+	c := &Cluster{t: t}
+	c.certify(folder)
 	binary := findEtcd(t)
 	ports := freePorts(t, 2*size)
 	var peers []string
@@ -75,8 +79,8 @@ func Start(t testing.TB, size int, flags ...string) *Cluster {
 			"--client-cert-auth", "--peer-client-cert-auth",
 		}, flags...)
 		for _, kind := range []string{"", "peer-"} {
-			for flag, file := range map[string]string{"cert-file": "pair.pem", "key-file": "pair.key", "trusted-ca-file": "ca.pem"} {
-				all = append(all, "--"+kind+flag+"="+filepath.Join(folder, file))
+			for flag, file := range map[string]string{"cert-file": c.CertFile, "key-file": c.KeyFile, "trusted-ca-file": c.CAFile} {
+				all = append(all, "--"+kind+flag+"="+file)
 			}
 		}
 		c.Endpoints = append(c.Endpoints, client)
@@ -88,6 +92,27 @@ func Start(t testing.TB, size int, flags ...string) *Cluster {
 	}
 	c.wait()
 	return c
+}
+
+// certify makes the certificate that members and clients use.
+func (c *Cluster) certify(folder string) {
+	c.t.Helper()
+	ca := authority.New(c.t)
+	certificate, key := ca.Issue("graft")
+	for file, content := range map[*string]struct {
+		name string
+		data []byte
+	}{&c.CAFile: {"ca.pem", ca.PEM}, &c.CertFile: {"pair.pem", certificate}, &c.KeyFile: {"pair.key", key}} {
+		*file = filepath.Join(folder, content.name)
+		if err := os.WriteFile(*file, content.data, 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.TLS = &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 }
 
 // Restart starts a member that was killed. It does not wait until it serves.
