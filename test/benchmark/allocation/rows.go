@@ -94,14 +94,11 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 	}
 	for i := range o.rounds {
 		for _, r := range results {
+			do := func() (round, error) { return window(ctx, o.window, r.callers, cycles[r.what]) }
 			if o.profile != "" && i == o.rounds-1 && r.what == "service" && r.callers == callers[len(callers)-1] {
-				stop, err := record(o.profile)
-				if err != nil {
-					return nil, err
-				}
-				defer stop()
+				do = recorded(o.profile, do)
 			}
-			measured, err := window(ctx, o.window, r.callers, cycles[r.what])
+			measured, err := do()
 			if err != nil {
 				return nil, err
 			}
@@ -111,16 +108,20 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 	return append(results, opening), nil
 }
 
-// record begins a profile of the processors; what it returns ends it.
-func record(path string) (stop func(), err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, err
+// recorded writes a profile of the processors beside.
+func recorded(path string, do func() (round, error)) func() (round, error) {
+	return func() (round, error) {
+		file, err := os.Create(path)
+		if err != nil {
+			return round{}, err
+		}
+		defer func() { _ = file.Close() }()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return round{}, err
+		}
+		defer pprof.StopCPUProfile()
+		return do()
 	}
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return nil, err
-	}
-	return func() { pprof.StopCPUProfile(); _ = file.Close() }, nil
 }
 
 // pool is large enough for ten million.
