@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
@@ -56,24 +58,37 @@ func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 	if err := l.checkFormat(ctx); err != nil {
 		return nil, err
 	}
+	var reading errgroup.Group
+	reading.Go(func() error { return l.readPlaces(ctx) })
+	reading.Go(func() error {
+		return store.Scan(ctx, prefixOwner, func(key, value []byte) error { return l.readOwner(string(key), value) })
+	})
+	if err := reading.Wait(); err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
+	return l, nil
+}
+
+// readPlaces reads what is taken, and what rests. By whom something is held is nothing that memory has to know.
+func (l *Ledger) readPlaces(ctx context.Context) error {
 	for prefix, read := range map[string]func(key string, p place) error{
 		prefixAddress: l.readAddress, prefixVLAN: l.readVLAN, prefixMAC: l.readMAC,
 	} {
-		err := store.Scan(ctx, prefix, func(key, value []byte) error {
-			p, err := parsePlace(value)
-			if err != nil {
-				return fmt.Errorf("reading the row %s: %w", key, err)
+		err := l.store.Scan(ctx, prefix, func(key, value []byte) error {
+			var p place
+			if len(value) == 0 || value[0] != placeOwned {
+				var err error
+				if p, err = parsePlace(value); err != nil {
+					return fmt.Errorf("reading the row %s: %w", key, err)
+				}
 			}
 			return read(string(key), p)
 		})
 		if err != nil {
-			return nil, fmt.Errorf("opening the ledger: %w", err)
+			return err
 		}
 	}
-	if err := store.Scan(ctx, prefixOwner, func(key, value []byte) error { return l.readOwner(string(key), value) }); err != nil {
-		return nil, fmt.Errorf("opening the ledger: %w", err)
-	}
-	return l, nil
+	return nil
 }
 
 // checkFormat reads the version of the rows, and writes it into an empty store.
