@@ -129,6 +129,28 @@ func TestTwoServersForOneOwner(t *testing.T) {
 	}
 }
 
+// TestTwoServersThatBegin opens a store that is empty until another server has opened it, too.
+func TestTwoServersThatBegin(t *testing.T) {
+	store, _ := newDoubtful(t)
+	format, err := store.Get(t.Context(), "format")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Commit(t.Context(), ledger.Change{Key: "format", Was: format}); err != nil {
+		t.Fatal(err)
+	}
+	opened := false
+	_, err = ledger.Open(t.Context(), &between{Store: store, before: func() {
+		if _, err := ledger.Open(t.Context(), store, pools(t)); err != nil {
+			t.Error(err)
+		}
+		opened = true
+	}}, pools(t))
+	if err != nil || !opened {
+		t.Errorf("got error %v; opened by another: %v", err, opened)
+	}
+}
+
 // between is a store in which something happens before the next commit.
 type between struct {
 	ledger.Store

@@ -6,6 +6,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -93,18 +94,26 @@ func (l *Ledger) readPlaces(ctx context.Context) error {
 
 // checkFormat reads the version of the rows, and writes it into an empty store.
 func (l *Ledger) checkFormat(ctx context.Context) error {
-	found, err := l.store.Get(ctx, keyFormat)
-	if err != nil {
-		return fmt.Errorf("opening the ledger: %w", err)
-	}
-	fresh, err := readFormat(found)
-	if err == nil && fresh {
-		err = l.store.Commit(ctx, Change{Key: keyFormat, Value: []byte(format)})
+	err := l.agreeOnFormat(ctx)
+	if errors.Is(err, ErrConflict) {
+		err = l.agreeOnFormat(ctx) // another server, which was started at the same time, has written it
 	}
 	if err != nil {
 		return fmt.Errorf("opening the ledger: %w", err)
 	}
 	return nil
+}
+
+func (l *Ledger) agreeOnFormat(ctx context.Context) error {
+	found, err := l.store.Get(ctx, keyFormat)
+	if err != nil {
+		return err
+	}
+	fresh, err := readFormat(found)
+	if err == nil && fresh {
+		err = l.store.Commit(ctx, Change{Key: keyFormat, Value: []byte(format)})
+	}
+	return err
 }
 
 func (l *Ledger) readAddress(key string, p place) error {
