@@ -6,10 +6,14 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -103,12 +107,36 @@ func (o Options) unreachable(ctx context.Context) error {
 			reason := "it is there, and has no leader"
 			if err := ask(ctx, client, endpoint); err != nil {
 				reason = rpctypes.ErrorDesc(err)
+				if alert := o.alert(ctx, endpoint); alert != nil {
+					reason = alert.Error()
+				}
 			}
 			reasons[i] = endpoint + ": " + reason
 		})
 	}
 	group.Wait()
 	return fmt.Errorf("%w: %s", ErrUnreachable, strings.Join(reasons, "; "))
+}
+
+// alert is what a member says by TLS against this client, such as that it wants another certificate; nil where it says nothing. It comes behind
+// the handshake, when a client that writes at once may see no more than that the connection is closed.
+func (o Options) alert(ctx context.Context, endpoint string) error {
+	target, err := url.Parse(endpoint)
+	if err != nil || o.TLS == nil {
+		return err
+	}
+	config := o.TLS.Clone()
+	config.NextProtos = []string{"h2"}
+	connection, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", target.Host)
+	if err == nil {
+		defer func() { _ = connection.Close() }()
+		_ = connection.SetReadDeadline(time.Now().Add(time.Second)) // it says so at once, or never
+		_, err = connection.Read(make([]byte, 1))
+	}
+	if said, ok := errors.AsType[*net.OpError](err); ok && said.Op == "remote error" {
+		return said
+	}
+	return nil
 }
 
 // plain is for a client that asks members for themselves.
