@@ -77,15 +77,16 @@ test: ## Run all tests that need no root: units, then suites against a real kube
 servers: ## Build etcd, kube-apiserver and a CNI plugin into .cache/tools/bin.
 	@$(TOOLS) etcd kube-apiserver host-local
 
+# What vet finds, `make check` finds.
 test-unit: ## Run the unit tests, with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
-	@go test -race $(TESTFLAGS) $(UNIT)
-	@$(if $(NO_RACE_HERE),go test $(TESTFLAGS) $(NO_RACE_HERE))
+	@go test -vet=off -race $(TESTFLAGS) $(UNIT)
+	@$(if $(NO_RACE_HERE),go test -vet=off $(TESTFLAGS) $(NO_RACE_HERE))
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
-	@echo '==> integration suites (each starts its own etcd and kube-apiserver, two at a time)'
-	go test -p 2 -timeout 20m $(TESTFLAGS) ./test/...
+	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
+	go test -vet=off -p 3 -timeout 20m $(TESTFLAGS) ./test/...
 
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh

@@ -40,7 +40,7 @@ type story struct {
 }
 
 // crashes is how often the program is killed in `make test`.
-const crashes = 300
+const crashes = 200
 
 // TestCrash kills the program at each point in turn, in the middle of many owners' requests, and looks after each crash whether all is as the
 // owners know it.

@@ -66,6 +66,7 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 	if err := fill(ctx, store, held); err != nil {
 		return nil, err
 	}
+	settle(ctx)
 	alone := func(ctx context.Context, name string) error { return bare(ctx, store, name) }
 	cycles := map[string]cycle{"store": alone}
 	order := []string{"store"}
@@ -234,6 +235,18 @@ func cpu() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // which cannot fail for oneself
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// settle waits until a store has put in order what was written to it: until the process does nothing for a second.
+func settle(ctx context.Context) {
+	const longest = 5 * time.Minute
+	for begin := time.Now(); time.Since(begin) < longest && ctx.Err() == nil; {
+		before := cpu()
+		time.Sleep(time.Second)
+		if cpu()-before < 50*time.Millisecond {
+			return
+		}
+	}
 }
 
 // fill writes so many allocations, with a bar for those who wait.
