@@ -24,7 +24,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/go-logr/logr"
 	"go4.org/netipx"
 	corev1 "k8s.io/api/core/v1"
@@ -40,9 +39,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak/kube"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 // land is the cluster that most tests share.
@@ -137,9 +136,7 @@ func (w *world) ledger() *ledger.Ledger {
 
 // serve opens a ledger, and gives out of it.
 func (w *world) serve() {
-	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
-	w.must(err)
-	w.t.Cleanup(func() { _ = store.Close() })
+	store := memory.Open(w.t)
 	var b netipx.IPSetBuilder
 	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.0.250"))
 	dynamic, err := b.IPSet()

@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 // telling is a store that tells late what is committed, and that several servers share.
@@ -43,11 +42,7 @@ type logged struct {
 
 func newTelling(t *testing.T, lag, answer time.Duration, misses int) *telling {
 	t.Helper()
-	inner, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = inner.Close() })
+	inner := memory.Open(t)
 	s := &telling{Store: inner, lag: lag, answer: answer, misses: misses}
 	s.changed = sync.NewCond(&s.mutex)
 	return s

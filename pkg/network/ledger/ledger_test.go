@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"go4.org/netipx"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 var errBroken = errors.New("the connection broke")
@@ -120,15 +119,7 @@ func (d *darkness) Get(ctx context.Context, key string) ([]byte, error) {
 
 func newDoubtful(t *testing.T) (*doubtful, *ledger.Ledger) {
 	t.Helper()
-	inner, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := inner.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	inner := memory.Open(t)
 	store := &doubtful{Store: inner}
 	l, err := ledger.Open(t.Context(), store, pools(t))
 	if err != nil {

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 // TestVerify plants faults, and holds that each is found, and mended where there is one remedy only.
@@ -172,15 +171,7 @@ func TestMarkReleasing(t *testing.T) {
 // storeOf is a store in memory with rows.
 func storeOf(t *testing.T, rows map[string]string) ledger.Store {
 	t.Helper()
-	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	store := memory.Open(t)
 	var changes []ledger.Change
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		changes = append(changes, ledger.Change{Key: key, Value: []byte(rows[key])})

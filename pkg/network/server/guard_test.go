@@ -104,7 +104,7 @@ func TestConnections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.Close()
+			t.Cleanup(func() { _ = c.Close() })
 			idle = append(idle, c)
 		}
 		open := func() float64 { return w.count(t, "graft_network_connections", nil) }

@@ -14,15 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 	"go4.org/netipx"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 var errBroken = errors.New("the cloud is broken")
@@ -115,15 +114,7 @@ const rest = 10 * time.Second
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	store := memory.Open(t)
 	w := &world{t: t, cloud: &fakeCloud{has: map[string]bool{}}, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), commits: &counting{Store: store}}
 	var b netipx.IPSetBuilder
 	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.0.9"))

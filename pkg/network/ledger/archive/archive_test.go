@@ -16,21 +16,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 	"go4.org/netipx"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // TestRoundTrip holds that an export of what was imported is the same file, row by row.
 func TestRoundTrip(t *testing.T) {
-	from, to := filled(t, 700), empty(t)
+	from, to := filled(t, 700), memory.Open(t)
 	first, summary := export(t, from)
 	if summary.Allocations != 600 || summary.Resting != 300 || !summary.Even {
 		t.Errorf("exported %+v", summary)
@@ -73,7 +72,7 @@ func TestBroken(t *testing.T) {
 // TestMerge holds that a ledger with other rows takes more, and one in which something is in the way takes nothing.
 func TestMerge(t *testing.T) {
 	text, _ := export(t, filled(t, 300))
-	store := empty(t)
+	store := memory.Open(t)
 	plant(t, store, "format", "1")
 	plant(t, store, "owner/other/a", `{"owner":{"contract":"other","key":"a"},"pool":"q","state":"bound","addresses":[],"since":"2030-01-02T03:04:05Z"}`)
 	before := rows(t, store)
@@ -90,7 +89,7 @@ func TestMerge(t *testing.T) {
 		"mac/02:11:0a:00:00:07": "=other/a",
 	} {
 		t.Run(key, func(t *testing.T) {
-			store := empty(t)
+			store := memory.Open(t)
 			plant(t, store, "format", "1")
 			plant(t, store, key, value)
 			before := rows(t, store)
@@ -127,7 +126,7 @@ func TestTwoOwners(t *testing.T) {
 		if _, err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		store := empty(t)
+		store := memory.Open(t)
 		_, err = archive.Import(t.Context(), into(store), opener(text.String()), archive.ImportOptions{})
 		var line *archive.Error
 		if !errors.As(err, &line) || !strings.Contains(err.Error(), "10.0.0.0 of the pool p is held by t/") {
@@ -145,7 +144,7 @@ func TestInterrupted(t *testing.T) {
 	text, summary := export(t, filled(t, 500))
 	other, _ := export(t, filled(t, 2))
 	for _, after := range []int32{1, 2, 5, 9} {
-		store := &failing{Store: empty(t)}
+		store := &failing{Store: memory.Open(t)}
 		store.left.Store(after)
 		if _, err := archive.Import(t.Context(), into(store), opener(text), archive.ImportOptions{}); !errors.Is(err, errPower) {
 			t.Fatalf("got error %v", err)
@@ -181,20 +180,6 @@ func (f *failing) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return f.Store.Commit(ctx, changes...)
 }
 
-func empty(t *testing.T) ledger.Store {
-	t.Helper()
-	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
-}
-
 // filled is a store with allocations that are held; of each seven, one has been given back and rests.
 func filled(t *testing.T, count int) ledger.Store {
 	t.Helper()
@@ -204,7 +189,7 @@ func filled(t *testing.T, count int) ledger.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := empty(t)
+	store := memory.Open(t)
 	l, err := ledger.Open(t.Context(), store, ledger.Pool{
 		Name: "pool", FirstVLAN: 1, LastVLAN: 4000, MACPrefix: []byte{2, 0x11},
 		Subnets: []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/16"), Dynamic: dynamic}},

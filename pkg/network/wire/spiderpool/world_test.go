@@ -17,19 +17,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/go-logr/logr"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 // fabric is a cloud that writes down what it is asked, gives MAC addresses and VLANs of its own, and refuses addresses that it is told to.
@@ -97,10 +96,7 @@ type world struct {
 // newWorld makes it; the limit is that of the cloud.
 func newWorld(t testing.TB, limit ...service.Limit) *world {
 	t.Helper()
-	store, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := memory.Open(t)
 	w := &world{
 		t: t, policy: load(t, "testdata/profile.yaml"), fabric: &fabric{refused: netip.MustParseAddr("10.1.0.66")},
 		clock: clocktesting.NewFakeClock(time.Now()), // deadlines are real
@@ -119,6 +115,7 @@ func newWorld(t testing.TB, limit ...service.Limit) *world {
 		}
 		served[name] = one
 	}
+	var err error
 	if w.ledger, err = ledger.Open(t.Context(), store, pools...); err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +126,6 @@ func newWorld(t testing.TB, limit ...service.Limit) *world {
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 	w.options = wire.Options{Service: w.service, Policy: func() *policy.Policy { return w.policy }, Log: logr.Discard()}
 	w.Handler = spiderpool.New(w.options, spiderpool.Extras{Records: 3})
