@@ -116,6 +116,9 @@ type Allocation struct {
 	Holder Holder `json:"holder,omitzero"`
 	// Quotas are the quotas of the pool that it counts for, such as namespace/default.
 	Quotas []string `json:"quotas,omitempty"`
+	// Cloud is the name, in profiles, of the cloud that it is bound by, whichever is behind the pool by now. It is empty for the builtin one, and
+	// in rows that were written before there was this field: there the one behind the pool is meant.
+	Cloud string `json:"cloud,omitempty"`
 	// Binding is what the cloud says of it, once it is bound.
 	Binding Binding `json:"binding,omitzero"`
 }

@@ -32,6 +32,8 @@ type Intent struct {
 	Holder   network.Holder
 	// Quotas are those of the pool that it counts for.
 	Quotas []Quota
+	// Cloud is the name of the cloud that is asked; empty: none is.
+	Cloud string
 	// State is Intended, or Bound where no cloud must be asked.
 	State network.State
 	// Now is the time of the choice.
@@ -226,6 +228,7 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	}
 	a := network.Allocation{
 		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk, Quotas: names,
+		Cloud: in.Cloud,
 	}
 	if attempt > 0 {
 		l.jump(in, of, attempt)

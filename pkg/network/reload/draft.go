@@ -25,6 +25,8 @@ type draft struct {
 	documents []*profile.Network
 	policy    *policy.Policy
 	clouds    map[string]*behind
+	// declared are all clouds of the documents, also those that could not be made.
+	declared map[string]policy.CloudSpec
 	// warnings are what is found and does not keep it from being in force.
 	warnings source.Findings
 }
@@ -71,12 +73,24 @@ func (o *Options) draft(files []source.File, before map[string]*behind) (*draft,
 	if shared := served.Shared(); len(shared) > 0 && !o.Shared {
 		return nil, sharedError(shared, o.Node)
 	}
-	d := &draft{documents: documents, policy: served}
+	d := &draft{documents: documents, policy: served, declared: whole.Clouds}
 	if d.clouds, more = o.clouds(served.Clouds, before); len(more.Errors()) > 0 {
 		return nil, more.Errors().Err()
 	}
-	d.warnings = slices.Concat(findings, more)
+	idle, doubts := o.idle(whole.Clouds, served.Clouds, before)
+	maps.Copy(d.clouds, idle)
+	d.warnings = slices.Concat(findings, more, doubts)
 	return d, nil
+}
+
+// idle makes the clouds that are behind no pool of this server: they may have bound something while they were. One that cannot be made is in
+// nobody's way, as it may be another server's: then what it has bound waits.
+func (o *Options) idle(declared, served map[string]policy.CloudSpec, before map[string]*behind) (map[string]*behind, source.Findings) {
+	idle := maps.Clone(declared)
+	maps.DeleteFunc(idle, func(name string, _ policy.CloudSpec) bool { _, is := served[name]; return is })
+	made, findings := o.clouds(idle, before)
+	maps.DeleteFunc(made, func(_ string, of *behind) bool { return of.cloud == nil })
+	return made, findings
 }
 
 // sharedError says what to write where pools are not this server's alone.
@@ -158,11 +172,20 @@ func (d *draft) servicePools() map[string]service.Pool {
 	for name, p := range d.policy.Pools {
 		pool := service.Pool{Rest: p.Rest}
 		if of := d.clouds[p.Cloud]; of != nil {
-			pool.Cloud, pool.Gate = of.cloud, of.gate
+			pool.Cloud, pool.CloudName, pool.Gate = of.cloud, p.Cloud, of.gate
 		}
 		pools[name] = pool
 	}
 	return pools
+}
+
+// serviceClouds are the clouds as the service knows them.
+func (d *draft) serviceClouds() map[string]service.Cloud {
+	clouds := map[string]service.Cloud{}
+	for name, of := range d.clouds {
+		clouds[name] = service.Cloud{Cloud: of.cloud, Gate: of.gate}
+	}
+	return clouds
 }
 
 // builtin are the pools behind which there is no cloud.

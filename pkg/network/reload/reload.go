@@ -5,6 +5,7 @@
 package reload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -75,14 +77,8 @@ func (r *Reloader) Usage() map[string]ledger.Usage {
 	return usage
 }
 
-// Clouds is what is going on at the gate of each cloud.
-func (r *Reloader) Clouds() map[string]service.Load {
-	load := map[string]service.Load{}
-	for name, of := range r.current.Load().clouds {
-		load[name] = of.gate.Load()
-	}
-	return load
-}
+// Clouds is what is going on at the gate of each cloud, also of one that is declared no more.
+func (r *Reloader) Clouds() map[string]service.Load { return r.service.Loads() }
 
 // Run looks for changes until the context ends.
 func (r *Reloader) Run(ctx context.Context) {
@@ -155,7 +151,7 @@ func (r *Reloader) put(ctx context.Context, next *draft) error {
 		return newStranded(refused, next.policy)
 	}
 	before := r.current.Load()
-	r.service.Configure(next.servicePools())
+	r.service.Configure(next.servicePools(), next.serviceClouds())
 	r.current.Store(next)
 	r.tell(before, next, drained)
 	return nil
@@ -194,14 +190,28 @@ func (r *Reloader) tell(before, next *draft, drained map[string]int) {
 			log.Info("Held allocations are outside of the pool now: they stay, and are given to nobody when they are released", "pool", pool, "allocations", count)
 		}
 	}
-	for name, pool := range next.policy.Pools {
-		if before == nil || before.policy.Pool(name) == nil || before.policy.Pool(name).Cloud == pool.Cloud {
-			continue
-		}
-		log.Info("Another cloud is behind the pool: what the one before has of it is released at the new one", "pool", name, "cloud", pool.Cloud)
-	}
+	r.tellClouds(before, next)
 	r.options.Metrics.succeeded(next.documents, next.policy.Hash)
 	r.problem = ""
+}
+
+// tellClouds logs what has become of clouds that have bound something.
+func (r *Reloader) tellClouds(before, next *draft) {
+	if before == nil {
+		return
+	}
+	for name, pool := range next.policy.Pools {
+		if was := before.policy.Pool(name); was != nil && was.Cloud != pool.Cloud {
+			r.options.Log.Info("Another cloud is behind the pool: what the one before has bound stays with it, and is released there",
+				"pool", name, "cloud", cmp.Or(pool.Cloud, v1alpha1.CloudBuiltin), "before", cmp.Or(was.Cloud, v1alpha1.CloudBuiltin))
+		}
+	}
+	for name := range before.declared {
+		if _, stays := next.declared[name]; !stays {
+			r.options.Log.Info("A cloud is not declared any more: what it has bound is released there until this server ends, and waits from then on. "+
+				"Declare it until all of that is released", "cloud", name)
+		}
+	}
 }
 
 // mended ends a failure: what is in force is what is written.

@@ -45,7 +45,7 @@ func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]netwo
 		if err != nil || pool.retired {
 			return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
 		}
-		if pool.Cloud != nil || r.TakeOver {
+		if pool.Cloud != nil || r.TakeOver || !s.asksNobody() { // what an owner has may be another cloud's than the pool's
 			fly = s.fly
 		}
 		if slices.ContainsFunc(requests[:i], func(other Request) bool { return other.Owner == r.Owner }) {
@@ -148,7 +148,7 @@ func (s *Service) reserve(ctx context.Context, requests []Request) (all []networ
 			if a.State != network.Releasing {
 				continue
 			}
-			if err := s.endResting(ctx, a); err != nil {
+			if err := s.end(ctx, a, nil); err != nil {
 				return nil, nil, fmt.Errorf("%w: an earlier release is not finished: %w", network.ErrUnavailable, err)
 			}
 		}
@@ -163,9 +163,11 @@ func (s *Service) intents(requests []Request) []ledger.Intent {
 			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, Trunk: r.Trunk, Holder: r.Holder, Quotas: r.Quotas,
 			Now: s.options.Clock.Now(),
 		}
-		if pool, err := s.pool(r.Pool); err != nil || pool.Cloud != nil {
+		pool, err := s.pool(r.Pool)
+		if err != nil || pool.Cloud != nil {
 			state = network.Intended
 		}
+		intents[i].Cloud = pool.CloudName
 	}
 	for i := range intents {
 		intents[i].State = state

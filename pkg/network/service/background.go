@@ -97,19 +97,27 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 	if s.ledger.Shared() {
 		pause = s.abandoned() // by then another server has come to the end of what it is doing
 	}
+	waiting := unknown{}
+	s.parked.begin()
 	err := s.ledger.Unfinished(ctx, func(a network.Allocation) error {
 		switch {
 		case !s.serves(a.Pool): // another server's
 		case a.State == network.Intended && !a.Since.After(latest):
 			intended = append(intended, a)
 		case a.State == network.Releasing:
-			s.releases.addLater(a.Owner, pause)
+			if parks, _, err := s.park(a); parks {
+				waiting.add(a.Cloud, err)
+			} else {
+				s.releases.addLater(a.Owner, pause)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("reading what was begun: %w", err)
 	}
+	s.parked.end()
+	waiting.report(s.options.Report)
 	for _, a := range intended {
 		_, err := s.fly(ctx, recovering, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.adopt(ctx, a) }, a.Owner)
 		if ctx.Err() != nil {
@@ -131,27 +139,27 @@ func (s *Service) adopt(ctx context.Context, intent network.Allocation) error {
 	if err != nil {
 		return err
 	}
-	pool, err := s.pool(a.Pool)
+	of, err := s.behind(a)
 	if err != nil {
 		return err
 	}
-	if pool.Cloud == nil {
+	if of.cloud == nil {
 		return s.forget(ctx, a, 0)
 	}
 	var (
 		binding network.Binding
 		has     bool
 	)
-	err = pool.Gate.queue(false).do(ctx, func() (err error) {
-		binding, has, err = pool.Cloud.Find(ctx, a)
+	err = of.gate.queue(false).do(ctx, func() (err error) {
+		binding, has, err = of.cloud.Find(ctx, a)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("asking the cloud: %w", err)
 	}
 	if !has {
-		return s.forget(ctx, a, pool.Rest)
+		return s.rest(ctx, a)
 	}
-	_, err = s.ledger.Update(ctx, a.Owner, settle(binding, network.Bound))
+	_, err = s.ledger.Update(ctx, a.Owner, settle(binding, of.name, network.Bound))
 	return err
 }

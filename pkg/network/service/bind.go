@@ -21,13 +21,13 @@ var errGivenBack = fmt.Errorf("%w: it was given back meanwhile", network.ErrUnav
 // goes on with it. The allocation is given in any case.
 func (s *Service) bind(ctx context.Context, a network.Allocation, state network.State, p *pass) (_ network.Allocation, err error) {
 	defer s.survive(a.Owner, &err)
-	binding := a.Binding
+	binding, by := a.Binding, a.Cloud
 	if !known(binding) {
-		if binding, err = s.ask(ctx, a, p); err != nil {
+		if binding, by, err = s.ask(ctx, a, p); err != nil {
 			return a, err
 		}
 	}
-	bound, err := s.ledger.Update(ctx, a.Owner, settle(binding, state))
+	bound, err := s.ledger.Update(ctx, a.Owner, settle(binding, by, state))
 	switch {
 	case err == nil:
 		return bound, nil
@@ -35,7 +35,7 @@ func (s *Service) bind(ctx context.Context, a network.Allocation, state network.
 		s.releases.add(a.Owner) // the cloud may have been told of the release before it was told of this
 	case errors.Is(err, network.ErrNotHeld):
 		// Another server has released it. The ledger knows no more that the cloud has it.
-		a.Binding = binding
+		a.Binding, a.Cloud = binding, by
 		if undone := s.tell(ctx, a, nil); undone != nil {
 			s.options.Report(a.Owner, undone)
 		}
@@ -49,31 +49,29 @@ func known(b network.Binding) bool {
 	return len(b.Reference) > 0 || len(b.MAC) > 0 || len(b.Addresses) > 0 || b.VLAN != 0
 }
 
-// ask asks the cloud, and again when it wants to be left alone for a time that there is.
-func (s *Service) ask(ctx context.Context, a network.Allocation, p *pass) (binding network.Binding, err error) {
-	pool, err := s.pool(a.Pool)
-	if err != nil || pool.Cloud == nil {
-		return binding, err
+// ask asks the cloud, and again when it wants to be left alone for a time that there is. It gives the name of the cloud.
+func (s *Service) ask(ctx context.Context, a network.Allocation, p *pass) (binding network.Binding, by string, err error) {
+	of, err := s.behind(a)
+	if err != nil || of.cloud == nil {
+		return binding, of.name, err
 	}
-	if p == nil {
-		p = pool.Gate.queue(false)
-	}
+	p = of.turn(p)
 	for {
 		err = p.do(ctx, func() error {
 			var err error
-			binding, err = pool.Cloud.Bind(ctx, a)
+			binding, err = of.cloud.Bind(ctx, a)
 			return err
 		})
 		after := retryAfter(err)
 		switch {
 		case err == nil, errors.Is(err, network.ErrRefused):
-			return binding, err
+			return binding, of.name, err
 		case after == 0:
-			return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
-		case pool.Gate == nil || !s.lasts(ctx, after):
-			return binding, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
+			return binding, of.name, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
+		case of.gate == nil || !s.lasts(ctx, after):
+			return binding, of.name, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
 		}
-		p = pool.Gate.queue(true)
+		p = of.gate.queue(true)
 	}
 }
 
@@ -83,13 +81,13 @@ func (s *Service) lasts(ctx context.Context, d time.Duration) bool {
 	return !bounded || deadline.Sub(s.options.Clock.Now()) > d
 }
 
-// settle notes what the cloud says, and what it has chosen.
-func settle(binding network.Binding, state network.State) func(*network.Allocation) error {
+// settle notes what the cloud of a name says, and what it has chosen.
+func settle(binding network.Binding, by string, state network.State) func(*network.Allocation) error {
 	return func(a *network.Allocation) error {
 		if a.State == network.Releasing {
 			return errGivenBack
 		}
-		if a.Binding = binding; a.State == network.Intended {
+		if a.Binding, a.Cloud = binding, by; a.State == network.Intended {
 			a.State = state
 		}
 		for _, chosen := range binding.Addresses {

@@ -18,15 +18,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 	"go4.org/netipx"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 // faults says whether something fails, by chance.
@@ -123,11 +122,7 @@ type chaos struct {
 
 func newChaos(t *testing.T) *chaos {
 	t.Helper()
-	inner, err := pebble.Open("ledger", pebble.Options{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = inner.Close() })
+	inner := memory.Open(t)
 	c := &chaos{t: t, inner: inner}
 	c.cloud = &jealous{faults: &c.faults, t: t, at: map[netip.Addr]network.Owner{}}
 	for _, last := range []string{"10.0.0.40", "10.0.0.60"} {
@@ -140,6 +135,7 @@ func newChaos(t *testing.T) *chaos {
 		subnets := []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/24"), Dynamic: dynamic}}
 		c.pools = append(c.pools, []ledger.Pool{{Name: "plain", Subnets: subnets}, {Name: "cloudy", Subnets: subnets, FirstVLAN: 1, LastVLAN: 4000}})
 	}
+	var err error
 	if c.ledger, err = ledger.Open(t.Context(), shaky{inner, &c.faults}, c.pools[0]...); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +154,7 @@ func (c *chaos) act(ctx context.Context) {
 	case 0:
 		pools := maps.Clone(c.behind)
 		_ = c.ledger.Configure(ctx, c.pools[rand.IntN(len(c.pools))]...)
-		c.Configure(pools)
+		c.Configure(pools, nil)
 	case 1:
 		_, _ = c.ledger.Wake(ctx, time.Now())
 	case 2:

@@ -139,6 +139,13 @@ func (q *queue) wantsMore() bool {
 	return true
 }
 
+// lookForMore says that there may be more than was taken in.
+func (q *queue) lookForMore() {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.more = true
+}
+
 // next waits for the first that is due; false when the context ends.
 func (q *queue) next(ctx context.Context) (entry, bool) {
 	for ctx.Err() == nil {

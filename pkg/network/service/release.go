@@ -40,8 +40,8 @@ func (s *Service) remember(ctx context.Context, owner network.Owner, is func(net
 	if err != nil {
 		return err
 	}
-	if pool, err := s.pool(a.Pool); err == nil && pool.Cloud == nil {
-		return s.forget(ctx, a, pool.Rest)
+	if of, err := s.behind(a); err == nil && of.cloud == nil {
+		return s.rest(ctx, a)
 	}
 	if _, err = s.ledger.Update(ctx, owner, markReleasing); err == nil {
 		s.releases.add(owner)
@@ -54,33 +54,30 @@ func markReleasing(a *network.Allocation) error {
 	return nil
 }
 
-// endResting brings a release to its end, and lets what was held rest as the pool says.
-func (s *Service) endResting(ctx context.Context, a network.Allocation) error {
-	pool, err := s.pool(a.Pool)
-	if err != nil {
-		return err
-	}
-	return s.end(ctx, a, pool.Rest, nil)
-}
-
-// end tells the cloud, and then forgets.
-func (s *Service) end(ctx context.Context, a network.Allocation, rest time.Duration, p *pass) error {
+// end brings a release to its end: it tells the cloud, and lets what was held rest as the pool says.
+func (s *Service) end(ctx context.Context, a network.Allocation, p *pass) error {
 	if err := s.tell(ctx, a, p); err != nil {
 		return fmt.Errorf("releasing in the cloud: %w", err)
 	}
-	return s.forget(ctx, a, rest)
+	return s.rest(ctx, a)
 }
 
 // tell tells the cloud that an allocation is released. Without a pass, somebody waits for it.
 func (s *Service) tell(ctx context.Context, a network.Allocation, p *pass) error {
-	pool, err := s.pool(a.Pool)
-	if err != nil || pool.Cloud == nil {
+	of, err := s.behind(a)
+	if err != nil || of.cloud == nil {
 		return err
 	}
-	if p == nil {
-		p = pool.Gate.queue(false)
+	return of.turn(p).do(ctx, func() error { return of.cloud.Unbind(ctx, a) })
+}
+
+// rest forgets what was held, and lets it rest as the pool says.
+func (s *Service) rest(ctx context.Context, a network.Allocation) error {
+	pool, err := s.pool(a.Pool)
+	if err != nil {
+		return err
 	}
-	return p.do(ctx, func() error { return pool.Cloud.Unbind(ctx, a) })
+	return s.forget(ctx, a, pool.Rest)
 }
 
 func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
@@ -103,12 +100,19 @@ func (s *Service) finish(ctx context.Context, e entry) {
 		s.options.Report(e.owner, err)
 		return
 	}
-	pool, err := s.pool(a.Pool)
-	if err != nil || pool.Gate == nil || pool.Cloud == nil {
+	if parks, fresh, err := s.park(a); parks {
+		s.releases.done(e)
+		if fresh {
+			s.options.Report(e.owner, err)
+		}
+		return
+	}
+	of, err := s.behind(a)
+	if err != nil || of.gate == nil || of.cloud == nil {
 		s.conclude(e, nil)
 		return
 	}
-	if !pool.Gate.later(func(p *pass) { s.conclude(e, p) }) {
+	if !of.gate.later(func(p *pass) { s.conclude(e, p) }) {
 		s.releases.put(e, crowded)
 	}
 }
@@ -124,11 +128,7 @@ func (s *Service) conclude(e entry, p *pass) {
 		if err != nil {
 			return nil, err
 		}
-		pool, err := s.pool(a.Pool)
-		if err != nil {
-			return nil, err
-		}
-		return nil, s.end(ctx, a, pool.Rest, p)
+		return nil, s.end(ctx, a, p)
 	}, e.owner)
 	switch {
 	case errors.Is(err, errEnds): // the ledger remembers it

@@ -11,8 +11,6 @@ package service
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -29,6 +27,8 @@ import (
 type Pool struct {
 	// Cloud is the one behind the pool; nil: there is none to be asked, and an allocation is one commit.
 	Cloud cloud.Cloud
+	// CloudName is what rows say of what it binds; empty: they say nothing, and go to whichever is behind the pool.
+	CloudName string
 	// Rest is how long what was released is given to nobody.
 	Rest time.Duration
 	// Gate bounds what is asked of the cloud; nil: nothing does.
@@ -56,8 +56,8 @@ type Options struct {
 type Service struct {
 	ledger  *ledger.Ledger
 	options Options
-	// pools are swapped as a whole.
-	pools atomic.Pointer[map[string]Pool]
+	// in is what is in force; it is swapped as a whole.
+	in atomic.Pointer[state]
 
 	// mutex guards flights and ended: what is being done, by owner. One thing at a time is done for an owner.
 	mutex   sync.Mutex
@@ -66,6 +66,7 @@ type Service struct {
 	flying  sync.WaitGroup
 
 	releases *queue
+	parked   parked
 }
 
 // New makes a service; pools are by name, the same as those of the ledger.
@@ -80,41 +81,8 @@ func New(l *ledger.Ledger, pools map[string]Pool, o Options) *Service {
 		o.Report = func(network.Owner, error) {}
 	}
 	s := &Service{ledger: l, options: o, flights: map[network.Owner]*flight{}, releases: newQueue(o.Clock, o.Random)}
-	s.Configure(pools)
+	s.Configure(pools, nil)
 	return s
-}
-
-// Configure puts pools in the place of those that there were; see ledger.Ledger.Configure, which comes first. What was begun is finished with
-// the pools that are there then. Of a pool that is gone nothing is given any more, but its cloud is still told of releases.
-func (s *Service) Configure(pools map[string]Pool) {
-	all := maps.Clone(pools)
-	if all == nil {
-		all = map[string]Pool{}
-	}
-	if before := s.pools.Load(); before != nil {
-		for name, pool := range *before {
-			if _, stays := all[name]; !stays {
-				pool.retired = true
-				all[name] = pool
-			}
-		}
-	}
-	s.pools.Store(&all)
-}
-
-// pool is the one that an allocation is of; the error is that of one whose cloud is not known here.
-func (s *Service) pool(name string) (Pool, error) {
-	pool, ok := (*s.pools.Load())[name]
-	if !ok {
-		return Pool{}, fmt.Errorf("%w: the pool %s is not served here", network.ErrUnavailable, name)
-	}
-	return pool, nil
-}
-
-// serves says whether a pool is known here, also one that is gone.
-func (s *Service) serves(name string) bool {
-	_, err := s.pool(name)
-	return err == nil
 }
 
 // Request is what an owner wants.

@@ -74,7 +74,7 @@ func (s *Service) oust(ctx context.Context, owner network.Owner, address netip.A
 		if err != nil {
 			return nil, err
 		}
-		if err := s.endResting(ctx, a); err != nil {
+		if err := s.end(ctx, a, nil); err != nil {
 			s.releases.add(owner)
 			return nil, err
 		}

@@ -187,7 +187,7 @@ func TestAPoolThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	w.run()
 	a := w.allocate(request("cloudy", "a"))
-	w.Configure(map[string]service.Pool{"plain": {Rest: rest}})
+	w.Configure(map[string]service.Pool{"plain": {Rest: rest}}, nil)
 	if _, err := w.Allocate(t.Context(), request("cloudy", "b")); !errors.Is(err, network.ErrUnknownPool) {
 		t.Errorf("got error %v, want %v", err, network.ErrUnknownPool)
 	}

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// named is a pool with a cloud that has a name.
+func named(name string, cloud *fakeCloud) map[string]service.Pool {
+	return map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: cloud, CloudName: name, Rest: rest}}
+}
+
+// anew puts another service in the place of the world's, as after a restart.
+func (w *world) anew(pools map[string]service.Pool) {
+	w.Service = service.New(w.ledger, pools, service.Options{Clock: w.clock, Report: func(owner network.Owner, err error) {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.reports = append(w.reports, owner.Key+": "+err.Error())
+	}})
+}
+
+func (w *world) reported() []string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return slices.Clone(w.reports)
+}
+
+func (w *world) release(keys ...string) {
+	w.t.Helper()
+	for _, key := range keys {
+		if err := w.Release(w.t.Context(), network.Owner{Contract: "test", Key: key}); err != nil {
+			w.t.Errorf("releasing %s: %v", key, err)
+		}
+	}
+}
+
+func (w *world) gone(keys ...string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprint("nothing is held by ", keys), func() bool {
+		return !slices.ContainsFunc(keys, func(key string) bool { return w.state(key) != "none" })
+	})
+}
+
+func newFake() *fakeCloud { return &fakeCloud{has: map[string]bool{}} }
+
+func said(t *testing.T, of string, cloud *fakeCloud, want string) {
+	t.Helper()
+	if diff := cmp.Diff(want, cloud.said()); diff != "" {
+		t.Errorf("what the %s cloud was asked (-want +got):\n%s", of, diff)
+	}
+}
+
+// TestTheCloudOfTheRow holds that everything goes to the cloud by which an allocation is bound, whatever is behind the pool by now.
+func TestTheCloudOfTheRow(t *testing.T) {
+	for name, next := range map[string]func(*fakeCloud) map[string]service.Pool{
+		"another one":     func(c *fakeCloud) map[string]service.Pool { return named("new", c) },
+		"the builtin one": func(*fakeCloud) map[string]service.Pool { return map[string]service.Pool{"cloudy": {Rest: rest}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			old, another := newFake(), newFake()
+			w.anew(named("old", old))
+			if got := w.allocate(request("cloudy", "a")); got.Cloud != "old" {
+				t.Errorf("it is of the cloud %q", got.Cloud)
+			}
+			old.hook = func(call string, _ network.Allocation) error {
+				if call == "bind b" || call == "bind c" {
+					return errBroken
+				}
+				return nil
+			}
+			for _, key := range []string{"b", "c"} {
+				if _, err := w.Allocate(t.Context(), request("cloudy", key)); !errors.Is(err, network.ErrUnavailable) {
+					t.Errorf("got error %v", err)
+				}
+			}
+			old.hook = nil
+			pools := next(another)
+			w.Configure(pools, nil)
+			w.allocate(request("cloudy", "a"))
+			if got := w.allocate(request("cloudy", "b")); got.Cloud != "old" {
+				t.Errorf("what was begun goes on at %q", got.Cloud)
+			}
+			fresh := w.allocate(request("cloudy", "d"))
+			if fresh.Cloud != pools["cloudy"].CloudName || fresh.State != network.Bound {
+				t.Errorf("what is begun is of %q, and %s", fresh.Cloud, fresh.State)
+			}
+			if err := w.Recover(t.Context()); err != nil {
+				t.Error(err)
+			}
+			w.run()
+			w.release("a", "d")
+			w.gone("a", "c", "d")
+			w.release("b")
+			w.gone("b")
+			said(t, "old", old, "bind a, bind b, bind c, bind b, find c, unbind a, unbind b")
+			if pools["cloudy"].Cloud != nil {
+				said(t, "new", another, "bind d, unbind d")
+			}
+		})
+	}
+}
+
+// TestRowsWithoutACloud holds that of rows without a name the cloud behind the pool is meant, and that its name is noted when it binds.
+func TestRowsWithoutACloud(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call == "bind b" {
+			return errBroken
+		}
+		return nil
+	}
+	if got := w.allocate(request("cloudy", "a")); got.Cloud != "" {
+		t.Errorf("it is of the cloud %q", got.Cloud)
+	}
+	if _, err := w.Allocate(t.Context(), request("cloudy", "b")); !errors.Is(err, network.ErrUnavailable) {
+		t.Errorf("got error %v", err)
+	}
+	fabric := newFake()
+	w.Configure(named("fabric", fabric), nil)
+	if got := w.allocate(request("cloudy", "b")); got.Cloud != "fabric" {
+		t.Errorf("it is of the cloud %q", got.Cloud)
+	}
+	w.run()
+	w.release("a")
+	w.gone("a")
+	said(t, "pool's", fabric, "bind b, unbind a")
+}
+
+// TestACloudThatIsUnknown holds that what it has bound waits until it is declared, that people are told what to do, and that all else goes on.
+func TestACloudThatIsUnknown(t *testing.T) {
+	w := newWorld(t)
+	old, another := newFake(), newFake()
+	w.anew(named("old", old))
+	for _, key := range []string{"a", "b", "c"} {
+		w.allocate(request("cloudy", key))
+	}
+	w.release("a")
+	w.anew(named("new", another))
+	if err := w.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const text = "unavailable: it is of the cloud old: this server has no such cloud; " +
+		"declare the cloud in a profile again, until all that it has bound is released"
+	if diff := cmp.Diff([]string{": releases that wait: 1: " + text}, w.reported()); diff != "" {
+		t.Errorf("reports (-want +got):\n%s", diff)
+	}
+	w.run()
+	w.allocate(request("cloudy", "b"))
+	w.release("c", "c")
+	w.allocate(request("cloudy", "d"))
+	w.release("d")
+	w.gone("d")
+	w.eventually("it is reported", func() bool { return slices.Contains(w.reported(), "c: "+text) })
+	if _, err := w.Allocate(t.Context(), request("cloudy", "a")); !errors.Is(err, network.ErrUnavailable) || !strings.Contains(err.Error(), text) {
+		t.Errorf("who wants what waits is told: %v", err)
+	}
+	if got := w.Pending(); got != 2 || len(w.reported()) != 2 {
+		t.Errorf("%d releases wait; reports: %q", got, w.reported())
+	}
+	w.Configure(named("new", another), map[string]service.Cloud{"old": {Cloud: old}})
+	w.gone("a", "c")
+	w.release("b")
+	w.gone("b")
+	if got := old.said(); strings.Count(got, "unbind") != 3 || strings.Count(got, "bind") != 6 {
+		t.Errorf("the old cloud was asked: %s", got)
+	}
+	said(t, "new", another, "bind d, unbind d")
+	w.eventually("nothing waits", func() bool { return w.Pending() == 0 })
+}
+
+// TestManyOfACloudThatIsUnknown holds that however many releases wait for a cloud that nobody knows, those of others do not wait behind them.
+func TestManyOfACloudThatIsUnknown(t *testing.T) {
+	w := newWorld(t)
+	fabric := newFake()
+	w.anew(named("fabric", fabric))
+	const many = 6000
+	var changes []ledger.Change
+	add := func(key, cloud string) {
+		rows, err := ledger.Rows(network.Allocation{
+			Owner: network.Owner{Contract: "test", Key: key}, Pool: "cloudy", State: network.Releasing, Since: time.Unix(1e9, 0), Cloud: cloud,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes = append(changes, rows...)
+	}
+	for i := range many {
+		add(fmt.Sprint("a", i), "gone")
+	}
+	add("z", "fabric")
+	if err := w.commits.Commit(t.Context(), changes...); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	w.gone("z")
+	if got := w.reported(); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint("releases that wait: ", many)) {
+		t.Errorf("reports: %q", got)
+	}
+	w.Configure(named("fabric", fabric), map[string]service.Cloud{"gone": {Cloud: newFake()}})
+	w.eventually("all are released", func() bool {
+		w.clock.Step(time.Second)
+		left := 0
+		err := w.ledger.All(t.Context(), func(network.Allocation) error { left++; return nil })
+		return err == nil && left == 0
+	})
+}
