@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +40,11 @@ type world struct {
 	missing  error
 	log      strings.Builder
 	made     []string
+	// broken are the clouds that cannot be made.
+	broken map[string]bool
+	mutex  sync.Mutex
+	// unbound are releases that clouds were told of.
+	unbound []string
 }
 
 const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: NetworkProfile\nmetadata: {name: acme}\n"
@@ -58,12 +65,16 @@ func newWorld(t *testing.T) *world {
 			return []source.File{{Name: "acme.yaml", Data: []byte(w.text)}}, w.missing
 		},
 		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
-			clouds := map[string]cloud.Cloud{}
+			clouds, findings := map[string]cloud.Cloud{}, source.Findings(nil)
 			for name := range specs {
 				w.made = append(w.made, name)
-				clouds[name] = nothing{}
+				if w.broken[name] {
+					findings = append(findings, source.Finding{Message: "no certificate"})
+					continue
+				}
+				clouds[name] = nothing{w, name}
 			}
-			return clouds, nil
+			return clouds, findings
 		},
 		Service: service.Options{Clock: w.clock},
 		Metrics: reload.NewMetrics(w.registry),
@@ -115,6 +126,28 @@ func (w *world) release(t *testing.T, key string) {
 	}
 }
 
+// run runs the service until the test ends.
+func (w *world) run(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done, s := make(chan struct{}), w.Service()
+	go func() { defer close(done); s.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// told waits until clouds were told of releases.
+func (w *world) told(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for deadline := time.Now().Add(10 * time.Second); len(got) < len(want) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		w.mutex.Lock()
+		got = slices.Sorted(slices.Values(w.unbound))
+		w.mutex.Unlock()
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what clouds were told (-want +got):\n%s", diff)
+	}
+}
+
 // counts are successes, failures, whether the last failed, and what keeps it from being in force.
 func (w *world) counts(t *testing.T) [4]float64 {
 	t.Helper()
@@ -143,13 +176,21 @@ func (w *world) counts(t *testing.T) [4]float64 {
 	return counts
 }
 
-// nothing is a cloud that does nothing.
-type nothing struct{}
+// nothing is a cloud that does nothing but to say what is unbound.
+type nothing struct {
+	*world
+	name string
+}
 
 func (nothing) Bind(context.Context, network.Allocation) (network.Binding, error) {
 	return network.Binding{}, nil
 }
-func (nothing) Unbind(context.Context, network.Allocation) error { return nil }
+func (n nothing) Unbind(_ context.Context, a network.Allocation) error {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.unbound = append(n.unbound, n.name+" "+a.Owner.Key)
+	return nil
+}
 func (nothing) Find(context.Context, network.Allocation) (network.Binding, bool, error) {
 	return network.Binding{}, false, nil
 }
@@ -312,6 +353,66 @@ func TestClouds(t *testing.T) {
 	}
 	if !strings.Contains(w.log.String(), "nothing is programmed outside of this machine") || !strings.Contains(w.log.String(), "Another cloud is behind the pool") {
 		t.Errorf("the log is %s", w.log.String())
+	}
+}
+
+// TestCloudsOfRows holds that a cloud which is behind no pool any more is still told of what it has bound: while it is declared, also after
+// a restart; and after that until the server ends.
+func TestCloudsOfRows(t *testing.T) {
+	w := newWorld(t)
+	cloud := func(name string) string {
+		return "  " + name + ": {http: {url: https://" + name + ", bind: {method: POST, path: /p}, unbind: {method: DELETE, path: /p}}}\n"
+	}
+	old := pool("10.0.0.1-10.0.0.9", ", cloud: fabric") + "clouds:\n" + cloud("fabric")
+	w.open(t, old)
+	w.run(t)
+	for _, key := range []string{"a", "b", "c"} {
+		w.allocate(t, key)
+	}
+	both := pool("10.0.0.1-10.0.0.9", ", cloud: mesh") + "clouds:\n" + cloud("fabric") + cloud("mesh")
+	if problem := w.load(t, both); problem != "" {
+		t.Fatal(problem)
+	}
+	w.allocate(t, "d")
+	w.release(t, "a")
+	w.release(t, "d")
+	w.told(t, "fabric a", "mesh d")
+
+	w.open(t, both)
+	w.run(t)
+	w.release(t, "b")
+	w.told(t, "fabric a", "fabric b", "mesh d")
+	for _, text := range []string{pool("10.0.0.1-10.0.0.9", ", cloud: mesh") + "clouds:\n" + cloud("mesh"), both, pool("10.0.0.1-10.0.0.9", "")} {
+		if problem := w.load(t, text); problem != "" {
+			t.Fatal(problem)
+		}
+	}
+	w.release(t, "c")
+	w.told(t, "fabric a", "fabric b", "fabric c", "mesh d")
+	for _, want := range []string{
+		`"Another cloud is behind the pool: what the one before has bound stays with it, and is released there" "pool"="overlay" "cloud"="mesh" "before"="fabric"`,
+		`"pool"="overlay" "cloud"="builtin" "before"="mesh"`, `"A cloud is not declared any more: `, `"cloud"="fabric"`,
+	} {
+		if !strings.Contains(w.log.String(), want) {
+			t.Errorf("the log does not say %s: %s", want, w.log.String())
+		}
+	}
+}
+
+// TestACloudThatCannotBeMade holds that it is in the way only where it is behind a pool of the server.
+func TestACloudThatCannotBeMade(t *testing.T) {
+	w := newWorld(t)
+	w.broken = map[string]bool{"fabric": true}
+	clouds := "clouds:\n  fabric: {http: {url: https://a, bind: {method: POST, path: /p}, unbind: {method: DELETE, path: /p}}}\n"
+	if _, err := w.try(t, pool("10.0.0.9", ", cloud: fabric")+clouds); err == nil || !strings.Contains(err.Error(), "no certificate") {
+		t.Errorf("got error %v", err)
+	}
+	w.open(t, pool("10.0.0.9", "")+clouds)
+	if !strings.Contains(w.log.String(), "no certificate") {
+		t.Errorf("the log is %s", w.log.String())
+	}
+	if got := w.allocate(t, "a"); got != "10.0.0.9" {
+		t.Errorf("a has %s", got)
 	}
 }
 
