@@ -31,7 +31,7 @@ func TestStranded(t *testing.T) {
 		}
 	}
 	if _, err := l.Update(t.Context(), test("c"), func(a *network.Allocation) error {
-		a.Binding.Reference = json.RawMessage(`{"addresses":["10.0.0.1"]}`)
+		a.Binding.Reference, a.Cloud = json.RawMessage(`{"addresses":["10.0.0.1"]}`), `"addresses":["10.0.0.1"]`
 		return nil
 	}); err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ func TestUnfinished(t *testing.T) {
 	} {
 		in := intent()
 		in.Owner.Key, in.State = key, network.Intended
+		in.Cloud = `","state":"bound"`
 		in.Holder = network.Holder{Name: `"state":"bound"`}
 		if _, _, err := l.Reserve(t.Context(), in); err != nil {
 			t.Fatal(err)
