@@ -49,7 +49,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		if t.Failed() {
-			t.Fatalf("the program said\n%s", p.log.String())
+			t.Fatalf("the program said\n%s", p.Program.Log)
 		}
 	}
 	if t.Logf("%d addresses were held, and of %d claims nothing was known, when the program was killed", held, unsure); held < lives || unsure < lives {
@@ -98,7 +98,7 @@ func (p *program) live(claims []*claim) {
 		})
 	}
 	time.Sleep(time.Duration(20+rand.IntN(250)) * time.Millisecond)
-	_ = p.process.Process.Kill()
+	p.Kill()
 	close(done)
 	group.Wait()
 }
@@ -115,7 +115,7 @@ func (p *program) allocate(c *claim) int {
 				Addresses []string `json:"addresses"`
 			} `json:"interface"`
 		}
-		if err := json.Unmarshal(answer, &configuration); err != nil || len(configuration.Interface.Addresses) != 1 {
+		if err := json.Unmarshal([]byte(answer), &configuration); err != nil || len(configuration.Interface.Addresses) != 1 {
 			p.Errorf("%s is answered %s (%v)", c.uid, answer, err)
 			return status
 		}

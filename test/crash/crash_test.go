@@ -10,12 +10,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/provider"
 )
 
 // owner is a claim, and what its client knows of it.
@@ -29,7 +32,8 @@ type owner struct {
 
 // story is one program with its fabric and its owners.
 type story struct {
-	*program
+	*provider.Program
+	t      *testing.T
 	fabric *fabric
 	owners []*owner
 	random *rand.Rand
@@ -54,9 +58,9 @@ func TestCrash(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, killed %d times", seed, times)
-	s := &story{fabric: newFabric(t), random: rand.New(rand.NewPCG(seed, 1))}
+	s := &story{t: t, fabric: newFabric(t), random: rand.New(rand.NewPCG(seed, 1))}
 	s.fabric.reached = s.reach
-	s.program = prepare(t, s.fabric)
+	s.Program = prepare(t, s.fabric)
 	for i := range 64 {
 		s.owners = append(s.owners, &owner{uid: fmt.Sprintf("claim-%02d", i), profile: []string{"fabric", "plain"}[i%2], sure: true})
 	}
@@ -71,7 +75,7 @@ func TestCrash(t *testing.T) {
 			t.Logf("killed %d times after %s", i+1, time.Since(begun).Round(time.Second))
 		}
 		if t.Failed() {
-			t.Fatalf("after %d crashes, the last when %s; the program said\n%s", i+1, at, s.log)
+			t.Fatalf("after %d crashes, the last when %s; the program said\n%s", i+1, at, s.Log)
 		}
 	}
 	t.Logf("%d crashes in %s", times, time.Since(begun).Round(time.Second))
@@ -91,28 +95,28 @@ func (s *story) live(at point) (hit bool) {
 		s.count.Add(int64(s.random.IntN(6)))
 	}
 	delay := time.Duration(s.random.IntN(3000)) * time.Microsecond
-	s.start()
+	s.Start()
 	if at == starting {
-		time.AfterFunc(time.Duration(s.random.IntN(60))*time.Millisecond, s.kill)
+		time.AfterFunc(time.Duration(s.random.IntN(60))*time.Millisecond, s.Kill)
 	}
-	if s.ready() {
+	if s.Ready() {
 		s.check()
 		s.work(delay)
 	}
-	hit = s.killed.Load()
+	hit = s.Killed.Load()
 	if !hit {
-		s.kill()
+		s.Kill()
 	}
-	s.gone()
+	s.Gone()
 	return hit
 }
 
 // reach is called at each point; false says that the program was killed, and nobody waits for an answer.
 func (s *story) reach(at point) bool {
 	if at == s.at && s.count.Add(-1) == 0 {
-		s.kill()
+		s.Kill()
 	}
-	return !s.killed.Load()
+	return !s.Killed.Load()
 }
 
 // check asks for everybody of whom it is sure what they hold: they must hold it still. Nobody else may.
@@ -122,8 +126,8 @@ func (s *story) check() {
 		if !o.sure || o.address == "" {
 			continue
 		}
-		status, answer := s.post("/GetProfileConfig", *o, o.config())
-		if status == 0 || s.killed.Load() {
+		status, answer := s.Post("/GetProfileConfig", o.uid, o.config())
+		if status == 0 || s.Killed.Load() {
 			return
 		}
 		if got := addressOf(answer); status != 200 || got != o.address {
@@ -162,7 +166,7 @@ func (s *story) work(delay time.Duration) {
 		random := rand.New(rand.NewPCG(s.random.Uint64(), uint64(i)))
 		group.Go(func() {
 			for range 6 {
-				if s.killed.Load() {
+				if s.Killed.Load() {
 					return
 				}
 				s.act(share[random.IntN(len(share))], delay)
@@ -177,7 +181,7 @@ func (s *story) act(o *owner, delay time.Duration) {
 	if o.address == "" || !o.sure {
 		o.sure = false
 		s.soon(requestSent, delay)
-		status, answer := s.post("/GetProfileConfig", *o, o.config())
+		status, answer := s.Post("/GetProfileConfig", o.uid, o.config())
 		switch status {
 		case 200:
 			o.address, o.sure = addressOf(answer), true
@@ -192,7 +196,7 @@ func (s *story) act(o *owner, delay time.Duration) {
 	held := o.address
 	o.sure = false
 	s.soon(releaseSent, delay)
-	status, answer := s.post("/ReleaseProfileConfig", owner{uid: o.uid}, map[string]any{"profile": o.profile, "interface": map[string]any{"addresses": []string{held + "/24"}}})
+	status, answer := s.Post("/ReleaseProfileConfig", o.uid, map[string]any{"profile": o.profile, "interface": map[string]any{"addresses": []string{held + "/24"}}})
 	switch status {
 	case 200:
 		o.address, o.sure = "", true
@@ -208,7 +212,7 @@ func (s *story) act(o *owner, delay time.Duration) {
 // soon kills the program a little after a request was sent: in the middle of what it does then.
 func (s *story) soon(at point, delay time.Duration) {
 	if at == s.at && s.count.Add(-1) == 0 {
-		time.AfterFunc(delay, s.kill)
+		time.AfterFunc(delay, s.Kill)
 	}
 }
 
@@ -231,27 +235,27 @@ func addressOf(answer string) string {
 // end releases everything: then the cloud has nothing, the ledger is sound, and all addresses can be had again.
 func (s *story) end() {
 	s.at = ""
-	s.start()
-	if !s.ready() {
+	s.Start()
+	if !s.Ready() {
 		return
 	}
 	s.check()
 	for _, o := range s.owners {
-		if status, answer := s.post("/ReleaseProfileConfig", *o, o.config()); status != 200 {
+		if status, answer := s.Post("/ReleaseProfileConfig", o.uid, o.config()); status != 200 {
 			s.t.Errorf("the release of %s is answered %d %s", o.uid, status, answer)
 		}
 	}
 	for deadline := time.Now().Add(30 * time.Second); s.fabric.size() > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.log)
+			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.Log)
 		}
 	}
 	for _, profile := range []string{"fabric", "plain"} {
 		s.fill(profile, 24)
 	}
-	s.kill()
-	s.gone()
-	verify := exec.CommandContext(s.t.Context(), "../../bin/graft", "ledger", "verify", s.ledger())
+	s.Kill()
+	s.Gone()
+	verify := exec.CommandContext(s.t.Context(), "../../bin/graft", "ledger", "verify", filepath.Join(s.Folder, "ledger"))
 	if output, err := verify.CombinedOutput(); err != nil {
 		s.t.Errorf("graft ledger verify: %v\n%s", err, output)
 	}
@@ -262,7 +266,7 @@ func (s *story) fill(profile string, size int) {
 	seen := map[string]bool{}
 	for deadline := time.Now().Add(30 * time.Second); len(seen) < size && time.Now().Before(deadline); {
 		o := owner{uid: fmt.Sprintf("last-%s-%d", profile, len(seen)), profile: profile}
-		status, answer := s.post("/GetProfileConfig", o, o.config())
+		status, answer := s.Post("/GetProfileConfig", o.uid, o.config())
 		if status != 200 {
 			// What was released a moment ago rests.
 			time.Sleep(20 * time.Millisecond)
@@ -275,6 +279,6 @@ func (s *story) fill(profile string, size int) {
 		}
 	}
 	if len(seen) < size {
-		s.t.Errorf("%d addresses of %s can be had, want %d: some are lost; the program said\n%s", len(seen), profile, size, s.log)
+		s.t.Errorf("%d addresses of %s can be had, want %d: some are lost; the program said\n%s", len(seen), profile, size, s.Log)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
@@ -82,10 +81,10 @@ func TestReplicas(t *testing.T) {
 	c := cluster.Start(t, 1)
 	fields := fmt.Sprintf(", caFile: %s, certFile: %s, keyFile: %s", c.CAFile, c.CertFile, c.KeyFile)
 	one, other := prepare(t, c, addresses, fields), prepare(t, c, addresses, fields)
-	one.start()
-	other.start() // at the same time, on a ledger that nobody has begun yet
-	one.answers()
-	other.answers()
+	one.Start()
+	other.Start() // at the same time, on a ledger that nobody has begun yet
+	one.Ready()
+	other.Ready()
 	b := &book{t: t, of: map[string]string{}, by: map[string]string{}}
 	get := func(p *program) func(string) {
 		return func(claim string) {
@@ -111,7 +110,7 @@ func TestReplicas(t *testing.T) {
 		func() { together(append(others, shared...), get(other)) },
 	)
 	if len(b.of) != 60 {
-		t.Fatalf("%d claims were given something; the one said\n%s\nthe other\n%s", len(b.of), one.log, other.log)
+		t.Fatalf("%d claims were given something; the one said\n%s\nthe other\n%s", len(b.of), one.Log, other.Log)
 	}
 
 	// One is killed in the middle of work; who had no answer asks the other.
@@ -124,7 +123,7 @@ func TestReplicas(t *testing.T) {
 				switch {
 				case address != "":
 					b.note(claim, address)
-					killing.Do(func() { _ = one.process.Process.Signal(syscall.SIGKILL) })
+					killing.Do(one.Kill)
 				case status == 0:
 					lost.Store(claim, true)
 				default:
@@ -134,15 +133,15 @@ func TestReplicas(t *testing.T) {
 		},
 		func() { together(claims("meanwhile", 10), get(other)) },
 	)
-	one.stop(syscall.SIGKILL)
+	one.Gone()
 	lost.Range(func(claim, _ any) bool { get(other)(claim.(string)); return true })
 	together(late, get(other))
 	together(own, get(other)) // they keep what the one has given
 
 	// What the one has given is released through the other, and given again.
 	together(own, func(claim string) { b.forget(claim); other.release(claim) })
-	one.start()
-	one.answers()
+	one.Start()
+	one.Ready()
 	together(own[:10], get(one))
 	together(append(append(claims("meanwhile", 10), shared...), late...), get(one))
 
@@ -159,8 +158,8 @@ func TestReplicas(t *testing.T) {
 	}
 	administer(t, b, one, other)
 	for _, p := range []*program{one, other} {
-		if status := p.stop(syscall.SIGTERM); status != 0 {
-			t.Errorf("the program ended with %d; it said\n%s", status, p.log)
+		if status := p.Stop(); status != 0 {
+			t.Errorf("the program ended with %d; it said\n%s", status, p.Log)
 		}
 	}
 }
@@ -168,7 +167,7 @@ func TestReplicas(t *testing.T) {
 // administer holds that servers on etcd can be asked by their sockets of administration.
 func administer(t *testing.T, b *book, one, other *program) {
 	t.Helper()
-	if info, err := os.Stat(filepath.Join(one.folder, "admin.sock")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(one.Folder, "admin.sock")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket: %v, %v", info, err)
 	}
 	const owner = "dranet/shared-0/pci/0000:27:00.2"
@@ -233,7 +232,8 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := prepare(t, c, addresses, test.fields)
-			status, said := p.refuses()
+			p.Start()
+			status, said := p.Gone(), p.Log.String()
 			if status != 1 || strings.Contains(said, "goroutine") {
 				t.Errorf("status %d: %s", status, said)
 			}
