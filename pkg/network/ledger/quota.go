@@ -132,7 +132,7 @@ func (l *Ledger) Usage(pool string) Usage {
 	if of == nil {
 		return Usage{}
 	}
-	u := Usage{Size: of.size, Resting: l.restingOf(pool), Quotas: map[string]int{}}
+	u := Usage{Size: of.size, Resting: l.resting.addresses[pool], Quotas: map[string]int{}}
 	for _, index := range of.indexes {
 		u.Held += index.Len()
 	}
@@ -144,15 +144,4 @@ func (l *Ledger) Usage(pool string) Usage {
 		}
 	}
 	return u
-}
-
-// restingOf counts the addresses of a pool that rest.
-func (l *Ledger) restingOf(pool string) uint64 {
-	var count uint64
-	for key := range l.resting.rows {
-		if name, _, err := parseAddress(key); err == nil && name == pool {
-			count++
-		}
-	}
-	return count
 }

@@ -22,6 +22,8 @@ type rest struct {
 type resting struct {
 	queue restQueue
 	rows  map[string]rest
+	// addresses are how many rows are addresses, by pool.
+	addresses map[string]uint64
 }
 
 // add notes a row; of one that is there already with the same time, the earlier due holds.
@@ -30,7 +32,10 @@ func (r *resting) add(row rest) {
 		return
 	}
 	if r.rows == nil {
-		r.rows = map[string]rest{}
+		r.rows, r.addresses = map[string]rest{}, map[string]uint64{}
+	}
+	if pool, is := poolOf(row.key); is && r.rows[row.key].key == "" {
+		r.addresses[pool]++
 	}
 	r.rows[row.key] = row
 	heap.Push(&r.queue, row)
@@ -39,8 +44,22 @@ func (r *resting) add(row rest) {
 // remove forgets a row; false when it does not rest.
 func (r *resting) remove(key string) (rest, bool) {
 	row, ok := r.rows[key]
-	delete(r.rows, key)
+	if ok {
+		r.drop(key)
+	}
 	return row, ok
+}
+
+// drop forgets a row that is there.
+func (r *resting) drop(key string) {
+	delete(r.rows, key)
+	pool, is := poolOf(key)
+	if !is {
+		return
+	}
+	if r.addresses[pool]--; r.addresses[pool] == 0 {
+		delete(r.addresses, pool)
+	}
 }
 
 // take removes rows that are due, the longest due first, and no more than a number.
@@ -49,7 +68,7 @@ func (r *resting) take(now time.Time, most int) []rest {
 	for len(r.queue) > 0 && len(due) < most && !r.queue[0].due.After(now) {
 		row := heap.Pop(&r.queue).(rest)
 		if r.rows[row.key] == row {
-			delete(r.rows, row.key)
+			r.drop(row.key)
 			due = append(due, row)
 		}
 	}

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestResting(t *testing.T) {
@@ -54,6 +56,32 @@ func TestResting(t *testing.T) {
 	}
 	if len(r.rows) != 0 || len(r.queue) != 0 {
 		t.Errorf("%d rows and %d entries are left", len(r.rows), len(r.queue))
+	}
+}
+
+// TestRestingByPool holds what is counted against counting, whatever comes and goes in whatever way.
+func TestRestingByPool(t *testing.T) {
+	var r resting
+	for i := range 10_000 {
+		key := []string{"ip/a/0a0000", "ip/b/0a0000", "mac/0a:58:00:00:00:", "vlan/n/m/"}[rand.IntN(4)] + fmt.Sprintf("%02x", rand.IntN(20))
+		at := time.Unix(rand.Int64N(100), 0)
+		switch rand.IntN(4) {
+		case 0:
+			r.remove(key)
+		case 1:
+			r.take(at, rand.IntN(3))
+		default:
+			r.add(rest{key: key, until: at, due: at.Add(time.Duration(rand.IntN(5)) * time.Second)})
+		}
+		want := map[string]uint64{}
+		for key := range r.rows {
+			if pool, _, err := parseAddress(key); err == nil && strings.HasPrefix(key, prefixAddress) {
+				want[pool]++
+			}
+		}
+		if diff := cmp.Diff(want, r.addresses, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("after %d steps (-want +got):\n%s", i, diff)
+		}
 	}
 }
 

@@ -63,6 +63,13 @@ func parseAddress(key string) (string, netip.Addr, error) {
 	return pool, address, nil
 }
 
+// poolOf is the pool in the key of an address; false where it is not one.
+func poolOf(key string) (string, bool) {
+	rest, is := strings.CutPrefix(key, prefixAddress)
+	pool, _, _ := strings.Cut(rest, "/")
+	return pool, is
+}
+
 // parseVLAN reads the key of a VLAN.
 func parseVLAN(key string) (network.Trunk, uint16, error) {
 	parts := strings.Split(strings.TrimPrefix(key, prefixVLAN), "/")
