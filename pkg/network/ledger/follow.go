@@ -27,8 +27,19 @@ import (
 type following struct {
 	// revision is up to where changes were told.
 	revision int64
-	// ahead are the last own commits of rows that were not told yet.
+	// ahead are the last own commits of rows that were not told yet, of at most maximumAhead rows.
 	ahead map[string]ahead
+}
+
+// maximumAhead bounds what is remembered while a watch is broken and commits succeed: some megabytes. What is beyond it is in memory as well, but
+// what is told from before it can undo it there, until it is told itself. Meanwhile a choice may be made in vain, which the store finds out.
+const maximumAhead = 1 << 15
+
+// remember notes what an own commit has made of a row that was not told yet.
+func (f *following) remember(key string, own ahead) {
+	if _, there := f.ahead[key]; there || len(f.ahead) < maximumAhead {
+		f.ahead[key] = own
+	}
 }
 
 // ahead is what an own commit has made of a row.
@@ -155,7 +166,7 @@ func (l *Ledger) done(revision int64, changes []Change) {
 	for _, change := range changes {
 		switch {
 		case l.following != nil && revision > l.following.revision:
-			l.following.ahead[change.Key] = ahead{revision, change.Value}
+			l.following.remember(change.Key, ahead{revision, change.Value})
 		case l.shared == nil && change.Value != nil && strings.HasPrefix(change.Key, prefixOwner):
 			continue // what it counts for was noted when it was chosen
 		}
