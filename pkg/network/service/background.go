@@ -118,17 +118,24 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 	}
 	s.parked.end()
 	waiting.report(s.options.Report)
+	var asking sync.WaitGroup
+	turn := make(chan struct{}, together)
 	for _, a := range intended {
-		_, err := s.fly(ctx, recovering, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.adopt(ctx, a) }, a.Owner)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			s.options.Report(a.Owner, err)
-		}
+		turn <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-turn }()
+			_, err := s.fly(ctx, recovering, func(ctx context.Context) ([]network.Allocation, error) { return nil, s.adopt(ctx, a) }, a.Owner)
+			if err != nil && ctx.Err() == nil {
+				s.options.Report(a.Owner, err)
+			}
+		})
 	}
-	return nil
+	asking.Wait()
+	return ctx.Err()
 }
+
+// together is how many intents are asked for at a time; the gates of clouds may permit less.
+const together = 16
 
 // adopt finds out what has become of an intent, unless it is no more, or another one.
 func (s *Service) adopt(ctx context.Context, intent network.Allocation) error {
