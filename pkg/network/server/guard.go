@@ -40,7 +40,7 @@ type guard struct {
 const unknown = "other"
 
 // none answers what is of no contract, where there are several.
-var none = Contract{Name: "none", Always: true, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+var none = Contract{Name: "none", Always: true, Timeout: bodyTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 	wire.Problemf(http.StatusNotFound, "no contract that is answered here has this path").Write(w)
 })}
 
@@ -62,6 +62,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	contract, endpoint := g.find(r.URL.Path)
 	answer := &answer{ResponseWriter: w}
+	g.hurry(answer, r)
 	g.metrics.began()
 	defer func() {
 		g.metrics.ended(contract.Name, endpoint, answer.code(), time.Since(began))
@@ -86,6 +87,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			defer g.working.Add(-1)
 		}
 		g.serve(answer, r, contract)
+	}
+	if answer.status == 0 {
+		answer.begin(http.StatusOK)
 	}
 }
 
@@ -120,10 +124,8 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, c Contract) {
 		defer cancel()
 		r = r.WithContext(ctx)
 		_ = control.SetWriteDeadline(time.Now().Add(c.Timeout + writeTimeout)) // who cannot has no connection to be held up by
-	}
-	if c.Timeout > 0 && r.Body != http.NoBody {
-		_ = control.SetReadDeadline(time.Now().Add(g.patience))
-		r.Body = &body{r.Body, control}
+	} else {
+		_ = control.SetReadDeadline(time.Time{})
 	}
 	if c.MaximumBytes > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, c.MaximumBytes)
@@ -131,16 +133,29 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, c Contract) {
 	c.Handler.ServeHTTP(w, r)
 }
 
-// body is one that must come in time; when it has come, there is no hurry any more.
+// hurry bounds the time in which the body comes, whoever sends it and whatever is answered: net/http reads what is left of one before it closes a
+// connection, and without a deadline it would do so as long as the caller likes.
+func (g *guard) hurry(w *answer, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	control := http.NewResponseController(w.ResponseWriter)
+	_ = control.SetReadDeadline(time.Now().Add(g.patience)) // who cannot has no connection to be held up by
+	w.body = &body{ReadCloser: r.Body, control: control}
+	r.Body = w.body
+}
+
+// body is one that must come in time; when it has come whole, there is no hurry any more.
 type body struct {
 	io.ReadCloser
 	control *http.ResponseController
+	whole   atomic.Bool
 }
 
 // Read implements io.Reader.
 func (b *body) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
-	if err != nil {
+	if err == io.EOF && !b.whole.Swap(true) { //nolint:errorlint // readers return io.EOF itself
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
@@ -172,12 +187,22 @@ func (g *guard) survive(w *answer, contract, endpoint string) {
 type answer struct {
 	http.ResponseWriter
 	status int
+	// body is that of the request; nil: it has none.
+	body *body
+}
+
+// begin notes the status. An answer to a body that has not come whole ends the connection: net/http sends it at once then, and does not wait for the rest.
+func (a *answer) begin(status int) {
+	a.status = status
+	if a.body != nil && !a.body.whole.Load() {
+		a.Header().Set("Connection", "close")
+	}
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 && status >= http.StatusOK {
-		a.status = status
+		a.begin(status)
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
@@ -185,7 +210,7 @@ func (a *answer) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (a *answer) Write(data []byte) (int, error) {
 	if a.status == 0 {
-		a.status = http.StatusOK
+		a.begin(http.StatusOK)
 	}
 	return a.ResponseWriter.Write(data)
 }

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+)
+
+// TestPartialBody holds that who sends half a body is answered, whatever the answer is, and that the connection ends soon after it.
+func TestPartialBody(t *testing.T) {
+	const patience = 200 * time.Millisecond
+	read := func(w http.ResponseWriter, r *http.Request) {
+		var into any
+		if problem, ok := errors.AsType[*wire.Problem](wire.Read(w, r, 64, &into)); ok {
+			problem.Write(w)
+		}
+	}
+	token := write(t, filepath.Join(t.TempDir(), "tokens"), []byte("0123456789abcdef\n"))
+	for name, test := range map[string]struct {
+		listener Listener
+		path     string
+		most     int64
+		handle   http.HandlerFunc
+		want     int
+	}{
+		"nobody reads it":     {path: "/do", most: 9, handle: func(http.ResponseWriter, *http.Request) {}, want: http.StatusOK},
+		"without a token":     {listener: Listener{TokenFile: token}, path: "/do", most: 9, handle: read, want: http.StatusUnauthorized},
+		"too much to do":      {path: "/do", most: 0, handle: read, want: http.StatusTooManyRequests},
+		"it does not come":    {path: "/do", most: 9, handle: read, want: http.StatusRequestTimeout},
+		"it is not asked for": {path: "/else", most: 9, handle: read, want: http.StatusRequestTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, test.listener, test.handle)
+			g := w.places[0].server.Handler.(*guard)
+			g.patience, g.most = patience, test.most
+			connection, err := net.Dial("unix", w.Addresses()[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer connection.Close()
+			if err := connection.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(connection, "POST "+test.path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{"); err != nil {
+				t.Fatal(err)
+			}
+			reader := bufio.NewReader(connection)
+			response, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				t.Fatalf("no answer: %v", err)
+			}
+			_, _ = io.Copy(io.Discard, response.Body)
+			if response.StatusCode != test.want || !response.Close {
+				t.Errorf("got %s, which ends the connection: %v", response.Status, response.Close)
+			}
+			if _, err := reader.ReadByte(); err != io.EOF {
+				t.Errorf("the connection is still open: %v", err)
+			}
+		})
+	}
+}
+
+// TestWholeBodies holds that what has come whole keeps its connection, and that the next request has a deadline of its own.
+func TestWholeBodies(t *testing.T) {
+	w := newWorld(t, Listener{}, echo)
+	w.places[0].server.Handler.(*guard).patience = 50 * time.Millisecond
+	connection, err := net.Dial("unix", w.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	reader := bufio.NewReader(connection)
+	for range 3 {
+		if _, err := io.WriteString(connection, "POST /do HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab"); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := io.ReadAll(response.Body); string(text) != "ab" || response.Close {
+			t.Errorf("got %s %q, which ends the connection: %v", response.Status, text, response.Close)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
