@@ -44,7 +44,7 @@ type Listener struct {
 	TLS *TLS
 	// TokenFile holds the tokens of which callers must show one; empty: they need none.
 	TokenFile string
-	// Insecure says that others than this machine may come without that anything is encrypted, which is logged.
+	// Insecure says that others than this machine may come without that anything is encrypted, or all users of the machine, which is logged.
 	Insecure bool
 }
 

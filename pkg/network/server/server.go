@@ -166,6 +166,10 @@ func (p *place) announce(log logr.Logger) {
 		log.Info("Listening", "tls", p.tls != nil, "clientCertificates", p.TLS != nil && p.TLS.ClientCAFile != "", "tokens", p.tokens != nil)
 		return
 	}
+	if p.Network == "unix" {
+		log.Error(nil, "INSECURE: all users of this machine can open this socket, and can allocate and release everything")
+		return
+	}
 	log.Error(nil, "INSECURE: whoever can reach this address can read what passes, and can allocate and release everything", "tokens", p.tokens != nil)
 }
 

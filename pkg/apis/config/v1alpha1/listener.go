@@ -66,11 +66,19 @@ func (l NetworkListener) Endpoint() (netw, address string, err error) {
 	}
 }
 
-// Exposed says whether others than this machine may reach the address without that it is encrypted.
+// everybody is the permission of all users of the machine to connect to a socket, which Linux wants of those who do.
+const everybody fs.FileMode = 0o002
+
+// Exposed says whether others than this machine may reach the address without that it is encrypted, or whether all users of the machine may open the
+// socket and need no token.
 func (l NetworkListener) Exposed() bool {
 	netw, address, err := l.Endpoint()
-	if err != nil || netw != "tcp" || l.TLS != nil {
+	switch {
+	case err != nil || l.TLS != nil:
 		return false
+	case netw == "unix":
+		mode, err := l.FileMode()
+		return err == nil && mode&everybody != 0 && l.TokenFile == ""
 	}
 	host, _, _ := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
@@ -113,7 +121,10 @@ func (l NetworkListener) Check() map[string]error {
 	}
 	netw, _, err := l.Endpoint()
 	note("address", err)
-	if l.Exposed() && !l.Insecure {
+	switch exposed := l.Exposed() && !l.Insecure; {
+	case exposed && netw == "unix":
+		note("mode", errors.New("lets all users of the machine in: take the last digit to 0, or add tokenFile, or insecure: true where all may allocate and release"))
+	case exposed:
 		note("address", errors.New("is off loopback: add tls, or insecure: true where everybody who can reach it may allocate and release"))
 	}
 	_, err = l.FileMode()
@@ -128,7 +139,9 @@ func (l NetworkListener) Check() map[string]error {
 	only("mode", "unix", l.Mode != "")
 	only("owner", "unix", l.Owner != "")
 	only("tls", "tcp", l.TLS != nil)
-	only("insecure", "tcp", l.Insecure)
+	if netw == "unix" && l.Insecure && !l.Exposed() {
+		note("insecure", errors.New("is for listeners of tcp, and for sockets whose mode lets everybody in"))
+	}
 	if l.Insecure && l.TLS != nil {
 		note("insecure", errors.New("contradicts tls"))
 	}

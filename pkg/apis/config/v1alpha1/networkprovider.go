@@ -76,7 +76,7 @@ type Etcd struct {
 type NetworkListener struct {
 	// Address is unix:///path of a socket, or tcp://host:port; off loopback TCP needs tls, or insecure.
 	Address string `json:"address"`
-	// Mode are the permissions of the socket in octal digits; 0600 by default.
+	// Mode are the permissions of the socket in octal digits; 0600 by default. One that lets all users of the machine in needs tokenFile, or insecure.
 	Mode string `json:"mode,omitempty"`
 	// Owner is the numbers of the user and the group that own the socket, as uid:gid; those of the program by default.
 	Owner string `json:"owner,omitempty"`
@@ -86,7 +86,8 @@ type NetworkListener struct {
 	TLS *ListenerTLS `json:"tls,omitempty"`
 	// TokenFile is a file with bearer tokens, one a line, of which callers must show one. It is read again when it changes.
 	TokenFile string `json:"tokenFile,omitempty"`
-	// Insecure permits TCP off loopback without TLS: whoever reaches the address can read, allocate and release everything.
+	// Insecure permits TCP off loopback without TLS, and a socket that all users of the machine can open: whoever reaches the address can read,
+	// allocate and release everything.
 	Insecure bool `json:"insecure,omitempty"`
 }
 

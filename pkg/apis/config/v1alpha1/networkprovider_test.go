@@ -84,6 +84,8 @@ func TestDecodeNetworkEverything(t *testing.T) {
 		{"unix", "/run/graft/dranet.sock", 0o660, 0, 1000, false, []v1alpha1.NetworkContract{"dranet"}},
 		{"tcp", "0.0.0.0:8443", 0o600, -1, -1, false, []v1alpha1.NetworkContract{"spiderpool"}},
 		{"tcp", "0.0.0.0:8080", 0o600, -1, -1, true, nil},
+		{"unix", "/run/graft/all.sock", 0o666, -1, -1, true, nil},
+		{"unix", "/run/graft/token.sock", 0o666, -1, -1, false, nil},
 	}
 	if diff := cmp.Diff(want, summaries); diff != "" {
 		t.Error(diff)
