@@ -9,7 +9,6 @@
 package pebble
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +88,7 @@ func Open(folder string, o Options) (*Store, error) {
 	}
 	cache := pebble.NewCache(o.CacheBytes)
 	options := &pebble.Options{
-		Cache: cache, FS: o.FS, Lock: lock, Logger: logger{o.Report, o.Die}, MemTableSize: 16 << 20, FormatMajorVersion: pebble.FormatNewest,
+		Cache: cache, FS: o.FS, Lock: lock, Logger: logger{o.Report, o.Die}, MemTableSize: 64 << 20, FormatMajorVersion: pebble.FormatNewest,
 		ReadOnly: o.ReadOnly,
 	}
 	// Most rows that are asked for are not there, as a new owner's: a filter says so without reading. Lower levels follow the first.
@@ -172,47 +171,25 @@ func (s *Store) serve() {
 }
 
 // write checks each commit against what stands and what those before it in the group write, and writes those that hold.
-func (s *Store) write(group []*commit) {
-	rows := s.db.NewIndexedBatch()
-	defer func() { _ = rows.Close() }()
-	for _, c := range group {
-		c.err = add(rows, c.changes)
-	}
-	if err := rows.Commit(pebble.Sync); err != nil {
-		for _, c := range group {
-			if c.err == nil {
-				c.err = err
-			}
+func (s *Store) write(commits []*commit) {
+	err := s.writeGroup(commits)
+	for _, c := range commits {
+		if c.err == nil {
+			c.err = err
 		}
-	}
-	for _, c := range group {
 		close(c.ready)
 	}
 }
 
-// add puts the changes of one commit into the batch when all rows are as they expect.
-func add(rows *pebble.Batch, changes []ledger.Change) error {
-	for _, change := range changes {
-		stands, err := get(rows, change.Key)
-		if err != nil {
-			return err
-		}
-		if (stands == nil) != (change.Was == nil) || !bytes.Equal(stands, change.Was) {
-			return ledger.ErrConflict
-		}
+func (s *Store) writeGroup(commits []*commit) error {
+	g, err := newGroup(s.db)
+	if err != nil {
+		return err
 	}
-	for _, change := range changes {
-		var err error
-		if change.Value == nil {
-			err = rows.Delete([]byte(change.Key), nil)
-		} else {
-			err = rows.Set([]byte(change.Key), change.Value, nil)
-		}
-		if err != nil {
-			return err
-		}
+	for _, c := range commits {
+		c.err = g.add(c.changes)
 	}
-	return nil
+	return g.commit()
 }
 
 // enter begins to read; what it returns ends it.
