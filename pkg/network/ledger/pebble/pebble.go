@@ -36,7 +36,7 @@ var ErrMissing = errors.New("there is no ledger")
 type Options struct {
 	// FS is where the folder is; that of the machine when nil.
 	FS vfs.FS
-	// CacheBytes bounds what is kept of the rows in memory. Default 64 MiB.
+	// CacheBytes bounds what is kept of the rows in memory. Default 128 MiB.
 	CacheBytes int64
 	// Report is told what the engine has to say, line by line; nil: nobody is.
 	Report func(string)
@@ -77,7 +77,7 @@ const maximumGroup = 1024
 // Open opens a folder, and makes it when it is not there. The error wraps ErrHeld while another program has it open.
 func Open(folder string, o Options) (*Store, error) {
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 64 << 20
+		o.CacheBytes = 128 << 20
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
