@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -35,6 +36,8 @@ type Program struct {
 	Log *Log
 	// Killed says that this life was ended by Kill.
 	Killed atomic.Bool
+	// FileBlocks bounds each file that the program writes, in blocks of 512 bytes, as a full disk does; 0: nothing does.
+	FileBlocks int
 
 	t       testing.TB
 	client  *http.Client
@@ -83,7 +86,12 @@ func (p *Program) Write(name, text string) {
 // Start starts the program. It does not wait.
 func (p *Program) Start() {
 	p.t.Helper()
-	p.process = exec.CommandContext(context.WithoutCancel(p.t.Context()), binary, "--config", filepath.Join(p.Folder, "config.yaml"))
+	limit := "unlimited"
+	if p.FileBlocks > 0 {
+		limit = strconv.Itoa(p.FileBlocks)
+	}
+	p.process = exec.CommandContext(context.WithoutCancel(p.t.Context()), "sh", "-c", `ulimit -f "$0" && exec "$@"`, limit,
+		binary, "--config", filepath.Join(p.Folder, "config.yaml"))
 	p.process.Stdout, p.process.Stderr = p.Log, p.Log
 	p.Killed.Store(false)
 	if err := p.process.Start(); err != nil {
