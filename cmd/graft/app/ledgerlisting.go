@@ -11,6 +11,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"sigs.k8s.io/yaml"
 
@@ -76,13 +77,24 @@ func (l *listing) add(e ledger.Entry) error {
 	return err
 }
 
-// addRow adds a row to a table.
+// addRow adds a row to a table. What callers of the server have called things is not let do anything to the terminal.
 func (l *listing) addRow(row []string) error {
 	l.count++
+	for i, cell := range row {
+		row[i] = strings.Map(printable, cell)
+	}
 	if l.rows = append(l.rows, row); l.widths != nil || len(l.rows) > firstRows {
 		return l.flush()
 	}
 	return nil
+}
+
+// printable is a character, or a question mark for one that does something else than to be seen.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '?'
 }
 
 // cells are the columns of an entry.

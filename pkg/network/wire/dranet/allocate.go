@@ -35,6 +35,9 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 	if err == nil {
 		err = checkDevice(r.Device)
 	}
+	if err == nil {
+		err = r.checkNames(uid)
+	}
 	if err != nil {
 		return device.Config{}, err
 	}

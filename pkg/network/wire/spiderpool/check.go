@@ -12,8 +12,6 @@ import (
 	"net/netip"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
@@ -48,14 +46,21 @@ func (f faults) problem() error {
 // pod is for whom a request is. All but the node may be unknown.
 type pod struct{ Name, Namespace, UID, Node string }
 
-// check finds what is wrong with the names. That of a node becomes a part of keys, and must be one.
+// check finds what is wrong with the names of a Pod that is to be given something: they are kept, and become a part of keys.
 func (p pod) check(f *faults) {
+	f.note("podName", wire.CheckName(p.Name))
+	f.note("podNamespace", wire.CheckNamespace(p.Namespace))
+	f.note("podUID", wire.CheckUID(p.UID))
+	f.note("nodeName", wire.CheckName(p.Node))
+}
+
+// checkReleased finds names that cannot be looked for. A release keeps nothing of what it says: what was taken in before can be given back by the
+// same names.
+func (p pod) checkReleased(f *faults) {
 	for _, name := range []struct{ field, value string }{{"podName", p.Name}, {"podNamespace", p.Namespace}, {"podUID", p.UID}} {
 		f.note(name.field, checkName(name.value))
 	}
-	if p.Node != "" && len(validation.IsDNS1123Subdomain(p.Node)) > 0 {
-		f.note("nodeName", errors.New("is no name of a node"))
-	}
+	f.note("nodeName", wire.CheckName(p.Node))
 }
 
 func checkName(name string) error {

@@ -51,7 +51,7 @@ type released struct {
 func (q *releaseRequest) read() (*released, error) {
 	var f faults
 	what := &released{pod: pod{q.Name, q.Namespace, q.UID, q.Node}}
-	what.check(&f)
+	what.checkReleased(&f)
 	var err error
 	what.address, err = parseAddress(q.Address)
 	f.note("ipAddress", err)
