@@ -35,6 +35,8 @@ var (
 	ErrBusy = errors.New("busy")
 	// ErrRefused says that the cloud will not have it, however often it is asked.
 	ErrRefused = errors.New("refused by the cloud")
+	// ErrNotSent says that a call of a cloud cannot be written, so that nothing was sent by this attempt.
+	ErrNotSent = errors.New("nothing was sent to the cloud, as the call cannot be written")
 	// ErrUnavailable says that it could not be done now; a later attempt may succeed, and finds what was begun.
 	ErrUnavailable = errors.New("unavailable")
 )

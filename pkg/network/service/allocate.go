@@ -32,7 +32,7 @@ func (s *Service) Allocate(ctx context.Context, r Request) (network.Allocation, 
 const margin = 8
 
 // AllocateAll gives several owners, each another one, what they want: all of them, or none. The results are in the order of the requests; see
-// Allocate. After an error that is final (refused, taken, exhausted) nothing is left of what was begun, except what an owner had been given
+// Allocate. After an error that is final (refused, not sent, taken, exhausted) nothing is left of what was begun, except what an owner had been given
 // before. After one that may pass (unavailable, or the context's end) what was begun is kept for when the owners ask again, and given to nobody
 // before all of it is there.
 func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]network.Allocation, error) {
@@ -134,7 +134,9 @@ func (s *Service) reserve(ctx context.Context, requests []Request) (all []networ
 			if err := s.evictAll(ctx, requests); err != nil {
 				return nil, nil, err
 			}
-			all, fresh, err = s.ledger.ReserveAll(ctx, intents)
+			if all, fresh, err = s.ledger.ReserveAll(ctx, intents); err != nil {
+				s.restAgain(ctx, requests)
+			}
 		}
 		if err != nil {
 			return nil, nil, err
@@ -199,14 +201,27 @@ func (s *Service) bindAll(ctx context.Context, all []network.Allocation, fresh [
 	if err == nil {
 		return all, nil
 	}
-	if errors.Is(err, network.ErrRefused) || errors.Is(err, network.ErrTaken) {
+	if errors.Is(err, network.ErrRefused) || errors.Is(err, network.ErrTaken) || errors.Is(err, network.ErrNotSent) {
 		for i, a := range all {
-			if fresh[i] || a.State == network.Intended {
+			switch unsent := errors.Is(problems[i], network.ErrNotSent); {
+			case unsent && fresh[i]:
+				s.retract(ctx, a)
+			case unsent: // an earlier attempt may have been sent
+			case fresh[i] || a.State == network.Intended:
 				s.undo(ctx, a)
 			}
 		}
 	}
 	return nil, err
+}
+
+// retract forgets an intent of which no cloud was told.
+func (s *Service) retract(ctx context.Context, a network.Allocation) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	defer cancel()
+	if err := s.forget(ctx, a, 0); err != nil && !errors.Is(err, network.ErrNotHeld) {
+		s.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
+	}
 }
 
 // undoing is how long it may take to remember that something is to be undone.

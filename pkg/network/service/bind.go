@@ -17,7 +17,7 @@ import (
 // errGivenBack says that an allocation was given back while the cloud was asked.
 var errGivenBack = fmt.Errorf("%w: it was given back meanwhile", network.ErrUnavailable)
 
-// bind asks the cloud, and notes what it says, with a state. What fails otherwise than by a refusal stays as it is, so that the next attempt
+// bind asks the cloud, and notes what it says, with a state. What fails otherwise than by a refusal, or as nothing was sent, stays as it is, so that the next attempt
 // goes on with it. The allocation is given in any case.
 func (s *Service) bind(ctx context.Context, a network.Allocation, state network.State, p *pass) (_ network.Allocation, err error) {
 	defer s.survive(a.Owner, &err)
@@ -64,7 +64,7 @@ func (s *Service) ask(ctx context.Context, a network.Allocation, p *pass) (bindi
 		})
 		after := retryAfter(err)
 		switch {
-		case err == nil, errors.Is(err, network.ErrRefused):
+		case err == nil, errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrNotSent):
 			return binding, of.name, err
 		case after == 0:
 			return binding, of.name, fmt.Errorf("%w: %w", network.ErrUnavailable, err)

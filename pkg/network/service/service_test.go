@@ -120,6 +120,41 @@ func TestWhatTheCloudRefusesIsUndone(t *testing.T) {
 	w.asked("bind a, unbind a")
 }
 
+// TestWhatWasNotSentIsForgotten holds that nothing is kept of a call that could not be written, unless an earlier one may have been sent.
+func TestWhatWasNotSentIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	fails := errBroken
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		switch call {
+		case "bind new":
+			return network.ErrNotSent
+		case "bind old":
+			return fails
+		}
+		return nil
+	}
+	if _, err := w.Allocate(t.Context(), request("cloudy", "new", "10.0.0.1")); !errors.Is(err, network.ErrNotSent) || errors.Is(err, network.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	_, _ = w.Allocate(t.Context(), request("cloudy", "old", "10.0.0.2"))
+	fails = network.ErrNotSent
+	_, _ = w.Allocate(t.Context(), request("cloudy", "old", "10.0.0.2"))
+	if _, err := w.AllocateAll(t.Context(), request("cloudy", "with", "10.0.0.3"), request("cloudy", "new", "10.0.0.4")); !errors.Is(err, network.ErrNotSent) {
+		t.Errorf("got %v", err)
+	}
+	want := map[string]network.State{"new": "none", "old": network.Intended, "with": network.Releasing}
+	got := map[string]network.State{}
+	for key := range want {
+		got[key] = w.state(key)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is held (-want +got):\n%s", diff)
+	}
+	for _, address := range []string{"10.0.0.1", "10.0.0.4"} { // neither held nor resting
+		w.allocate(request("cloudy", "next-"+address, address))
+	}
+}
+
 func TestWhatFailedIsGoneOnWith(t *testing.T) {
 	w := newWorld(t)
 	broken := true
@@ -324,4 +359,23 @@ func TestAPanicIsAnError(t *testing.T) {
 	}
 	w.cloud.hook = nil
 	w.allocate(request("cloudy", "a"))
+}
+
+// TestATakeoverThatFailsLeavesARest takes an address over together with one that is in use.
+func TestATakeoverThatFailsLeavesARest(t *testing.T) {
+	w := newWorld(t)
+	w.allocate(request("plain", "old", "10.0.0.5"))
+	w.allocate(request("plain", "stays", "10.0.0.6"))
+	fresh, beside := request("plain", "new", "10.0.0.5"), request("plain", "new/2", "10.0.0.6")
+	fresh.TakeOver = true
+	if _, err := w.AllocateAll(t.Context(), fresh, beside); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v, want %v", err, network.ErrTaken)
+	}
+	if got := w.state("old"); got != "none" {
+		t.Errorf("the ledger says of the old owner %s", got)
+	}
+	if _, err := w.Allocate(t.Context(), request("plain", "other", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v, want that it rests", err)
+	}
+	w.allocate(fresh)
 }

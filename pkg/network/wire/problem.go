@@ -46,6 +46,7 @@ var mapping = []struct {
 }{
 	{network.ErrBusy, http.StatusTooManyRequests},
 	{network.ErrRefused, http.StatusUnprocessableEntity},
+	{network.ErrNotSent, http.StatusInternalServerError},
 	{network.ErrUnknownPool, http.StatusNotFound},
 	{network.ErrOutside, http.StatusBadRequest},
 	{network.ErrTaken, http.StatusConflict},

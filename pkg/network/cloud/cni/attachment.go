@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
@@ -34,10 +36,18 @@ func attach(configuration string, a network.Allocation) attachment {
 		Configuration: configuration, Container: "graft-" + digits[:32], Interface: "gr" + digits[32:45], Namespace: a.Holder.Namespace, Pod: "graft-" + digits[:32],
 		UID: fmt.Sprintf("%s-%s-%s-%s-%s", digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]),
 	}
-	if made.Namespace == "" {
-		made.Namespace = "graft"
+	if made.Namespace == "" || checkNamespace(made.Namespace) != nil { // what was bound before that was checked is released all the same
+		made.Namespace = noNamespace
 	}
 	return made
+}
+
+// checkNamespace refuses a namespace that would be more than one argument of a plugin, or none.
+func checkNamespace(name string) error {
+	if name != "" && len(validation.IsDNS1123Label(name)) > 0 {
+		return fmt.Errorf("%w: the namespace of the holder is none", network.ErrNotSent)
+	}
+	return nil
 }
 
 // attached is the attachment that was bound; where that is not known, the one that would have been.
@@ -49,8 +59,14 @@ func attached(configuration string, a network.Allocation) (attachment, error) {
 	if err := json.Unmarshal(a.Binding.Reference, &at); err != nil {
 		return at, fmt.Errorf("reading the reference that the ledger keeps: %w", err)
 	}
+	if checkNamespace(at.Namespace) != nil {
+		at.Namespace = noNamespace
+	}
 	return at, nil
 }
+
+// noNamespace is told where the holder's is not known.
+const noNamespace = "graft"
 
 // namespace is where no network namespace is: IPAM plugins need none, and refuse their own.
 func (at attachment) namespace() string { return "/var/run/netns/" + at.Container }

@@ -69,6 +69,9 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	if binding, ok := c.known(a); ok {
 		return binding, nil
 	}
+	if err := checkNamespace(a.Holder.Namespace); err != nil {
+		return network.Binding{}, err
+	}
 	p, err := load(c.options, c.configuration)
 	if err != nil {
 		return network.Binding{}, err

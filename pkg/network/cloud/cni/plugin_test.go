@@ -253,6 +253,30 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// TestNamespace holds that a namespace which would be several arguments is told to no plugin, and that what may have been bound by it is released.
+func TestNamespace(t *testing.T) {
+	st := newStage(t, "1.0.0", script{Add: given})
+	a := intent(1)
+	a.Holder.Namespace = "x;K8S_POD_NAME=evil"
+	if _, err := cni.New("lan", st.options).Bind(t.Context(), a); !errors.Is(err, network.ErrNotSent) {
+		t.Errorf("got %v", err)
+	}
+	for _, reference := range []string{"", `{"configuration":"lan","container":"c","interface":"i","namespace":"x;K8S_POD_NAME=evil","pod":"p","uid":"u"}`} {
+		a.Binding.Reference = json.RawMessage(reference)
+		if err := cni.New("lan", st.options).Unbind(t.Context(), a); err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff("DEL DEL", st.commands()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	for _, call := range st.calls() {
+		if got := call.value("CNI_ARGS"); !strings.HasPrefix(got, "IgnoreUnknown=1;K8S_POD_NAMESPACE=graft;K8S_POD_NAME=") {
+			t.Errorf("arguments: %s", got)
+		}
+	}
+}
+
 // TestFailures holds what is said of plugins that fail, and what they are asked then.
 func TestFailures(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
 // maximumAnswer is how many bytes of an answer are read.
@@ -28,6 +29,9 @@ func (c *Cloud) ask(ctx context.Context, asked *call, vars map[string]any) (*res
 	defer cancel()
 	request, err := c.request(within, asked, vars)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.authorize(request); err != nil {
 		return nil, err
 	}
 	client, err := c.client.get()
@@ -68,21 +72,29 @@ func exchange(client *http.Client, request *http.Request) (*response, error) {
 	return &response{raw.StatusCode, raw.Header, body}, nil
 }
 
-// request writes a call.
+// request writes a call, but for its token. One that cannot be written is network.ErrNotSent: it will be the same until the document is another one.
 func (c *Cloud) request(ctx context.Context, asked *call, vars map[string]any) (*http.Request, error) {
+	request, err := c.write(ctx, asked, vars)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %s of the profile: %w", network.ErrNotSent, asked.name, err)
+	}
+	return request, err
+}
+
+func (c *Cloud) write(ctx context.Context, asked *call, vars map[string]any) (*http.Request, error) {
 	named, err := activation(vars)
 	if err != nil {
 		return nil, err
 	}
 	path, err := asked.path.Escaped(ctx, named, escape)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("path: %w", err)
 	}
 	var body io.Reader = http.NoBody
 	if asked.body != nil {
 		raw, err := asked.body.JSON(ctx, named)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("body: %w", err)
 		}
 		body = bytes.NewReader(raw)
 	}
@@ -103,10 +115,15 @@ func (c *Cloud) head(ctx context.Context, request *http.Request, asked *call, na
 	for _, h := range c.definition.headers {
 		value, err := h.value.String(ctx, named)
 		if err != nil {
-			return err
+			return fmt.Errorf("headers.%s: %w", h.name, err)
 		}
 		request.Header.Set(h.name, value)
 	}
+	return nil
+}
+
+// authorize adds the token.
+func (c *Cloud) authorize(request *http.Request) error {
 	token, err := c.client.token()
 	if err == nil && token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)

@@ -178,9 +178,13 @@ func TestRequest(t *testing.T) {
 	}
 	for _, part := range []string{`""`, `"."`, `".."`} {
 		a.Binding.Reference = json.RawMessage(`{"id": ` + part + `}`)
-		if err := made.Unbind(t.Context(), a); err == nil || !strings.Contains(err.Error(), "neither nothing nor a dot or two") {
+		if err := made.Unbind(t.Context(), a); !errors.Is(err, network.ErrNotSent) || !strings.Contains(err.Error(), "neither nothing nor a dot or two") {
 			t.Errorf("releasing what is named %s: %v", part, err)
 		}
+	}
+	a.Pool = ".."
+	if _, err := made.Bind(t.Context(), a); !errors.Is(err, network.ErrNotSent) || len(sent) != 2 {
+		t.Errorf("binding what cannot be named: %v; sent: %v", err, sent[2:])
 	}
 }
 
