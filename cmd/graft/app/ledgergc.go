@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +30,8 @@ func newLedgerGCCommand(s *Streams) *cobra.Command {
 		Short: "Release what is held for claims and Pods that do not live any more",
 		Long: `Release what is held for claims and Pods that do not live any more.
 
-Only the server can know who lives: it is asked by its socket, and needs a client of Kubernetes. Each allocation is listed with
-the reason. --dry-run lists them, and releases nothing; exit status 1 says then that there are some.`,
+Only a running server can know who lives: it is asked by its socket, and needs a client of Kubernetes. Each allocation is
+listed with the reason. --dry-run lists them, and releases nothing; exit status 1 says then that there are some.`,
 		Example: `  # what would be released, as the server at this socket sees it (there is none here)
   graft ledger gc --dry-run --server unix:///run/graft/ledger.sock  # exit 2`,
 		Args: atMost("no argument", 0),
@@ -69,6 +71,9 @@ func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
 		}
 		return list.addRow(append(cells(ledger.Entry{Allocation: &suspect.Allocation}), suspect.Reason, released))
 	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("no server runs at %s, and only a running one knows who lives: start graft-network-provider, or name its socket by --server", address)
+	}
 	if err != nil {
 		return errors.Join(err, list.breakOff())
 	}
