@@ -99,15 +99,16 @@ func (p *pool) has(address netip.Addr) bool {
 	return err == nil
 }
 
-// Configure puts pools in the place of those that there were. What is held stays held, also where it is stranded: then it is given to
-// nobody when it is released. Nothing that was chosen out of the old pools is written any more when it returns.
+// Configure puts pools in the place of those that there were. What is held stays held, also where it is stranded: then no pool gives it before
+// it is free, and this one not even then. Nothing that was chosen out of the old pools is written any more when it returns.
 func (l *Ledger) Configure(ctx context.Context, pools ...Pool) error {
 	_, err := l.ConfigureUnless(ctx, nil, pools...)
 	return err
 }
 
 // ConfigureUnless is Configure; but when refuse says so of allocations that would be stranded, nothing is changed, and these are given. Meanwhile
-// nothing is given out, so that none is stranded that refuse has not seen, except by other servers that share the store.
+// nothing is given out, so that none is stranded that refuse has not seen, except by other servers that share the store. It reads no rows when
+// the pools are those that it has accepted last, and none was drained.
 func (l *Ledger) ConfigureUnless(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) ([]network.Allocation, error) {
 	made, err := newPools(pools)
 	if err != nil {
@@ -115,62 +116,34 @@ func (l *Ledger) ConfigureUnless(ctx context.Context, refuse func(network.Alloca
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
+	if l.inForce(made) {
+		return nil, nil
+	}
 	if refuse != nil {
 		if refused, err := l.stranded(ctx, made, refuse); err != nil || len(refused) > 0 {
 			return refused, err
 		}
 	}
-	read, err := l.readUnknown(ctx, made)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	freed := l.freed
-	if l.freed = nil; err != nil {
-		return nil, err
-	}
-	for name, of := range made {
-		of.inherit(l.pools[name])
-	}
-	l.pools = made
-	for _, key := range read {
-		if _, free := freed[key]; !free {
-			l.take(key)
-		}
-	}
+	l.exchange(made)
+	l.accepted = refuse != nil
 	return nil, nil
 }
 
-// readUnknown reads the rows of addresses of which memory knows nothing: of pools, and of families of them, that were not there before. What
-// becomes free meanwhile is remembered.
-func (l *Ledger) readUnknown(ctx context.Context, made map[string]*pool) (keys []string, err error) {
+// inForce says that pools are those that were accepted last, and that nothing of them is in no range. What is of other pools was accepted.
+func (l *Ledger) inForce(made map[string]*pool) bool {
 	l.mutex.Lock()
-	l.freed = map[string]struct{}{}
-	var unknown []string
+	defer l.mutex.Unlock()
+	if !l.accepted {
+		return false
+	}
 	for name, of := range made {
-		if !l.pools[name].knows(of) {
-			unknown = append(unknown, name)
-		}
-	}
-	l.mutex.Unlock()
-	for _, name := range unknown {
-		err := l.store.Scan(ctx, prefixAddress+name+"/", func(key, _ []byte) error {
-			keys = append(keys, string(key))
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("reading the pool %s: %w", name, err)
-		}
-	}
-	return keys, nil
-}
-
-// knows says whether an earlier version of a pool has all families of a later one.
-func (p *pool) knows(later *pool) bool {
-	for _, subnet := range later.Subnets {
-		if p.family(subnet.Prefix.Addr()) < 0 {
+		if len(of.Subnets) > 0 && len(l.strays[name]) > 0 {
 			return false
 		}
 	}
-	return true
+	return maps.EqualFunc(l.pools, made, (*pool).equals)
 }
 
 // family is the place of the subnet of an address's family; -1 where there is none.
@@ -183,20 +156,4 @@ func (p *pool) family(of netip.Addr) int {
 		}
 	}
 	return -1
-}
-
-// inherit takes over what an earlier version of the pool knows to be taken, and where its choice goes on when its ranges are the same.
-func (p *pool) inherit(old *pool) {
-	for i, subnet := range p.Subnets {
-		at := old.family(subnet.Prefix.Addr())
-		switch {
-		case at < 0:
-		case old.Subnets[at].Dynamic.Equal(subnet.Dynamic):
-			p.indexes[i] = old.indexes[at]
-		default:
-			for address := range old.indexes[at].All() {
-				p.indexes[i].Take(address)
-			}
-		}
-	}
 }

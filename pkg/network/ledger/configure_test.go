@@ -5,7 +5,6 @@
 package ledger_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -102,48 +101,6 @@ func TestConfigureBackAndForth(t *testing.T) {
 	if _, _, err := l.Reserve(t.Context(), in); !errors.Is(err, network.ErrExhausted) {
 		t.Errorf("got error %v, want %v", err, network.ErrExhausted)
 	}
-}
-
-// TestFreedWhileItIsRead gives an address back while the rows of its pool are read: it must be free in the end.
-func TestFreedWhileItIsRead(t *testing.T) {
-	store, _ := newDoubtful(t)
-	reading := &scanned{Store: store}
-	l, err := ledger.Open(t.Context(), reading, pools(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := l.Reserve(t.Context(), intent()); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Configure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	reading.after = func() {
-		if err := l.Forget(t.Context(), test("a"), time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := l.Configure(t.Context(), pools(t)); err != nil {
-		t.Fatal(err)
-	}
-	if got := l.Taken("pool"); got != 0 {
-		t.Errorf("got %d taken, want 0", got)
-	}
-}
-
-// scanned is a store in which something happens after the next scan.
-type scanned struct {
-	ledger.Store
-	after func()
-}
-
-func (s *scanned) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
-	err := s.Store.Scan(ctx, prefix, each)
-	if after := s.after; after != nil {
-		s.after = nil
-		after()
-	}
-	return err
 }
 
 // TestConfigureAmongMany exchanges pools while many reserve and forget: nothing may have two owners, and nothing stay taken.

@@ -95,8 +95,8 @@ func (l *Ledger) learnOwner(key string, raw []byte) error {
 func (l *Ledger) take(key string) {
 	switch {
 	case strings.HasPrefix(key, prefixAddress):
-		if name, address, err := parseAddress(key); err == nil && l.pools[name] != nil {
-			l.pools[name].note(address)
+		if name, address, err := parseAddress(key); err == nil {
+			l.takeAddress(name, address)
 		}
 	case strings.HasPrefix(key, prefixVLAN):
 		if trunk, id, err := parseVLAN(key); err == nil {

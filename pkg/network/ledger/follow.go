@@ -77,7 +77,7 @@ func (f *follower) Begin(revision int64, scan func(each func(key string, value [
 	l := f.Ledger
 	l.changing.RLock() // the pools stay
 	defer l.changing.RUnlock()
-	fresh := &Ledger{pools: map[string]*pool{}, vlans: map[network.Trunk]*allocator.VLANs{}}
+	fresh := &Ledger{pools: map[string]*pool{}, strays: strays{}, vlans: map[network.Trunk]*allocator.VLANs{}}
 	l.mutex.Lock()
 	for name, of := range l.pools {
 		made, err := newPool(of.Pool)
@@ -111,6 +111,7 @@ func (l *Ledger) replace(fresh *Ledger) {
 		for i, index := range of.indexes {
 			index.Replace(fresh.pools[name].indexes[i])
 		}
+		of.blocked = fresh.pools[name].blocked
 	}
 	for trunk, vlans := range l.vlans {
 		if by := fresh.vlans[trunk]; by != nil {
@@ -123,7 +124,7 @@ func (l *Ledger) replace(fresh *Ledger) {
 			fresh.resting.add(row)
 		}
 	}
-	l.vlans, l.resting, l.quotas, l.doubts = fresh.vlans, fresh.resting, fresh.quotas, nil
+	l.strays, l.vlans, l.resting, l.quotas, l.doubts = fresh.strays, fresh.vlans, fresh.resting, fresh.quotas, nil
 }
 
 // Change implements Observer.

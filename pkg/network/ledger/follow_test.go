@@ -31,8 +31,8 @@ type telling struct {
 	mutex   sync.Mutex
 	changed *sync.Cond
 	log     []logged
-	// idle is how many watches have told all.
-	idle int
+	// watches are how many of the log each watch has told.
+	watches map[*int]struct{}
 }
 
 type logged struct {
@@ -43,7 +43,7 @@ type logged struct {
 func newTelling(t *testing.T, lag, answer time.Duration, misses int) *telling {
 	t.Helper()
 	inner := memory.Open(t)
-	s := &telling{Store: inner, lag: lag, answer: answer, misses: misses}
+	s := &telling{Store: inner, lag: lag, answer: answer, misses: misses, watches: map[*int]struct{}{}}
 	s.changed = sync.NewCond(&s.mutex)
 	return s
 }
@@ -84,7 +84,10 @@ func (s *telling) revision() int64 {
 func (s *telling) toldAll(watches int) {
 	for told := false; !told; time.Sleep(time.Millisecond) {
 		s.mutex.Lock()
-		told = s.idle == watches
+		told = len(s.watches) == watches
+		for next := range s.watches {
+			told = told && *next == len(s.log)
+		}
 		s.mutex.Unlock()
 	}
 }
@@ -97,15 +100,15 @@ func wait(most time.Duration) {
 
 func (s *telling) Watch(ctx context.Context, to ledger.Observer) error {
 	defer context.AfterFunc(ctx, s.changed.Broadcast)()
-	next := -1
+	next, done := -1, -1
 	for told := 1; ; told++ {
 		s.mutex.Lock()
+		s.watches[&done], done = struct{}{}, next
 		for next == len(s.log) && ctx.Err() == nil {
-			s.idle++
 			s.changed.Wait()
-			s.idle--
 		}
 		if ctx.Err() != nil {
+			delete(s.watches, &done)
 			s.mutex.Unlock()
 			return ctx.Err()
 		}
@@ -141,9 +144,12 @@ func (s *telling) Watch(ctx context.Context, to ledger.Observer) error {
 }
 
 // follow opens a ledger that follows until the test ends.
-func follow(t *testing.T, store ledger.Store) *ledger.Ledger {
+func follow(t *testing.T, store ledger.Store, of ...ledger.Pool) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), store, pools(t))
+	if len(of) == 0 {
+		of = []ledger.Pool{pools(t)}
+	}
+	l, err := ledger.Open(t.Context(), store, of...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,19 +42,20 @@ type Ledger struct {
 	// doubts are the keys of rows of which it is not known how they are, with a number of the doubt; see doubt.
 	doubts  map[string]uint64
 	doubted uint64
-	// freed are the keys that became free since a reading of rows began, and nil while none is under way.
-	freed map[string]struct{}
+	strays  strays
+	// accepted says that the pools were configured, and that nothing that is outside of them was refused.
+	accepted bool
 	// following is what was told of a shared store, and nil while nobody follows.
 	following *following
 }
 
-// Open reads what is taken from a store. Rows of pools that are not among the given ones stay untouched.
+// Open reads what is taken from a store. Rows of pools that are not among the given ones stay untouched, and no pool gives their addresses.
 func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 	made, err := newPools(pools)
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{store: store, pools: made, vlans: map[network.Trunk]*allocator.VLANs{}}
+	l := &Ledger{store: store, pools: made, strays: strays{}, vlans: map[network.Trunk]*allocator.VLANs{}}
 	l.shared, _ = store.(Watcher)
 	if err := l.checkFormat(ctx); err != nil {
 		return nil, err
@@ -121,9 +122,7 @@ func (l *Ledger) readAddress(key string, p place) error {
 	if err != nil {
 		return err
 	}
-	if of := l.pools[name]; of != nil {
-		of.note(address)
-	}
+	l.takeAddress(name, address)
 	l.rest(key, p.until)
 	return nil
 }
@@ -247,13 +246,10 @@ const maximumIdle = 4096
 
 // forget marks what stands under a key as free, in memory.
 func (l *Ledger) forget(key string) {
-	if l.freed != nil {
-		l.freed[key] = struct{}{}
-	}
 	switch {
 	case strings.HasPrefix(key, prefixAddress):
-		if name, address, err := parseAddress(key); err == nil && l.pools[name] != nil {
-			l.pools[name].forget(address)
+		if name, address, err := parseAddress(key); err == nil {
+			l.freeAddress(name, address)
 		}
 	case strings.HasPrefix(key, prefixVLAN):
 		trunk, id, err := parseVLAN(key)

@@ -37,6 +37,8 @@ type Subnet struct {
 type pool struct {
 	Pool
 	indexes []*allocator.Index
+	// blocked are addresses in ranges that rows of other pools are about, and that are taken for that; true: the pool has given them itself, too.
+	blocked map[netip.Addr]bool
 	// size is the number of addresses that are given by choice.
 	size uint64
 }
@@ -45,7 +47,7 @@ func newPool(p Pool) (*pool, error) {
 	if p.Name == "" || strings.Contains(p.Name, "/") {
 		return nil, fmt.Errorf("the name of the pool %q is empty or has a slash", p.Name)
 	}
-	made := &pool{Pool: p}
+	made := &pool{Pool: p, blocked: map[netip.Addr]bool{}}
 	for i, subnet := range p.Subnets {
 		if subnet.Dynamic == nil {
 			return nil, fmt.Errorf("the pool %s does not say which addresses of %s it gives", p.Name, subnet.Prefix)
@@ -88,6 +90,10 @@ func (p *pool) subnet(address netip.Addr) (int, error) {
 
 // note marks an address that a row says is taken, whether or not it is still in a range.
 func (p *pool) note(address netip.Addr) {
+	if _, is := p.blocked[address]; is {
+		p.blocked[address] = true
+		return
+	}
 	for i, subnet := range p.Subnets {
 		if subnet.Prefix.Addr().BitLen() == address.BitLen() {
 			p.indexes[i].Take(address)
@@ -95,8 +101,12 @@ func (p *pool) note(address netip.Addr) {
 	}
 }
 
-// forget marks an address as free.
+// forget marks an address as free, as far as the pool itself has given it.
 func (p *pool) forget(address netip.Addr) {
+	if _, is := p.blocked[address]; is {
+		p.blocked[address] = false
+		return
+	}
 	for i, subnet := range p.Subnets {
 		if subnet.Prefix.Addr().BitLen() == address.BitLen() {
 			p.indexes[i].Free(address)

@@ -118,7 +118,8 @@ func (l *Ledger) readOwner(key string, value []byte) error {
 type Usage struct {
 	// Size is the number of addresses that are given by choice; 0 where the cloud chooses.
 	Size uint64
-	// Held and Resting are numbers of addresses, those that were asked for by name among them.
+	// Held and Resting are numbers of addresses, those that were asked for by name among them. What the pool could give and rows of other pools
+	// are about counts as held.
 	Held, Resting uint64
 	// Quotas are how many allocations count for each quota that is used.
 	Quotas map[string]int

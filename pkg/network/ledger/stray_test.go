@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
+)
+
+// strayWorld is a store with two ledgers, of which one may only be told what the other does.
+type strayWorld struct {
+	// does reserves and gives back, and asked is the one that must know; both are the same on a store that is not shared.
+	does, asked *ledger.Ledger
+	// told waits until asked was told all.
+	told func()
+}
+
+// strayWorlds are a store of one server, and one that two servers follow.
+func strayWorlds(t *testing.T, each func(t *testing.T, open func(pools ...ledger.Pool) strayWorld)) {
+	t.Helper()
+	t.Run("one server", func(t *testing.T) {
+		store := memory.Open(t)
+		each(t, func(pools ...ledger.Pool) strayWorld {
+			l, err := ledger.Open(t.Context(), store, pools...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strayWorld{l, l, func() {}}
+		})
+	})
+	t.Run("followed", func(t *testing.T) {
+		store, watches := newTelling(t, 0, 0, 0), 0
+		each(t, func(pools ...ledger.Pool) strayWorld {
+			watches += 2
+			all := watches
+			return strayWorld{follow(t, store, pools...), follow(t, store, pools...), func() { store.toldAll(all) }}
+		})
+	})
+}
+
+func (w strayWorld) configure(t *testing.T, pools ...ledger.Pool) {
+	t.Helper()
+	for _, l := range []*ledger.Ledger{w.does, w.asked} {
+		if err := l.Configure(t.Context(), pools...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reserve gives what a pool chooses, or an address by name, or the error.
+func reserve(t *testing.T, l *ledger.Ledger, pool, key, address string) string {
+	t.Helper()
+	in := intent()
+	in.Pool, in.Owner = pool, test(key)
+	if address != "" {
+		in.Addresses = []netip.Addr{netip.MustParseAddr(address)}
+	}
+	a, _, err := l.Reserve(t.Context(), in)
+	if err != nil {
+		return err.Error()
+	}
+	return a.Addresses[0].String()
+}
+
+func forget(t *testing.T, l *ledger.Ledger, key string, rest time.Duration) {
+	t.Helper()
+	now := time.Unix(1e9, 0)
+	if err := l.Forget(t.Context(), test(key), now, now.Add(rest)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func named(p ledger.Pool, name string) ledger.Pool {
+	p.Name = name
+	return p
+}
+
+const (
+	noneIsFree = "exhausted: the pool b has no free address in 10.0.0.0/24"
+	firstTaken = "in use: 10.0.0.4"
+)
+
+// TestStrays holds that what a pool has given, and has no more, is given by no other pool before it is free: when the pool shrinks, and when it
+// has another name; whether that is found in the rows, or in memory, or told.
+func TestStrays(t *testing.T) {
+	whole, rest := "10.0.0.1-10.0.0.6", "10.0.0.4-10.0.0.6"
+	for name, after := range map[string]func(t *testing.T) []ledger.Pool{
+		"drained": func(t *testing.T) []ledger.Pool {
+			return []ledger.Pool{named(ranged(t, "10.0.0.1-10.0.0.3"), "a"), named(ranged(t, rest), "b")}
+		},
+		"renamed": func(t *testing.T) []ledger.Pool { return []ledger.Pool{named(ranged(t, rest), "b")} },
+	} {
+		for _, reopened := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, reopened: %v", name, reopened), func(t *testing.T) {
+				strayWorlds(t, func(t *testing.T, open func(pools ...ledger.Pool) strayWorld) {
+					before := named(ranged(t, whole), "a")
+					w := open(before)
+					for i := range 6 {
+						reserve(t, w.does, "a", fmt.Sprint("c", i), "")
+					}
+					forget(t, w.does, "c4", time.Hour)
+					w.told()
+					if reopened {
+						w = open(after(t)...)
+					} else {
+						w.configure(t, after(t)...)
+					}
+					w.told()
+					expectFull(t, w.asked)
+					if !reopened {
+						// Back and forth, and nothing of it is lost.
+						w.configure(t, before)
+						w.configure(t)
+						w.configure(t, after(t)...)
+						expectFull(t, w.asked)
+					}
+					forget(t, w.does, "c3", 0)
+					w.told()
+					if got := reserve(t, w.asked, "b", "x", ""); got != "10.0.0.4" {
+						t.Errorf("after the release: got %s", got)
+					}
+					if _, err := w.does.Wake(t.Context(), time.Unix(1e9, 0).Add(2*time.Hour)); err != nil {
+						t.Fatal(err)
+					}
+					w.told()
+					if got := reserve(t, w.asked, "b", "y", "10.0.0.5"); got != "10.0.0.5" {
+						t.Errorf("after the rest: got %s", got)
+					}
+					forget(t, w.does, "c5", 0)
+					w.told()
+					forget(t, w.asked, "x", 0)
+					forget(t, w.asked, "y", 0)
+					w.told()
+					for _, l := range []*ledger.Ledger{w.does, w.asked} {
+						if diff := cmp.Diff(ledger.Usage{Size: 3, Quotas: map[string]int{}}, l.Usage("b")); diff != "" {
+							t.Errorf("in the end (-want +got):\n%s", diff)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// expectFull holds that the pool b gives nothing, and that asking for it changes nothing.
+func expectFull(t *testing.T, l *ledger.Ledger) {
+	t.Helper()
+	for range 2 {
+		if got := reserve(t, l, "b", "x", ""); got != noneIsFree {
+			t.Errorf("by choice: got %q", got)
+		}
+		if got := reserve(t, l, "b", "x", "10.0.0.4"); got != firstTaken {
+			t.Errorf("by name: got %q", got)
+		}
+	}
+}
+
+// TestStraysOfTwo holds that an address which several rows are about is free when the last of them is gone, in whatever order they go.
+func TestStraysOfTwo(t *testing.T) {
+	for _, order := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			strayWorlds(t, func(t *testing.T, open func(pools ...ledger.Pool) strayWorld) {
+				one := ranged(t, "10.0.0.4-10.0.0.4")
+				w := open(named(one, "a"), named(one, "b"), named(one, "c")) // which no document may say
+				for _, pool := range []string{"a", "b", "c"} {
+					if got := reserve(t, w.does, pool, pool, ""); got != "10.0.0.4" {
+						t.Fatal(got)
+					}
+				}
+				w.told()
+				w.configure(t, named(one, "b"))
+				for _, key := range order {
+					if got := reserve(t, w.asked, "b", "x", "10.0.0.4"); got != firstTaken {
+						t.Errorf("before %s is released: got %q", key, got)
+					}
+					forget(t, w.does, key, 0)
+					w.told()
+				}
+				if got := reserve(t, w.asked, "b", "x", ""); got != "10.0.0.4" {
+					t.Errorf("in the end: got %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestEqualPoolsAreNotRead holds that nothing is read when the pools are those in force, unless one of them was drained.
+func TestEqualPoolsAreNotRead(t *testing.T) {
+	store := &scanning{Store: memory.Open(t)}
+	l, err := ledger.Open(t.Context(), store, ranged(t, "10.0.0.1-10.0.0.9"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserve(t, l, "pool", "a", "10.0.0.9")
+	never := func(network.Allocation) bool { return false }
+	for i, step := range []struct {
+		ranges string
+		reads  bool
+	}{
+		{"10.0.0.1-10.0.0.9", true}, // nobody has accepted it yet
+		{"10.0.0.1-10.0.0.9", false},
+		{"10.0.0.1-10.0.0.8", true},
+		{"10.0.0.1-10.0.0.8", true}, // what was drained may be refused now
+		{"10.0.0.1-10.0.0.9", true},
+		{"10.0.0.1-10.0.0.9", false},
+	} {
+		store.scans.Store(0)
+		if _, err := l.ConfigureUnless(t.Context(), never, ranged(t, step.ranges)); err != nil {
+			t.Fatal(err)
+		}
+		if reads := store.scans.Load() > 0; reads != step.reads {
+			t.Errorf("step %d: reads is %v", i, reads)
+		}
+	}
+}
+
+// scanning is a store that counts its scans.
+type scanning struct {
+	ledger.Store
+	scans atomic.Int64
+}
+
+func (c *scanning) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
+	c.scans.Add(1)
+	return c.Store.Scan(ctx, prefix, each)
+}
