@@ -85,7 +85,7 @@ func (p *program) allListeners() ([]server.Listener, error) {
 		Name: "administration", Always: true, Endpoint: first("/v1/", "allocations", "export", "verify", "compact", "release", "gc", "import"),
 		Handler: remote.New(remote.Options{
 			Store: p.store, Disk: disk, Release: p.reloader.Service().Release, Now: time.Now,
-			GC:     p.leaks.sweep(),
+			GC:     p.leaks.sweep,
 			Report: func(err error) { log.Error(err, "Administration failed") },
 		}),
 	}}}), nil

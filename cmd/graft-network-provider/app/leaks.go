@@ -21,7 +21,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
 
-// leaks looks for addresses whose holders do not exist any more.
+// leaks looks for addresses whose holders do not exist any more. Without a cluster census and events are nil: then addresses are found that are held
+// for long, and nothing is freed.
 type leaks struct {
 	census  *kube.Census
 	events  *kube.Events
@@ -30,30 +31,36 @@ type leaks struct {
 	metrics leakMetrics
 }
 
-// newLeaks makes the search; nil where no cluster is configured.
+// newLeaks makes the search.
 func (p *program) newLeaks() (*leaks, error) {
-	k := p.Config.Kubernetes
-	if k == nil {
-		return nil, nil
-	}
-	config, err := kubernetes(k)
-	if err != nil {
-		return nil, err
-	}
-	l := &leaks{log: p.log.WithName("leaks"), metrics: newLeakMetrics(p.registry)}
-	if l.census, err = kube.New(kube.Options{Config: config, Node: p.Config.Node, Clock: clock.RealClock{}, Log: l.log}); err != nil {
-		return nil, err
-	}
-	if l.events, err = kube.NewEvents(config, l.log); err != nil {
-		return nil, err
-	}
-	l.found = leak.New(leak.Options{
-		Ledger: p.reloader.Ledger(), Release: p.reloader.Service().ReleaseSince, Census: l.census, Clock: clock.RealClock{},
-		Free: k.Leaks.Mode == "free", Period: k.Leaks.Period.Duration, Grace: k.Leaks.Grace.Duration, Oldest: k.Leaks.Oldest.Duration,
+	l, c := &leaks{log: p.log.WithName("leaks"), metrics: newLeakMetrics(p.registry)}, p.Config.Leaks
+	options := leak.Options{
+		Ledger: p.reloader.Ledger(), Release: p.reloader.Service().ReleaseSince, Clock: clock.RealClock{},
+		Free: c.Mode == "free", Period: c.Period.Duration, Grace: c.Grace.Duration, Oldest: c.Oldest.Duration,
 		Report: l.report, Done: l.metrics.done,
 		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "Looking for leaks failed") },
-	})
+	}
+	if p.Config.Kubernetes != nil {
+		if err := l.connect(p.Config); err != nil {
+			return nil, err
+		}
+		options.Census = l.census
+	}
+	l.found = leak.New(options)
 	return l, nil
+}
+
+// connect makes what needs the cluster.
+func (l *leaks) connect(c *configv1alpha1.NetworkProviderConfiguration) error {
+	config, err := kubernetes(c.Kubernetes)
+	if err != nil {
+		return err
+	}
+	if l.census, err = kube.New(kube.Options{Config: config, Node: c.Node, Clock: clock.RealClock{}, Log: l.log}); err != nil {
+		return err
+	}
+	l.events, err = kube.NewEvents(config, l.log)
+	return err
 }
 
 func kubernetes(k *configv1alpha1.NetworkKubernetes) (*rest.Config, error) {
@@ -73,39 +80,43 @@ func kubernetes(k *configv1alpha1.NetworkKubernetes) (*rest.Config, error) {
 
 // run looks until the context ends.
 func (l *leaks) run(ctx context.Context) {
-	if l == nil {
-		return
-	}
 	var all sync.WaitGroup
-	all.Go(func() { l.census.Run(ctx) })
+	if l.census != nil {
+		all.Go(func() { l.census.Run(ctx) })
+	}
 	all.Go(func() { l.found.Run(ctx) })
 	all.Wait()
-	l.events.Stop()
+	if l.events != nil {
+		l.events.Stop()
+	}
 }
 
 // report logs what is new, and writes an event.
 func (l *leaks) report(s leak.Suspect) {
-	if s.Reason == leak.Gone && s.First {
-		a := s.Allocation
-		l.log.Info("The holder of an allocation does not exist any more", "owner", a.Owner.String(), "holder", a.Holder.String(), "pool", a.Pool,
-			"addresses", a.Addresses, "freed", s.Freed)
+	a := s.Allocation
+	log := l.log.WithValues("owner", a.Owner.String(), "holder", a.Holder.String(), "pool", a.Pool, "addresses", a.Addresses)
+	switch {
+	case s.Reason == leak.Gone && s.First:
+		log.Info("The holder of an allocation does not exist any more", "freed", s.Freed)
+	case s.Reason == leak.Old && s.First:
+		log.Info("An allocation is held for long, and nobody knows whether its holder exists", "since", a.Since)
 	}
-	l.events.Report(s)
+	if l.events != nil {
+		l.events.Report(s)
+	}
 }
 
-// sweep is what graft ledger gc asks for; nil where it is not known who lives.
-func (l *leaks) sweep() func(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
-	if l == nil {
-		return nil
+// sweep is what graft ledger gc asks for. Where it is not known who lives, it can list only.
+func (l *leaks) sweep(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
+	if l.census == nil && !dryRun {
+		return remote.ErrNoCluster
 	}
-	return func(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
-		return l.found.Sweep(ctx, dryRun, func(s leak.Suspect) error {
-			if s.Freed {
-				l.metrics.freed.Inc()
-			}
-			return each(remote.Suspect{Allocation: s.Allocation, Reason: string(s.Reason), Freed: s.Freed})
-		})
-	}
+	return l.found.Sweep(ctx, dryRun, func(s leak.Suspect) error {
+		if s.Freed {
+			l.metrics.freed.Inc()
+		}
+		return each(remote.Suspect{Allocation: s.Allocation, Reason: string(s.Reason), Freed: s.Freed})
+	})
 }
 
 // leakMetrics are those of the search.

@@ -49,8 +49,7 @@ type program struct {
 	store    ledger.Store
 	reloader *reload.Reloader
 	server   *server.Server
-	// leaks is nil where no cluster is configured.
-	leaks *leaks
+	leaks    *leaks
 	// opened says that the ledger is open, draining that the program ends, and recovered that what an earlier one has left is brought to its end.
 	opened, draining, recovered atomic.Bool
 }

@@ -110,6 +110,8 @@ type Reconciler struct {
 	mutex sync.Mutex
 	// missing are those whose holder was missing, by owner.
 	missing map[network.Owner]mark
+	// old are those that were held for long at the last look, with the time since when.
+	old map[network.Owner]time.Time
 }
 
 // mark is when a holder was missing first.

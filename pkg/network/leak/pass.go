@@ -77,6 +77,7 @@ func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
 		found   []Suspect
 		summary = Summary{Suspects: map[Reason]int{}}
 		missing = map[network.Owner]mark{}
+		old     = map[network.Owner]time.Time{}
 	)
 	err = r.options.Ledger.All(ctx, func(a network.Allocation) error {
 		if summary.Held++; !r.aged(a, now) {
@@ -87,7 +88,7 @@ func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
 		case unknown:
 			summary.Unjudged++
 			if r.options.Oldest > 0 && now.Sub(a.Since) >= r.options.Oldest {
-				found = append(found, Suspect{Allocation: a, Reason: Old})
+				found, old[a.Owner] = append(found, Suspect{Allocation: a, Reason: Old, First: !r.old[a.Owner].Equal(a.Since)}), a.Since
 			}
 		case absent:
 			s, m := r.suspect(a, living.At())
@@ -98,7 +99,7 @@ func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
 	if err != nil {
 		return nil, Summary{}, fmt.Errorf("looking for leaks: %w", err)
 	}
-	r.missing = missing
+	r.missing, r.old = missing, old
 	for _, s := range found {
 		summary.Suspects[s.Reason]++
 	}

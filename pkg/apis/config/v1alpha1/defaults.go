@@ -55,9 +55,7 @@ func (c *NetworkProviderConfiguration) Default() {
 	setDefault(&c.Limits.BodyBytes, 1<<20)
 	setDefault(&c.CNI.Configurations, "/etc/cni/net.d")
 	setDefault(&c.CNI.Plugins, "/opt/cni/bin")
-	if c.Kubernetes != nil {
-		c.Kubernetes.setDefaults()
-	}
+	c.Leaks.setDefaults(c.Kubernetes != nil)
 	setDefault(&c.Logging.Level, "info")
 	setDefault(&c.Logging.Format, "json")
 	setDuration(&c.Shutdown.Delay, 3*time.Second)

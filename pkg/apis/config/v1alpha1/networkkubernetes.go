@@ -11,27 +11,31 @@ type NetworkKubernetes struct {
 	// Kubeconfig is the file that leads to the cluster; that of the program's ServiceAccount without one. The program may get, list and watch
 	// pods and resourceclaims, and create and patch events.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Leaks says what is done with addresses whose holders do not exist any more, since a release was lost.
-	Leaks Leaks `json:"leaks,omitempty"`
 }
 
-// Leaks are addresses whose holders do not exist any more.
+// Leaks are addresses whose holders do not exist any more. Without kubernetes nobody knows that, and only age is a sign.
 type Leaks struct {
-	// Mode is report or free. Whoever is missing twice, a period apart, is reported as an event and in the metrics; free gives back what it held, too.
-	// Default report.
+	// Mode is report or free. Whoever is missing twice, a period apart, is reported as an event and in the metrics; free gives back what it held, too,
+	// and needs kubernetes. Default report.
 	Mode string `json:"mode,omitempty" oneOf:"report,free"`
 	// Period is the time between two looks; 5m by default.
 	Period Duration `json:"period,omitempty"`
 	// Grace is how long an address is held before its holder is looked for; 10m by default.
 	Grace Duration `json:"grace,omitempty"`
-	// Oldest is how long an address may be held whose holder cannot be looked for, such as a container, before it is reported; 0s by default:
-	// as long as it likes.
+	// Oldest is how long an address may be held whose holder cannot be looked for, such as a container, before it is reported; it is never freed then.
+	// 0s is as long as it likes, the default with kubernetes; without, where no holder can be looked for, it is 720h.
 	Oldest Duration `json:"oldest,omitempty"`
 }
 
+// oldestUnseen is how long an address may be held before it is reported where nobody can be asked.
+const oldestUnseen = 30 * 24 * time.Hour
+
 // setDefaults fills in what was not written.
-func (k *NetworkKubernetes) setDefaults() {
-	setDefault(&k.Leaks.Mode, "report")
-	setDuration(&k.Leaks.Period, 5*time.Minute)
-	setDuration(&k.Leaks.Grace, 10*time.Minute)
+func (l *Leaks) setDefaults(cluster bool) {
+	setDefault(&l.Mode, "report")
+	setDuration(&l.Period, 5*time.Minute)
+	setDuration(&l.Grace, 10*time.Minute)
+	if !cluster {
+		setDuration(&l.Oldest, oldestUnseen)
+	}
 }

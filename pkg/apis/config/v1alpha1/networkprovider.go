@@ -36,6 +36,8 @@ type NetworkProviderConfiguration struct {
 	CNI CNI `json:"cni,omitempty"`
 	// Kubernetes is the cluster where it is looked whether holders of addresses still exist; without it that is not known.
 	Kubernetes *NetworkKubernetes `json:"kubernetes,omitempty"`
+	// Leaks says what is done with addresses whose holders do not exist any more, since a release was lost.
+	Leaks Leaks `json:"leaks,omitempty"`
 	// Logging says what is logged and how.
 	Logging Logging `json:"logging,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.

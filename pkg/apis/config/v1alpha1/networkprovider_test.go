@@ -39,6 +39,10 @@ func TestNetworkDefaults(t *testing.T) {
 				Limits:     v1alpha1.NetworkLimits{Requests: 512, Connections: 1024, BodyBytes: 1 << 20},
 				CNI:        v1alpha1.CNI{Configurations: "/etc/cni/net.d", Plugins: "/opt/cni/bin"},
 				Logging:    v1alpha1.Logging{Level: "info", Format: "json"},
+				Leaks: v1alpha1.Leaks{
+					Mode: "report", Period: v1alpha1.Duration{Duration: 5 * time.Minute}, Grace: v1alpha1.Duration{Duration: 10 * time.Minute},
+					Oldest: v1alpha1.Duration{Duration: 720 * time.Hour},
+				},
 				Shutdown: v1alpha1.Shutdown{
 					Delay: v1alpha1.Duration{Duration: 3 * time.Second}, Timeout: v1alpha1.Duration{Duration: 30 * time.Second},
 				},

@@ -23,19 +23,20 @@ func (c *NetworkProviderConfiguration) validate(root source.Node) source.Finding
 	v.ledger(c.Ledger)
 	v.listeners(c.Listeners)
 	v.administration(c.Administration, c.Listeners)
-	if c.Kubernetes != nil {
-		v.leaks(c.Kubernetes.Leaks)
-	}
+	v.leaks(c.Leaks, c.Kubernetes != nil)
 	return v.findings
 }
 
 // leaks holds that who looks often does not give away what was held a moment ago.
-func (v *validator) leaks(l Leaks) {
+func (v *validator) leaks(l Leaks, cluster bool) {
+	if l.Mode == "free" && !cluster {
+		v.add("needs kubernetes: without it nobody knows whose holders do not exist any more", "leaks", "mode")
+	}
 	if l.Period.Set && l.Period.Duration < time.Minute {
-		v.add("must be a minute at least", "kubernetes", "leaks", "period")
+		v.add("must be a minute at least", "leaks", "period")
 	}
 	if l.Grace.Set && l.Grace.Duration < time.Minute {
-		v.add("must be a minute at least", "kubernetes", "leaks", "grace")
+		v.add("must be a minute at least", "leaks", "grace")
 	}
 }
 

@@ -182,9 +182,12 @@ func find(ctx context.Context, store ledger.Store, owner network.Owner) (raw []b
 	return raw, err
 }
 
+// ErrNoCluster says that nothing can be freed since nobody knows who lives.
+var ErrNoCluster = &Problem{http.StatusNotImplemented, "the server has no client of Kubernetes, and so cannot know who lives: give it one (kubernetes.kubeconfig)"}
+
 func (h *handler) gc(ctx context.Context, a *answer, r *http.Request) error {
 	if h.GC == nil {
-		return &Problem{http.StatusNotImplemented, "the server has no client of Kubernetes, and so cannot know who lives: give it one (kubernetes.kubeconfig)"}
+		return ErrNoCluster
 	}
 	found := false
 	err := h.GC(ctx, r.URL.Query().Get("dryRun") == "true", func(s Suspect) error {

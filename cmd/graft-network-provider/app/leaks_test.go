@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"go4.org/netipx"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+)
+
+// hold writes into the ledger, which no server has, who has been holding an address of the pool overlay since when.
+func (n *node) hold(t *testing.T, owners map[string]time.Time) {
+	t.Helper()
+	store, err := pebble.Open(n.path("ledger"), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var dynamic netipx.IPSetBuilder
+	dynamic.AddRange(netipx.MustParseIPRange("10.0.0.8-10.0.0.9"))
+	set, err := dynamic.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := ledger.Open(t.Context(), store, ledger.Pool{Name: "overlay", Subnets: []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/24"), Dynamic: set}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, since := range owners {
+		if _, _, err := book.Reserve(t.Context(), ledger.Intent{
+			Owner: network.Owner{Contract: "dranet", Key: key}, Pool: "overlay", State: network.Bound, Now: since, Holder: network.Holder{Kind: "ResourceClaim", UID: key},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLeaksWithoutACluster holds that what is held for long is reported and listed where nobody can be asked who lives, and that nothing is freed.
+func TestLeaksWithoutACluster(t *testing.T) {
+	n := newNode(t)
+	n.profile(t, "10.0.0.8-10.0.0.9", "")
+	n.hold(t, map[string]time.Time{"old": time.Now().Add(-1000 * time.Hour), "young": time.Now().Add(-time.Hour)})
+	n.start(t)
+	eventually(t, n.log, func() bool { return strings.Contains(n.log.String(), "An allocation is held for long") })
+	if said := n.log.String(); strings.Count(said, "is held for long") != 1 || !strings.Contains(said, "dranet/old") {
+		t.Errorf("the log is %s", said)
+	}
+	client, err := remote.Dial("unix://" + n.path("ledger.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for range 2 {
+		var found []string
+		err := client.GC(t.Context(), true, func(s remote.Suspect) error {
+			found = append(found, s.Allocation.Owner.Key+" "+s.Reason)
+			return nil
+		})
+		if err != nil || strings.Join(found, ", ") != "old old" {
+			t.Errorf("a dry run: %v, %v", found, err)
+		}
+	}
+	if err := client.GC(t.Context(), false, func(remote.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), "no client of Kubernetes") {
+		t.Errorf("freeing: %v", err)
+	}
+	if metrics := n.metrics(t); !strings.Contains(metrics, `graft_network_leaks{reason="old"} 1`) || !strings.Contains(metrics, "graft_network_leaks_unjudged 2") {
+		t.Errorf("the metrics are %s", metrics)
+	}
+	n.end(t)
+}
