@@ -20,9 +20,7 @@ import (
 func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
 	defer l.owners.lock(ownerKey(owner))()
 	rests := until.After(now)
-	if whole := until.Truncate(time.Second); whole.Before(until) {
-		until = whole.Add(time.Second) // rows have seconds, and what rests must not rest shorter
-	}
+	until = wholeSecond(until)
 	for range maximumAttempts {
 		a, raw, err := l.get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) {
@@ -64,6 +62,23 @@ func (l *Ledger) Rouse(ctx context.Context, pool string, address netip.Addr) err
 	}
 	_, err = l.settle(ctx)
 	return err
+}
+
+// Rest lets an address that is free rest until the time (or the next full second). One that somebody holds, or that rests, stays as it is.
+func (l *Ledger) Rest(ctx context.Context, pool string, address netip.Addr, until time.Time) error {
+	err := l.commit(ctx, Change{Key: addressKey(pool, address), Value: place{until: wholeSecond(until)}.encode()})
+	if errors.Is(err, ErrConflict) {
+		return nil
+	}
+	return wrapWriting(err)
+}
+
+// wholeSecond is a time or the next full second: rows have seconds, and what rests must not rest shorter.
+func wholeSecond(until time.Time) time.Time {
+	if whole := until.Truncate(time.Second); whole.Before(until) {
+		return whole.Add(time.Second)
+	}
+	return until
 }
 
 // rests takes a row out of those that rest; the zero one when it does not. Another server may have let it rest just now.

@@ -53,6 +53,21 @@ func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, toge
 	return s.ledger.Rouse(ctx, r.Pool, address)
 }
 
+// restAgain lets addresses rest that were to be taken over, and then were not: their last holders may use them still.
+func (s *Service) restAgain(ctx context.Context, requests []Request) {
+	for _, r := range requests {
+		pool, err := s.pool(r.Pool)
+		if !r.TakeOver || err != nil || pool.Rest == 0 {
+			continue
+		}
+		for _, address := range r.Addresses {
+			if err := s.ledger.Rest(ctx, r.Pool, address, s.options.Clock.Now().Add(pool.Rest)); err != nil {
+				s.options.Report(r.Owner, err)
+			}
+		}
+	}
+}
+
 // errElsewhere says that an owner has got something else meanwhile.
 var errElsewhere = errors.New("the address is not held any more")
 
