@@ -49,12 +49,13 @@ type Report struct {
 }
 
 // Verify looks for all that is wrong with the rows of a store. It reads them once, and once more where what owners hold is not what the
-// rows of things say; it needs the same memory for any number of rows, and may run while others write.
+// rows of things say, and where an address may be held under two pools; it needs nearly the same memory for any number of rows, and may run
+// while others write.
 func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) {
 	if o.Maximum == 0 {
 		o.Maximum = 10_000
 	}
-	v := &verifier{VerifyOptions: o, store: store, balance: newBalance(), report: &Report{}}
+	v := &verifier{VerifyOptions: o, store: store, balance: newBalance(), meetings: newMeetings(), report: &Report{}}
 	if err := v.format(ctx); err != nil {
 		return nil, err
 	}
@@ -66,6 +67,11 @@ func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) 
 			return nil, err
 		}
 	}
+	if len(v.meetings.twice) > 0 && !v.report.More {
+		if err := v.scanFrom(ctx, prefixAddress, v.meet); err != nil {
+			return nil, err
+		}
+	}
 	v.settle()
 	return v.report, nil
 }
@@ -74,7 +80,9 @@ type verifier struct {
 	VerifyOptions
 	store   Store
 	balance *balance
-	report  *Report
+	// meetings are of addresses that are held under two pools.
+	meetings *meetings
+	report   *Report
 	// read are the rows of the scan that is under way.
 	read int
 }
@@ -83,7 +91,11 @@ type verifier struct {
 var errEnough = errors.New("enough faults")
 
 func (v *verifier) scan(ctx context.Context, each func(context.Context, Entry, *BrokenRow) error) error {
-	err := v.store.Scan(ctx, "", func(key, value []byte) error {
+	return v.scanFrom(ctx, "", each)
+}
+
+func (v *verifier) scanFrom(ctx context.Context, prefix string, each func(context.Context, Entry, *BrokenRow) error) error {
+	err := v.store.Scan(ctx, prefix, func(key, value []byte) error {
 		if v.read++; v.Progress != nil && v.read%4096 == 0 {
 			v.Progress(v.read)
 		}
@@ -150,6 +162,7 @@ func (v *verifier) first(_ context.Context, e Entry, broken *BrokenRow) error {
 		return v.add(Fault{Key: e.Key, Problem: broken.Err.Error(), Remedy: remedy})
 	}
 	v.balance.weigh(e)
+	v.meetings.note(e)
 	if e.Allocation == nil {
 		if e.Until.IsZero() {
 			v.report.Held++
