@@ -5,6 +5,7 @@
 package ledger
 
 import (
+	"bytes"
 	"net/netip"
 
 	"go4.org/netipx"
@@ -151,7 +152,7 @@ func (p *pool) unblockAll() {
 // equals says whether two pools are the same but for what is taken of them.
 func (p *pool) equals(other *pool) bool {
 	if other == nil || p.Name != other.Name || p.FirstVLAN != other.FirstVLAN || p.LastVLAN != other.LastVLAN ||
-		string(p.MACPrefix) != string(other.MACPrefix) || len(p.Subnets) != len(other.Subnets) {
+		!bytes.Equal(p.MACPrefix, other.MACPrefix) || len(p.Subnets) != len(other.Subnets) {
 		return false
 	}
 	for i, subnet := range p.Subnets {

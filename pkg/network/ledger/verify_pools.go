@@ -64,25 +64,28 @@ func (v *verifier) choseCloud(ctx context.Context, owner network.Owner, address 
 
 // meet looks at a row of which the first look has found that its address may be held under two pools.
 func (v *verifier) meet(ctx context.Context, e Entry, broken *BrokenRow) error {
-	if broken != nil || !e.holdsAddress() {
-		return nil
+	if broken == nil && e.holdsAddress() {
+		address := e.Thing.Address
+		if _, twice := v.meetings.twice[v.meetings.bit(address)]; twice {
+			if first, met := v.meetings.under[address]; met {
+				return v.meeting(ctx, e, first)
+			}
+			v.meetings.under[address] = e.Thing.Pool
+		}
 	}
+	return nil
+}
+
+// meeting sees that an address is still held under two pools, of which the first one is named.
+func (v *verifier) meeting(ctx context.Context, e Entry, first string) error {
 	address := e.Thing.Address
-	if _, twice := v.meetings.twice[v.meetings.bit(address)]; !twice {
-		return nil
-	}
-	first, met := v.meetings.under[address]
-	if !met {
-		v.meetings.under[address] = e.Thing.Pool
-		return nil
-	}
 	raw, err := v.store.Get(ctx, addressKey(first, address))
 	if err != nil {
 		return err
 	}
-	other, err := parsePlace(raw)
-	if err != nil || !other.until.IsZero() {
-		return nil // it was released meanwhile, or is told already
+	other, broken := parsePlace(raw)
+	if broken != nil || !other.until.IsZero() {
+		return nil //nolint:nilerr // it was released meanwhile, or is told already
 	}
 	if same, err := v.unchanged(ctx, e); err != nil || !same {
 		return err
