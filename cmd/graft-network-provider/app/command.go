@@ -62,7 +62,7 @@ and remembers in a ledger who has what. It runs on each node, on a socket, or as
 			case err != nil:
 				return err
 			case options.CheckOnly:
-				return options.Check(command.OutOrStdout())
+				return options.Check(command.Context(), command.OutOrStdout())
 			default:
 				return Run(command.Context(), version, options, command.ErrOrStderr())
 			}

@@ -104,10 +104,16 @@ func (n *node) end(t *testing.T) {
 // try begins the program, which is to end by itself, and gives what it says.
 func (n *node) try(t *testing.T, more ...string) (status int, said string) {
 	t.Helper()
+	return n.main(t, n.arguments(append(more, "--log-level=error")...)...)
+}
+
+// main is try with all arguments.
+func (n *node) main(t *testing.T, arguments ...string) (status int, said string) {
+	t.Helper()
 	var out, problems buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	status = Main(ctx, "test", n.arguments(append(more, "--log-level=error")...), &out, &problems)
+	status = Main(ctx, "test", arguments, &out, &problems)
 	return status, strings.ReplaceAll(out.String()+problems.String(), n.folder+"/", "")
 }
 

@@ -117,8 +117,11 @@ func (o *Options) reloading() reload.Options {
 	}
 }
 
-// Check says whether all would go well as far as the configuration and the profiles are concerned.
-func (o *Options) Check(out io.Writer) error {
+// Check says whether all would go well as far as the configuration, the files that it names, and the profiles are concerned.
+func (o *Options) Check(ctx context.Context, out io.Writer) error {
+	if err := o.checkMachine(ctx); err != nil {
+		return err
+	}
 	p, err := reload.Check(o.reloading())
 	if err != nil {
 		return err

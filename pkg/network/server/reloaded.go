@@ -132,3 +132,26 @@ func (t tokens) permit(authorization string) bool {
 	}
 	return found == 1 && strings.EqualFold(scheme, "Bearer")
 }
+
+// CheckFiles says whether the files of TLS and of tokens can be loaded.
+func (l Listener) CheckFiles() error {
+	var problems []error
+	if l.TLS != nil {
+		_, err := newReloaded(logr.Discard(), "certificates", tlsConfig, l.TLS.files()...)
+		problems = append(problems, err)
+	}
+	if l.TokenFile != "" {
+		_, err := newReloaded(logr.Discard(), "tokens", parseTokens, l.TokenFile)
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// files are the names, in the order of tlsConfig.
+func (t *TLS) files() []string {
+	names := []string{t.CertFile, t.KeyFile}
+	if t.ClientCAFile != "" {
+		names = append(names, t.ClientCAFile)
+	}
+	return names
+}

@@ -59,11 +59,7 @@ func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*
 	p := &place{Listener: l}
 	var err error
 	if l.TLS != nil {
-		names := []string{l.TLS.CertFile, l.TLS.KeyFile}
-		if l.TLS.ClientCAFile != "" {
-			names = append(names, l.TLS.ClientCAFile)
-		}
-		if p.tls, err = newReloaded(logger, "certificates", tlsConfig, names...); err != nil {
+		if p.tls, err = newReloaded(logger, "certificates", tlsConfig, l.TLS.files()...); err != nil {
 			return nil, err
 		}
 		s.options.Metrics.certificate(l.String(), p.tls.get())
