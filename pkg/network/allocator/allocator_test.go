@@ -274,3 +274,26 @@ func TestChooseBeyondAPage(t *testing.T) {
 		t.Errorf("%d are taken, want %d", count, size)
 	}
 }
+
+// TestTakenVLANs compares the count with one that is made one by one.
+func TestTakenVLANs(t *testing.T) {
+	var v allocator.VLANs
+	taken := []uint16{1, 63, 64, 65, 127, 128, 2000, 4094}
+	for _, id := range taken {
+		v.Take(id)
+	}
+	ends := []uint16{0, 1, 62, 63, 64, 65, 100, 127, 128, 129, 2000, 4093, 4094, 4095}
+	for _, first := range ends {
+		for _, last := range ends {
+			want := 0
+			for _, id := range taken {
+				if first <= id && id <= last {
+					want++
+				}
+			}
+			if got := v.Taken(first, last); got != want {
+				t.Errorf("%d to %d: %d, want %d", first, last, got, want)
+			}
+		}
+	}
+}

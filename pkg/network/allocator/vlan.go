@@ -47,6 +47,26 @@ func (v *VLANs) Len() int {
 	return count
 }
 
+// Taken is the number of taken VLANs of first to last.
+func (v *VLANs) Taken(first, last uint16) int {
+	count := 0
+	first, last = max(first, FirstVLAN), min(last, LastVLAN)
+	for i, word := range &v.taken {
+		from := uint16(i) * 64
+		if from+63 < first || from > last {
+			continue
+		}
+		if first > from {
+			word &= ^uint64(0) << (first - from)
+		}
+		if last < from+63 {
+			word &= ^uint64(0) >> (from + 63 - last)
+		}
+		count += bits.OnesCount64(word)
+	}
+	return count
+}
+
 // Choose takes the next free VLAN of first to last behind the one that was chosen last; false when none is free.
 func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
 	first, last = max(first, FirstVLAN), min(last, LastVLAN)

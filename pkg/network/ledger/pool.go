@@ -39,8 +39,8 @@ type pool struct {
 	indexes []*allocator.Index
 	// blocked are addresses in ranges that rows of other pools are about, and that are taken for that; true: the pool has given them itself, too.
 	blocked map[netip.Addr]bool
-	// size is the number of addresses that are given by choice.
-	size uint64
+	// sizes are the numbers of addresses that are given by choice.
+	sizes []uint64
 }
 
 func newPool(p Pool) (*pool, error) {
@@ -58,7 +58,7 @@ func newPool(p Pool) (*pool, error) {
 			}
 		}
 		space := allocator.NewSpace(subnet.Dynamic)
-		made.indexes, made.size = append(made.indexes, allocator.NewIndex(space)), made.size+space.Size()
+		made.indexes, made.sizes = append(made.indexes, allocator.NewIndex(space)), append(made.sizes, space.Size())
 	}
 	return made, nil
 }

@@ -113,36 +113,3 @@ func (l *Ledger) readOwner(key string, value []byte) error {
 	l.quotas.note(a)
 	return nil
 }
-
-// Usage is what is taken of a pool.
-type Usage struct {
-	// Size is the number of addresses that are given by choice; 0 where the cloud chooses.
-	Size uint64
-	// Held and Resting are numbers of addresses, those that were asked for by name among them. What the pool could give and rows of other pools
-	// are about counts as held.
-	Held, Resting uint64
-	// Quotas are how many allocations count for each quota that is used.
-	Quotas map[string]int
-}
-
-// Usage is what is taken of a pool; that of an unknown one is zero.
-func (l *Ledger) Usage(pool string) Usage {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	of := l.pools[pool]
-	if of == nil {
-		return Usage{}
-	}
-	u := Usage{Size: of.size, Resting: l.resting.addresses[pool], Quotas: map[string]int{}}
-	for _, index := range of.indexes {
-		u.Held += index.Len()
-	}
-	u.Resting = min(u.Resting, u.Held)
-	u.Held -= u.Resting
-	for key, count := range l.quotas.counts {
-		if key.pool == pool {
-			u.Quotas[key.name] = count
-		}
-	}
-	return u
-}

@@ -66,7 +66,8 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	usage("map[namespace/x:1 namespace/y:1 node/n:1]")
-	if diff := cmp.Diff(ledger.Usage{Size: 9, Held: 2, Resting: 1, Quotas: l.Usage("pool").Quotas}, l.Usage("pool")); diff != "" {
+	families := []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: 2, Resting: 1}}
+	if diff := cmp.Diff(ledger.Usage{Size: 9, Held: 2, Resting: 1, Families: families, Quotas: l.Usage("pool").Quotas}, l.Usage("pool")); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 }

@@ -22,8 +22,8 @@ type rest struct {
 type resting struct {
 	queue restQueue
 	rows  map[string]rest
-	// addresses are how many rows are addresses, by pool.
-	addresses map[string]uint64
+	// addresses are how many rows are addresses, by family.
+	addresses map[family]uint64
 }
 
 // add notes a row; of one that is there already with the same time, the earlier due holds.
@@ -32,10 +32,10 @@ func (r *resting) add(row rest) {
 		return
 	}
 	if r.rows == nil {
-		r.rows, r.addresses = map[string]rest{}, map[string]uint64{}
+		r.rows, r.addresses = map[string]rest{}, map[family]uint64{}
 	}
-	if pool, is := poolOf(row.key); is && r.rows[row.key].key == "" {
-		r.addresses[pool]++
+	if of, is := familyOf(row.key); is && r.rows[row.key].key == "" {
+		r.addresses[of]++
 	}
 	r.rows[row.key] = row
 	heap.Push(&r.queue, row)
@@ -53,12 +53,12 @@ func (r *resting) remove(key string) (rest, bool) {
 // drop forgets a row that is there.
 func (r *resting) drop(key string) {
 	delete(r.rows, key)
-	pool, is := poolOf(key)
+	of, is := familyOf(key)
 	if !is {
 		return
 	}
-	if r.addresses[pool]--; r.addresses[pool] == 0 {
-		delete(r.addresses, pool)
+	if r.addresses[of]--; r.addresses[of] == 0 {
+		delete(r.addresses, of)
 	}
 }
 

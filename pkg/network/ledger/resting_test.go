@@ -73,10 +73,10 @@ func TestRestingByPool(t *testing.T) {
 		default:
 			r.add(rest{key: key, until: at, due: at.Add(time.Duration(rand.IntN(5)) * time.Second)})
 		}
-		want := map[string]uint64{}
+		want := map[family]uint64{}
 		for key := range r.rows {
-			if pool, _, err := parseAddress(key); err == nil && strings.HasPrefix(key, prefixAddress) {
-				want[pool]++
+			if pool, address, err := parseAddress(key); err == nil && strings.HasPrefix(key, prefixAddress) {
+				want[family{pool, address.Is6()}]++
 			}
 		}
 		if diff := cmp.Diff(want, r.addresses, cmpopts.EquateEmpty()); diff != "" {

@@ -63,11 +63,17 @@ func parseAddress(key string) (string, netip.Addr, error) {
 	return pool, address, nil
 }
 
-// poolOf is the pool in the key of an address; false where it is not one.
-func poolOf(key string) (string, bool) {
+// family is one of a pool: IPv4, or six.
+type family struct {
+	pool string
+	six  bool
+}
+
+// familyOf is that of the key of an address; false where it is not one.
+func familyOf(key string) (family, bool) {
 	rest, is := strings.CutPrefix(key, prefixAddress)
-	pool, _, _ := strings.Cut(rest, "/")
-	return pool, is
+	pool, digits, _ := strings.Cut(rest, "/")
+	return family{pool, len(digits) > 8}, is
 }
 
 // parseVLAN reads the key of a VLAN.

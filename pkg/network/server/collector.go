@@ -22,9 +22,13 @@ type Collector struct {
 
 var (
 	descSize = prometheus.NewDesc("graft_network_pool_size",
-		"Addresses that a pool gives by choice; 0 where its cloud chooses.", []string{"pool"}, nil)
+		"Addresses that a pool gives by choice, by family; none where its cloud chooses.", []string{"pool", "family"}, nil)
 	descAddresses = prometheus.NewDesc("graft_network_pool_addresses",
-		"Addresses of a pool that are held, or that rest after they were released.", []string{"pool", "state"}, nil)
+		"Addresses of a pool that are held, or that rest after they were released, by family.", []string{"pool", "family", "state"}, nil)
+	descVLANs = prometheus.NewDesc("graft_network_pool_vlans",
+		"VLANs that a pool gives at each trunk.", []string{"pool"}, nil)
+	descTakenVLANs = prometheus.NewDesc("graft_network_pool_vlans_taken",
+		"VLANs of a pool that are held, or that rest after they were released, at the trunk that has the least left.", []string{"pool"}, nil)
 	descPending = prometheus.NewDesc("graft_network_releases_pending",
 		"Releases of which the cloud does not know yet; those that do not fit into memory are not among them.", nil, nil)
 	descWaiting = prometheus.NewDesc("graft_network_cloud_waiting",
@@ -37,9 +41,14 @@ var (
 		"For how long a cloud still wants to be left alone.", []string{"cloud"}, nil)
 )
 
+// families are names by the length of addresses in bits.
+var families = map[int]string{32: "ipv4", 128: "ipv6"}
+
 // Describe implements prometheus.Collector.
 func (c Collector) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{descSize, descAddresses, descPending, descWaiting, descCalls, descTypical, descClosed} {
+	for _, desc := range []*prometheus.Desc{
+		descSize, descAddresses, descVLANs, descTakenVLANs, descPending, descWaiting, descCalls, descTypical, descClosed,
+	} {
 		to <- desc
 	}
 }
@@ -50,9 +59,16 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
 	for name, usage := range c.Pools() {
-		gauge(descSize, float64(usage.Size), name)
-		gauge(descAddresses, float64(usage.Held), name, "held")
-		gauge(descAddresses, float64(usage.Resting), name, "resting")
+		for _, of := range usage.Families {
+			family := families[of.Bits]
+			gauge(descSize, float64(of.Size), name, family)
+			gauge(descAddresses, float64(of.Held), name, family, "held")
+			gauge(descAddresses, float64(of.Resting), name, family, "resting")
+		}
+		if usage.VLANs > 0 {
+			gauge(descVLANs, float64(usage.VLANs), name)
+			gauge(descTakenVLANs, float64(usage.TakenVLANs), name)
+		}
 	}
 	gauge(descPending, float64(c.Pending()))
 	for name, load := range c.Clouds() {
