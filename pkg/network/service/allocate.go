@@ -131,12 +131,7 @@ func (s *Service) reserve(ctx context.Context, requests []Request) (all []networ
 	for range maximumReturns {
 		all, fresh, err = s.ledger.ReserveAll(ctx, intents)
 		if errors.Is(err, network.ErrTaken) && slices.ContainsFunc(requests, func(r Request) bool { return r.TakeOver }) {
-			if err := s.evictAll(ctx, requests); err != nil {
-				return nil, nil, err
-			}
-			if all, fresh, err = s.ledger.ReserveAll(ctx, intents); err != nil {
-				s.restAgain(ctx, requests)
-			}
+			all, fresh, err = s.takeOver(ctx, requests, intents)
 		}
 		if err != nil {
 			return nil, nil, err

@@ -284,6 +284,28 @@ func TestTakeOverDuringARelease(t *testing.T) {
 	w.asked("bind old, unbind old, bind new")
 }
 
+// TestTakeOverWhileItWakes takes an address whose rest is over in the store, and not yet in memory.
+func TestTakeOverWhileItWakes(t *testing.T) {
+	w := newWorld(t)
+	old := w.allocate(request("plain", "old", "10.0.0.5"))
+	if err := w.Release(t.Context(), old.Owner); err != nil {
+		t.Fatal(err)
+	}
+	committed, woken := make(chan struct{}), make(chan struct{})
+	w.commits.done = sync.OnceFunc(func() { close(committed); time.Sleep(10 * time.Millisecond) })
+	go func() {
+		defer close(woken)
+		if n, err := w.ledger.Wake(t.Context(), w.clock.Now().Add(2*rest)); n != 1 || err != nil {
+			t.Errorf("%d have woken, and the error is %v", n, err)
+		}
+	}()
+	<-committed
+	fresh := request("plain", "new", "10.0.0.5")
+	fresh.TakeOver = true
+	w.allocate(fresh)
+	<-woken
+}
+
 // TestTakeOversAtOnce lets two addresses change hands at the same time.
 func TestTakeOversAtOnce(t *testing.T) {
 	w := newWorld(t)

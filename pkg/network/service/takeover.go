@@ -10,9 +10,35 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
+
+// maximumTakeovers bounds how often it is tried to choose what was released for it; the pauses between grow from a millisecond to an eighth of a second.
+const maximumTakeovers = 9
+
+// takeOver releases what stands at the addresses of requests, and chooses those. What somebody else is freeing or choosing at the same moment is
+// in the way for as long as a commit takes.
+func (s *Service) takeOver(ctx context.Context, requests []Request, intents []ledger.Intent) (all []network.Allocation, fresh []bool, err error) {
+	for i := range maximumTakeovers {
+		if err := s.evictAll(ctx, requests); err != nil {
+			return nil, nil, err
+		}
+		all, fresh, err = s.ledger.ReserveAll(ctx, intents)
+		if !errors.Is(err, network.ErrTaken) || i == maximumTakeovers-1 {
+			break
+		}
+		pause, cancel := context.WithTimeout(ctx, time.Millisecond<<i)
+		<-pause.Done()
+		cancel()
+	}
+	if err != nil {
+		s.restAgain(ctx, requests)
+	}
+	return all, fresh, err
+}
 
 // evictAll releases what stands at the addresses that requests take over.
 func (s *Service) evictAll(ctx context.Context, requests []Request) error {

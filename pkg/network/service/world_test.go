@@ -101,13 +101,20 @@ type counting struct {
 	ledger.Store
 	mutex sync.Mutex
 	count int
+	// done is called, unless it is nil, when a commit was made and nobody knows of it yet.
+	done func()
 }
 
 func (c *counting) Commit(ctx context.Context, changes ...ledger.Change) error {
 	c.mutex.Lock()
 	c.count++
+	done := c.done
 	c.mutex.Unlock()
-	return c.Store.Commit(ctx, changes...)
+	err := c.Store.Commit(ctx, changes...)
+	if done != nil {
+		done()
+	}
+	return err
 }
 
 const rest = 10 * time.Second
