@@ -8,9 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,7 +35,11 @@ type story struct {
 	t      *testing.T
 	fabric *fabric
 	owners []*owner
-	random *rand.Rand
+	racks  []*rack
+	// pods is the client of Spiderpool, and reloads how often the profile was rewritten.
+	pods    *http.Client
+	reloads int
+	random  *rand.Rand
 
 	// at is the point at which the program is killed next, after so many times that it is reached.
 	at    point
@@ -64,6 +67,7 @@ func TestCrash(t *testing.T) {
 	for i := range 64 {
 		s.owners = append(s.owners, &owner{uid: fmt.Sprintf("claim-%02d", i), profile: []string{"fabric", "plain"}[i%2], sure: true})
 	}
+	s.racks = newRacks(s)
 	hit := map[point]int{}
 	begun := time.Now()
 	for i := range times {
@@ -99,8 +103,13 @@ func (s *story) live(at point) (hit bool) {
 	if at == starting {
 		time.AfterFunc(time.Duration(s.random.IntN(60))*time.Millisecond, s.Kill)
 	}
+	begun := time.Now()
 	if s.Ready() {
 		s.check()
+		s.checkPods()
+		if at == reloading {
+			s.reload(begun)
+		}
 		s.work(delay)
 	}
 	hit = s.Killed.Load()
@@ -161,6 +170,9 @@ func (s *story) work(delay time.Duration) {
 	shares := make([][]*owner, 8)
 	for i, o := range s.owners {
 		shares[i%len(shares)] = append(shares[i%len(shares)], o)
+	}
+	for _, r := range s.racks {
+		group.Go(func() { r.work(delay) })
 	}
 	for i, share := range shares {
 		random := rand.New(rand.NewPCG(s.random.Uint64(), uint64(i)))
@@ -230,55 +242,4 @@ func addressOf(answer string) string {
 	}
 	address, _, _ := strings.Cut(config.Interface.Addresses[0], "/")
 	return address
-}
-
-// end releases everything: then the cloud has nothing, the ledger is sound, and all addresses can be had again.
-func (s *story) end() {
-	s.at = ""
-	s.Start()
-	if !s.Ready() {
-		return
-	}
-	s.check()
-	for _, o := range s.owners {
-		if status, answer := s.Post("/ReleaseProfileConfig", o.uid, o.config()); status != 200 {
-			s.t.Errorf("the release of %s is answered %d %s", o.uid, status, answer)
-		}
-	}
-	for deadline := time.Now().Add(30 * time.Second); s.fabric.size() > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.Log)
-		}
-	}
-	for _, profile := range []string{"fabric", "plain"} {
-		s.fill(profile, 24)
-	}
-	s.Kill()
-	s.Gone()
-	verify := exec.CommandContext(s.t.Context(), "../../bin/graft", "ledger", "verify", filepath.Join(s.Folder, "ledger"))
-	if output, err := verify.CombinedOutput(); err != nil {
-		s.t.Errorf("graft ledger verify: %v\n%s", err, output)
-	}
-}
-
-// fill takes every address of a pool.
-func (s *story) fill(profile string, size int) {
-	seen := map[string]bool{}
-	for deadline := time.Now().Add(30 * time.Second); len(seen) < size && time.Now().Before(deadline); {
-		o := owner{uid: fmt.Sprintf("last-%s-%d", profile, len(seen)), profile: profile}
-		status, answer := s.Post("/GetProfileConfig", o.uid, o.config())
-		if status != 200 {
-			// What was released a moment ago rests.
-			time.Sleep(20 * time.Millisecond)
-			continue
-		}
-		if address := addressOf(answer); seen[address] {
-			s.t.Errorf("%s was given twice", address)
-		} else {
-			seen[address] = true
-		}
-	}
-	if len(seen) < size {
-		s.t.Errorf("%d addresses of %s can be had, want %d: some are lost; the program said\n%s", len(seen), profile, size, s.Log)
-	}
 }

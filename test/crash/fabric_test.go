@@ -7,6 +7,7 @@ package crash
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,17 +21,18 @@ type fabric struct {
 
 	mutex    sync.Mutex
 	bound    map[string]string // address → owner
+	links    map[string]string // a VLAN of an interface of a node → owner
 	problems []string
 	// reached is told of each point that is reached; it may kill the server, and says whether the call is to be answered.
 	reached func(point) bool
 }
 
 func newFabric(t *testing.T) *fabric {
-	f := &fabric{bound: map[string]string{}}
+	f := &fabric{bound: map[string]string{}, links: map[string]string{}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("PUT /ports/{address}", f.bind)
-	mux.HandleFunc("DELETE /ports/{address}", f.unbind)
-	mux.HandleFunc("GET /ports/{address}", f.find)
+	mux.HandleFunc("PUT /ports/{addresses}", f.bind)
+	mux.HandleFunc("DELETE /ports/{addresses}", f.unbind)
+	mux.HandleFunc("GET /ports/{addresses}", f.find)
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.Close)
 	return f
@@ -54,46 +56,67 @@ func (f *fabric) call(w http.ResponseWriter, arrives, done, answered point, do f
 	f.reached(answered)
 }
 
+// locked begins the addresses that the cloud refuses to bind.
+const locked = "10.3.1."
+
 func (f *fabric) bind(w http.ResponseWriter, r *http.Request) {
-	var body struct{ Owner string }
+	var body struct{ Owner, Link string }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Owner == "" {
 		http.Error(w, "a body with an owner is wanted", http.StatusBadRequest)
 		return
 	}
-	address := r.PathValue("address")
+	addresses := r.PathValue("addresses")
 	f.call(w, bindArrives, bindDone, bindAnswered, func() int {
-		if held := f.bound[address]; held != "" && held != body.Owner {
-			f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be bound for %s", address, held, body.Owner))
+		if strings.HasPrefix(addresses, locked) {
+			return http.StatusUnprocessableEntity
+		}
+		if held := f.links[body.Link]; body.Link != "" && held != "" && held != body.Owner {
+			f.problems = append(f.problems, fmt.Sprintf("the VLAN %s is that of %s and was to be that of %s", body.Link, held, body.Owner))
 			return http.StatusConflict
 		}
-		f.bound[address] = body.Owner
+		for address := range strings.SplitSeq(addresses, ",") {
+			if held := f.bound[address]; held != "" && held != body.Owner {
+				f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be bound for %s", address, held, body.Owner))
+				return http.StatusConflict
+			}
+			f.bound[address] = body.Owner
+		}
+		if body.Link != "" {
+			f.links[body.Link] = body.Owner
+		}
 		return http.StatusOK
 	})
 }
 
 func (f *fabric) unbind(w http.ResponseWriter, r *http.Request) {
-	address, owner := r.PathValue("address"), r.URL.Query().Get("owner")
+	addresses, owner := r.PathValue("addresses"), r.URL.Query().Get("owner")
 	f.call(w, unbindArrives, unbindDone, unbindAnswered, func() int {
-		held := f.bound[address]
-		if held == "" {
-			return http.StatusNotFound
+		status := http.StatusNotFound
+		for address := range strings.SplitSeq(addresses, ",") {
+			held := f.bound[address]
+			if held != "" && held != owner {
+				f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be unbound for %s", address, held, owner))
+				return http.StatusConflict
+			}
+			if held != "" {
+				status = http.StatusOK
+			}
+			delete(f.bound, address)
 		}
-		if held != owner {
-			f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be unbound for %s", address, held, owner))
-			return http.StatusConflict
-		}
-		delete(f.bound, address)
-		return http.StatusOK
+		maps.DeleteFunc(f.links, func(_, by string) bool { return by == owner })
+		return status
 	})
 }
 
 func (f *fabric) find(w http.ResponseWriter, r *http.Request) {
-	address, owner := r.PathValue("address"), r.URL.Query().Get("owner")
+	addresses, owner := r.PathValue("addresses"), r.URL.Query().Get("owner")
 	f.call(w, findArrives, findDone, findAnswered, func() int {
-		if f.bound[address] == owner {
-			return http.StatusOK
+		for address := range strings.SplitSeq(addresses, ",") {
+			if f.bound[address] != owner {
+				return http.StatusNotFound
+			}
 		}
-		return http.StatusNotFound
+		return http.StatusOK
 	})
 }
 

@@ -23,12 +23,19 @@ const (
 	findArrives      point = "the cloud is asked what it has"
 	findDone         point = "the cloud has looked what it has"
 	findAnswered     point = "the cloud has said what it has"
+	podSent          point = "a Pod's request was sent"
+	takeoverSent     point = "a request was sent that takes addresses over"
+	podAnswered      point = "a Pod's request was answered"
+	podReleaseSent   point = "a Pod's release was sent"
+	lateReleaseSent  point = "a release was sent of what others may have by now"
+	reloading        point = "the profile is read again"
 )
 
 // points are all of them. Those of a recovery follow points of a binding: only a crash there leaves something to be found.
 var points = []point{
 	requestSent, bindArrives, findArrives, bindDone, findDone, bindArrives, findAnswered, bindAnswered, answerReceived, releaseSent,
-	releaseConfirmed, unbindArrives, unbindDone, unbindAnswered, starting,
+	releaseConfirmed, unbindArrives, unbindDone, unbindAnswered, starting, podSent, findArrives, takeoverSent, podAnswered, podReleaseSent,
+	lateReleaseSent, reloading,
 }
 
 // recovers says that a point is reached while what a crash has left is found.

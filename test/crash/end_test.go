@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// end releases everything: then the cloud has nothing, the ledger is sound, and all addresses can be had again.
+func (s *story) end() {
+	s.at = ""
+	s.Start()
+	if !s.Ready() {
+		return
+	}
+	s.check()
+	s.checkPods()
+	s.leave()
+	for _, o := range s.owners {
+		if status, answer := s.Post("/ReleaseProfileConfig", o.uid, o.config()); status != 200 {
+			s.t.Errorf("the release of %s is answered %d %s", o.uid, status, answer)
+		}
+	}
+	for deadline := time.Now().Add(30 * time.Second); s.fabric.size() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.Log)
+		}
+	}
+	for _, profile := range []string{"fabric", "plain"} {
+		s.fill(profile, 24)
+	}
+	s.fillLinks()
+	s.Kill()
+	s.Gone()
+	verify := exec.CommandContext(s.t.Context(), "../../bin/graft", "ledger", "verify", filepath.Join(s.Folder, "ledger"))
+	if output, err := verify.CombinedOutput(); err != nil {
+		s.t.Errorf("graft ledger verify: %v\n%s", err, output)
+	}
+}
+
+// fill takes every address of a pool.
+func (s *story) fill(profile string, size int) {
+	seen := map[string]bool{}
+	for deadline := time.Now().Add(30 * time.Second); len(seen) < size && time.Now().Before(deadline); {
+		o := owner{uid: fmt.Sprintf("last-%s-%d", profile, len(seen)), profile: profile}
+		status, answer := s.Post("/GetProfileConfig", o.uid, o.config())
+		if status != 200 {
+			// What was released a moment ago rests.
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		if address := addressOf(answer); seen[address] {
+			s.t.Errorf("%s was given twice", address)
+		} else {
+			seen[address] = true
+		}
+	}
+	if len(seen) < size {
+		s.t.Errorf("%d addresses of %s can be had, want %d: some are lost; the program said\n%s", len(seen), profile, size, s.Log)
+	}
+}
+
+// leave lets all Pods give back everything.
+func (s *story) leave() {
+	for _, r := range s.racks {
+		for _, at := range r.places {
+			if at.nic != nil {
+				r.late = append(r.late, at.nic)
+				at.nic = nil
+			}
+		}
+		for i, n := range r.late {
+			s.giveBack(n, i)
+		}
+		r.late = nil
+	}
+}
+
+// vlans is how many the pool has for each interface of a node.
+const vlans = 128
+
+// fillLinks takes all addresses of IPv4, and all VLANs of every interface of the nodes in turn.
+func (s *story) fillLinks() {
+	for i := range 4 {
+		var pods []*pod
+		for j := range vlans {
+			one := six(j + 1)
+			if j < racks*places {
+				one = four(j + 1)
+			}
+			one.Parent = parent(i/2, i%2)
+			p := &pod{UID: fmt.Sprintf("last-%d-%d", i, j), Namespace: "shop", Node: fmt.Sprintf("worker-%d", i/2), Items: []item{one}}
+			p.nics = []*nic{{pod: p, items: p.Items}}
+			pods = append(pods, p)
+		}
+		s.fillTrunk(pods)
+		for _, p := range pods {
+			s.giveBack(p.nics[0], 0)
+		}
+	}
+	for deadline := time.Now().Add(30 * time.Second); s.fabric.wrong() == "" && s.fabric.size() > 24; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.Log)
+		}
+	}
+}
+
+// fillTrunk lets Pods have all VLANs of an interface.
+func (s *story) fillTrunk(pods []*pod) {
+	seen := map[int]string{}
+	deadline := time.Now().Add(30 * time.Second)
+	for _, p := range pods {
+		status, links, text := s.ask(p)
+		for ; status == http.StatusServiceUnavailable && time.Now().Before(deadline); status, links, text = s.ask(p) {
+			// What was released a moment ago rests.
+			time.Sleep(20 * time.Millisecond)
+		}
+		if status != http.StatusOK {
+			s.t.Errorf("with %d VLANs of %d taken, %s is answered %d %s; the program said\n%s", len(seen), vlans, p.UID, status, text, s.Log)
+			return
+		}
+		if other := seen[links[0].VLAN]; other != "" {
+			s.t.Errorf("the VLAN %d was given to %s and to %s", links[0].VLAN, other, p.UID)
+		}
+		seen[links[0].VLAN] = p.UID
+	}
+}

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// checkPods looks at every place: who was answered, and has lost it to nobody, holds exactly that; what is free nobody holds.
+func (s *story) checkPods() {
+	vlans := map[string]string{}
+	for _, r := range s.racks {
+		for _, at := range r.places {
+			for address := range at.free {
+				if status, text := s.call(http.MethodGet, "status/ips-cache/"+address, nil); status != http.StatusNotFound && status != 0 {
+					s.t.Errorf("nobody holds %s, and its status is %d %s", address, status, strings.TrimSpace(text))
+				}
+			}
+			if n := at.nic; n != nil && n.pod.sure {
+				s.checkNIC(n)
+				of := fmt.Sprintf("%s/%s/%d", n.pod.Node, n.items[0].Parent, n.answer.VLAN)
+				if other := vlans[of]; other != "" {
+					s.t.Errorf("the VLAN %s is that of %s and of %s", of, other, n.owner())
+				}
+				vlans[of] = n.owner()
+			}
+			if s.Killed.Load() {
+				return
+			}
+		}
+	}
+}
+
+// checkNIC looks at an interface in the ledger and in the cloud.
+func (s *story) checkNIC(n *nic) {
+	for _, i := range n.items {
+		status, text := s.call(http.MethodGet, "status/ips-cache/"+i.Address, nil)
+		if status == 0 {
+			return
+		}
+		var answer struct {
+			Entry struct {
+				Node   string `json:"nodeName"`
+				Parent string `json:"parentNicMac"`
+				MAC    string `json:"mac"`
+				VLAN   int    `json:"vlanID"`
+			}
+		}
+		_ = json.Unmarshal([]byte(text), &answer)
+		e := answer.Entry
+		if status != http.StatusOK || e.Node != n.pod.Node || e.Parent != i.Parent || (link{e.MAC, e.VLAN}) != n.answer {
+			s.t.Errorf("%s held %s with %v, and its status is %d %s", n.owner(), i.Address, n.answer, status, strings.TrimSpace(text))
+		}
+		if by := s.fabric.holds(i.Address); by != n.owner() {
+			s.t.Errorf("%s holds %s, and the cloud has bound it for %q", n.owner(), i.Address, by)
+		}
+	}
+}
+
+// reload rewrites the profile, and kills the program about when it reads that: it looks each second.
+func (s *story) reload(begun time.Time) {
+	s.reloads++
+	describe(s.Program, s.fabric, s.reloads%50)
+	until := begun.Add(time.Second + time.Duration(s.random.IntN(100))*time.Millisecond)
+	time.AfterFunc(time.Until(until), s.Kill)
+	for !s.Killed.Load() && !s.t.Failed() {
+		s.work(0)
+	}
+}
