@@ -237,7 +237,7 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	if err == nil && of.LastVLAN > 0 {
 		var ok bool
 		if a.VLAN, ok = l.trunk(in.Trunk).Choose(of.FirstVLAN, of.LastVLAN); !ok {
-			err = fmt.Errorf("%w: all VLANs of the trunk are taken", network.ErrExhausted)
+			err = l.noVLAN(of, in.Trunk)
 		}
 	}
 	if err != nil {
