@@ -4,7 +4,12 @@
 
 package source
 
-import "time"
+import (
+	"regexp"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // Duration is a span of time, written as Go does: 500ms, 10s, 5m. Set is false where nothing was written.
 type Duration struct {
@@ -12,10 +17,16 @@ type Duration struct {
 	Set bool
 }
 
+// wholeNumber is a number without a unit, which must be seconds if anything.
+var wholeNumber = regexp.MustCompile(`^[1-9][0-9]*$`)
+
 // DecodeNode reads a duration.
 func (d *Duration) DecodeNode(n Node, path string) Findings {
 	if n.Absent() {
 		return nil
+	}
+	if n.Kind == yaml.ScalarNode && (n.Tag == "!!int" || n.Tag == "!!str") && wholeNumber.MatchString(n.Value) {
+		return Findings{n.Finding(path, "%s has no unit: write it like 500ms, 10s or 5m", n.Value).Of(WrongValue).Write(n, n.Value+"s")}
 	}
 	var text string
 	if findings := Decode(n, path, &text); len(findings) > 0 {

@@ -157,7 +157,7 @@ func (o *lintOptions) options() (lint.Options, error) {
 // check finds what is wrong, and mends it first where that is asked for. It gives the report of the files as they are then.
 func (o *lintOptions) check(s *Streams, options lint.Options, inputs []lint.Input, style lint.Style) (*lint.Report, error) {
 	if !o.fix {
-		report := lint.Run(options, inputs)
+		report := lint.Check(options, inputs)
 		if report.Files == 0 {
 			return report, nil
 		}

@@ -31,6 +31,32 @@ const mostRounds = 20
 func Repair(o Options, inputs []Input) ([]Repaired, *Report) {
 	r := &repair{options: o, inputs: slices.Clone(inputs), refused: map[string]bool{}}
 	r.report = Run(o, r.inputs)
+	return r.all()
+}
+
+// Check is Run, with the fixes alone that Repair would make.
+func Check(o Options, inputs []Input) *Report {
+	report := Run(o, inputs)
+	if report.Fixable() > 0 {
+		r := &repair{options: o, inputs: slices.Clone(inputs), refused: map[string]bool{}, report: report}
+		r.all()
+		r.withdraw(report)
+	}
+	return report
+}
+
+// withdraw takes fixes that are no good out of a report.
+func (r *repair) withdraw(from *Report) {
+	for i, f := range from.Findings {
+		if r.refused[keyOf(f)] {
+			from.Findings[i].Fix = nil
+		}
+	}
+}
+
+// all makes all fixes that are good.
+func (r *repair) all() ([]Repaired, *Report) {
+	before := r.inputs
 	changed := map[string]*Repaired{}
 	for range mostRounds {
 		done := r.round()
@@ -40,7 +66,7 @@ func Repair(o Options, inputs []Input) ([]Repaired, *Report) {
 		for _, e := range done {
 			name := e.finding.File
 			if changed[name] == nil {
-				changed[name] = &Repaired{Name: name, Before: dataOf(inputs, name)}
+				changed[name] = &Repaired{Name: name, Before: dataOf(before, name)}
 			}
 			changed[name].Findings = append(changed[name].Findings, e.finding)
 		}
@@ -50,6 +76,7 @@ func Repair(o Options, inputs []Input) ([]Repaired, *Report) {
 		changed[name].After = dataOf(r.inputs, name)
 		repaired = append(repaired, *changed[name])
 	}
+	r.withdraw(r.report)
 	return repaired, r.report
 }
 

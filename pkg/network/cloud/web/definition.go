@@ -169,6 +169,7 @@ func (c *compiler) call(name string, spec v1alpha1.NetworkHTTPCall, n source.Nod
 		c.add(spec.Path.At.Finding(path+".path", "must have no #").Of(source.WrongValue))
 	default:
 		made.path = c.template(spec.Path, path+".path")
+		c.checkHolder(made.path, spec.Path, path+".path")
 	}
 	if made.body = c.tree(spec.Body, path+".body", c.environments.request); made.body != nil && spec.Method == http.MethodGet {
 		c.add(spec.Body.Finding(path+".body", "GET has no body").Of(source.WrongValue))
@@ -181,6 +182,20 @@ func (c *compiler) call(name string, spec v1alpha1.NetworkHTTPCall, n source.Nod
 		})
 	}
 	return made
+}
+
+// checkHolder finds a path that needs what a caller may leave out: without it the call cannot be written. Who asks has() for it has thought of that, and
+// behind a question mark nothing is needed.
+func (c *compiler) checkHolder(made *expression.Template, text source.Text, path string) {
+	if made == nil || strings.Contains(text.Value, "has(") {
+		return
+	}
+	before, _, _ := strings.Cut(text.Value, "?")
+	for _, name := range made.References() {
+		if rest, is := strings.CutPrefix(name, "allocation.holder."); is && rest != "kind" && strings.Contains(before, name) {
+			c.add(text.At.Finding(path, "%s may be empty, and then nothing is sent: allocation.id never is", name).Of(source.WrongValue).Warn())
+		}
+	}
 }
 
 // checkReference finds an unbind that names what nobody says.
