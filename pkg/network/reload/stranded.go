@@ -50,6 +50,9 @@ func (s *Stranded) Error() string {
 	if len(s.Gone) > 0 {
 		lines = append(lines, "A pool that is gone cannot be given back to: write "+strings.Join(s.Gone, ", ")+" again until nothing of it is held.")
 	}
+	if len(s.Gone) == len(s.Pools) { // there is nothing to write whenShrunk in
+		return strings.Join(append(lines, "whenShrunk: drain is for pools that are there: a pool can go when nothing of it is held."), "\n")
+	}
 	return strings.Join(append(lines,
 		"Either give the pool back what it had, or release them first;",
 		"or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released."), "\n")

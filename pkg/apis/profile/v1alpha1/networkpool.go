@@ -70,7 +70,7 @@ type NetworkSubnet struct {
 type NetworkRoute struct {
 	// Destination is a prefix, such as 0.0.0.0/0.
 	Destination source.Text `json:"destination"`
-	// Gateway is the address of the router; over the link when absent.
+	// Gateway is the address of the router; required unless scope is 253, where the route is over the link.
 	Gateway source.Text `json:"gateway,omitempty"`
 	// Source is the preferred source address.
 	Source source.Text `json:"source,omitempty"`
