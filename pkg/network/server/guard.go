@@ -155,7 +155,7 @@ type body struct {
 // Read implements io.Reader.
 func (b *body) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
-	if err == io.EOF && !b.whole.Swap(true) { //nolint:errorlint // readers return io.EOF itself
+	if err == io.EOF && !b.whole.Swap(true) {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

@@ -60,6 +60,7 @@ func TestPartialBody(t *testing.T) {
 			if err != nil {
 				t.Fatalf("no answer: %v", err)
 			}
+			defer func() { _ = response.Body.Close() }()
 			_, _ = io.Copy(io.Discard, response.Body)
 			if response.StatusCode != test.want || !response.Close {
 				t.Errorf("got %s, which ends the connection: %v", response.Status, response.Close)
@@ -89,7 +90,9 @@ func TestWholeBodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, _ := io.ReadAll(response.Body); string(text) != "ab" || response.Close {
+		text, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if string(text) != "ab" || response.Close {
 			t.Errorf("got %s %q, which ends the connection: %v", response.Status, text, response.Close)
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -18,7 +18,7 @@ func CheckName(name string) error {
 	if name == "" || len(name) <= validation.DNS1123SubdomainMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
 	}
-	return errors.New("must be a name of Kubernetes: at most 253 characters, small letters, digits, - and .")
+	return errors.New("must be a name of Kubernetes: at most 253 characters, small letters, digits, dots and -")
 }
 
 // CheckNamespace is the error of what is no namespace: a label of DNS (RFC 1123), of at most 63 characters.
