@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
@@ -253,7 +254,7 @@ func testMetrics(t *testing.T) {
 
 // testProfiles compiles the blocks that are whole profiles. Those that are written into a file are the business of the commands behind them.
 func testProfiles(t *testing.T) {
-	count := 0
+	count, networks := 0, 0
 	for _, file := range documents(t) {
 		if strings.HasPrefix(file, filepath.Join("docs", "lint")) {
 			continue // what stands there is wrong, and held against the linter
@@ -263,7 +264,14 @@ func testProfiles(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for _, block := range blocks {
-			if block.Language != "yaml" || block.File != "" || !wholeProfile.MatchString(block.Text) {
+			if block.Language != "yaml" || block.File != "" {
+				continue
+			}
+			if wholeNetwork.MatchString(block.Text) {
+				networks++
+				testNetwork(t, source.File{Name: file, Data: []byte(block.Text)}, block.Line)
+			}
+			if !wholeProfile.MatchString(block.Text) {
 				continue
 			}
 			count++
@@ -275,10 +283,27 @@ func testProfiles(t *testing.T) {
 			}
 		}
 	}
-	if count == 0 {
-		t.Error("no profile was found")
+	if count == 0 || networks == 0 {
+		t.Errorf("%d profiles of control planes and %d of networks were found", count, networks)
 	}
 }
+
+// testNetwork compiles a NetworkProfile in which nothing but a warning may be found.
+func testNetwork(t *testing.T, file source.File, line int) {
+	t.Helper()
+	documents, findings := profile.LoadNetworks(file)
+	if err := findings.Err(); err != nil {
+		t.Errorf("%s:%d: %v", file.Name, line, err)
+		return
+	}
+	_, findings = policy.Compile(documents)
+	if errors := findings.Errors(); len(errors) > 0 {
+		t.Errorf("%s:%d: %v", file.Name, line, errors)
+	}
+}
+
+// wholeNetwork is a NetworkProfile with a head and pools.
+var wholeNetwork = regexp.MustCompile(`(?s)^apiVersion:.*\bkind: NetworkProfile\n.*\npools:`)
 
 // wholeProfile is a profile with a head and rules.
 var wholeProfile = regexp.MustCompile(`(?s)\bkind: ProviderProfile\n.*\nproviders:.*\ncontrolplane`)

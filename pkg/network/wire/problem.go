@@ -39,11 +39,24 @@ func (p *Problem) Error() string { return p.Message }
 // Unwrap gives the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
 
-// mapping says which status an error of the wing is. The first that applies counts.
-var mapping = []struct {
-	err    error
-	status int
-}{
+// Status says which status an error is.
+type Status struct {
+	Err    error
+	Status int
+}
+
+// statusOf is that of the first that applies.
+func statusOf(err error, statuses []Status) (int, bool) {
+	for _, s := range statuses {
+		if errors.Is(err, s.Err) {
+			return s.Status, true
+		}
+	}
+	return 0, false
+}
+
+// usual says which status an error of the wing is.
+var usual = []Status{
 	{network.ErrBusy, http.StatusTooManyRequests},
 	{network.ErrRefused, http.StatusUnprocessableEntity},
 	{network.ErrNotSent, http.StatusInternalServerError},
@@ -56,22 +69,28 @@ var mapping = []struct {
 	{network.ErrUnavailable, http.StatusServiceUnavailable},
 }
 
-// ProblemOf is the usual problem of an error; codecs say otherwise where their contract does. What is not known to the wing is the server's own
-// fault: its text is for the log only. nil stays nil.
-func ProblemOf(err error) *Problem {
+// ProblemOf is the problem of an error: with the usual status, or what a contract says otherwise of it. What is not known to the wing is the server's
+// own fault: its text is for the log only. nil stays nil.
+func ProblemOf(err error, otherwise ...Status) *Problem {
 	if err == nil {
 		return nil
 	}
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
+	p := problemOf(err)
+	if status, ok := statusOf(err, otherwise); ok {
+		p.Status = status
+	}
+	return p
+}
+
+func problemOf(err error) *Problem {
 	if busy, ok := errors.AsType[*network.Busy](err); ok {
 		return &Problem{Status: http.StatusTooManyRequests, Message: err.Error(), RetryAfter: busy.RetryAfter, Cause: err}
 	}
-	for _, m := range mapping {
-		if errors.Is(err, m.err) {
-			return &Problem{Status: m.status, Message: err.Error(), Cause: err}
-		}
+	if status, ok := statusOf(err, usual); ok {
+		return &Problem{Status: status, Message: err.Error(), Cause: err}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &Problem{Status: http.StatusGatewayTimeout, Message: "it takes longer than the caller waits; it goes on, and another attempt finds it", Cause: err}

@@ -86,11 +86,6 @@ func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, 
 	return clouds, findings
 }
 
-// Chooses says whether a cloud can choose addresses, so that its pools need no subnets.
-func Chooses(spec policy.CloudSpec) bool {
-	return spec.Chooses()
-}
-
 // of is the kind of a declaration; nil where it is of none, which is found elsewhere.
 func of(spec policy.CloudSpec) *kind {
 	for i := range kinds {

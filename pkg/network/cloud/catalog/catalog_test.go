@@ -61,7 +61,7 @@ func TestNew(t *testing.T) {
 	}
 	chooses := map[string]bool{}
 	for name, spec := range p.Clouds {
-		chooses[name] = catalog.Chooses(spec)
+		chooses[name] = spec.Chooses()
 	}
 	if diff := cmp.Diff(map[string]bool{"fabric": false, "choosing": true, "lan": true, "secret": false}, chooses); diff != "" {
 		t.Errorf("which choose addresses (-want +got):\n%s", diff)

@@ -6,7 +6,6 @@ package dranet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -15,33 +14,18 @@ import (
 )
 
 // statuses are those where the contract says otherwise than what is usual: it knows 400, 404, 409 and 500, and 500 is for what may pass.
-var statuses = []struct {
-	err    error
-	status int
-}{
-	{network.ErrBusy, http.StatusTooManyRequests},
-	{network.ErrRefused, http.StatusBadRequest},
-	{network.ErrQuota, http.StatusConflict},
-	{network.ErrUnknownPool, http.StatusInternalServerError},
-	{network.ErrExhausted, http.StatusInternalServerError},
-	{network.ErrUnavailable, http.StatusInternalServerError},
-	{context.DeadlineExceeded, http.StatusInternalServerError},
-	{context.Canceled, http.StatusInternalServerError},
+var statuses = []wire.Status{
+	{Err: network.ErrBusy, Status: http.StatusTooManyRequests},
+	{Err: network.ErrRefused, Status: http.StatusBadRequest},
+	{Err: network.ErrQuota, Status: http.StatusConflict},
+	{Err: network.ErrUnknownPool, Status: http.StatusInternalServerError},
+	{Err: network.ErrExhausted, Status: http.StatusInternalServerError},
+	{Err: network.ErrUnavailable, Status: http.StatusInternalServerError},
+	{Err: context.DeadlineExceeded, Status: http.StatusInternalServerError},
+	{Err: context.Canceled, Status: http.StatusInternalServerError},
 }
 
-func problemOf(err error) *wire.Problem {
-	problem := wire.ProblemOf(err)
-	if _, said := errors.AsType[*wire.Problem](err); said {
-		return problem
-	}
-	for _, s := range statuses {
-		if errors.Is(err, s.err) {
-			problem.Status = s.status
-			break
-		}
-	}
-	return problem
-}
+func problemOf(err error) *wire.Problem { return wire.ProblemOf(err, statuses...) }
 
 func bad(format string, values ...any) *wire.Problem {
 	return wire.Problemf(http.StatusBadRequest, format, values...)
