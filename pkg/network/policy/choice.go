@@ -32,12 +32,13 @@ func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkCho
 	for i, t := range spec.Pools {
 		c.member(choice, p.at("pools").item(i), t)
 	}
-	if len(spec.Pools) == 0 && spec.Config.Absent() {
-		c.add(p.at("pools"), source.MissingField, "says nothing: pools or config is needed")
+	if len(spec.Pools) == 0 && spec.Config.Absent() && spec.Link == nil {
+		c.add(p.at("pools"), source.MissingField, "says nothing: pools, link or config is needed")
 	}
 	for i, t := range spec.Families {
 		c.family(choice, p.at("families").item(i), t)
 	}
+	choice.Link = c.link(p.at("link"), spec.Link)
 	choice.config = c.configuration(c.request, spec.Config.Node, p.at("config"))
 	c.addressing(choice, p.at("config").at("interface"))
 	return choice

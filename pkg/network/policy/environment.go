@@ -26,6 +26,7 @@ var (
 	requestType = expression.NewObject("graft.Request", map[string]*cel.Type{
 		"contract": cel.StringType, "profile": cel.StringType, "pool": cel.StringType, "node": cel.StringType, "parent": cel.StringType,
 		"namespace": cel.StringType, "name": cel.StringType, "uid": cel.StringType, "addresses": texts,
+		"network": cel.StringType, "options": words,
 	})
 	claimType = expression.NewObject("graft.Claim", map[string]*cel.Type{
 		"uid": cel.StringType, "namespace": cel.StringType, "name": cel.StringType, "labels": words, "annotations": words, "pods": texts,

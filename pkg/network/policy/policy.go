@@ -69,6 +69,8 @@ type Profile struct {
 	Pools []*Pool
 	// Families are the families that are wanted, by their length in bits; nil: all that the pool has.
 	Families []int
+	// Link is what Docker's networks of the profile are in the kernel; nil: the profile does not say.
+	Link *Link
 	// Elsewhere says that the profile has pools, and the server that the policy is for serves none of them; see Policy.For.
 	Elsewhere bool
 

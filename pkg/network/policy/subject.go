@@ -19,6 +19,9 @@ import (
 type Subject struct {
 	// Contract is the name of the wire; Parent is the MAC address of the interface that carries the VLAN.
 	Contract, Profile, Pool, Node, Parent string
+	// Network is Docker's identifier of the network, and Options are those that its user has given by name.
+	Network string
+	Options map[string]string
 
 	Device device.Device
 	// Config is what was asked for, and Addresses what of it is asked for by name.
@@ -119,6 +122,10 @@ func (r *requestFields) Field(name string) (any, bool) {
 		return said(r.Node)
 	case "parent":
 		return said(r.Parent)
+	case "network":
+		return said(r.Network)
+	case "options":
+		return notNil(r.Options), r.Options != nil
 	case "addresses":
 		texts := make([]string, len(r.Addresses))
 		for i, address := range r.Addresses {

@@ -32,10 +32,12 @@ type NetworkProfile struct {
 // NetworkChoice is what a user can choose by its name.
 type NetworkChoice struct {
 	// Pools are the names of the pools that addresses come from, in order: of those that this server serves, the next when one is exhausted.
-	// Without pools, the profile gives no address, and only its config.
+	// Without pools, the profile gives no address, and only its link and its config.
 	Pools []source.Text `json:"pools,omitempty"`
 	// Families are IPv4, IPv6 or both; all that the pool has when absent.
 	Families []source.Text `json:"families,omitempty"`
+	// Link is what Docker's networks of the profile are in the kernel: a bridge when absent. The other contracts make no links.
+	Link *NetworkLink `json:"link,omitempty"`
 	// Config is what is set on the device, as DRANET's NetworkConfig has it; any text in it may hold ${ CEL }. It wins over what the pool says.
 	Config NetworkConfig `json:"config,omitempty"`
 }
@@ -91,7 +93,7 @@ func (NetworkDevices) JSONSchema() string {
 // JSONSchema is what an editor is told about what users can choose beside its fields.
 func (NetworkChoice) JSONSchema() string {
 	return `{
-		"anyOf": [{"required": ["pools"]}, {"required": ["config"]}],
+		"anyOf": [{"required": ["pools"]}, {"required": ["link"]}, {"required": ["config"]}],
 		"allOf": [{"properties": {"families": {"items": {"enum": ["IPv4", "IPv6"]}, "uniqueItems": true}, "pools": {"uniqueItems": true}}}]
 	}`
 }

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+
+// NetworkLink is what Docker's networks of a profile are in the kernel of the machine.
+type NetworkLink struct {
+	// Kind is bridge (the default), macvlan, ipvlan, vlan or vxlan: a bridge with a veth pair for each container, an interface with a MAC address of its
+	// own on the parent, one that shares the parent's, a VLAN sub-interface of the parent, or a bridge on each machine with a tunnel among them.
+	Kind string `json:"kind,omitempty" oneOf:"bridge,macvlan,ipvlan,vlan,vxlan"`
+	// Parent is the interface of the machine that leads outside, such as eth0. A bridge and a vxlan need none.
+	Parent source.Text `json:"parent,omitempty"`
+	// VLAN is that of the sub-interface of the parent which is used in its place, and made where there is none. Without it, containers of the kind vlan
+	// have one each: that of their allocation.
+	VLAN int `json:"vlan,omitempty" between:"1,4094"`
+	// Mode is bridge (the default), private, vepa or passthru of a macvlan, and l2 (the default), l3 or l3s of an ipvlan.
+	Mode string `json:"mode,omitempty" oneOf:"bridge,private,vepa,passthru,l2,l3,l3s"`
+	// VNI is the number of a vxlan, which all machines of the network have in common.
+	VNI int `json:"vni,omitempty" between:"1,16777215"`
+	// Port is the UDP port of a vxlan; 4789 when absent.
+	Port int `json:"port,omitempty" between:"1,65535"`
+	// Local is the address of this machine in the tunnel of a vxlan; the kernel chooses when absent.
+	Local source.Text `json:"local,omitempty"`
+	// Peers are the addresses of the other machines of a vxlan that are known beforehand. Those that Docker discovers are added.
+	Peers []source.Text `json:"peers,omitempty"`
+	// Gateway says whose the gateways are: machine gives them to the bridge, the default of a bridge and of a vxlan without a parent; outside leaves them to
+	// routers outside of the machine.
+	Gateway string `json:"gateway,omitempty" oneOf:"machine,outside"`
+	// Isolated says that Docker must not give the containers a way out by another network, as it does where a network has no gateway.
+	Isolated bool `json:"isolated,omitempty"`
+	// Prefix begins the names of the interfaces in containers, which Docker numbers; eth when absent.
+	Prefix source.Text `json:"prefix,omitempty"`
+}
+
+// The values of NetworkLink.Gateway.
+const (
+	GatewayMachine = "machine"
+	GatewayOutside = "outside"
+)
+
+// JSONSchema is what an editor is told about links beside their fields.
+func (NetworkLink) JSONSchema() string {
+	return `{
+		"allOf": [
+			{"properties": {"peers": {"uniqueItems": true}, "prefix": {"pattern": "^[A-Za-z_][-A-Za-z0-9_.]{0,11}$"}}},
+			{"if": {"properties": {"kind": {"enum": ["macvlan", "ipvlan", "vlan"]}}, "required": ["kind"]}, "then": {"required": ["parent"]}},
+			{"if": {"properties": {"kind": {"const": "vxlan"}}, "required": ["kind"]}, "then": {"required": ["vni"]},
+				"else": {"properties": {"vni": false, "port": false, "local": false, "peers": false}}},
+			{"if": {"properties": {"kind": {"const": "macvlan"}}, "required": ["kind"]},
+				"then": {"properties": {"mode": {"enum": ["bridge", "private", "vepa", "passthru"]}}}},
+			{"if": {"properties": {"kind": {"const": "ipvlan"}}, "required": ["kind"]},
+				"then": {"properties": {"mode": {"enum": ["l2", "l3", "l3s"]}}}}
+		]
+	}`
+}
