@@ -41,6 +41,9 @@ func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkCho
 	choice.Link = c.link(p.at("link"), spec.Link)
 	choice.config = c.configuration(c.request, spec.Config.Node, p.at("config"))
 	c.addressing(choice, p.at("config").at("interface"))
+	if choice.Link != nil {
+		c.beyondDocker(p.at("config"))
+	}
 	return choice
 }
 

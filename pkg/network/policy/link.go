@@ -9,8 +9,10 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -87,6 +89,25 @@ func (c *compiler) ends(made *Link, p place, spec *v1alpha1.NetworkLink) {
 			c.findings = append(c.findings, at.finding(source.DuplicateName, "%s is listed twice", address).Without(t.At))
 		} else if ok {
 			made.Peers = append(made.Peers, address)
+		}
+	}
+}
+
+// beyondDocker warns of what is set that containers of Docker cannot be given: their networks are refused then.
+func (c *compiler) beyondDocker(config place) {
+	warn := func(at place, why string) {
+		if !at.absent() && at.node.Value != "false" {
+			c.warn(at, NotForDocker, "%s: a Docker network of this profile, which has a link, is refused", why)
+		}
+	}
+	for _, beyond := range device.BeyondDocker() {
+		list, inner, items := strings.Cut(beyond.Field, "[].")
+		if !items {
+			warn(config.walk(beyond.Field), beyond.Why)
+			continue
+		}
+		for i := range config.at(list).value().Items() {
+			warn(config.at(list).item(i).at(inner), beyond.Why)
 		}
 	}
 }

@@ -18,4 +18,6 @@ const (
 	NoRoom source.Rule = "no-room"
 	// ForeignMAC is a MAC prefix that belongs to a maker of hardware.
 	ForeignMAC source.Rule = "foreign-mac"
+	// NotForDocker is what a profile with a link sets and Docker has no place for.
+	NotForDocker source.Rule = "not-for-docker"
 )

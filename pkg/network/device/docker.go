@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Beyond is a field of Config that Docker has no place for in what a driver answers (libnetwork, drivers/remote/api: JoinResponse), and why.
+// The field of each item of a list is written as routes[].table.
+type Beyond struct{ Field, Why string }
+
+// BeyondDocker are those fields. What is left are the MTU, and routes of the main table by a router or over the link.
+func BeyondDocker() []Beyond {
+	const interfaces = "Docker configures the interface itself"
+	fields := []Beyond{
+		{"interface.name", "Docker names interfaces: link.prefix begins their names"},
+		{"interface.dhcp", "Docker's containers have addresses before they run"},
+		{"interface.hardwareAddr", "all containers would have the same"},
+		{"interface.vrf", "Docker puts interfaces into no VRF"},
+		{"routes[].source", "Docker's routes have no source address"},
+		{"routes[].table", "Docker's routes are in the main table"},
+		{"rules", "Docker has no rules of routing"},
+		{"neighbors", "Docker sets no neighbours"},
+		{"ethtool", "Docker sets no features of cards"},
+	}
+	for _, name := range []string{
+		"gsoMaxSize", "groMaxSize", "gsoIPv4MaxSize", "groIPv4MaxSize", "disableEbpfPrograms", "forwarding", "arpIgnore", "arpAnnounce",
+	} {
+		fields = append(fields, Beyond{"interface." + name, interfaces})
+	}
+	return fields
+}
+
+// BeyondDocker is what of the configuration Docker's containers cannot be given, as Problems; nil: they can be given all of it.
+func (c *Config) BeyondDocker() error {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("reading a configuration: %w", err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return fmt.Errorf("reading a configuration: %w", err)
+	}
+	var p Problems
+	for _, beyond := range BeyondDocker() {
+		list, inner, items := strings.Cut(beyond.Field, "[].")
+		if !items {
+			if said(tree, beyond.Field) {
+				p.add(beyond.Field, "%s", beyond.Why)
+			}
+			continue
+		}
+		all, _ := tree[list].([]any)
+		for i, of := range all {
+			if members, ok := of.(map[string]any); ok && said(members, inner) {
+				p.add(fmt.Sprintf("%s[%d].%s", list, i, inner), "%s", beyond.Why)
+			}
+		}
+	}
+	slices.SortStableFunc(p, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
+	return p.err()
+}
+
+// said says whether something is set at a path of mappings; what is off is as if it were not written.
+func said(tree map[string]any, path string) bool {
+	first, rest, deeper := strings.Cut(path, ".")
+	value, ok := tree[first]
+	if !deeper {
+		return ok && value != nil && value != false
+	}
+	inner, _ := value.(map[string]any)
+	return said(inner, rest)
+}
