@@ -8,10 +8,35 @@
 package link
 
 import (
+	"errors"
 	"net/netip"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
+
+// ErrImpossible says that what is asked for cannot be had on this machine as it is, however often it is asked for. What may be had later is
+// network.ErrUnavailable, and what somebody else has network.ErrTaken.
+var ErrImpossible = errors.New("not possible")
+
+// ErrNoSegment says that the segment of a port is not there: EnsureSegment makes it. It may have gone with a restart of the machine.
+var ErrNoSegment = errors.New("the network has no links on this machine")
+
+// Options say how Open talks to the kernel.
+type Options struct {
+	// Timeout is what one operation may take, whatever deadline its caller has; 0: 5 seconds.
+	Timeout time.Duration
+}
+
+// Marked is a link of this namespace that bears our mark.
+type Marked struct {
+	Name string
+	// Network and Endpoint are those of the mark. A network's own links have no endpoint. A sub-interface of a parent is listed once for each network
+	// that uses it, and with neither where none does any more.
+	Network  string
+	Endpoint string
+	Index    int
+}
 
 // Kind is how the endpoints of a network come to each other.
 type Kind string
