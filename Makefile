@@ -18,9 +18,11 @@ LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(MODULE)/cmd/
 TOOLS := hack/tools/build.sh
 LINT  := .cache/tools/bin/golangci-lint
 
-# Packages with unit tests, and those of them that run without the race detector: writing control planes with Gardener's components, and
-# trying proposals on many of them, takes five to ten times as long with it, and has no concurrency of ours.
-NO_RACE   = $(MODULE)/pkg/controlplane/sample $(MODULE)/pkg/workbench/convert
+# Packages with unit tests, and those of them that run without the race detector: writing control planes with Gardener's components takes five to
+# ten times as long with it, and so do compiling and linking what does. Those of them that do several things at a time run with it in test-system.
+NO_RACE   = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/scene pkg/workbench/scene/gardener \
+	hack/samples example/embed cmd/graft-controlplane $(RACE_LATER))
+RACE_LATER = pkg/workbench/compare pkg/workbench/golden/controlplane hack/start
 UNIT      = $(filter-out $(MODULE)/test/% $(NO_RACE),$(shell go list ./...))
 NO_RACE_HERE = $(filter $(NO_RACE),$(shell go list ./...))
 
@@ -90,6 +92,8 @@ test-integration: build servers ## Run the suites against a real etcd and kube-a
 
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
+	@echo '==> with the race detector, what is too large for it in test'
+	go test -vet=off -race $(TESTFLAGS) $(addprefix ./,$(RACE_LATER))
 	@echo '==> system suites: a browser, shells'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
