@@ -55,6 +55,7 @@ func (c *NetworkProviderConfiguration) Default() {
 	setDefault(&c.Limits.BodyBytes, 1<<20)
 	setDefault(&c.CNI.Configurations, "/etc/cni/net.d")
 	setDefault(&c.CNI.Plugins, "/opt/cni/bin")
+	c.Docker.setDefaults()
 	c.Leaks.setDefaults(c.Kubernetes != nil)
 	setDefault(&c.Logging.Level, "info")
 	setDefault(&c.Logging.Format, "json")

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,27 @@ import (
 type NetworkContract string
 
 // NetworkContracts are the names of all contracts.
-func NetworkContracts() []string { return []string{"dranet", "spiderpool"} }
+func NetworkContracts() []string { return []string{"dranet", "spiderpool", string(ContractDocker)} }
+
+// NetworkDefaultContracts are the names of those that a listener answers which names none: Docker's makes links as root, and must be named.
+func NetworkDefaultContracts() []string { return []string{"dranet", "spiderpool"} }
+
+// ContractNames are the names of the contracts that are answered at the listener.
+func (l NetworkListener) ContractNames() []string {
+	if len(l.Contracts) == 0 {
+		return NetworkDefaultContracts()
+	}
+	names := make([]string, len(l.Contracts))
+	for i, name := range l.Contracts {
+		names[i] = string(name)
+	}
+	return names
+}
+
+// Answers says whether a contract is answered at the listener.
+func (l NetworkListener) Answers(contract NetworkContract) bool {
+	return slices.Contains(l.ContractNames(), string(contract))
+}
 
 // DecodeNode reads the name.
 func (c *NetworkContract) DecodeNode(n source.Node, path string) source.Findings {
@@ -47,7 +68,11 @@ func (NetworkContract) JSONSchema() string {
 // maximumSocketPath is shorter than what the kernel takes (107 bytes), so that a name beside it fits too.
 const maximumSocketPath = 100
 
-// Endpoint is the address as Go knows it: the network unix with a path, or tcp with host:port.
+// socketName is what systemd takes as FileDescriptorName (systemd.socket(5)), within bounds.
+var socketName = regexp.MustCompile(`^[!-9;-~]{1,255}$`)
+
+// Endpoint is the address as Go knows it: the network unix with a path, or tcp with host:port. The network systemd has the name of a socket that
+// systemd has opened.
 func (l NetworkListener) Endpoint() (netw, address string, err error) {
 	scheme, rest, ok := strings.Cut(l.Address, "://")
 	switch {
@@ -61,8 +86,13 @@ func (l NetworkListener) Endpoint() (netw, address string, err error) {
 			return "", "", errors.New("must be tcp://host:port")
 		}
 		return "tcp", rest, nil
+	case ok && scheme == "systemd":
+		if !socketName.MatchString(rest) {
+			return "", "", errors.New("must be systemd://name, with the FileDescriptorName of the socket")
+		}
+		return "systemd", rest, nil
 	default:
-		return "", "", errors.New("must be unix:///path or tcp://host:port")
+		return "", "", errors.New("must be unix:///path, tcp://host:port or systemd://name")
 	}
 }
 
@@ -79,6 +109,8 @@ func (l NetworkListener) Exposed() bool {
 	case netw == "unix":
 		mode, err := l.FileMode()
 		return err == nil && mode&everybody != 0 && l.TokenFile == ""
+	case netw == "systemd":
+		return false // what it is, is known when it is there
 	}
 	host, _, _ := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
@@ -131,14 +163,16 @@ func (l NetworkListener) Check() map[string]error {
 	note("mode", err)
 	_, _, err = l.Owners()
 	note("owner", err)
-	only := func(field, of string, written bool) {
-		if written && netw != "" && netw != of {
-			note(field, fmt.Errorf("is for listeners of %s", of))
+	field, err := l.dockerProblem(netw)
+	note(field, err)
+	only := func(field string, written bool, of ...string) {
+		if written && netw != "" && !slices.Contains(of, netw) {
+			note(field, fmt.Errorf("is for listeners of %s", strings.Join(of, " and ")))
 		}
 	}
-	only("mode", "unix", l.Mode != "")
-	only("owner", "unix", l.Owner != "")
-	only("tls", "tcp", l.TLS != nil)
+	only("mode", l.Mode != "", "unix")
+	only("owner", l.Owner != "", "unix")
+	only("tls", l.TLS != nil, "tcp", "systemd")
 	if netw == "unix" && l.Insecure && !l.Exposed() {
 		note("insecure", errors.New("is for listeners of tcp, and for sockets whose mode lets everybody in"))
 	}

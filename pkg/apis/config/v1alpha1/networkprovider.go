@@ -32,6 +32,8 @@ type NetworkProviderConfiguration struct {
 	Limits NetworkLimits `json:"limits,omitempty"`
 	// Spiderpool has what only Spiderpool's own tests want.
 	Spiderpool Spiderpool `json:"spiderpool,omitempty"`
+	// Docker configures that contract, which makes links on this machine.
+	Docker Docker `json:"docker,omitempty"`
 	// CNI is where clouds that are CNI plugins are found.
 	CNI CNI `json:"cni,omitempty"`
 	// Kubernetes is the cluster where it is looked whether holders of addresses still exist; without it that is not known.
@@ -76,13 +78,15 @@ type Etcd struct {
 
 // NetworkListener is one address where callers are answered.
 type NetworkListener struct {
-	// Address is unix:///path of a socket, or tcp://host:port; off loopback TCP needs tls, or insecure.
+	// Address is unix:///path of a socket, tcp://host:port, or systemd://name of a socket that systemd has opened, by its FileDescriptorName. Off loopback
+	// TCP needs tls, or insecure.
 	Address string `json:"address"`
 	// Mode are the permissions of the socket in octal digits; 0600 by default. One that lets all users of the machine in needs tokenFile, or insecure.
 	Mode string `json:"mode,omitempty"`
 	// Owner is the numbers of the user and the group that own the socket, as uid:gid; those of the program by default.
 	Owner string `json:"owner,omitempty"`
-	// Contracts are those that are answered here; all by default.
+	// Contracts are those that are answered here; dranet and spiderpool by default. docker must be named; over TCP it needs tls with clientCAFile, or
+	// insecure.
 	Contracts []NetworkContract `json:"contracts,omitempty"`
 	// TLS encrypts what goes over TCP. Its files are read again when they change.
 	TLS *ListenerTLS `json:"tls,omitempty"`

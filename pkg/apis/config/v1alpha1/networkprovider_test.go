@@ -38,7 +38,11 @@ func TestNetworkDefaults(t *testing.T) {
 				Metrics:    v1alpha1.NetworkMetrics{Address: "127.0.0.1:9474"},
 				Limits:     v1alpha1.NetworkLimits{Requests: 512, Connections: 1024, BodyBytes: 1 << 20},
 				CNI:        v1alpha1.CNI{Configurations: "/etc/cni/net.d", Plugins: "/opt/cni/bin"},
-				Logging:    v1alpha1.Logging{Level: "info", Format: "json"},
+				Docker: v1alpha1.Docker{
+					Scope: "local", Connectivity: "local", KernelTimeout: v1alpha1.Duration{Duration: 5 * time.Second},
+					Sweep: v1alpha1.DockerSweep{Period: v1alpha1.Duration{Duration: time.Minute}, Grace: v1alpha1.Duration{Duration: 10 * time.Minute}},
+				},
+				Logging: v1alpha1.Logging{Level: "info", Format: "json"},
 				Leaks: v1alpha1.Leaks{
 					Mode: "report", Period: v1alpha1.Duration{Duration: 5 * time.Minute}, Grace: v1alpha1.Duration{Duration: 10 * time.Minute},
 					Oldest: v1alpha1.Duration{Duration: 720 * time.Hour},
@@ -90,6 +94,7 @@ func TestDecodeNetworkEverything(t *testing.T) {
 		{"tcp", "0.0.0.0:8080", 0o600, -1, -1, true, nil},
 		{"unix", "/run/graft/all.sock", 0o666, -1, -1, true, nil},
 		{"unix", "/run/graft/token.sock", 0o666, -1, -1, false, nil},
+		{"systemd", "graft-docker", 0o600, -1, -1, false, []v1alpha1.NetworkContract{"docker"}},
 	}
 	if diff := cmp.Diff(want, summaries); diff != "" {
 		t.Error(diff)

@@ -23,6 +23,7 @@ func (c *NetworkProviderConfiguration) validate(root source.Node) source.Finding
 	v.ledger(c.Ledger)
 	v.listeners(c.Listeners)
 	v.administration(c.Administration, c.Listeners)
+	v.docker(c.Docker)
 	v.leaks(c.Leaks, c.Kubernetes != nil)
 	return v.findings
 }
