@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Command docker shows two containers that talk over a Graft network: it runs a real dockerd and graft-network-provider on a machine of their own
+// (package engine), makes a network and containers with docker, kills the provider while they talk, and cleans up; it says of each step whether
+// it went as it should. `make start-docker` builds what it needs and runs it; with ONCE=1 it ends then, with status 1 if something is not as it
+// should be.
+//
+// It is a demonstration and a check of a checkout; nothing of it is part of the product.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
+)
+
+// options say what to show.
+type options struct {
+	program, graft, profile string
+	once                    bool
+}
+
+func main() {
+	// A pipe that closes, as under `| head`, must not end this program before those that it started.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	status := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(status)
+}
+
+// run gives the exit status: 0 when everything is as it should be, 1 when not, 2 for a wrong command line.
+func run(ctx context.Context, arguments []string) int {
+	o := options{once: console.Truthy(os.Getenv("ONCE"))}
+	set := flag.NewFlagSet("docker", flag.ContinueOnError)
+	set.StringVar(&o.program, "program", "bin/graft-network-provider", "the program that is shown")
+	set.StringVar(&o.graft, "graft", "bin/graft", "the command line that looks into the ledger")
+	set.StringVar(&o.profile, "profile", "example/network/docker.yaml", "the profile that is served")
+	set.BoolVar(&o.once, "once", o.once, "end when all has been shown")
+	switch err := set.Parse(arguments); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	terminal := console.New(os.Stdout, os.Getenv, cancel)
+	err := show(ctx, o, terminal)
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		terminal.Line("Interrupted; everything has been stopped.")
+		return 130
+	default:
+		terminal.Failure(err)
+		return 1
+	}
+}
+
+// show runs everything on a machine that is gone at the end.
+func show(ctx context.Context, o options, t *console.Terminal) (err error) {
+	t.Line("%s", t.Dim("dockerd and the provider run in namespaces of their own: this machine gets no link, no route and no service of theirs."))
+	s, err := open(ctx, o, t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.machine.Halt()) }()
+	for _, step := range steps() {
+		if err := step.do(ctx, s); err != nil {
+			return err
+		}
+	}
+	t.Line("\n%s Everything went as it should.", t.Paint("1;32", "OK"))
+	if o.once {
+		return nil
+	}
+	t.Line("\nBoth stay up until Ctrl-C. Try it yourself:\n\n    export DOCKER_HOST=%s\n    %s\n    docker run --rm -it --network blue %s /bin/sh\n    %s ledger inspect %s\n\n%s",
+		s.dockerd.Host(), create, image, o.graft, s.machine.Ledger(), t.Dim("Everything is in "+s.machine.Folder+", which is removed at the end."))
+	<-ctx.Done()
+	t.Line("\nStopping.")
+	return nil
+}
+
+// fail is an error that says what should have been.
+func fail(format string, arguments ...any) error { return fmt.Errorf(format, arguments...) }

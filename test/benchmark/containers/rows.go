@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
+)
+
+// row is one network on which containers are started.
+type row struct {
+	name, network string
+	// create has the arguments of docker network create; empty: the network is there.
+	create string
+	// start is how long docker run --detach took in each round, and end docker rm --force.
+	start, end []time.Duration
+}
+
+// rows are all that is measured. The first one is what the others are compared with.
+func rows() []*row {
+	return []*row{
+		{name: "none", network: "none"},
+		{name: "bridge (docker0)", network: "bridge"},
+		{name: "bridge, a network of its own", network: "own", create: "-d bridge --subnet=172.30.1.0/24"},
+		{name: "graft, bridge, Docker's addresses", network: "links", create: "-d graft --subnet=172.30.2.0/24"},
+		{name: "graft, bridge, addresses of a pool", network: "pool", create: "-d graft -o profile=acme.com/overlay --ipam-driver=graft --ipam-opt=profile=acme.com/overlay"},
+		{name: "graft, bridge, the endpoint's own", network: "endpoint", create: "-d graft -o profile=acme.com/overlay --ipam-driver=null"},
+	}
+}
+
+// measure starts and ends a container of each row in each round, in another order each time.
+func measure(ctx context.Context, dockerd *engine.Dockerd, o options) ([]*row, error) {
+	var measured []*row
+	for i, r := range rows() {
+		if i > 0 && !o.rows.MatchString(r.name) {
+			continue
+		}
+		measured = append(measured, r)
+		if r.create == "" {
+			continue
+		}
+		if _, err := dockerd.Do(ctx, append(append([]string{"network", "create"}, strings.Fields(r.create)...), r.network)...); err != nil {
+			return nil, fmt.Errorf("making the network of %q: %w", r.name, err)
+		}
+	}
+	for round := range o.rounds + 1 {
+		order := slices.Clone(measured)
+		for i := range order {
+			r := order[(i+round)%len(order)]
+			start, end, err := once(ctx, dockerd, r.network)
+			if err != nil {
+				return nil, fmt.Errorf("%q: %w", r.name, err)
+			}
+			if round > 0 { // the first one finds nothing in memory
+				r.start, r.end = append(r.start, start), append(r.end, end)
+			}
+		}
+		fmt.Fprintf(os.Stderr, "\r%d of %d rounds", round, o.rounds)
+	}
+	fmt.Fprintln(os.Stderr)
+	return measured, nil
+}
+
+// once is one container.
+func once(ctx context.Context, dockerd *engine.Dockerd, network string) (start, end time.Duration, err error) {
+	began := time.Now()
+	if _, err = dockerd.Do(ctx, "run", "--detach", "--name=c", "--network="+network, engine.Image, "/bin/sleep", "1d"); err != nil {
+		return 0, 0, err
+	}
+	start, began = time.Since(began), time.Now()
+	_, err = dockerd.Do(ctx, "rm", "--force", "c")
+	return start, time.Since(began), err
+}
+
+// table writes the table. What a network adds is compared round by round, so that what else the machine does is in both.
+func table(rows []*row) {
+	fmt.Printf("| network | run, ms | of that the network | rm, ms | of that the network | n |\n|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Printf("| %s | %s | %s | %s | %s | %d |\n", r.name, spread(r.start), added(r.start, rows[0].start), spread(r.end), added(r.end, rows[0].end), len(r.start))
+	}
+}
+
+// added is the median of what a row takes more than the first one in the same round.
+func added(all, first []time.Duration) string {
+	more := make([]time.Duration, len(all))
+	for i := range all {
+		more[i] = all[i] - first[i]
+	}
+	return fmt.Sprintf("%.0f", milliseconds(quantile(more, 0.5)))
+}
+
+// spread is the median, and what nine of ten are within.
+func spread(all []time.Duration) string {
+	return fmt.Sprintf("%.0f (%.0f to %.0f)", milliseconds(quantile(all, 0.5)), milliseconds(quantile(all, 0.05)), milliseconds(quantile(all, 0.95)))
+}
+
+func quantile(all []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[int(q*float64(len(sorted)-1)+0.5)]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package engine
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Image is the one that Import makes: busybox, and nothing else.
+const Image = "graft/busybox:1"
+
+// applets are the programs of the image.
+var applets = []string{"cat", "ip", "nc", "ping", "sh", "sleep", "true"}
+
+// Dockerd is the engine, with the command line that speaks to it.
+type Dockerd struct{ Process }
+
+// Dockerd is one that does not run yet. Its own networks need no iptables, and there are none beside those that are made; with bridge, there is
+// docker0, too.
+func (m *Machine) Dockerd(bridge bool) *Dockerd {
+	own := "none"
+	if bridge {
+		own = ""
+	}
+	d := &Dockerd{Process{Name: "dockerd", machine: m}}
+	d.command = []string{
+		"dockerd", "--host=" + d.Host(), "--data-root=" + filepath.Join(m.Folder, "data"), "--exec-root=/run/docker", "--pidfile=/run/docker.pid",
+		"--storage-driver=vfs", "--exec-opt=native.cgroupdriver=cgroupfs", "--cgroup-parent=" + m.Group(),
+		"--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false", "--bridge=" + own,
+	}
+	d.ready = func(ctx context.Context) error {
+		_, err := d.Do(ctx, "version")
+		return err
+	}
+	return d
+}
+
+// Host is where it answers, as docker's --host wants it.
+func (d *Dockerd) Host() string { return "unix://" + filepath.Join(d.machine.Folder, "docker.sock") }
+
+// Command is docker's, as somebody types it.
+func (d *Dockerd) Command(ctx context.Context, arguments ...string) *exec.Cmd {
+	name := "/usr/bin/docker" // Debian's: there may be others
+	c := exec.CommandContext(ctx, name, arguments...)
+	c.Env = []string{"PATH=" + path, "HOME=" + d.machine.Folder, "DOCKER_HOST=" + d.Host()}
+	return c
+}
+
+// Do runs docker, and gives what it says.
+func (d *Dockerd) Do(ctx context.Context, arguments ...string) (string, error) {
+	return said(d.Command(ctx, arguments...))
+}
+
+// Import makes the image out of Debian's busybox-static.
+func (d *Dockerd) Import(ctx context.Context) error {
+	text, err := os.ReadFile("/bin/busybox")
+	if err != nil {
+		return fmt.Errorf("reading busybox: %w", err)
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	header := tar.Header{Name: "bin/busybox", Mode: 0o755, Size: int64(len(text))}
+	if err := w.WriteHeader(&header); err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	for _, name := range applets {
+		if err := w.WriteHeader(&tar.Header{Name: "bin/" + name, Linkname: "busybox", Typeflag: tar.TypeSymlink, Mode: 0o777}); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	c := d.Command(ctx, "import", "-", Image)
+	c.Stdin = &archive
+	if _, err := said(c); err != nil {
+		return fmt.Errorf("importing an image: %w", err)
+	}
+	return nil
+}

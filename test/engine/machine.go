@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package engine
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// path is where programs are found on a machine: Debian's before others of the same name.
+const path = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
+
+// boot is what the first process does: the mounts of a machine that has just started, and its loopback interface. It ends when its standard input
+// does, so that the machine is gone when nobody holds it any more, however its holder ended.
+const boot = `
+mount --make-rprivate /
+mount -t proc proc /proc
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /run/docker/plugins /run/lock
+if [ -d /etc/docker ]; then mount -t tmpfs -o mode=755 tmpfs /etc/docker; fi
+ip link set lo up
+echo up
+exec docker-init -- cat
+`
+
+// Machine is where a dockerd and a provider run. Its folder outlives it, so that it can be booted again.
+type Machine struct {
+	// Folder is seen by the machine and by the one that it runs on. Sockets, logs and all that is durable is there.
+	Folder string
+
+	first *exec.Cmd
+	hold  io.Closer
+}
+
+// Boot makes a machine with a folder of its own. It needs root.
+func Boot(ctx context.Context) (*Machine, error) {
+	folder, err := os.MkdirTemp("", "graft-engine-") // the names of sockets are short
+	if err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	m := &Machine{Folder: folder}
+	if err := m.begin(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	return m, nil
+}
+
+// begin starts the first process, and waits until it has mounted everything.
+func (m *Machine) begin(ctx context.Context) error {
+	m.first = exec.Command("/bin/sh", "-ec", boot) //nolint:noctx // it ends when its standard input does
+	m.first.Env, m.first.Dir = []string{"PATH=" + path}, "/"
+	m.first.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Setpgid: true,
+	}
+	problems := &strings.Builder{}
+	m.first.Stderr = problems
+	in, err := m.first.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe: %w", err)
+	}
+	m.hold = in
+	out, err := m.first.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe: %w", err)
+	}
+	if err := m.first.Start(); err != nil {
+		return fmt.Errorf("making namespaces: %w; it needs root", err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "up\n" || ctx.Err() != nil {
+		err = errors.Join(err, ctx.Err(), m.end())
+		return fmt.Errorf("booting: %w: %s", err, strings.TrimSpace(problems.String()))
+	}
+	return nil
+}
+
+// end ends every process, and with them all mounts and links.
+func (m *Machine) end() error {
+	if m.first == nil {
+		return nil
+	}
+	err := m.hold.Close()
+	_ = m.first.Process.Kill()
+	_ = m.first.Wait()
+	m.first = nil
+	return err
+}
+
+// Reboot is a loss of power: all processes end at once, links and what was in /run are gone, the disk stays.
+func (m *Machine) Reboot(ctx context.Context) error {
+	if err := m.end(); err != nil {
+		return fmt.Errorf("ending the machine: %w", err)
+	}
+	return m.begin(ctx)
+}
+
+// Halt ends the machine, and removes what it had.
+func (m *Machine) Halt() error {
+	return errors.Join(m.end(), m.removeGroups(), os.RemoveAll(m.Folder))
+}
+
+// Root is a path of the machine as others see it, such as that of its /run.
+func (m *Machine) Root(path string) string {
+	return filepath.Join("/proc", strconv.Itoa(m.first.Process.Pid), "root", path)
+}
+
+// Group is the cgroup of the machine's containers.
+func (m *Machine) Group() string { return "/" + filepath.Base(m.Folder) }
+
+// removeGroups removes the cgroups that killed containers leave behind, in each hierarchy.
+func (m *Machine) removeGroups() error {
+	var all []string
+	for _, hierarchy := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+		found, err := filepath.Glob(hierarchy + m.Group())
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	for _, group := range all {
+		var folders []string
+		_ = filepath.WalkDir(group, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				folders = append(folders, path)
+			}
+			return nil
+		})
+		for i := len(folders) - 1; i >= 0; i-- {
+			if err := os.Remove(folders[i]); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("removing a cgroup: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// command is one that will run on the machine.
+func (m *Machine) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
+	enter := []string{"--target", strconv.Itoa(m.first.Process.Pid), "--mount", "--net", "--pid", "--ipc", "--uts", "--", name}
+	c := exec.CommandContext(ctx, "nsenter", append(enter, arguments...)...)
+	c.Env = []string{"PATH=" + path, "HOME=" + m.Folder}
+	return c
+}
+
+// Run runs a command on the machine, and gives what it says.
+func (m *Machine) Run(ctx context.Context, name string, arguments ...string) (string, error) {
+	return said(m.command(ctx, name, arguments...))
+}
+
+// said runs a command; what it says on standard error is in the error.
+func said(c *exec.Cmd) (string, error) {
+	var problems strings.Builder
+	c.Stderr = &problems
+	out, err := c.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(problems.String()))
+	}
+	return strings.TrimSpace(string(out)), err
+}

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build system
+
+package docker_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
+)
+
+// pair makes a network of the pool overlay with two containers that reach each other.
+func (w *world) pair(options ...string) {
+	w.Helper()
+	w.overlay("shared")
+	w.run("one", "shared", options...)
+	w.run("two", "shared", append([]string{"--ip=10.64.0.77"}, options...)...)
+	w.both("one", "two", "shared")
+}
+
+// usable says that containers talk still, and that others can come and go.
+func (w *world) usable() {
+	w.Helper()
+	w.both("one", "two", "shared")
+	w.run("three", "shared")
+	w.both("one", "three", "shared")
+	w.docker("rm", "--force", "three")
+}
+
+// TestProviderKilled kills the provider while containers run, and while they are started.
+func TestProviderKilled(t *testing.T) {
+	w := full(t)
+	w.pair()
+	w.kill(w.provider)
+	w.both("one", "two", "shared")
+	w.start(w.provider)
+	w.usable()
+
+	t.Log("a container goes while the provider is away: what it had is given back later")
+	w.kill(w.provider)
+	removed := make(chan error, 1)
+	go func() {
+		_, err := w.dockerd.Do(w.ctx, "rm", "--force", "one")
+		removed <- err
+	}()
+	time.Sleep(500 * time.Millisecond)
+	w.start(w.provider)
+	if err := <-removed; err != nil {
+		t.Errorf("removing a container: %v", err)
+	}
+	w.run("one", "shared")
+	w.usable()
+
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("killed in the middle of starts, seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	started := 0
+	for i := range 10 {
+		name := fmt.Sprintf("c%d", i)
+		result := make(chan error, 1)
+		go func() {
+			_, err := w.dockerd.Do(w.ctx, "run", "--detach", "--stop-timeout=0", "--name="+name, "--network=shared", engine.Image, "/bin/sleep", "1d")
+			result <- err
+		}()
+		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
+		w.kill(w.provider)
+		w.start(w.provider)
+		if err := <-result; err != nil {
+			t.Logf("%s was not started: %v", name, err)
+			w.docker("start", name) // now it can be
+		} else {
+			started++
+		}
+		w.both("two", name, "shared")
+		w.docker("rm", "--force", name)
+	}
+	t.Logf("%d of 10 started all the same", started)
+	w.usable()
+}
+
+// TestDockerdKilled kills dockerd with its containers' links, and starts it again: what it asks for again is the same.
+func TestDockerdKilled(t *testing.T) {
+	w := full(t)
+	w.pair("--restart=always")
+	before := w.attached("two", "shared")
+	w.kill(&w.dockerd.Process)
+	w.start(&w.dockerd.Process)
+	w.await("one", "two")
+	if got := w.attached("two", "shared"); got != before {
+		t.Errorf("it has %+v, and had %+v", got, before)
+	}
+	w.usable()
+
+	t.Log("stopped in order")
+	if err := w.dockerd.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	w.start(&w.dockerd.Process)
+	w.await("one", "two")
+	w.usable()
+
+	t.Log("both killed")
+	w.kill(&w.dockerd.Process)
+	w.kill(w.provider)
+	w.start(w.provider)
+	w.start(&w.dockerd.Process)
+	w.await("one", "two")
+	w.usable()
+
+	t.Log("an address that was asked for by name can be had again after a crash")
+	w.docker("run", "--detach", "--name=fixed", "--network=shared", "--ip=10.64.0.99", engine.Image, "/bin/sleep", "1d")
+	w.kill(&w.dockerd.Process)
+	w.start(&w.dockerd.Process)
+	w.docker("rm", "--force", "fixed")
+	w.run("fixed", "shared", "--ip=10.64.0.99")
+	w.await("one", "two")
+	w.both("one", "fixed", "shared")
+}
+
+// TestLiveRestore kills dockerd while its containers go on.
+func TestLiveRestore(t *testing.T) {
+	w := empty(t)
+	w.start(w.provider)
+	w.start(&w.dockerd.Process, "--live-restore")
+	if err := w.dockerd.Import(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.clean)
+	w.pair()
+	before := w.docker("inspect", "--format={{.State.StartedAt}}", "one", "two")
+	for range 2 {
+		w.kill(&w.dockerd.Process)
+		w.start(&w.dockerd.Process, "--live-restore")
+		w.usable()
+	}
+	w.kill(w.provider)
+	w.kill(&w.dockerd.Process)
+	w.start(w.provider)
+	w.start(&w.dockerd.Process, "--live-restore")
+	w.usable()
+	if after := w.docker("inspect", "--format={{.State.StartedAt}}", "one", "two"); after != before {
+		t.Errorf("the containers were to go on: they started at %s, and at %s", before, after)
+	}
+}
+
+// TestReboot takes the machine away with all links and processes, in which order ever both come back.
+func TestReboot(t *testing.T) {
+	w := full(t)
+	w.pair("--restart=always")
+	before := w.attached("two", "shared")
+	w.reboot()
+	w.start(w.provider)
+	w.start(&w.dockerd.Process)
+	w.await("one", "two")
+	if got := w.attached("two", "shared"); got != before {
+		t.Errorf("it has %+v, and had %+v", got, before)
+	}
+	w.usable()
+
+	t.Log("dockerd comes before the provider")
+	w.reboot()
+	if err := w.dockerd.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	w.start(w.provider)
+	if err := w.dockerd.Ready(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.docker("start", "one", "two")
+	w.await("one", "two")
+	w.usable()
+
+	t.Log("the provider does not come at all until later")
+	w.reboot()
+	w.start(&w.dockerd.Process)
+	w.refused(nil, "run", "--rm", "--network=shared", engine.Image, "/bin/true")
+	w.start(w.provider)
+	w.docker("start", "one", "two")
+	w.await("one", "two")
+	w.usable()
+}
+
+func (w *world) reboot() {
+	w.Helper()
+	if err := w.machine.Reboot(w.ctx); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// await waits until containers run, which dockerd starts by itself.
+func (w *world) await(containers ...string) {
+	w.Helper()
+	var states string
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		states = w.docker(append([]string{"inspect", "--format={{.State.Running}}"}, containers...)...)
+		if !strings.Contains(states, "false") {
+			return
+		}
+	}
+	w.Fatalf("%v do not run: %s", containers, states)
+}
