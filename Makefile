@@ -18,11 +18,12 @@ LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(MODULE)/cmd/
 TOOLS := hack/tools/build.sh
 LINT  := .cache/tools/bin/golangci-lint
 
-# Packages with unit tests, and those of them that run without the race detector: writing control planes with Gardener's components takes five to
-# ten times as long with it, and so do compiling and linking what does. Those of them that do several things at a time run with it in test-system.
-NO_RACE   = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/scene pkg/workbench/scene/gardener \
-	hack/samples example/embed cmd/graft-controlplane $(RACE_LATER))
-RACE_LATER = pkg/workbench/compare pkg/workbench/golden/controlplane hack/start
+# Packages with unit tests, and those of them that run without the race detector: compiling and linking all that Gardener's library and components need
+# takes five to ten times as long with it. Those of them that do several things at a time run with it in test-race, which CI runs too.
+NO_RACE    = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/scene pkg/workbench/scene/gardener \
+	hack/samples example/embed cmd/graft-controlplane cmd/gardener-extension-provider-graft $(RACE_LATER))
+RACE_LATER = pkg/controlplane/webhook pkg/controlplane/embed cmd/gardener-extension-provider-graft/app pkg/workbench/compare \
+	pkg/workbench/golden/controlplane hack/start
 UNIT      = $(filter-out $(MODULE)/test/% $(NO_RACE),$(shell go list ./...))
 NO_RACE_HERE = $(filter $(NO_RACE),$(shell go list ./...))
 
@@ -46,7 +47,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network servers test test-unit test-integration test-system bench bench-admissions bench-allocations bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network servers test test-unit test-integration test-race test-system bench bench-admissions bench-allocations bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -80,7 +81,7 @@ servers: ## Build etcd, kube-apiserver and a CNI plugin into .cache/tools/bin.
 	@$(TOOLS) etcd kube-apiserver host-local
 
 # What vet finds, `make check` finds.
-test-unit: ## Run the unit tests, with the race detector.
+test-unit: ## Run the unit tests, with the race detector but for what test-race runs.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
 	@go test -vet=off -race $(TESTFLAGS) $(UNIT)
 	@$(if $(NO_RACE_HERE),go test -vet=off $(TESTFLAGS) $(NO_RACE_HERE))
@@ -90,10 +91,12 @@ test-integration: build servers ## Run the suites against a real etcd and kube-a
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
 	go test -vet=off -p 3 -timeout 20m $(TESTFLAGS) ./test/...
 
+test-race: ## Run with the race detector what is too large for it in test (the first time, six minutes pass while dependencies are compiled).
+	@echo '==> with the race detector'
+	go test -vet=off -race $(TESTFLAGS) $(addprefix ./,$(RACE_LATER))
+
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
-	@echo '==> with the race detector, what is too large for it in test'
-	go test -vet=off -race $(TESTFLAGS) $(addprefix ./,$(RACE_LATER))
 	@echo '==> system suites: a browser, shells'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
