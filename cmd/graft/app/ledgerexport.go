@@ -32,8 +32,8 @@ func newLedgerExportCommand(s *Streams) *cobra.Command {
 		Short: "Write all of a ledger into a file",
 		Long: `Write all of a ledger into a file: to keep a copy, to move to another store, or for other tools.
 
-An export is lines of JSON: a head, one line for each allocation and for each thing that rests, and an end with a checksum. The
-same ledger gives the same bytes. The server may go on meanwhile.
+An export is lines of JSON: a head, one line for each allocation, for each thing that rests and for each record, such as of a
+network of containers, and an end with a checksum. The same ledger gives the same bytes. The server may go on meanwhile.
 
 Exit status 1 says that rows were left out, or that they do not fit together: then graft ledger verify says what is wrong.`,
 		Example: `  # a copy of a ledger
@@ -82,7 +82,7 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []s
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Err, "exported %s\n", amounts(done.Allocations, done.Resting))
+	fmt.Fprintf(s.Err, "exported %s\n", amounts(done.Summary))
 	if done.Broken > 0 {
 		return found{fmt.Sprintf("%s left out: `graft ledger verify` says more", plural(done.Broken, "row that cannot be read was", "rows that cannot be read were"))}
 	}
@@ -93,8 +93,12 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []s
 }
 
 // amounts says how much a ledger or an export holds.
-func amounts(allocations, resting int) string {
-	return plural(allocations, "allocation", "allocations") + ", and " + plural(resting, "thing that rests", "things that rest")
+func amounts(s archive.Summary) string {
+	held, rest := plural(s.Allocations, "allocation", "allocations"), plural(s.Resting, "thing that rests", "things that rest")
+	if s.Records > 0 {
+		return held + ", " + rest + ", and " + plural(s.Records, "record", "records")
+	}
+	return held + ", and " + rest
 }
 
 // plural is a number with what it counts.

@@ -82,6 +82,6 @@ func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) 
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(s.Err, "imported %s\n", amounts(done.Allocations, done.Resting))
+	fmt.Fprintf(s.Err, "imported %s\n", amounts(done))
 	return nil
 }

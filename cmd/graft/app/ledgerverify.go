@@ -139,8 +139,12 @@ func (o *ledgerVerifyOptions) text(s *Streams, report *ledger.Report) {
 	if len(report.Faults) > 0 {
 		fmt.Fprintln(s.Out)
 	}
-	fmt.Fprintf(s.Out, "%s, %s held, %s resting: ", plural(report.Allocations, "allocation", "allocations"),
-		plural(report.Held, "thing", "things"), plural(report.Resting, "thing", "things"))
+	records := ""
+	if report.Records > 0 {
+		records = ", " + plural(report.Records, "record", "records")
+	}
+	fmt.Fprintf(s.Out, "%s, %s held, %s resting%s: ", plural(report.Allocations, "allocation", "allocations"),
+		plural(report.Held, "thing", "things"), plural(report.Resting, "thing", "things"), records)
 	switch {
 	case len(report.Faults) == 0:
 		fmt.Fprintln(s.Out, "nothing wrong")

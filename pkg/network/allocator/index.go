@@ -91,6 +91,37 @@ func (x *Index) Choose() (netip.Addr, bool) {
 	return x.space.Address(uint32(position)), true
 }
 
+// Gives says whether Next can ever give one of the addresses from first to last.
+func (x *Index) Gives(first, last netip.Addr) bool {
+	_, _, ok := x.space.Between(first, last)
+	return ok
+}
+
+// Next is the next free address from first to last, both among them, and does not take it. The choice after it begins behind it, so that who asks
+// at the same time is told another one; jump lets it begin anywhere, and 0 where the last one ended. False: none of them is free.
+func (x *Index) Next(first, last netip.Addr, jump uint64) (netip.Addr, bool) {
+	low, high, ok := x.space.Between(first, last)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	from := x.next
+	if jump > 0 {
+		from = low + uint32(jump%(uint64(high-low)+1))
+	}
+	if from < low || from > high {
+		from = low
+	}
+	position := x.free.NextValue(from)
+	if position < 0 || position > int64(high) {
+		position = x.free.NextValue(low)
+	}
+	if position < 0 || position > int64(high) {
+		return netip.Addr{}, false
+	}
+	x.next = uint32(position) + 1
+	return x.space.Address(uint32(position)), true
+}
+
 // All are the taken addresses, in no order.
 func (x *Index) All() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {

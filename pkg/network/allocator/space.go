@@ -54,6 +54,24 @@ func (s *Space) Position(address netip.Addr) (uint32, bool) {
 	return uint32(s.first[i] + offset), true
 }
 
+// Between are the positions of the lowest and the highest address from first to last, both among them; false when none of those has a position.
+func (s *Space) Between(first, last netip.Addr) (low, high uint32, ok bool) {
+	begin := sort.Search(len(s.ranges), func(i int) bool { return !s.ranges[i].To().Less(first) })
+	end := sort.Search(len(s.ranges), func(i int) bool { return last.Less(s.ranges[i].From()) }) - 1
+	if begin > end || first.BitLen() != s.ranges[begin].From().BitLen() {
+		return 0, 0, false
+	}
+	at, to := s.first[begin], s.ranges[end].To()
+	if from := s.ranges[begin].From(); from.Less(first) {
+		at += min(span(from, first)-1, s.size)
+	}
+	if last.Less(to) {
+		to = last
+	}
+	until := min(s.first[end]+min(span(s.ranges[end].From(), to)-1, s.size), s.size-1)
+	return uint32(at), uint32(until), at <= until
+}
+
 // Address is the one at a position below Size.
 func (s *Space) Address(position uint32) netip.Addr {
 	i := sort.Search(len(s.first), func(i int) bool { return s.first[i] > uint64(position) }) - 1

@@ -38,6 +38,7 @@ func (b *balance) should(key string, value []byte) { *b.sum(key) -= b.hash(key, 
 // weigh notes a row on the sides that it is on.
 func (b *balance) weigh(e Entry) {
 	switch {
+	case e.Record: // holds nothing
 	case e.Allocation != nil:
 		owned := place{owner: e.Owner}.encode()
 		for _, key := range places(*e.Allocation) {

@@ -15,7 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Entry is one row of a store, read. It is the row of an owner when Allocation is set, and else that of a thing.
+// Entry is one row of a store, read. It is the row of an owner when Allocation is set, a record of another package when Record says so, and else the
+// row of a thing.
 type Entry struct {
 	// Key and Value are as the store has them; Value must not be kept.
 	Key   string
@@ -23,9 +24,10 @@ type Entry struct {
 	// Allocation is what an owner holds.
 	Allocation *network.Allocation
 	// Thing is held by Owner, or rests until a time.
-	Thing Thing
-	Owner network.Owner
-	Until time.Time
+	Thing  Thing
+	Owner  network.Owner
+	Until  time.Time
+	Record bool
 }
 
 // Thing is one of what an allocation holds: an address of a pool, a VLAN of a trunk, or a MAC address.
@@ -87,6 +89,9 @@ func NameOf(key string) string {
 	if owner, ok := strings.CutPrefix(key, prefixOwner); ok {
 		return "what " + owner + " has"
 	}
+	if isRecord(key) {
+		return "the record " + strings.TrimPrefix(key, prefixRecord)
+	}
 	thing, err := parseThing(key)
 	if err != nil {
 		return "the row " + key
@@ -109,6 +114,10 @@ func ReadEntry(key, value []byte) (Entry, error) {
 		}
 		e.Allocation, e.Owner = &a, a.Owner
 		return e, nil
+	}
+	if isRecord(e.Key) {
+		e.Record = true
+		return e, checkRecord(e.Key, value)
 	}
 	var err error
 	if e.Thing, err = parseThing(e.Key); err != nil {

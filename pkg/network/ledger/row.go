@@ -24,12 +24,14 @@ import (
 //	ip/<pool>/<address in hex>        who has it: see place
 //	vlan/<node>/<mac>/<id>            "
 //	mac/<address>                     "
+//	record/<node>/<table>/<key>       a value of another package, as JSON: see package record
 //	format                            the version of all this
 const (
 	prefixOwner   = "owner/"
 	prefixAddress = "ip/"
 	prefixVLAN    = "vlan/"
 	prefixMAC     = "mac/"
+	prefixRecord  = "record/"
 	keyFormat     = "format"
 )
 

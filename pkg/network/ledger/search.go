@@ -150,7 +150,7 @@ func (q Query) resting(ctx context.Context, store Store, each func(Entry) error)
 // Matches says whether an entry is looked for. Of what rests nobody is the owner, and so only pool and address can be asked for.
 func (q Query) Matches(e Entry) bool {
 	if e.Allocation == nil {
-		return q.State == network.Resting && !e.Until.IsZero() &&
+		return q.State == network.Resting && !e.Until.IsZero() && !e.Record &&
 			(q.Pool == "" || e.Thing.Pool == q.Pool) && (!q.Address.IsValid() || e.Thing.Address == q.Address)
 	}
 	a := e.Allocation
@@ -238,6 +238,8 @@ func describe(key string, value []byte) string {
 	switch {
 	case err != nil:
 		return "the row " + key + " is there already, and cannot be read"
+	case e.Record:
+		return NameOf(key) + " is there already"
 	case e.Allocation != nil:
 		return e.Owner.String() + " holds something already"
 	case e.Until.IsZero():

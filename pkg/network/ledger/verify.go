@@ -43,6 +43,8 @@ type Report struct {
 	Allocations int `json:"allocations"`
 	Held        int `json:"held"`
 	Resting     int `json:"resting"`
+	// Records are rows of other packages, such as networks of containers.
+	Records int `json:"records,omitempty"`
 	// Faults are in the order of their keys. More says that there are others beside them.
 	Faults []Fault `json:"faults"`
 	More   bool    `json:"more,omitempty"`
@@ -158,11 +160,17 @@ func (v *verifier) first(_ context.Context, e Entry, broken *BrokenRow) error {
 		remedy := "nothing holds by it; find out who wrote it, and restore the ledger from an export when it was Graft"
 		if strings.HasPrefix(e.Key, prefixOwner) {
 			remedy = "restore it from an export: export the rest with --leave-out-broken, add it, and import all into a new ledger"
+		} else if isRecord(e.Key) {
+			remedy = "restore it from an export: export the rest with --leave-out-broken, add its line, and import all into a new ledger"
 		}
 		return v.add(Fault{Key: e.Key, Problem: broken.Err.Error(), Remedy: remedy})
 	}
 	v.balance.weigh(e)
 	v.meetings.note(e)
+	if e.Record {
+		v.report.Records++
+		return nil
+	}
 	if e.Allocation == nil {
 		if e.Until.IsZero() {
 			v.report.Held++
@@ -195,7 +203,7 @@ func (v *verifier) times(e Entry) error {
 
 // second looks at the rows of which the first look has found that some do not fit together. One that cannot be read is told already.
 func (v *verifier) second(ctx context.Context, e Entry, broken *BrokenRow) error {
-	if broken == nil && e.Allocation == nil && e.Until.IsZero() && v.balance.suspect(e.Key) {
+	if broken == nil && e.Allocation == nil && !e.Record && e.Until.IsZero() && v.balance.suspect(e.Key) {
 		return v.owned(ctx, e)
 	}
 	if broken == nil && e.Allocation != nil {

@@ -49,7 +49,7 @@ func (m *meetings) note(e Entry) {
 
 // holdsAddress says that the row is that of an address which somebody has.
 func (e Entry) holdsAddress() bool {
-	return e.Allocation == nil && e.Until.IsZero() && e.Thing.Address.IsValid()
+	return e.Allocation == nil && !e.Record && e.Until.IsZero() && e.Thing.Address.IsValid()
 }
 
 // choseCloud says that a cloud has chosen an address that an owner has.

@@ -23,6 +23,8 @@ const (
 	ending
 	// reclaiming is releasing, if it is still what it was.
 	reclaiming
+	// quitting is releasing, if it is being given back already.
+	quitting
 	// recovering finds out what has become of an intent that nobody works on.
 	recovering
 )
@@ -55,7 +57,7 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			if joined && (p == releasing || p == reclaiming) {
+			if joined && (p == releasing || p == reclaiming || p == quitting) {
 				go s.flyOn(ctx, p, do, owners...)
 			}
 			return nil, ctx.Err()

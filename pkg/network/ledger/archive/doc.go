@@ -8,7 +8,8 @@
 //	{"format":"graft-ledger","version":1}
 //	{"allocation":{…}}                             as network.Allocation
 //	{"resting":{"pool":…,"address":…,"until":…}}   or trunk and vlan, or mac
-//	{"end":{"allocations":1,"resting":1,"sha256":"…"}}
+//	{"record":{"key":…,"value":{…}}}               a row of another package; the version is 2 where there are such
+//	{"end":{"allocations":1,"resting":1,"records":1,"sha256":"…"}}
 //
 // The checksum is that of all lines before the last one. The same ledger gives the same bytes. Nothing here grows with the number of lines.
 // It knows no concrete store. Enter at Export and Import.

@@ -36,7 +36,15 @@ func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOpti
 	if err := ledger.CheckFormat(ctx, store); err != nil {
 		return done, err
 	}
-	w, err := NewWriter(out)
+	records, err := ledger.HasRecords(ctx, store)
+	if err != nil {
+		return done, err
+	}
+	begin := NewWriter
+	if records {
+		begin = NewRecordsWriter
+	}
+	w, err := begin(out)
 	if err != nil {
 		return done, fmt.Errorf("writing the export: %w", err)
 	}
@@ -52,6 +60,8 @@ func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOpti
 			done.Broken++
 			o.Broken(broken)
 			return nil
+		case e.Record:
+			return writing(w.Record(e.Key, e.Value))
 		case e.Allocation != nil:
 			return writing(w.Allocation(e.Value))
 		case !e.Until.IsZero():

@@ -42,12 +42,13 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Item is one line: an allocation, or a thing that rests until a time.
+// Item is one line: an allocation, a thing that rests until a time, or a record of another package.
 type Item struct {
 	Line int
-	// Allocation is set, with Raw as it stood in the ledger, or else Thing and Until are.
+	// Allocation is set, with Raw as it stood in the ledger, or Record is, the key of one, or else Thing and Until are.
 	Allocation *network.Allocation
 	Raw        []byte
+	Record     string
 	Thing      ledger.Thing
 	Until      time.Time
 	// Rows are those of it in a ledger where nothing of it is.
@@ -60,6 +61,7 @@ type Reader struct {
 	number  int
 	sum     hash.Hash
 	summary Summary
+	version int
 	ended   bool
 }
 
@@ -78,9 +80,10 @@ func NewReader(in io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if first.Version != formatVersion {
-		return nil, fmt.Errorf("%w: the export is of version %d, and this one reads %d", ledger.ErrFormat, first.Version, formatVersion)
+	if first.Version != versionPlain && first.Version != versionRecords {
+		return nil, fmt.Errorf("%w: the export is of version %d, and this one reads %d and %d", ledger.ErrFormat, first.Version, versionPlain, versionRecords)
 	}
+	r.version = first.Version
 	r.note(line)
 	return r, nil
 }
@@ -154,13 +157,13 @@ func parse(line []byte) (body, error) {
 		return b, errors.New("it cannot be read: something follows the value")
 	}
 	fields := 0
-	for _, set := range []bool{b.Allocation != nil, b.Resting != nil, b.End != nil} {
+	for _, set := range []bool{b.Allocation != nil, b.Resting != nil, b.Record != nil, b.End != nil} {
 		if set {
 			fields++
 		}
 	}
 	if fields != 1 {
-		return b, errors.New("a line is one allocation, one thing that rests, or the end")
+		return b, errors.New("a line is one allocation, one thing that rests, one record, or the end")
 	}
 	return b, nil
 }
@@ -171,6 +174,14 @@ func (r *Reader) item(b body) (item Item, err error) {
 		r.summary.Resting++
 		row, err := ledger.RestingRow(b.Resting.Thing, b.Resting.Until)
 		item.Thing, item.Until, item.Rows = b.Resting.Thing, b.Resting.Until, []ledger.Change{row}
+		return item, err
+	}
+	if b.Record != nil {
+		if r.summary.Records++; r.version < versionRecords {
+			return item, fmt.Errorf("an export of version %d has no records", r.version)
+		}
+		row, err := ledger.RecordRow(b.Record.Key, b.Record.Value)
+		item.Record, item.Rows = b.Record.Key, []ledger.Change{row}
 		return item, err
 	}
 	r.summary.Allocations++

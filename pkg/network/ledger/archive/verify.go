@@ -27,7 +27,8 @@ func Verify(ctx context.Context, open func() (io.ReadCloser, error), progress fu
 		return nil
 	})
 	v.report.Allocations, v.report.Resting = summary.Allocations, summary.Resting
-	v.report.Held = v.rows - summary.Allocations - summary.Resting
+	v.report.Records = summary.Records
+	v.report.Held = v.rows - summary.Allocations - summary.Resting - summary.Records
 	v.report.Rows = v.rows
 	var line *Error
 	if errors.As(err, &line) {

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -24,15 +25,18 @@ type head struct {
 	Version int    `json:"version"`
 }
 
+// The versions: one of which each Graft knows all that there is, and one with records, which a Graft that would lose them refuses.
 const (
-	formatName    = "graft-ledger"
-	formatVersion = 1
+	formatName     = "graft-ledger"
+	versionPlain   = 1
+	versionRecords = 2
 )
 
 // body is any other line: one of its fields is set.
 type body struct {
 	Allocation json.RawMessage `json:"allocation,omitempty"`
 	Resting    *resting        `json:"resting,omitempty"`
+	Record     *record         `json:"record,omitempty"`
 	End        *Summary        `json:"end,omitempty"`
 }
 
@@ -41,11 +45,19 @@ type resting struct {
 	Until time.Time `json:"until"`
 }
 
+// record is a row of another package, as it stands in a ledger.
+type record struct {
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
+
 // Summary is how much there is, and the checksum of it.
 type Summary struct {
-	Allocations int    `json:"allocations"`
-	Resting     int    `json:"resting"`
-	SHA256      string `json:"sha256"`
+	Allocations int `json:"allocations"`
+	Resting     int `json:"resting"`
+	// Records are rows of other packages.
+	Records int    `json:"records,omitempty"`
+	SHA256  string `json:"sha256"`
 }
 
 // Writer writes an archive. After an error all that follows is for nothing.
@@ -53,12 +65,18 @@ type Writer struct {
 	out     *bufio.Writer
 	sum     hash.Hash
 	summary Summary
+	version int
 }
 
-// NewWriter begins an archive.
-func NewWriter(out io.Writer) (*Writer, error) {
-	w := &Writer{out: bufio.NewWriterSize(out, 1<<16), sum: sha256.New()}
-	return w, w.line(head{formatName, formatVersion})
+// NewWriter begins an archive without records.
+func NewWriter(out io.Writer) (*Writer, error) { return newWriter(out, versionPlain) }
+
+// NewRecordsWriter begins an archive that may have records.
+func NewRecordsWriter(out io.Writer) (*Writer, error) { return newWriter(out, versionRecords) }
+
+func newWriter(out io.Writer, version int) (*Writer, error) {
+	w := &Writer{out: bufio.NewWriterSize(out, 1<<16), sum: sha256.New(), version: version}
+	return w, w.line(head{formatName, version})
 }
 
 func (w *Writer) line(value any) error {
@@ -99,6 +117,22 @@ func (w *Writer) Allocation(raw []byte) error {
 func (w *Writer) Resting(t ledger.Thing, until time.Time) error {
 	w.summary.Resting++
 	return w.line(body{Resting: &resting{t, until.UTC()}})
+}
+
+// Record writes a row of another package, as it stands in a ledger.
+func (w *Writer) Record(key string, value []byte) error {
+	if w.version < versionRecords {
+		return errors.New("writing a record: there was none when the export began; begin it anew")
+	}
+	line, err := json.Marshal(body{Record: &record{key, value}})
+	if err != nil {
+		return fmt.Errorf("writing a record: %w", err)
+	}
+	if len(line) > maximumLine {
+		return fmt.Errorf("writing a record: it has more than %d bytes", maximumLine)
+	}
+	w.summary.Records++
+	return w.write(line, []byte("\n"))
 }
 
 // Close writes the last line.

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// nobody is the node in keys where there is only one.
+const nobody = "-"
+
+// RecordPrefix begins the keys of the records of a table of a node; empty: the only node.
+func RecordPrefix(node, table string) string {
+	if node == "" {
+		node = nobody
+	}
+	return prefixRecord + node + "/" + table + "/"
+}
+
+// isRecord says whether a key is that of a record.
+func isRecord(key string) bool { return strings.HasPrefix(key, prefixRecord) }
+
+// checkRecord says what is wrong with a record by itself. What its value means is known to the package that wrote it.
+func checkRecord(key string, value []byte) error {
+	parts := strings.SplitN(strings.TrimPrefix(key, prefixRecord), "/", 3)
+	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
+		return errors.New("the key of a record is record/<node>/<table>/<key>")
+	}
+	if !json.Valid(value) {
+		return errors.New("the value of a record is not JSON")
+	}
+	return nil
+}
+
+// HasRecords says whether there are records in a store.
+func HasRecords(ctx context.Context, store Store) (bool, error) {
+	stop := errors.New("a record")
+	err := store.Scan(ctx, prefixRecord, func(_, _ []byte) error { return stop })
+	if errors.Is(err, stop) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the ledger: %w", err)
+	}
+	return false, nil
+}
+
+// RecordRow is the change that writes a record where there is none of its key.
+func RecordRow(key string, value []byte) (Change, error) {
+	if !isRecord(key) {
+		return Change{}, errors.New("the key of a record begins with " + prefixRecord)
+	}
+	return Change{Key: key, Value: value}, checkRecord(key, value)
+}
