@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // Contract is what is answered at an address.
@@ -21,6 +23,8 @@ type Contract struct {
 	// Name is that of the contract in metrics.
 	Name    string
 	Handler http.Handler
+	// Refuse answers what the server refuses before the contract is asked, and what it panicked of; nil: the problem's text does.
+	Refuse func(http.ResponseWriter, *http.Request, *wire.Problem)
 	// Endpoint names what is asked for by a path, in metrics; empty: the path is none of the contract. There are few names.
 	Endpoint func(path string) string
 	// Timeout bounds one request; 0: nothing does.
@@ -33,7 +37,7 @@ type Contract struct {
 
 // Listener is an address with what is answered there.
 type Listener struct {
-	// Network is unix, with a path as Address, or tcp, with host:port.
+	// Network is unix, with a path as Address, tcp, with host:port, or systemd, with the name of a socket that systemd has opened.
 	Network, Address string
 	// Mode, UID and GID are those of the socket; -1 leaves an owner as it is.
 	Mode     fs.FileMode
@@ -46,6 +50,8 @@ type Listener struct {
 	TokenFile string
 	// Insecure says that others than this machine may come without that anything is encrypted, or all users of the machine, which is logged.
 	Insecure bool
+	// Permit says that a socket of systemd may be Insecure; Certificates, that callers must show one where it is of TCP.
+	Permit, Certificates bool
 }
 
 // TLS are files.

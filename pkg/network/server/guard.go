@@ -68,20 +68,20 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.metrics.ended(contract.Name, endpoint, answer.code(), time.Since(began))
 		g.log.V(1).Info("Answered", "contract", contract.Name, "endpoint", endpoint, "code", answer.code(), "duration", time.Since(began))
 	}()
-	defer g.survive(answer, contract.Name, endpoint)
+	defer g.survive(answer, r, contract, endpoint)
 	switch {
 	case g.browsers && fromPage(r):
 		g.metrics.refused(refusedPage)
-		wire.Problemf(http.StatusForbidden, "nothing is answered to web pages").Write(answer)
+		contract.refuse(answer, r, wire.Problemf(http.StatusForbidden, "nothing is answered to web pages"))
 	case !g.permitted(r):
 		g.metrics.refused(refusedToken)
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		wire.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows").Write(answer)
+		contract.refuse(answer, r, wire.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows"))
 	case !contract.Always && !free(r) && !g.enter():
 		g.metrics.refused(refusedBusy)
 		busy := wire.Problemf(http.StatusTooManyRequests, "the server works on %d requests already; try again", g.most)
 		busy.RetryAfter = time.Second
-		busy.Write(answer)
+		contract.refuse(answer, r, busy)
 	default:
 		if !contract.Always && !free(r) {
 			defer g.working.Add(-1)
@@ -91,6 +91,15 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if answer.status == 0 {
 		answer.begin(http.StatusOK)
 	}
+}
+
+// refuse answers a problem in the contract's own form.
+func (c Contract) refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
+	if c.Refuse == nil {
+		p.Write(w)
+		return
+	}
+	c.Refuse(w, r, p)
 }
 
 // crossing knows what pages of other sites ask for.
@@ -163,10 +172,14 @@ func (b *body) Read(into []byte) (int, error) {
 
 // survive makes an answer of a panic; it is deferred. What has panicked is logged only where it is an error of Go itself: another value may hold
 // what was asked for.
-func (g *guard) survive(w *answer, contract, endpoint string) {
+func (g *guard) survive(w *answer, r *http.Request, contract Contract, endpoint string) {
 	panicked := recover()
 	if panicked == nil {
 		return
+	}
+	stack := debug.Stack()
+	if elsewhere, ok := panicked.(*wire.Panic); ok {
+		panicked, stack = elsewhere.Value, elsewhere.Stack
 	}
 	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(panicked) // net/http closes the connection then
@@ -176,11 +189,11 @@ func (g *guard) survive(w *answer, contract, endpoint string) {
 	if err, ok := panicked.(runtime.Error); ok {
 		what = err.Error()
 	}
-	g.log.Error(errors.New(what), "A request panicked: this is a bug", "contract", contract, "endpoint", endpoint, "stack", string(debug.Stack()))
+	g.log.Error(errors.New(what), "A request panicked: this is a bug", "contract", contract.Name, "endpoint", endpoint, "stack", string(stack))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // an answer has begun, and must not look whole
 	}
-	wire.Problemf(http.StatusInternalServerError, "the server failed; its log says why").Write(w)
+	contract.refuse(w, r, wire.Problemf(http.StatusInternalServerError, "the server failed; its log says why"))
 }
 
 // answer remembers the status.

@@ -15,6 +15,9 @@ import (
 	"strconv"
 )
 
+// ErrNoBody says that a request has no body where one is wanted.
+var ErrNoBody = errors.New("the body is empty, where an object of JSON is wanted")
+
 // Read reads a body of JSON. Fields that are not known are let pass, since callers are newer than we, and so is any content type. What is too
 // much, is not JSON, has something after it or has a wrong type is a *Problem that says where, and never what was sent. A maximum of 0 is the
 // default.
@@ -27,7 +30,7 @@ func Read(w http.ResponseWriter, r *http.Request, maximum int64, into any) error
 		return unread(err, maximum)
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return Problemf(http.StatusBadRequest, "the body is empty, where an object of JSON is wanted")
+		return &Problem{Status: http.StatusBadRequest, Message: ErrNoBody.Error(), Cause: ErrNoBody}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	if err := decoder.Decode(into); err != nil {
@@ -94,6 +97,11 @@ func Write(w http.ResponseWriter, status int, body any) {
 		writeBytes(w, status, "", nil)
 		return
 	}
+	WriteAs(w, status, "application/json", body)
+}
+
+// WriteAs answers with a body of JSON that a contract calls by another media type.
+func WriteAs(w http.ResponseWriter, status int, kind string, body any) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
@@ -101,7 +109,7 @@ func Write(w http.ResponseWriter, status int, body any) {
 		ProblemOf(err).Write(w)
 		return
 	}
-	writeBytes(w, status, "application/json", buffer.Bytes())
+	writeBytes(w, status, kind, buffer.Bytes())
 }
 
 // writeBytes answers. That a caller has left is known to the server, and is nobody's error.

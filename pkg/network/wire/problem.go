@@ -98,13 +98,24 @@ func problemOf(err error) *Problem {
 	return &Problem{Status: http.StatusInternalServerError, Message: "the server failed; its log says why", Cause: err}
 }
 
-// Write answers with the problem: its text, on one line.
-func (p *Problem) Write(w http.ResponseWriter) {
+// Header writes down when another attempt is worth it.
+func (p *Problem) Header(w http.ResponseWriter) {
 	if p.RetryAfter > 0 {
 		seconds := (p.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
+}
+
+// Write answers with the problem: its text, on one line.
+func (p *Problem) Write(w http.ResponseWriter) {
+	p.Header(w)
 	writeBytes(w, p.Status, "text/plain; charset=utf-8", []byte(Line(p.Message)))
+}
+
+// Panic is one of another goroutine that worked for a request, with what it was doing; it is panicked with on the request's own.
+type Panic struct {
+	Value any
+	Stack []byte
 }
 
 // longestLine is less than what an event holds (1 kB), with what callers put around it.

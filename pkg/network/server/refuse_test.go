@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+)
+
+// TestRefuse holds that what the server refuses itself, and what it panicked of, is said in the contract's own form; and that a panic of another
+// goroutine is logged with what that one did.
+func TestRefuse(t *testing.T) {
+	log := &strings.Builder{}
+	c := Contract{
+		Name: "own", Endpoint: func(string) string { return "do" },
+		Refuse: func(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
+			w.WriteHeader(p.Status)
+			_, _ = fmt.Fprintf(w, "%s: %s", r.URL.Path, p.Message)
+		},
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			var value any = "with a secret"
+			if r.URL.Path == "/crash" {
+				func() {
+					defer func() { value = recover() }()
+					_ = []int{}[len(r.URL.Path)-6:][0]
+				}()
+			}
+			panic(&wire.Panic{Value: value, Stack: []byte("elsewhere.go")})
+		}),
+	}
+	g := &guard{
+		contracts: []Contract{c}, working: &atomic.Int64{}, most: 1, metrics: NewMetrics(prometheus.NewRegistry()), browsers: true,
+		log: funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}),
+	}
+	ask := func(path, origin string) string {
+		recorder := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, path, http.NoBody)
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		g.ServeHTTP(recorder, r)
+		return fmt.Sprint(recorder.Code, " ", recorder.Body)
+	}
+	for _, test := range []struct{ path, origin, want string }{
+		{"/do", "", "500 /do: the server failed; its log says why"},
+		{"/crash", "", "500 /crash: the server failed; its log says why"},
+		{"/do", "https://example.com", "403 /do: nothing is answered to web pages"},
+	} {
+		if got := ask(test.path, test.origin); got != test.want {
+			t.Errorf("got %s", got)
+		}
+	}
+	g.most = 0
+	if got := ask("/do", ""); got != "429 /do: the server works on 0 requests already; try again" {
+		t.Errorf("got %s", got)
+	}
+	if !strings.Contains(log.String(), "index out of range") || !strings.Contains(log.String(), "elsewhere.go") || strings.Contains(log.String(), "secret") {
+		t.Errorf("the log is %s", log)
+	}
+}
