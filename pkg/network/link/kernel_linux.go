@@ -2,54 +2,109 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/netip"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// errSoon is all that other systems answer.
-var errSoon = fmt.Errorf("%w: not yet made", ErrImpossible)
+const (
+	defaultTimeout = 5 * time.Second
+	// conns is how many operations talk to the kernel at a time. The kernel makes links one after the other, but waits for removed ones beside that.
+	conns = 16
+)
 
-// Kernel makes links of Linux; on this system there are none.
-type Kernel struct{}
-
-// Open says that not yet made.
-func Open(Options) (*Kernel, error) { return nil, errSoon }
-
-// Close does nothing.
-func (*Kernel) Close() error { return nil }
-
-// Probe says of each kind that only Linux has it.
-func (*Kernel) Probe(context.Context) map[Kind]error {
-	missing := map[Kind]error{}
-	for _, kind := range Kinds() {
-		missing[kind] = errSoon
-	}
-	return missing
+// Kernel makes links in the network namespace in which it was opened. It may be used by many at a time.
+type Kernel struct {
+	timeout time.Duration
+	conns   chan *conn
+	locks   *locks
 }
 
-// EnsureSegment fails.
-func (*Kernel) EnsureSegment(context.Context, Segment) error { return errSoon }
+// Open opens lines to the kernel, for the network namespace of the calling thread.
+func Open(o Options) (*Kernel, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	k := &Kernel{timeout: o.Timeout, conns: make(chan *conn, conns), locks: newLocks()}
+	for range conns {
+		c, err := dial(o.Timeout)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("opening a netlink socket: %w", err), k.Close())
+		}
+		k.conns <- c
+	}
+	return k, nil
+}
 
-// RemoveSegment fails.
-func (*Kernel) RemoveSegment(context.Context, Segment) error { return errSoon }
+// Close closes the lines that are idle. Whoever still waits for the kernel gets an error.
+func (k *Kernel) Close() error {
+	for {
+		select {
+		case c := <-k.conns:
+			c.close()
+		default:
+			return nil
+		}
+	}
+}
 
-// EnsurePort fails.
-func (*Kernel) EnsurePort(context.Context, Segment, Port) (Port, error) { return Port{}, errSoon }
+// run does something with a line to the kernel while nobody else does anything with the same keys. It comes back when the context ends or the
+// timeout is over, though a call may still hang in the kernel: that keeps its line and its keys until it ends, and begins nothing more.
+func run[T any](ctx context.Context, k *Kernel, what string, keys []string, f func(context.Context, *conn) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	var none T
+	unlock, err := k.locks.lock(ctx, keys)
+	if err != nil {
+		return none, late(what, "waiting for the same links", err)
+	}
+	var c *conn
+	select {
+	case c = <-k.conns:
+	case <-ctx.Done():
+		unlock()
+		return none, late(what, "waiting for calls that the kernel does not answer", ctx.Err())
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = fmt.Errorf("%w: reading what the kernel says: %v", network.ErrUnavailable, p)
+			}
+			k.conns <- c
+			unlock()
+			done <- r
+		}()
+		r.value, r.err = f(ctx, c)
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil {
+			return r.value, fmt.Errorf("%s: %w", what, r.err)
+		}
+		return r.value, nil
+	case <-ctx.Done():
+		return none, late(what, "waiting for the kernel", ctx.Err())
+	}
+}
 
-// RemovePort fails.
-func (*Kernel) RemovePort(context.Context, Segment, string) error { return errSoon }
+// do is run without a result.
+func (k *Kernel) do(ctx context.Context, what string, keys []string, f func(context.Context, *conn) error) error {
+	_, err := run(ctx, k, what, keys, func(ctx context.Context, c *conn) (struct{}, error) { return struct{}{}, f(ctx, c) })
+	return err
+}
 
-// SetPeers fails.
-func (*Kernel) SetPeers(context.Context, Segment, []netip.Addr) error { return errSoon }
-
-// Marked fails.
-func (*Kernel) Marked(context.Context) ([]Marked, error) { return nil, errSoon }
-
-// Remove fails.
-func (*Kernel) Remove(context.Context, Marked) error { return errSoon }
+func late(what, where string, err error) error {
+	return fmt.Errorf("%s: %w: %s: %w", what, network.ErrUnavailable, where, err)
+}

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// dumps is how often a list is read again that changed while the kernel was writing it.
+const dumps = 5
+
+// conn is one line to the kernel, which one operation at a time uses. None of its calls begins when the context has ended.
+type conn struct {
+	// handle has calls that the library knows; raw is for messages of our own, which do several things at once.
+	handle *netlink.Handle
+	raw    *nl.SocketHandle
+}
+
+func dial(timeout time.Duration) (*conn, error) {
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := nl.GetNetlinkSocketAt(netns.None(), netns.None(), unix.NETLINK_ROUTE)
+	if err != nil {
+		handle.Close()
+		return nil, err
+	}
+	c := &conn{handle: handle, raw: &nl.SocketHandle{Socket: socket}}
+	limit := unix.NsecToTimeval(timeout.Nanoseconds())
+	err = errors.Join(handle.SetSocketTimeout(timeout), socket.SetSendTimeout(&limit), socket.SetReceiveTimeout(&limit), socket.SetExtAck(true))
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *conn) close() {
+	c.handle.Close()
+	c.raw.Close()
+}
+
+// byName is the link of a name; nil: there is none.
+func (c *conn) byName(ctx context.Context, name string) (netlink.Link, error) {
+	return found(ctx, func() (netlink.Link, error) { return c.handle.LinkByName(name) })
+}
+
+// byIndex is the link of a number; nil: there is none.
+func (c *conn) byIndex(ctx context.Context, index int) (netlink.Link, error) {
+	return found(ctx, func() (netlink.Link, error) { return c.handle.LinkByIndex(index) })
+}
+
+func found(ctx context.Context, get func() (netlink.Link, error)) (netlink.Link, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, late("looking at a link", "before it was asked for", err)
+	}
+	link, err := get()
+	var none netlink.LinkNotFoundError
+	switch {
+	case errors.As(err, &none), errors.Is(err, unix.ENODEV):
+		return nil, nil //nolint:nilnil,nilerr // that there is no such link is an answer
+	case err != nil:
+		return nil, fault("looking at a link", err)
+	default:
+		return link, nil
+	}
+}
+
+// links are all of this namespace. Where they change faster than they are read, those are among them that were seen at any time.
+func (c *conn) links(ctx context.Context) ([]netlink.Link, error) {
+	seen := map[int]netlink.Link{}
+	var order []int
+	for range dumps {
+		if err := ctx.Err(); err != nil {
+			return nil, late("listing links", "before they were asked for", err)
+		}
+		links, err := c.handle.LinkList()
+		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return nil, fault("listing links", err)
+		}
+		for _, link := range links {
+			index := link.Attrs().Index
+			if _, known := seen[index]; !known {
+				order = append(order, index)
+			}
+			seen[index] = link
+		}
+		if err == nil {
+			break
+		}
+	}
+	all := make([]netlink.Link, len(order))
+	for i, index := range order {
+		all[i] = seen[index]
+	}
+	return all, nil
+}
+
+// delete removes a link; nil also where it is gone.
+func (c *conn) delete(ctx context.Context, link netlink.Link) error {
+	if err := ctx.Err(); err != nil {
+		return late("removing "+link.Attrs().Name, "before it was begun", err)
+	}
+	err := c.handle.LinkDel(link)
+	if err == nil || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return fault("removing "+link.Attrs().Name, err)
+}
+
+// own is the link of a name that is ours; nil: there is none. One without a mark is half made; one with another mark is an error.
+func (c *conn) own(ctx context.Context, name string, of mark) (netlink.Link, error) {
+	link, err := c.byName(ctx, name)
+	if link == nil || err != nil {
+		return nil, err
+	}
+	if alias := link.Attrs().Alias; alias != "" && alias != of.String() {
+		return nil, fmt.Errorf("%w: there is a link %s already, which is for %q", network.ErrTaken, name, alias)
+	}
+	return link, nil
+}
+
+// removeOwn removes the link of a name, if it is ours.
+func (c *conn) removeOwn(ctx context.Context, name string, of mark) error {
+	link, err := c.own(ctx, name, of)
+	if link == nil || err != nil {
+		return err
+	}
+	return c.delete(ctx, link)
+}

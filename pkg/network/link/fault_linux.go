@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// fault says what an error of the kernel means to whoever asked: ErrImpossible where the kernel or the process lacks something, and
+// network.ErrUnavailable where it may be otherwise later. Other errors come as they are.
+func fault(what string, err error) error {
+	if err == nil || errors.Is(err, network.ErrUnavailable) || errors.Is(err, ErrImpossible) {
+		return err
+	}
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%s: %w: this process needs CAP_NET_ADMIN in its network namespace: %w", what, ErrImpossible, err)
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		return fmt.Errorf("%s: %w: the kernel did not answer in time: %w", what, network.ErrUnavailable, err)
+	case errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
+		return fmt.Errorf("%s: %w: the kernel has no memory for it: %w", what, network.ErrUnavailable, err)
+	case errors.Is(err, unix.ENODEV):
+		return fmt.Errorf("%s: %w: the link went away meanwhile: %w", what, network.ErrUnavailable, err)
+	default:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+}
+
+// modules are the configuration options and modules of Linux that have the kinds of links.
+var modules = map[string]struct{ option, module string }{
+	"bridge":  {"CONFIG_BRIDGE", "bridge"},
+	"veth":    {"CONFIG_VETH", "veth"},
+	"macvlan": {"CONFIG_MACVLAN", "macvlan"},
+	"ipvlan":  {"CONFIG_IPVLAN", "ipvlan"},
+	"vlan":    {"CONFIG_VLAN_8021Q", "8021q"},
+	"vxlan":   {"CONFIG_VXLAN", "vxlan"},
+}
+
+// making is fault for a link of a kind that was to be made.
+func making(what, kind string, err error) error {
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		need := modules[kind]
+		return fmt.Errorf("%s: %w: this kernel has no %s (%s): modprobe %s: %w", what, ErrImpossible, kind, need.option, need.module, err)
+	}
+	return fault(what, err)
+}

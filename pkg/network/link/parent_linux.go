@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// subbed says that the links of a network are on a VLAN sub-interface of the parent, which is made where there is none.
+func (s Spec) subbed() bool { return s.VLAN != 0 && s.Kind != VLAN }
+
+// subLock is the lock of those who make or remove sub-interfaces of parents, which several networks share.
+const subLock = "parents"
+
+func (s Spec) baseKeys() []string {
+	if s.subbed() {
+		return []string{subLock}
+	}
+	return nil
+}
+
+// parent is the interface of the machine that a Spec names: there, up, and no port of something else than the bridge called ours.
+func (c *conn) parent(ctx context.Context, s Spec, ours string) (netlink.Link, error) {
+	link, err := c.byName(ctx, s.Parent)
+	if err != nil {
+		return nil, err
+	}
+	if link == nil {
+		return nil, fmt.Errorf("%w: this machine has no interface %s, which is to be the parent", network.ErrUnavailable, s.Parent)
+	}
+	if link.Attrs().Flags&net.FlagLoopback != 0 {
+		return nil, fmt.Errorf("%w: %s is the loopback, which cannot be a parent", ErrImpossible, s.Parent)
+	}
+	return link, c.usable(ctx, link, s, ours)
+}
+
+// usable says why an interface cannot be what the links of a network are on.
+func (c *conn) usable(ctx context.Context, link netlink.Link, s Spec, ours string) error {
+	a := link.Attrs()
+	if a.Flags&net.FlagUp == 0 {
+		return fmt.Errorf("%w: the parent %s is down: ip link set %s up", network.ErrUnavailable, a.Name, a.Name)
+	}
+	if s.Kind != VXLAN && s.MTU > a.MTU {
+		return fmt.Errorf("%w: an MTU of %d is above the one of the parent %s, %d", ErrImpossible, s.MTU, a.Name, a.MTU)
+	}
+	if a.MasterIndex == 0 || s.Kind == VLAN || s.Kind == VXLAN || s.subbed() && a.Name == s.Parent {
+		return nil
+	}
+	master, err := c.byIndex(ctx, a.MasterIndex)
+	if err != nil || master == nil {
+		return err
+	}
+	if name := master.Attrs().Name; name != ours {
+		return fmt.Errorf("%w: the parent %s is a port of %s already", network.ErrTaken, a.Name, name)
+	}
+	return nil
+}
+
+// base is the interface that the links of a network are on: the parent, or its sub-interface; nil: the sub-interface is not there.
+func (c *conn) base(ctx context.Context, s Spec, ours string) (netlink.Link, error) {
+	parent, err := c.parent(ctx, s, ours)
+	if err != nil || !s.subbed() {
+		return parent, err
+	}
+	sub, err := c.sub(ctx, parent, s.VLAN)
+	if err != nil || sub == nil {
+		return nil, err
+	}
+	return sub, c.usable(ctx, sub, s, ours)
+}
+
+// sub is the interface of a VLAN of a parent, whatever it is called; nil: there is none in this namespace.
+func (c *conn) sub(ctx context.Context, parent netlink.Link, vlan uint16) (netlink.Link, error) {
+	for _, name := range []string{subName(parent.Attrs().Name, vlan), subOwnName(parent.Attrs().Name, vlan)} {
+		link, err := c.byName(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if link != nil && isSub(link, parent, vlan) {
+			return link, nil
+		}
+	}
+	links, err := c.links(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(links, func(link netlink.Link) bool { return isSub(link, parent, vlan) }); i >= 0 {
+		return links[i], nil
+	}
+	return nil, nil //nolint:nilnil // that there is none is an answer
+}
+
+func isSub(link, parent netlink.Link, vlan uint16) bool {
+	sub, ok := link.(*netlink.Vlan)
+	return ok && sub.VlanId == int(vlan) && sub.ParentIndex == parent.Attrs().Index && sub.NetNsID < 0 &&
+		(sub.VlanProtocol == netlink.VLAN_PROTOCOL_8021Q || sub.VlanProtocol == netlink.VLAN_PROTOCOL_UNKNOWN)
+}
+
+// ensureBase makes the sub-interface of a parent where there is none, and notes in it that a network uses it.
+func (c *conn) ensureBase(ctx context.Context, s Segment, ours string) (netlink.Link, error) {
+	base, err := c.base(ctx, s.Spec, ours)
+	if err != nil || !s.subbed() {
+		return base, err
+	}
+	if base == nil {
+		if err = c.createSub(ctx, s.Spec); err == nil {
+			base, err = c.base(ctx, s.Spec, ours)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if base == nil {
+		return nil, fmt.Errorf("%w: VLAN %d of %s went away meanwhile", network.ErrUnavailable, s.VLAN, s.Parent)
+	}
+	return base, c.adoptSub(ctx, s, base)
+}
+
+// createSub makes a sub-interface under a name that nobody else gives, so that one without a mark is known to be half made.
+func (c *conn) createSub(ctx context.Context, s Spec) error {
+	parent, err := c.parent(ctx, s, "")
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("making VLAN %d of %s", s.VLAN, s.Parent)
+	err = c.create(ctx, vlanOf(subOwnName(s.Parent, s.VLAN), parent, s.VLAN, settings{up: true}))
+	if errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("%s: %w: it is an interface in another network namespace, or %s is not it", what, network.ErrTaken, subOwnName(s.Parent, s.VLAN))
+	}
+	return making(what, "vlan", err)
+}
+
+// vlanOf is a VLAN of a parent that is to be made.
+func vlanOf(name string, parent netlink.Link, vlan uint16, s settings) creation {
+	s.name = name
+	return creation{settings: s, kind: "vlan", parent: parent.Attrs().Index, data: func(data *nl.RtAttr) {
+		data.AddRtAttr(nl.IFLA_VLAN_ID, nl.Uint16Attr(vlan))
+	}}
+}
+
+// adoptSub marks a sub-interface that we have made, gives it the name that people expect, and notes that a network uses it. One that somebody else
+// has made stays as it is.
+func (c *conn) adoptSub(ctx context.Context, s Segment, sub netlink.Link) error {
+	a := sub.Attrs()
+	marked := mark{parent: s.Parent, vlan: s.VLAN}.String()
+	if a.Alias != marked && (a.Alias != "" || a.Name != subOwnName(s.Parent, s.VLAN)) {
+		return nil
+	}
+	if a.Alias == "" {
+		wanted := settings{alias: marked, name: subName(s.Parent, s.VLAN), up: true}
+		if other, err := c.byName(ctx, wanted.name); err != nil {
+			return err
+		} else if other != nil {
+			wanted.name = ""
+		}
+		if err := c.set(ctx, a.Index, wanted); err != nil {
+			return fault("marking VLAN "+a.Name, err)
+		}
+	}
+	if slices.Contains(a.AltNames, userPrefix+s.Network) {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return late("noting who uses "+a.Name, "before it was begun", err)
+	}
+	err := c.handle.LinkAddAltName(sub, userPrefix+s.Network)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return fmt.Errorf("noting who uses %s: %w: this kernel knows no alternative names (Linux 5.5): %w", a.Name, ErrImpossible, err)
+	}
+	return fault("noting who uses "+a.Name, err)
+}
+
+// leaveSub forgets that a network uses the sub-interface of a parent, and removes it when nobody does any more.
+func (c *conn) leaveSub(ctx context.Context, sub netlink.Link, user string) error {
+	a := sub.Attrs()
+	users := 0
+	for _, name := range a.AltNames {
+		switch {
+		case user != "" && name == userPrefix+user:
+			if err := ctx.Err(); err != nil {
+				return late("noting who uses "+a.Name, "before it was begun", err)
+			}
+			if err := c.handle.LinkDelAltName(sub, name); err != nil && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.ENOENT) {
+				return fault("noting who uses "+a.Name, err)
+			}
+		case len(name) > len(userPrefix) && name[:len(userPrefix)] == userPrefix:
+			users++
+		}
+	}
+	if users > 0 {
+		return nil
+	}
+	links, err := c.links(ctx)
+	if err != nil {
+		return err
+	}
+	if a.MasterIndex != 0 || slices.ContainsFunc(links, func(other netlink.Link) bool { return on(other, a.Index) }) {
+		return nil // somebody else has built on it
+	}
+	return c.delete(ctx, sub)
+}
+
+// on says that a link is on another one of this namespace.
+func on(link netlink.Link, index int) bool {
+	a := link.Attrs()
+	return a.ParentIndex == index && a.NetNsID < 0 && a.Index != index
+}

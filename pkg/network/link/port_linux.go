@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// EnsurePort makes the interface of an endpoint, down and with its mark, or completes it, and says which MAC address it has; with ipvlan none, as
+// that is the parent's. One that has moved into a sandbox stays as it is there: it is found by its veth's other end, by its MAC address (macvlan) or
+// its VLAN; of ipvlan it cannot be known, so that another one is made. The errors are those of EnsureSegment, and ErrNoSegment; a MAC address or
+// VLAN that somebody else has is network.ErrTaken.
+func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
+	if err := errors.Join(s.valid(), p.valid(s.Spec)); err != nil {
+		return Port{}, err
+	}
+	return run(ctx, k, "making the interface of the endpoint", []string{"endpoint/" + p.Endpoint}, func(ctx context.Context, c *conn) (Port, error) {
+		if s.bridged() {
+			return c.ensureVeth(ctx, s, p)
+		}
+		return c.ensureChild(ctx, s, p)
+	})
+}
+
+// RemovePort removes the interface of an endpoint from this namespace, and a veth pair wherever its other end is; nil also where nothing is there.
+func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) error {
+	return k.do(ctx, "removing the interface of the endpoint", []string{"endpoint/" + endpoint}, func(ctx context.Context, c *conn) error {
+		of := mark{network: s.Network, endpoint: endpoint}
+		if err := c.removeOwn(ctx, hostName(endpoint), of); err != nil {
+			return err
+		}
+		return c.removeOwn(ctx, InterfaceName(endpoint), of)
+	})
+}
+
+// valid says what a port cannot have on links of a kind.
+func (p Port) valid(s Spec) error {
+	switch {
+	case p.Endpoint == "":
+		return fmt.Errorf("%w: an endpoint needs an identifier", ErrImpossible)
+	case len(p.MAC) > 0 && (len(p.MAC) != 6 || p.MAC[0]&1 != 0 || bytes.Equal(p.MAC, make([]byte, 6))):
+		return fmt.Errorf("%w: %s is no MAC address of one interface", ErrImpossible, p.MAC)
+	case p.VLAN > maxVLAN:
+		return fmt.Errorf("%w: %d is no VLAN: 1 to %d", ErrImpossible, p.VLAN, maxVLAN)
+	case s.Kind == VLAN && p.VLAN == 0 && s.VLAN == 0:
+		return fmt.Errorf("%w: neither the network nor the endpoint has a VLAN", ErrImpossible)
+	case s.Kind == VLAN && p.VLAN != 0 && s.VLAN != 0 && p.VLAN != s.VLAN:
+		return fmt.Errorf("%w: the endpoint's VLAN is %d, and the network's %d", ErrImpossible, p.VLAN, s.VLAN)
+	case s.Kind == Ipvlan && len(p.MAC) > 0:
+		return fmt.Errorf("%w: an interface of ipvlan has the MAC address of the parent; it cannot be %s", ErrImpossible, p.MAC)
+	default:
+		return nil
+	}
+}
+
+// ensureVeth makes a veth pair, one end of which is a port of the network's bridge.
+func (c *conn) ensureVeth(ctx context.Context, s Segment, p Port) (Port, error) {
+	of := mark{network: s.Network, endpoint: p.Endpoint}
+	bridge, err := c.own(ctx, bridgeName(s.Network), mark{network: s.Network})
+	if err != nil {
+		return p, err
+	}
+	if bridge == nil {
+		return p, ErrNoSegment
+	}
+	mtu := s.MTU
+	if mtu == 0 {
+		mtu = bridge.Attrs().MTU
+	}
+	host, err := c.own(ctx, hostName(p.Endpoint), of)
+	if err != nil {
+		return p, err
+	}
+	if host == nil {
+		return c.createVeth(ctx, p, of, bridge.Attrs().Index, mtu)
+	}
+	if host.Type() != "veth" {
+		return p, fmt.Errorf("%w: %s is no veth, but %s", network.ErrTaken, host.Attrs().Name, host.Type())
+	}
+	if err := c.setHost(ctx, of, bridge.Attrs().Index, mtu); err != nil {
+		return p, err
+	}
+	return c.adoptPeer(ctx, p, of, host, mtu)
+}
+
+// createVeth makes a pair at once: there is never one end without the other.
+func (c *conn) createVeth(ctx context.Context, p Port, of mark, bridge, mtu int) (Port, error) {
+	if len(p.MAC) == 0 {
+		p.MAC = newMAC()
+	}
+	pair := vethOf(hostName(p.Endpoint), InterfaceName(p.Endpoint), p.MAC, settings{mtu: mtu, master: bridge})
+	err := c.create(ctx, pair)
+	if errors.Is(err, unix.EEXIST) {
+		// An interface of this endpoint of another kind, which nobody uses as it is here.
+		if err := c.removeOwn(ctx, InterfaceName(p.Endpoint), of); err != nil {
+			return p, err
+		}
+		err = c.create(ctx, pair)
+	}
+	if err != nil {
+		return p, making("making a veth pair", "veth", err)
+	}
+	if err := c.setHost(ctx, of, 0, 0); err != nil {
+		return p, err
+	}
+	return p, fault("marking the interface", c.setNamed(ctx, InterfaceName(p.Endpoint), settings{alias: of.String()}))
+}
+
+// vethOf is a veth pair that is to be made; the MAC address is that of its other end.
+func vethOf(name, other string, mac network.HardwareAddr, with settings) creation {
+	with.name = name
+	return creation{settings: with, kind: "veth", data: func(data *nl.RtAttr) {
+		peer := data.AddRtAttr(nl.VETH_INFO_PEER, nil)
+		nl.NewIfInfomsgChild(peer, unix.AF_UNSPEC)
+		peer.AddRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(other))
+		if with.mtu != 0 {
+			peer.AddRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(with.mtu)))
+		}
+		if len(mac) > 0 {
+			peer.AddRtAttr(unix.IFLA_ADDRESS, mac)
+		}
+	}}
+}
+
+// setHost sets up the end of a veth pair that stays here.
+func (c *conn) setHost(ctx context.Context, of mark, bridge, mtu int) error {
+	wanted := settings{alias: of.String(), master: bridge, mtu: mtu, up: true, quiet: true}
+	return fault("setting up the bridge's port", c.setNamed(ctx, hostName(of.endpoint), wanted))
+}
+
+// adoptPeer completes the other end of a veth pair where it is here, and looks at it where it is in a sandbox.
+func (c *conn) adoptPeer(ctx context.Context, p Port, of mark, host netlink.Link, mtu int) (Port, error) {
+	a := host.Attrs()
+	if a.NetNsID >= 0 {
+		inside, err := c.inside(ctx, a.NetNsID, a.ParentIndex)
+		if err != nil || inside == nil {
+			return p, err
+		}
+		p.MAC = network.HardwareAddr(inside.Attrs().HardwareAddr)
+		return p, nil
+	}
+	peer, err := c.byIndex(ctx, a.ParentIndex)
+	if err != nil || peer == nil {
+		return p, err
+	}
+	wanted := settings{alias: of.String(), mtu: mtu}
+	if len(p.MAC) > 0 && !bytes.Equal(p.MAC, peer.Attrs().HardwareAddr) {
+		wanted.mac = p.MAC
+	}
+	p.MAC = network.HardwareAddr(peer.Attrs().HardwareAddr)
+	if wanted.mac != nil {
+		p.MAC = wanted.mac
+	}
+	return p, fault("completing the interface", c.set(ctx, peer.Attrs().Index, wanted))
+}
+
+// newMAC is an address that nobody else is likely to have: random, locally administered, of one interface.
+func newMAC() network.HardwareAddr {
+	mac := make(network.HardwareAddr, 6)
+	rand.Read(mac)
+	mac[0] = mac[0]&^1 | 2
+	return mac
+}

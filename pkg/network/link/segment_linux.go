@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// bridged says that a network has a bridge on this machine.
+func (s Spec) bridged() bool { return s.Kind == Bridge || s.Kind == VXLAN }
+
+// EnsureSegment makes what a network has on this machine besides its endpoints, or completes it: bridge, tunnel, a VLAN of the parent. What is
+// there and different is brought into line; peers that are not in s stay. It is ErrImpossible where Problems has something to say or the kernel
+// lacks a kind, network.ErrUnavailable while the parent is missing or down, and network.ErrTaken where somebody else has what is needed.
+func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
+	if err := s.valid(); err != nil {
+		return err
+	}
+	return k.do(ctx, "making the links of the network", s.keys(), func(ctx context.Context, c *conn) error {
+		var base netlink.Link
+		if s.Parent != "" {
+			var err error
+			if base, err = c.ensureBase(ctx, s, bridgeName(s.Network)); err != nil {
+				return err
+			}
+		}
+		if !s.bridged() {
+			return nil
+		}
+		return c.ensureBridge(ctx, s, base)
+	})
+}
+
+// RemoveSegment removes what EnsureSegment has made; nil also where nothing is there. A VLAN of a parent goes with the last network that uses it,
+// unless it was there before.
+func (k *Kernel) RemoveSegment(ctx context.Context, s Segment) error {
+	return k.do(ctx, "removing the links of the network", s.keys(), func(ctx context.Context, c *conn) error {
+		of := mark{network: s.Network}
+		if err := c.removeOwn(ctx, tunnelName(s.Network), of); err != nil {
+			return err
+		}
+		if err := c.removeOwn(ctx, bridgeName(s.Network), of); err != nil {
+			return err
+		}
+		if !s.subbed() {
+			return nil
+		}
+		return c.removeSub(ctx, s)
+	})
+}
+
+func (c *conn) removeSub(ctx context.Context, s Segment) error {
+	parent, err := c.byName(ctx, s.Parent)
+	if err != nil || parent == nil {
+		return err // its VLANs have gone with it
+	}
+	sub, err := c.sub(ctx, parent, s.VLAN)
+	if err != nil || sub == nil {
+		return err
+	}
+	ours := mark{parent: s.Parent, vlan: s.VLAN}.String()
+	if a := sub.Attrs(); a.Alias != ours && (a.Alias != "" || a.Name != subOwnName(s.Parent, s.VLAN)) {
+		return nil
+	}
+	return c.leaveSub(ctx, sub, s.Network)
+}
+
+// keys are the locks that making and removing a segment take.
+func (s Segment) keys() []string { return append(s.baseKeys(), "network/"+s.Network) }
+
+// valid is all problems in one error.
+func (s Segment) valid() error {
+	problems := s.Problems()
+	if len(problems) == 0 {
+		return nil
+	}
+	all := make([]error, 0, len(problems))
+	for _, field := range slices.Sorted(maps.Keys(problems)) {
+		all = append(all, fmt.Errorf("%s: %w", field, problems[field]))
+	}
+	return fmt.Errorf("%w: %w", ErrImpossible, errors.Join(all...))
+}
+
+// ensureBridge makes the bridge of a network, with its gateways' addresses and the ports that lead outside.
+func (c *conn) ensureBridge(ctx context.Context, s Segment, base netlink.Link) error {
+	bridge, mtu, err := c.bridge(ctx, s, base)
+	if err != nil {
+		return err
+	}
+	if err := c.ensureGateways(ctx, bridge, s.Gateways); err != nil {
+		return err
+	}
+	if s.Kind == VXLAN {
+		return c.ensureTunnel(ctx, s, bridge, base, mtu)
+	}
+	if base == nil || base.Attrs().MasterIndex == bridge.Attrs().Index {
+		return nil
+	}
+	if err := c.expendable(ctx, base); err != nil {
+		return err
+	}
+	return fault("making "+base.Attrs().Name+" a port", c.set(ctx, base.Attrs().Index, settings{master: bridge.Attrs().Index}))
+}
+
+// bridge makes the bridge alone, and says its MTU.
+func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlink.Link, int, error) {
+	mtu, err := c.segmentMTU(ctx, s.Spec, base)
+	if err != nil {
+		return nil, 0, err
+	}
+	name, of := bridgeName(s.Network), mark{network: s.Network}
+	bridge, err := c.own(ctx, name, of)
+	if err != nil {
+		return nil, 0, err
+	}
+	if bridge == nil {
+		// With an address of its own, which differs on each machine, the bridge does not take those of its ports in turn.
+		if err := c.create(ctx, creation{kind: "bridge", settings: settings{name: name, mac: newMAC(), up: true}}); err != nil {
+			return nil, 0, making("making the bridge "+name, "bridge", err)
+		}
+		if bridge, err = c.own(ctx, name, of); err != nil || bridge == nil {
+			return nil, 0, errors.Join(err, fmt.Errorf("%w: the bridge went away meanwhile", network.ErrUnavailable))
+		}
+	}
+	a := bridge.Attrs()
+	if bridge.Type() != "bridge" {
+		return nil, 0, fmt.Errorf("%w: %s is no bridge, but %s", network.ErrTaken, name, bridge.Type())
+	}
+	wanted := settings{up: a.Flags&net.FlagUp == 0}
+	if a.Alias == "" {
+		wanted.alias = of.String()
+	}
+	if mtu != 0 && a.MTU != mtu {
+		wanted.mtu = mtu
+	}
+	if wanted.up || wanted.alias != "" || wanted.mtu != 0 {
+		if err := c.set(ctx, a.Index, wanted); err != nil {
+			return nil, 0, fault("setting up the bridge "+name, err)
+		}
+	}
+	return bridge, mtu, nil
+}
+
+// expendable says why an interface should not become a port of a bridge: its own addresses would stop working.
+func (c *conn) expendable(ctx context.Context, link netlink.Link) error {
+	addresses, err := c.addresses(ctx, link)
+	if err != nil {
+		return err
+	}
+	for _, address := range addresses {
+		if address.Addr().IsLinkLocalUnicast() {
+			continue
+		}
+		return fmt.Errorf("%w: %s has the address %s of this machine, which it would lose as a port of a bridge: choose macvlan, or another parent",
+			ErrImpossible, link.Attrs().Name, address)
+	}
+	return nil
+}
+
+// addresses are those of a link, or of all links where it is nil.
+func (c *conn) addresses(ctx context.Context, link netlink.Link) ([]netip.Prefix, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, late("listing addresses", "before they were asked for", err)
+	}
+	list, err := c.handle.AddrList(link, unix.AF_UNSPEC)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return nil, fault("listing addresses", err)
+	}
+	var prefixes []netip.Prefix
+	for i := range list {
+		address, ok := netip.AddrFromSlice(list[i].IP)
+		if !ok || list[i].IPNet == nil {
+			continue
+		}
+		length, _ := list[i].Mask.Size()
+		prefixes = append(prefixes, netip.PrefixFrom(address.Unmap(), length))
+	}
+	return prefixes, nil
+}
+
+// ensureGateways gives a bridge the addresses of gateways, and takes from it others that are in their subnets.
+func (c *conn) ensureGateways(ctx context.Context, bridge netlink.Link, gateways []netip.Prefix) error {
+	if len(gateways) == 0 {
+		return nil
+	}
+	there, err := c.addresses(ctx, bridge)
+	if err != nil {
+		return err
+	}
+	for _, address := range there {
+		if slices.Contains(gateways, address) || !slices.ContainsFunc(gateways, address.Overlaps) {
+			continue
+		}
+		if err := c.handle.AddrDel(bridge, &netlink.Addr{IPNet: ipNet(address)}); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return fault("removing the address "+address.String(), err)
+		}
+	}
+	for _, gateway := range gateways {
+		if slices.Contains(there, gateway) {
+			continue
+		}
+		// Nobody else has it, and it is used at once: no time is spent with asking whether it is a duplicate (RFC 4862, 5.4).
+		err := c.handle.AddrAdd(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
+		switch {
+		case errors.Is(err, unix.EEXIST):
+		case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.EACCES) && gateway.Addr().Is6():
+			return fmt.Errorf("setting the gateway %s: %w: this machine has IPv6 switched off: %w", gateway, ErrImpossible, err)
+		case err != nil:
+			return fault("setting the gateway "+gateway.String(), err)
+		}
+	}
+	return nil
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}

@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+const (
+	// vxlanPort is the one that IANA has given vxlan (RFC 7348, 8).
+	vxlanPort = 4789
+	// overhead4 and overhead6 are what a tunnel adds to each packet, in bytes: Ethernet 14, vxlan 8, UDP 8, and IPv4 20 or IPv6 40.
+	overhead4, overhead6 = 50, 70
+	defaultMTU           = 1500
+)
+
+// six says that a tunnel runs over IPv6.
+func (s Spec) six() bool {
+	if s.Local.IsValid() {
+		return s.Local.Unmap().Is6()
+	}
+	return len(s.Peers) > 0 && s.Peers[0].Unmap().Is6()
+}
+
+func (s Spec) overhead() int {
+	if s.six() {
+		return overhead6
+	}
+	return overhead4
+}
+
+func (s Spec) udpPort() uint16 {
+	if s.Port == 0 {
+		return vxlanPort
+	}
+	return s.Port
+}
+
+// segmentMTU is the MTU that the links of a bridge are to have; 0: the kernel's.
+func (c *conn) segmentMTU(ctx context.Context, s Spec, base netlink.Link) (int, error) {
+	if s.Kind != VXLAN {
+		if s.MTU == 0 && base != nil {
+			return base.Attrs().MTU, nil
+		}
+		return s.MTU, nil
+	}
+	under, err := c.under(ctx, s, base)
+	if err != nil {
+		return 0, err
+	}
+	mtu, name := defaultMTU, "the machine's interfaces"
+	if under != nil {
+		mtu, name = under.Attrs().MTU, under.Attrs().Name
+	}
+	switch {
+	case s.MTU == 0:
+		return mtu - s.overhead(), nil
+	case under != nil && s.MTU+s.overhead() > mtu:
+		return 0, fmt.Errorf("%w: an MTU of %d and %d bytes of a tunnel are above the MTU of %s, %d", ErrImpossible, s.MTU, s.overhead(), name, mtu)
+	default:
+		return s.MTU, nil
+	}
+}
+
+// under is the interface that the packets of a tunnel leave by, as far as that can be known: the parent, the one that has the local address, or the
+// one that leads to a peer; nil: it cannot.
+func (c *conn) under(ctx context.Context, s Spec, base netlink.Link) (netlink.Link, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, late("looking where the tunnel leads", "before it was begun", err)
+	}
+	if s.Local.IsValid() {
+		addresses, err := c.handle.AddrList(nil, unix.AF_UNSPEC)
+		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return nil, fault("listing addresses", err)
+		}
+		i := slices.IndexFunc(addresses, func(a netlink.Addr) bool { return a.IP.Equal(s.Local.AsSlice()) })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: no interface of this machine has the local address %s of the tunnel", network.ErrUnavailable, s.Local)
+		}
+		if base == nil {
+			return c.byIndex(ctx, addresses[i].LinkIndex)
+		}
+	}
+	if base != nil || len(s.Peers) == 0 {
+		return base, nil
+	}
+	routes, err := c.handle.RouteGet(s.Peers[0].Unmap().AsSlice())
+	if err != nil || len(routes) == 0 {
+		return nil, nil //nolint:nilnil,nilerr // there may be a route later
+	}
+	return c.byIndex(ctx, routes[0].LinkIndex)
+}
+
+// ensureTunnel makes the vxlan device of a network a port of its bridge. A device that is otherwise is made anew: no endpoint is on it.
+func (c *conn) ensureTunnel(ctx context.Context, s Segment, bridge, base netlink.Link, mtu int) error {
+	name, of := tunnelName(s.Network), mark{network: s.Network}
+	tunnel, err := c.own(ctx, name, of)
+	if err != nil {
+		return err
+	}
+	if tunnel != nil && !isTunnel(tunnel, s.Spec, base) {
+		if err := c.delete(ctx, tunnel); err != nil {
+			return err
+		}
+		tunnel = nil
+	}
+	if tunnel == nil {
+		made := tunnelOf(name, s.Spec, base, settings{mtu: mtu, mac: newMAC(), master: bridge.Attrs().Index, up: true})
+		if err := c.create(ctx, made); err != nil {
+			return c.tunnelFault(ctx, s.Spec, err)
+		}
+		if tunnel, err = c.own(ctx, name, of); err != nil || tunnel == nil {
+			return errors.Join(err, fmt.Errorf("%w: the tunnel went away meanwhile", network.ErrUnavailable))
+		}
+	}
+	wanted := settings{alias: of.String(), mtu: mtu, master: bridge.Attrs().Index, up: true, quiet: true}
+	if err := c.set(ctx, tunnel.Attrs().Index, wanted); err != nil {
+		return c.tunnelFault(ctx, s.Spec, err)
+	}
+	return c.flood(ctx, tunnel, s.ends(nil), false)
+}
+
+// tunnelOf is a vxlan device that is to be made.
+func tunnelOf(name string, s Spec, base netlink.Link, with settings) creation {
+	with.name = name
+	return creation{settings: with, kind: "vxlan", data: func(data *nl.RtAttr) {
+		data.AddRtAttr(nl.IFLA_VXLAN_ID, nl.Uint32Attr(s.VNI))
+		if base != nil {
+			data.AddRtAttr(nl.IFLA_VXLAN_LINK, nl.Uint32Attr(uint32(base.Attrs().Index)))
+		}
+		switch local := s.Local.Unmap(); {
+		case local.Is4():
+			data.AddRtAttr(nl.IFLA_VXLAN_LOCAL, local.AsSlice())
+		case local.Is6():
+			data.AddRtAttr(nl.IFLA_VXLAN_LOCAL6, local.AsSlice())
+		case s.six():
+			data.AddRtAttr(nl.IFLA_VXLAN_LOCAL6, netip.IPv6Unspecified().AsSlice())
+		}
+		data.AddRtAttr(nl.IFLA_VXLAN_LEARNING, nl.Uint8Attr(1))
+		data.AddRtAttr(nl.IFLA_VXLAN_PORT, []byte{byte(s.udpPort() >> 8), byte(s.udpPort())})
+	}}
+}
+
+func isTunnel(link netlink.Link, s Spec, base netlink.Link) bool {
+	tunnel, ok := link.(*netlink.Vxlan)
+	if !ok || tunnel.VxlanId != int(s.VNI) || tunnel.Port != int(s.udpPort()) || !tunnel.Learning {
+		return false
+	}
+	if base != nil && tunnel.VtepDevIndex != base.Attrs().Index || base == nil && tunnel.VtepDevIndex != 0 {
+		return false
+	}
+	if !s.Local.IsValid() {
+		return tunnel.SrcAddr == nil || tunnel.SrcAddr.IsUnspecified()
+	}
+	return tunnel.SrcAddr.Equal(s.Local.AsSlice())
+}
+
+// tunnelFault says why the kernel would not have a tunnel.
+func (c *conn) tunnelFault(ctx context.Context, s Spec, err error) error {
+	what := fmt.Sprintf("making the vxlan %d", s.VNI)
+	switch {
+	case errors.Is(err, unix.EEXIST):
+		links, listErr := c.links(ctx)
+		if listErr != nil {
+			return listErr
+		}
+		for _, link := range links {
+			if other, ok := link.(*netlink.Vxlan); ok && other.VxlanId == int(s.VNI) {
+				return fmt.Errorf("%s: %w: the vxlan of %s has this number and port", what, network.ErrTaken, other.Name)
+			}
+		}
+		return fmt.Errorf("%s: %w: another vxlan has this number and port", what, network.ErrTaken)
+	case errors.Is(err, unix.EADDRINUSE):
+		return fmt.Errorf("%s: %w: another program has the UDP port %d", what, network.ErrTaken, s.udpPort())
+	case errors.Is(err, unix.EAFNOSUPPORT) && s.six():
+		return fmt.Errorf("%s: %w: this machine has IPv6 switched off: %w", what, ErrImpossible, err)
+	default:
+		return making(what, "vxlan", err)
+	}
+}
+
+// SetPeers makes the peers of a network's tunnel exactly those that s has and the ones given; its own local address is none. What was
+// learned of a peer that goes is forgotten with it. ErrNoSegment: the tunnel is not there.
+func (k *Kernel) SetPeers(ctx context.Context, s Segment, peers []netip.Addr) error {
+	if s.Kind != VXLAN {
+		return nil
+	}
+	return k.do(ctx, "setting the peers of the tunnel", s.keys(), func(ctx context.Context, c *conn) error {
+		tunnel, err := c.own(ctx, tunnelName(s.Network), mark{network: s.Network})
+		if err != nil {
+			return err
+		}
+		if tunnel == nil {
+			return ErrNoSegment
+		}
+		return c.flood(ctx, tunnel, s.ends(peers), true)
+	})
+}
+
+// ends are the other ends of a tunnel, each once.
+func (s Spec) ends(more []netip.Addr) []netip.Addr {
+	var ends []netip.Addr
+	for _, peer := range slices.Concat(s.Peers, more) {
+		if peer = peer.Unmap(); peer.IsValid() && peer != s.Local.Unmap() && !slices.Contains(ends, peer) {
+			ends = append(ends, peer)
+		}
+	}
+	return ends
+}
+
+// flood sends what has no known destination to all peers, and with exact to no others.
+func (c *conn) flood(ctx context.Context, tunnel netlink.Link, peers []netip.Addr, exact bool) error {
+	if err := ctx.Err(); err != nil {
+		return late("listing peers", "before it was begun", err)
+	}
+	index := tunnel.Attrs().Index
+	entries, err := c.handle.NeighList(index, unix.AF_BRIDGE)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return fault("listing peers", err)
+	}
+	everything := make(net.HardwareAddr, 6)
+	there := map[netip.Addr]bool{}
+	for i := range entries {
+		peer, ok := netip.AddrFromSlice(entries[i].IP)
+		peer = peer.Unmap()
+		if !ok || entries[i].Flags&netlink.NTF_SELF == 0 {
+			continue
+		}
+		if exact && !slices.Contains(peers, peer) {
+			if err := c.handle.NeighDel(entry(index, entries[i].HardwareAddr, peer)); err != nil && !errors.Is(err, unix.ENOENT) {
+				return fault("removing the peer "+peer.String(), err)
+			}
+		} else if slices.Equal(entries[i].HardwareAddr, everything) {
+			there[peer] = true
+		}
+	}
+	for _, peer := range peers {
+		if there[peer] {
+			continue
+		}
+		if err := c.handle.NeighAppend(entry(index, everything, peer)); err != nil {
+			return peerFault(peer, err)
+		}
+	}
+	return nil
+}
+
+func peerFault(peer netip.Addr, err error) error {
+	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("adding the peer %s: %w: the tunnel is of the other family: %w", peer, ErrImpossible, err)
+	}
+	return fault("adding the peer "+peer.String(), err)
+}
+
+// entry says which end of a tunnel a MAC address is behind.
+func entry(index int, mac net.HardwareAddr, peer netip.Addr) *netlink.Neigh {
+	return &netlink.Neigh{LinkIndex: index, Family: unix.AF_BRIDGE, State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF,
+		HardwareAddr: mac, IP: peer.AsSlice()}
+}
