@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+)
+
+// Sweep is what was removed since nobody needs it: networks by their identifiers, endpoints by <network>/<endpoint>, links by their names.
+type Sweep struct {
+	Networks, Endpoints, Links []string
+}
+
+func (s Sweep) empty() bool { return len(s.Networks)+len(s.Endpoints)+len(s.Links) == 0 }
+
+func (s *Sweep) add(o Sweep) {
+	s.Networks = append(s.Networks, o.Networks...)
+	s.Endpoints = append(s.Endpoints, o.Endpoints...)
+	s.Links = append(s.Links, o.Links...)
+}
+
+// Removed are how many of a kind were removed since the start.
+type Removed struct{ Networks, Endpoints, Links int }
+
+// note counts what was removed, and tells of it.
+func (a *Attachments) note(s Sweep) {
+	if s.empty() {
+		return
+	}
+	a.mutex.Lock()
+	a.removed.Networks += len(s.Networks)
+	a.removed.Endpoints += len(s.Endpoints)
+	a.removed.Links += len(s.Links)
+	a.mutex.Unlock()
+	a.options.Swept(s)
+}
+
+// sweepFor bounds a sweep, and busyFor how long it waits for what is being used.
+const (
+	sweepFor = time.Minute
+	busyFor  = time.Second
+)
+
+// Run sweeps each period, until the context ends.
+func (a *Attachments) Run(ctx context.Context) {
+	ticker := a.options.Clock.NewTicker(a.options.Period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		if err := a.Sweep(ctx); err != nil && ctx.Err() == nil {
+			a.options.Report(fmt.Errorf("sweeping: %w", err))
+		}
+	}
+}
+
+// Sweep brings to its end what was not, and removes what is stale: endpoints that are gone for longer than the grace, and links with our mark that no row
+// knows. Links without the mark are never touched.
+func (a *Attachments) Sweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepFor)
+	defer cancel()
+	marked, err := a.marked(ctx)
+	if err != nil {
+		return errors.Join(err, a.finish(ctx))
+	}
+	return errors.Join(a.finish(ctx), a.stale(ctx, seen(marked)), a.strays(ctx, marked))
+}
+
+// seen are the names of the links with our mark, by endpoint.
+func seen(marked []link.Marked) map[string][]string {
+	names := map[string][]string{}
+	for _, m := range marked {
+		if m.Endpoint != "" {
+			key := endpointKey(m.Network, m.Endpoint)
+			names[key] = append(names[key], m.Name)
+		}
+	}
+	return names
+}
+
+// finish removes the networks and endpoints of which a crash or a failure has left only a part.
+func (a *Attachments) finish(ctx context.Context) error {
+	networks, err := a.networks.all(ctx)
+	if err != nil {
+		return err
+	}
+	endpoints, err := a.endpoints.all(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
+		if endpoints[key].State != ready {
+			errs = append(errs, a.drop(ctx, key, func(row endpointRow) bool { return row.State != ready }))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(networks)) {
+		if networks[id].State != ready {
+			errs = append(errs, a.finishNetwork(ctx, id))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Attachments) finishNetwork(ctx context.Context, id string) error {
+	unlock, err := a.idle(ctx, func(ctx context.Context) (func(), error) { return a.locks.alone(ctx, networkLock(id)) })
+	if unlock == nil || err != nil {
+		return err
+	}
+	defer unlock()
+	row, ok, err := a.networks.get(ctx, id)
+	if err != nil || !ok || row.State == ready {
+		return err
+	}
+	if err := a.dissolve(ctx, row); err != nil {
+		return err
+	}
+	a.note(Sweep{Networks: []string{id}})
+	return nil
+}
+
+// idle takes a lock that is not used for long. What is used is no work for a sweep: nil.
+func (a *Attachments) idle(ctx context.Context, lock func(context.Context) (func(), error)) (func(), error) {
+	short, cancel := context.WithTimeout(ctx, busyFor)
+	defer cancel()
+	unlock, err := lock(short)
+	if err != nil && ctx.Err() == nil {
+		return nil, nil //nolint:nilnil // that somebody uses it is no error
+	}
+	return unlock, err
+}
+
+// drop removes an endpoint of which still holds what was seen of it.
+func (a *Attachments) drop(ctx context.Context, key string, holds func(endpointRow) bool) error {
+	row, ok, err := a.endpoints.get(ctx, key)
+	if err != nil || !ok {
+		return err
+	}
+	unlock, err := a.idle(ctx, func(ctx context.Context) (func(), error) { return a.forEndpoint(ctx, row.Network, row.ID) })
+	if unlock == nil || err != nil {
+		return err
+	}
+	defer unlock()
+	if row, ok, err = a.endpoints.get(ctx, key); err != nil || !ok || !holds(row) {
+		return err
+	}
+	n, _, err := a.networks.get(ctx, row.Network)
+	if err != nil {
+		return err
+	}
+	if err := a.detach(ctx, n, row); err != nil {
+		return err
+	}
+	a.note(Sweep{Endpoints: []string{key}})
+	return nil
+}
+
+// stale removes endpoints that are gone for longer than the grace. names are the links here, by endpoint.
+func (a *Attachments) stale(ctx context.Context, names map[string][]string) error {
+	endpoints, err := a.endpoints.all(ctx)
+	if err != nil {
+		return err
+	}
+	networks, err := a.networks.all(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	gone := map[string]bool{}
+	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
+		row := endpoints[key]
+		if row.State != ready || !a.gone(row, networks[row.Network].Link.Kind, names[key]) {
+			continue
+		}
+		gone[key] = true
+		if since := a.since(key, row); a.options.Clock.Since(since) >= a.options.Grace {
+			errs = append(errs, a.drop(ctx, key, func(now endpointRow) bool { return now.State == ready && now.Since.Equal(row.Since) }))
+		}
+	}
+	a.forget(gone)
+	return errors.Join(errs...)
+}
+
+// gone says whether an endpoint seems to be: it is in no sandbox, or it cannot be where it says that it is.
+func (a *Attachments) gone(row endpointRow, kind link.Kind, names []string) bool {
+	if row.Sandbox == "" || a.dead(row) || slices.Contains(names, link.InterfaceName(row.ID)) {
+		return true
+	}
+	paired := kind == link.Bridge || kind == link.VXLAN // one end of the pair is here as long as the other is anywhere
+	return paired && len(names) == 0
+}
+
+// since is when an endpoint seemed to be gone first. One that has left its sandbox has said it itself.
+func (a *Attachments) since(key string, row endpointRow) time.Time {
+	if row.Sandbox == "" {
+		return row.Since
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if _, known := a.missing[key]; !known {
+		a.missing[key] = a.options.Clock.Now()
+	}
+	return a.missing[key]
+}
+
+// forget forgets when endpoints seemed to be gone that do not any more.
+func (a *Attachments) forget(gone map[string]bool) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	maps.DeleteFunc(a.missing, func(key string, _ time.Time) bool { return !gone[key] })
+}
+
+// strays removes links with our mark that no row knows.
+func (a *Attachments) strays(ctx context.Context, marked []link.Marked) error {
+	var errs []error
+	for _, m := range marked {
+		errs = append(errs, a.stray(ctx, m))
+	}
+	return errors.Join(errs...)
+}
+
+// stray removes a link unless a row knows it. As rows are written before links are made, none can follow.
+func (a *Attachments) stray(ctx context.Context, m link.Marked) error {
+	known, err := a.knows(ctx, m)
+	if known || err != nil {
+		return err
+	}
+	unlock, err := a.idle(ctx, func(ctx context.Context) (func(), error) {
+		if m.Endpoint != "" {
+			return a.forEndpoint(ctx, m.Network, m.Endpoint)
+		}
+		if m.Network != "" {
+			return a.locks.alone(ctx, networkLock(m.Network))
+		}
+		return a.locks.alone(ctx, allNetworks)
+	})
+	if unlock == nil || err != nil {
+		return err
+	}
+	defer unlock()
+	if known, err := a.knows(ctx, m); known || err != nil {
+		return err
+	}
+	if err := a.kernel(ctx, func(ctx context.Context) error { return a.options.Kernel.Remove(ctx, m) }); err != nil {
+		return fmt.Errorf("removing the link %s, which nobody knows: %w", m.Name, err)
+	}
+	a.note(Sweep{Links: []string{m.Name}})
+	return nil
+}
+
+// knows says whether there is a row of what a link is for.
+func (a *Attachments) knows(ctx context.Context, m link.Marked) (known bool, err error) {
+	if m.Endpoint != "" {
+		_, known, err = a.endpoints.get(ctx, endpointKey(m.Network, m.Endpoint))
+	} else if m.Network != "" {
+		_, known, err = a.networks.get(ctx, m.Network)
+	}
+	return known, err
+}
