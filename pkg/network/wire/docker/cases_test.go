@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package docker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// step is a request and what must be answered, or something that happens between requests.
+type step struct {
+	About string `json:"about"`
+	// Call is the method, Path a path that is none; Body what is sent, or Raw as it is.
+	Call   string          `json:"call"`
+	Path   string          `json:"path"`
+	Method string          `json:"method"`
+	Body   json.RawMessage `json:"body"`
+	Raw    *string         `json:"raw"`
+	// Status is 200 when absent, and Answer what the body must be: in its texts a star stands for anything. Absent: {}.
+	Status int `json:"status"`
+	Answer any `json:"answer"`
+	// Held is all that the ledger must have, Links all that the kernel must.
+	Held  *[]string `json:"held"`
+	Links *[]string `json:"links"`
+	// Fails are calls of the kernel of which the next fails, and why.
+	Fails   map[string]string `json:"fails"`
+	Restart bool              `json:"restart"`
+	// Reboot takes all links away, and Advance lets time pass.
+	Reboot  bool   `json:"reboot"`
+	Advance string `json:"advance"`
+}
+
+// TestCases walks what clients send, and what they must be answered.
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/cases/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			w := newWorld(t)
+			for i, s := range readSteps(t, file) {
+				w.step(fmt.Sprintf("step %d %s%s %s", i+1, s.Call, s.Path, s.About), s)
+			}
+		})
+	}
+}
+
+func readSteps(t testing.TB, file string) []step {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []step
+	if err := yaml.UnmarshalStrict(raw, &steps); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return steps
+}
+
+func (w *world) step(name string, s step) {
+	w.t.Helper()
+	for call, why := range s.Fails {
+		w.kernel.fails[call] = errors.New(why)
+	}
+	switch {
+	case s.Reboot:
+		w.shut()
+		w.kernel = newKernel()
+		w.open()
+	case s.Restart:
+		w.shut()
+		w.open()
+	case s.Advance != "":
+		span, err := time.ParseDuration(s.Advance)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.clock.Step(span)
+		if _, err := w.ledger.Wake(context.Background(), w.clock.Now()); err != nil {
+			w.t.Fatal(err)
+		}
+	case s.Call != "" || s.Path != "":
+		w.request(name, s)
+	}
+	if s.Held != nil {
+		if diff := cmp.Diff(*s.Held, w.held()); diff != "" {
+			w.t.Errorf("%s: what is held (-want +got):\n%s", name, diff)
+		}
+	}
+	if s.Links != nil {
+		if diff := cmp.Diff(*s.Links, w.kernel.links()); diff != "" {
+			w.t.Errorf("%s: the links (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func (w *world) request(name string, s step) {
+	w.t.Helper()
+	body := string(s.Body)
+	if s.Raw != nil {
+		body = *s.Raw
+	}
+	if s.Status == 0 {
+		s.Status = http.StatusOK
+	}
+	if s.Method == "" {
+		s.Method = http.MethodPost
+	}
+	if s.Call != "" {
+		s.Path = "/" + s.Call
+	}
+	if s.Answer == nil {
+		s.Answer = map[string]any{}
+	}
+	status, answer, header := w.send(s.Method, s.Path, body)
+	if status != s.Status || header.Get("Content-Type") != mediaType {
+		w.t.Errorf("%s: got %d %s %s, want %d", name, status, header.Get("Content-Type"), answer, s.Status)
+	}
+	var got any
+	if err := json.Unmarshal([]byte(answer), &got); err != nil {
+		w.t.Errorf("%s: %q: %v", name, answer, err)
+	}
+	star := cmp.FilterValues(func(a, b string) bool { return strings.Contains(a, "*") || strings.Contains(b, "*") }, cmp.Comparer(fits))
+	if diff := cmp.Diff(s.Answer, got, star); diff != "" {
+		w.t.Errorf("%s: the answer (-want +got):\n%s", name, diff)
+	}
+}
+
+// fits says whether one of two texts is the other, with stars in it that stand for anything.
+func fits(a, b string) bool {
+	if !strings.Contains(a, "*") {
+		a, b = b, a
+	}
+	parts := strings.Split(a, "*")
+	if !strings.HasPrefix(b, parts[0]) || !strings.HasSuffix(b, parts[len(parts)-1]) {
+		return false
+	}
+	for _, part := range parts {
+		_, after, ok := strings.Cut(b, part)
+		if !ok {
+			return false
+		}
+		b = after
+	}
+	return true
+}

@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package docker_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/go-logr/logr/testr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// world is a server over a ledger that can be opened again, and a kernel that is not.
+type world struct {
+	t        testing.TB
+	disk     *vfs.MemFS
+	store    *pebble.Store
+	ledger   *ledger.Ledger
+	policy   *policy.Policy
+	clock    *clocktesting.FakeClock
+	kernel   *kernel
+	networks *attach.Attachments
+	options  docker.Options
+	handler  http.Handler
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{
+		t: t, disk: vfs.NewCrashableMem(), policy: load(t, "testdata/profile.yaml"), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), kernel: newKernel(),
+	}
+	w.open()
+	t.Cleanup(func() { w.shut() })
+	return w
+}
+
+func load(t testing.TB, file string) *policy.Policy {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, findings := profile.LoadNetworks(source.File{Name: file, Data: raw})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	p, findings := policy.Compile(documents)
+	if len(findings.Errors()) > 0 {
+		t.Fatal(findings)
+	}
+	return p
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	if w.store, err = pebble.Open("ledger", pebble.Options{FS: w.disk}); err != nil {
+		w.t.Fatal(err)
+	}
+	var kept []ledger.Pool
+	served := map[string]service.Pool{}
+	for name, pool := range w.policy.Pools {
+		kept, served[name] = append(kept, pool.Pool), service.Pool{Rest: pool.Rest}
+	}
+	ctx := context.Background()
+	if w.ledger, err = ledger.Open(ctx, w.store, kept...); err != nil {
+		w.t.Fatal(err)
+	}
+	s := service.New(w.ledger, served, service.Options{Clock: w.clock})
+	if err := s.Recover(ctx); err != nil {
+		w.t.Fatal(err)
+	}
+	current := func() *policy.Policy { return w.policy }
+	leases := lease.New(lease.Options{Service: s, Policy: current, Store: w.store, Clock: w.clock})
+	w.networks = attach.New(attach.Options{Service: s, Policy: current, Leases: leases, Store: w.store, Kernel: w.kernel, Clock: w.clock})
+	if err := w.networks.Recover(ctx); err != nil {
+		w.t.Fatal(err)
+	}
+	w.options = docker.Options{
+		Options:  wire.Options{Service: s, Policy: current, Log: testr.NewWithInterface(w.t, testr.Options{})},
+		Networks: w.networks, Leases: leases,
+	}
+	w.handler = docker.New(w.options)
+}
+
+func (w *world) shut() {
+	w.t.Helper()
+	if err := w.store.Close(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// send sends a request as Docker does, which says what it accepts and not what it sends.
+func (w *world) send(method, path, body string) (int, string, http.Header) {
+	r := httptest.NewRequestWithContext(context.Background(), method, path, strings.NewReader(body))
+	r.Header.Set("Accept", mediaType)
+	recorder := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorder, r)
+	answer, _ := io.ReadAll(recorder.Result().Body)
+	return recorder.Code, string(answer), recorder.Result().Header
+}
+
+// mediaType is what Docker accepts.
+const mediaType = "application/vnd.docker.plugins.v1.2+json"
+
+func (w *world) call(method, body string) (int, string) {
+	status, answer, _ := w.send(http.MethodPost, "/"+method, body)
+	return status, answer
+}
+
+// held is what the ledger says, a line for each allocation.
+func (w *world) held() []string {
+	w.t.Helper()
+	lines := []string{}
+	err := w.ledger.All(context.Background(), func(a network.Allocation) error {
+		if a.State == network.Bound {
+			lines = append(lines, fmt.Sprint(a.Owner, " ", a.Addresses))
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// kernel has links that are not there.
+type kernel struct {
+	mutex    sync.Mutex
+	segments map[string]link.Segment
+	ports    map[string]link.Port
+	peers    map[string][]netip.Addr
+	made     int
+	// fails is what the next call of a name gives; hook is called in each.
+	fails map[string]error
+	hook  func(call string)
+}
+
+func newKernel() *kernel {
+	return &kernel{segments: map[string]link.Segment{}, ports: map[string]link.Port{}, peers: map[string][]netip.Addr{}, fails: map[string]error{}}
+}
+
+// called gives the error that was prepared for a call.
+func (k *kernel) called(name string) error {
+	k.mutex.Lock()
+	hook, err := k.hook, k.fails[name]
+	delete(k.fails, name)
+	k.mutex.Unlock()
+	if hook != nil {
+		hook(name)
+	}
+	return err
+}
+
+func (k *kernel) EnsureSegment(_ context.Context, s link.Segment) error {
+	if err := k.called("EnsureSegment"); err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.segments[s.Network] = s
+	return nil
+}
+
+func (k *kernel) RemoveSegment(_ context.Context, s link.Segment) error {
+	if err := k.called("RemoveSegment"); err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	delete(k.segments, s.Network)
+	delete(k.peers, s.Network)
+	return nil
+}
+
+// EnsurePort gives a MAC address where none is asked for, and with ipvlan none at all.
+func (k *kernel) EnsurePort(_ context.Context, s link.Segment, p link.Port) (link.Port, error) {
+	if err := k.called("EnsurePort"); err != nil {
+		return p, err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	key := s.Network + "/" + p.Endpoint
+	if there, ok := k.ports[key]; ok && len(p.MAC) == 0 {
+		p.MAC = there.MAC
+	}
+	if len(p.MAC) == 0 && s.Kind != link.Ipvlan {
+		k.made++
+		p.MAC = network.HardwareAddr{0x02, 0, 0, 0, 0, byte(k.made)}
+	}
+	k.ports[key] = p
+	return p, nil
+}
+
+func (k *kernel) RemovePort(_ context.Context, s link.Segment, endpoint string) error {
+	if err := k.called("RemovePort"); err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	delete(k.ports, s.Network+"/"+endpoint)
+	return nil
+}
+
+func (k *kernel) SetPeers(_ context.Context, s link.Segment, peers []netip.Addr) error {
+	if err := k.called("SetPeers"); err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.peers[s.Network] = peers
+	return nil
+}
+
+func (k *kernel) Marked(context.Context) ([]link.Marked, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	var all []link.Marked
+	for name := range k.segments {
+		all = append(all, link.Marked{Name: "bridge of " + name, Network: name})
+	}
+	for name := range k.ports {
+		of, endpoint, _ := strings.Cut(name, "/")
+		all = append(all, link.Marked{Name: link.InterfaceName(endpoint), Network: of, Endpoint: endpoint})
+	}
+	return all, nil
+}
+
+func (k *kernel) Remove(_ context.Context, m link.Marked) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if m.Endpoint == "" {
+		delete(k.segments, m.Network)
+		return nil
+	}
+	delete(k.ports, m.Network+"/"+m.Endpoint)
+	return nil
+}
+
+// links are all that the kernel has, a line for each.
+func (k *kernel) links() []string {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	lines := []string{}
+	for name, s := range k.segments {
+		line := fmt.Sprint(name[:min(len(name), 4)], " ", s.Kind)
+		for _, part := range []struct{ name, text string }{
+			{"parent", s.Parent}, {"mode", s.Mode}, {"gateways", fmt.Sprint(s.Gateways)}, {"peers", fmt.Sprint(k.peers[name])},
+		} {
+			if part.text != "" && part.text != "[]" {
+				line += " " + part.name + "=" + part.text
+			}
+		}
+		for _, part := range []struct {
+			name   string
+			number int
+		}{{"vlan", int(s.VLAN)}, {"vni", int(s.VNI)}, {"mtu", s.MTU}} {
+			if part.number != 0 {
+				line += fmt.Sprint(" ", part.name, "=", part.number)
+			}
+		}
+		lines = append(lines, line)
+	}
+	for name, p := range k.ports {
+		of, endpoint, _ := strings.Cut(name, "/")
+		lines = append(lines, strings.TrimSpace(fmt.Sprint(of[:min(len(of), 4)], "/", endpoint[:min(len(endpoint), 4)], " ", p.MAC)))
+	}
+	slices.Sort(lines)
+	return lines
+}
