@@ -34,7 +34,7 @@ var (
 	// ErrUnknownEndpoint says that there is no endpoint with an identifier.
 	ErrUnknownEndpoint = errors.New("unknown endpoint")
 	// ErrImpossible says that what is asked for cannot be had, however often it is asked for.
-	ErrImpossible = errors.New("not possible")
+	ErrImpossible = link.ErrImpossible
 	// ErrDenied says that a rule of the policy denies it.
 	ErrDenied = errors.New("denied")
 )

@@ -76,7 +76,7 @@ func (r endpointRow) things() []string {
 	for _, address := range r.Addresses {
 		things = append(things, "the address "+address.Addr().String()+" in network "+r.Network)
 	}
-	if len(r.MAC) > 0 && !r.Shares {
+	if len(r.MAC) > 0 {
 		things = append(things, "the MAC address "+r.MAC.String()+" in network "+r.Network)
 	}
 	if r.Trunk != "" {

@@ -116,10 +116,7 @@ func (a *Attachments) port(ctx context.Context, n networkRow, row endpointRow) (
 	if err != nil {
 		return row, err
 	}
-	want := link.Port{Endpoint: row.ID, VLAN: row.VLAN}
-	if !row.Shares {
-		want.MAC = row.MAC
-	}
+	want := link.Port{Endpoint: row.ID, MAC: row.MAC, VLAN: row.VLAN}
 	return row, a.kernel(ctx, func(ctx context.Context) error {
 		made, err := a.options.Kernel.EnsurePort(ctx, s, want)
 		if errors.Is(err, link.ErrNoSegment) {

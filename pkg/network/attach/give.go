@@ -114,7 +114,7 @@ func (p *plan) hardware(n networkRow, all []given) error {
 		if len(by) > 0 {
 			bound = by
 		}
-		if len(p.MAC) == 0 && !p.Shares {
+		if len(p.MAC) == 0 && !p.shares {
 			p.MAC = mac
 		}
 		if p.Trunk != "" && p.VLAN == 0 {
@@ -122,13 +122,13 @@ func (p *plan) hardware(n networkRow, all []given) error {
 		}
 	}
 	switch {
-	case len(bound) > 0 && p.Shares:
+	case len(bound) > 0 && p.shares:
 		return fmt.Errorf("%w: the cloud has given the MAC address %s, and all endpoints of an ipvlan have that of their parent", ErrImpossible, bound)
 	case len(bound) > 0 && len(p.Asked.MAC) > 0 && !bytes.Equal(p.Asked.MAC, bound):
 		return fmt.Errorf("%w: the MAC address %s is asked for, and the cloud has given %s", ErrImpossible, p.Asked.MAC, bound)
 	case len(bound) > 0:
 		p.MAC = bound
-	case len(p.MAC) == 0 && !p.Shares:
+	case len(p.MAC) == 0 && !p.shares:
 		p.MAC = derivedMAC(p.Network, p.ID)
 	}
 	if n.Link.Kind == link.VLAN && p.VLAN == 0 {

@@ -37,6 +37,8 @@ type plan struct {
 	policy  *policy.Policy
 	profile *policy.Profile
 	subject policy.Subject
+	// shares says that all endpoints of the network have the MAC address of its parent.
+	shares bool
 	// wanted are addresses that the user wants the endpoint to own, and routes those that are asked for beside.
 	wanted []netip.Addr
 	routes []network.Route
@@ -44,7 +46,7 @@ type plan struct {
 
 // plan finds out how an endpoint is to be. Nothing is changed.
 func (a *Attachments) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
-	p := &plan{endpointRow: endpointRow{Asked: askedOf(e), Trunk: trunk(n.Link), Shares: n.Link.Kind == link.Ipvlan}, policy: a.options.Policy()}
+	p := &plan{endpointRow: endpointRow{Asked: askedOf(e), Trunk: trunk(n.Link)}, policy: a.options.Policy(), shares: n.Link.Kind == link.Ipvlan}
 	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, VLAN: n.Link.VLAN, Name: e.Name, Options: e.Options}
 	if n.Link.Kind != link.VLAN {
 		p.VLAN = 0
@@ -140,7 +142,7 @@ func (p *plan) addresses(n networkRow) error {
 	if len(p.MAC) == 0 {
 		return nil
 	}
-	if p.Shares {
+	if p.shares {
 		return fmt.Errorf("%w: all endpoints of an ipvlan have the MAC address of their parent: none can be asked for", ErrImpossible)
 	}
 	if len(p.MAC) != 6 || p.MAC[0]&1 != 0 || bytes.Equal(p.MAC, make([]byte, 6)) {

@@ -41,9 +41,8 @@ type endpointRow struct {
 	Since time.Time `json:"since"`
 	// Boot is the one in which its links were made.
 	Boot string `json:"boot,omitempty"`
-	// Trunk is the parent on which the endpoint has a VLAN of its own; empty: none. Shares says that its MAC address is the parent's.
-	Trunk  string `json:"trunk,omitempty"`
-	Shares bool   `json:"shares,omitempty"`
+	// Trunk is the parent on which the endpoint has a VLAN of its own; empty: none.
+	Trunk string `json:"trunk,omitempty"`
 	// Asked is what was asked for.
 	Asked asked `json:"asked"`
 }
