@@ -10,12 +10,15 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -38,6 +41,8 @@ type Program struct {
 	Killed atomic.Bool
 	// FileBlocks bounds each file that the program writes, in blocks of 512 bytes, as a full disk does; 0: nothing does.
 	FileBlocks int
+	// Sockets are passed to the program by their names, as systemd passes those that it has opened. They stay the caller's.
+	Sockets map[string]*os.File
 
 	t       testing.TB
 	client  *http.Client
@@ -90,8 +95,14 @@ func (p *Program) Start() {
 	if p.FileBlocks > 0 {
 		limit = strconv.Itoa(p.FileBlocks)
 	}
-	p.process = exec.CommandContext(context.WithoutCancel(p.t.Context()), "sh", "-c", `ulimit -f "$0" && exec "$@"`, limit,
+	// The number of the process is known when it is there, and the same after exec.
+	p.process = exec.CommandContext(context.WithoutCancel(p.t.Context()), "sh", "-c", `ulimit -f "$0" && LISTEN_PID=$$ exec "$@"`, limit,
 		binary, "--config", filepath.Join(p.Folder, "config.yaml"))
+	names := slices.Sorted(maps.Keys(p.Sockets))
+	for _, name := range names {
+		p.process.ExtraFiles = append(p.process.ExtraFiles, p.Sockets[name]) // the first is number 3, as with systemd
+	}
+	p.process.Env = append(os.Environ(), "LISTEN_FDS="+strconv.Itoa(len(names)), "LISTEN_FDNAMES="+strings.Join(names, ":"))
 	p.process.Stdout, p.process.Stderr = p.Log, p.Log
 	p.Killed.Store(false)
 	if err := p.process.Start(); err != nil {

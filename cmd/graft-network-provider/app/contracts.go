@@ -112,15 +112,12 @@ func (o *Options) listeners(contracts map[string]server.Contract) ([]server.List
 		if err != nil {
 			return nil, err
 		}
-		names := configv1alpha1.NetworkContracts()
-		if len(l.Contracts) > 0 {
-			names = nil
-			for _, name := range l.Contracts {
-				names = append(names, string(name))
+		for _, name := range l.ContractNames() {
+			contract, ok := contracts[name]
+			if !ok {
+				return nil, fmt.Errorf("the contract %s is not answered by this program", name)
 			}
-		}
-		for _, name := range names {
-			opened.Contracts = append(opened.Contracts, contracts[name])
+			opened.Contracts = append(opened.Contracts, contract)
 		}
 		all = append(all, opened)
 	}
@@ -138,6 +135,7 @@ func listener(l configv1alpha1.NetworkListener) (made server.Listener, err error
 		return made, err
 	}
 	made.TokenFile, made.Insecure = l.TokenFile, l.Exposed()
+	made.Permit, made.Certificates = l.Insecure, l.Answers(configv1alpha1.ContractDocker)
 	if l.TLS != nil {
 		made.TLS = &server.TLS{CertFile: l.TLS.CertFile, KeyFile: l.TLS.KeyFile, ClientCAFile: l.TLS.ClientCAFile}
 	}

@@ -47,8 +47,9 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.node, "node", f.node, "node that is served; a service for many without one (default $NODE_NAME)")
 	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with NetworkProfiles, beside those of the configuration (repeatable)")
 	set.StringVar(&f.ledger, "ledger", "", "folder of the embedded ledger (default /var/lib/graft/ledger)")
-	set.StringArrayVar(&f.listen, "listen", nil, "address in place of those of the configuration (repeatable): unix:///path or tcp://host:port,\n"+
-		"with the contracts that are answered there in front, such as dranet=unix:///run/graft/dranet.sock; all without")
+	set.StringArrayVar(&f.listen, "listen", nil, "address in place of those of the configuration (repeatable): unix:///path, tcp://host:port or\n"+
+		"systemd://name, with the contracts that are answered there in front, such as dranet=unix:///run/graft/dranet.sock;\n"+
+		"without, dranet and spiderpool. docker must be named: docker=unix:///run/docker/plugins/graft.sock")
 	set.BoolVar(&f.insecure, "insecure", false, "permit --listen off loopback: everybody who can reach it can allocate and release")
 	set.StringVar(&f.metricsAddress, "metrics-address", "", `host:port of /metrics, /healthz and /readyz, "0" for none (default 127.0.0.1:9474)`)
 	set.StringVar(&f.configurations, "cni-conf-dir", "", "folder of CNI network configurations (default /etc/cni/net.d)")
@@ -121,7 +122,7 @@ func (f *Flags) listener(text string) (configv1alpha1.NetworkListener, error) {
 			l.Contracts = append(l.Contracts, configv1alpha1.NetworkContract(name))
 		}
 	}
-	l.Insecure = f.insecure && l.Exposed()
+	l.Insecure = f.insecure && (l.Exposed() || !strings.HasPrefix(l.Address, "unix://"))
 	problems := l.Check()
 	for _, field := range slices.Sorted(maps.Keys(problems)) {
 		return l, fmt.Errorf("--listen %s: %s %w", text, field, problems[field])
@@ -139,6 +140,8 @@ func validate(c *configv1alpha1.NetworkProviderConfiguration) error {
 	}
 	add(len(c.Profiles.Paths) == 0, "no profiles: give --profiles, or profiles.paths in the configuration")
 	add(len(c.Listeners) == 0, "nowhere to listen: give --listen, or listeners in the configuration")
+	add(c.AnswersDocker() && c.Ledger.Etcd != nil && c.Node == "",
+		"no node: Docker's networks and endpoints are of one machine, and a ledger in etcd may be that of several; give --node, or node in the configuration")
 	_, _, err := net.SplitHostPort(c.Metrics.Address)
 	add(err != nil && c.Metrics.Address != "0", "--metrics-address must be host:port, or 0")
 	add(!slices.Contains([]string{"debug", "info", "error"}, c.Logging.Level), "--log-level must be debug, info or error, is %q", c.Logging.Level)

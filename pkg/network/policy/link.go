@@ -6,6 +6,7 @@ package policy
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -55,10 +56,14 @@ func (c *compiler) link(p place, spec *v1alpha1.NetworkLink) *Link {
 	for _, field := range p.value().Fields() {
 		made.Said[field.Key.Value] = true
 	}
+	before := len(c.findings)
 	c.ends(made, p, spec)
 	if !spec.Prefix.At.Absent() && !IsInterfacePrefix(made.Prefix) {
 		c.add(p.at("prefix"), source.WrongValue, "%q cannot begin the name of an interface: that is 1 to 12 letters, digits, _, - and ., and begins with a letter",
 			made.Prefix)
+	}
+	if p.at("kind").absent() || spec.Kind != "" {
+		c.linkProblems(made, p, before)
 	}
 	made.Outside = LeadsOutside(made.Spec)
 	if spec.Gateway != "" {
@@ -68,6 +73,29 @@ func (c *compiler) link(p place, spec *v1alpha1.NetworkLink) *Link {
 		c.add(p.at("gateway"), source.WrongValue, "the machine has no address in a network of the kind %s: gateways are outside", made.Kind)
 	}
 	return made
+}
+
+// linkProblems adds what is wrong with the fields together, but for those of which something was found already.
+func (c *compiler) linkProblems(made *Link, p place, before int) {
+	var said paths
+	for _, finding := range c.findings[before:] {
+		said = append(said, finding.Path)
+	}
+	problems := made.Problems()
+	if made.VNI == 0 {
+		delete(problems, "vni") // each network of the profile may have its own
+	}
+	for _, field := range slices.Sorted(maps.Keys(problems)) {
+		at := p.at(field)
+		if said.in(at.path) {
+			continue
+		}
+		rule := source.WrongValue
+		if at.missing {
+			rule = source.MissingField
+		}
+		c.add(at, rule, "%s", problems[field])
+	}
 }
 
 // ends reads the addresses of a tunnel.

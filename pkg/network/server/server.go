@@ -48,6 +48,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		}
 		s.places = append(s.places, p)
 	}
+	s.unclaimed()
 	return s, nil
 }
 
@@ -69,15 +70,16 @@ func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*
 			return nil, err
 		}
 	}
-	if p.listener, err = l.listen(ctx); err != nil {
+	if p.listener, err = p.listen(ctx); err != nil {
 		return nil, err
 	}
+	browsers := p.listener.Addr().Network() == "tcp"
 	if s.options.Connections > 0 {
 		p.listener = netutil.LimitListener(p.listener, s.options.Connections)
 	}
 	p.server = &http.Server{
 		Handler: &guard{
-			contracts: l.Contracts, tokens: p.tokens, browsers: l.Network == "tcp", working: working, most: int64(s.options.Requests), patience: bodyTimeout,
+			contracts: l.Contracts, tokens: p.tokens, browsers: browsers, working: working, most: int64(s.options.Requests), patience: bodyTimeout,
 			metrics: s.options.Metrics, log: logger,
 		},
 		// Bodies and answers have deadlines of their own: that of a whole request would end what takes long in the cloud.
@@ -113,7 +115,7 @@ func (s *Server) Addresses() []string {
 
 func (p *place) address() string {
 	if p.Network == "unix" {
-		return p.Address
+		return p.Address // a socket is opened under another name
 	}
 	return p.listener.Addr().String()
 }
@@ -157,12 +159,17 @@ func (p *place) announce(log logr.Logger) {
 	for _, c := range p.Contracts {
 		names = append(names, c.Name)
 	}
-	log = log.WithValues("listener", p.Network+"://"+p.address(), "contracts", names)
+	listener := p.Network + "://" + p.address()
+	if p.Network == networkSystemd {
+		listener = p.Listener.String()
+		log = log.WithValues("socket", p.listener.Addr().String())
+	}
+	log = log.WithValues("listener", listener, "contracts", names)
 	if !p.Insecure {
 		log.Info("Listening", "tls", p.tls != nil, "clientCertificates", p.TLS != nil && p.TLS.ClientCAFile != "", "tokens", p.tokens != nil)
 		return
 	}
-	if p.Network == "unix" {
+	if p.listener.Addr().Network() == "unix" {
 		log.Error(nil, "INSECURE: all users of this machine can open this socket, and can allocate and release everything")
 		return
 	}

@@ -17,10 +17,13 @@ import (
 	"time"
 )
 
-// listen opens the address. A place for sockets that systemd has opened is here: they are one more network.
-func (l Listener) listen(ctx context.Context) (net.Listener, error) {
-	if l.Network == "unix" {
+// listen opens the address.
+func (l *Listener) listen(ctx context.Context) (net.Listener, error) {
+	switch l.Network {
+	case "unix":
 		return l.listenUnix(ctx)
+	case networkSystemd:
+		return l.listenSystemd()
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, l.Network, l.Address)
 	if err != nil {
@@ -50,7 +53,7 @@ func (s *socket) Close() error {
 
 // listenUnix opens a socket under another name, and gives it its own when its mode and owner are right: nobody can come before. What a dead
 // server has left is replaced by that.
-func (l Listener) listenUnix(ctx context.Context) (net.Listener, error) {
+func (l *Listener) listenUnix(ctx context.Context) (net.Listener, error) {
 	folder := filepath.Dir(l.Address)
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // others must reach a socket that is theirs
 		return nil, fmt.Errorf("making the folder of the socket: %w", err)
@@ -79,7 +82,7 @@ func (l Listener) listenUnix(ctx context.Context) (net.Listener, error) {
 }
 
 // restrict gives the socket its mode before it has any name (Linux makes the file with the mode of the socket).
-func (l Listener) restrict(_, _ string, raw syscall.RawConn) error {
+func (l *Listener) restrict(_, _ string, raw syscall.RawConn) error {
 	var failed error
 	if err := raw.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), uint32(l.Mode.Perm())) }); err != nil {
 		return err
@@ -88,7 +91,7 @@ func (l Listener) restrict(_, _ string, raw syscall.RawConn) error {
 }
 
 // settle gives the socket its mode, which the umask of the program may have narrowed, its owner and then its name.
-func (l Listener) settle(first string) (fs.FileInfo, error) {
+func (l *Listener) settle(first string) (fs.FileInfo, error) {
 	if err := os.Chmod(first, l.Mode); err != nil {
 		return nil, err
 	}

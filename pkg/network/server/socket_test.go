@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-func unix(path string, mode fs.FileMode) Listener {
-	return Listener{Network: "unix", Address: path, Mode: mode, UID: -1, GID: -1}
+func unix(path string, mode fs.FileMode) *Listener {
+	return &Listener{Network: "unix", Address: path, Mode: mode, UID: -1, GID: -1}
 }
 
 // TestSocketIsMade holds that the folder is made, that the mode is what was asked for, and that nothing is left when it is closed.

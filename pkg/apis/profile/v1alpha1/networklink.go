@@ -18,7 +18,7 @@ type NetworkLink struct {
 	VLAN int `json:"vlan,omitempty" between:"1,4094"`
 	// Mode is bridge (the default), private, vepa or passthru of a macvlan, and l2 (the default), l3 or l3s of an ipvlan.
 	Mode string `json:"mode,omitempty" oneOf:"bridge,private,vepa,passthru,l2,l3,l3s"`
-	// VNI is the number of a vxlan, which all machines of the network have in common.
+	// VNI is the number of a vxlan, which all machines of the network have in common. Without it, the user says it of each network, or a Swarm chooses it.
 	VNI int `json:"vni,omitempty" between:"1,16777215"`
 	// Port is the UDP port of a vxlan; 4789 when absent.
 	Port int `json:"port,omitempty" between:"1,65535"`
@@ -47,7 +47,7 @@ func (NetworkLink) JSONSchema() string {
 		"allOf": [
 			{"properties": {"peers": {"uniqueItems": true}, "prefix": {"pattern": "^[A-Za-z_][-A-Za-z0-9_.]{0,11}$"}}},
 			{"if": {"properties": {"kind": {"enum": ["macvlan", "ipvlan", "vlan"]}}, "required": ["kind"]}, "then": {"required": ["parent"]}},
-			{"if": {"properties": {"kind": {"const": "vxlan"}}, "required": ["kind"]}, "then": {"required": ["vni"]},
+			{"if": {"properties": {"kind": {"const": "vxlan"}}, "required": ["kind"]},
 				"else": {"properties": {"vni": false, "port": false, "local": false, "peers": false}}},
 			{"if": {"properties": {"kind": {"const": "macvlan"}}, "required": ["kind"]},
 				"then": {"properties": {"mode": {"enum": ["bridge", "private", "vepa", "passthru"]}}}},

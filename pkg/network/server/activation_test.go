@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAdmit holds which sockets of systemd are listened on, and which of them loudly.
+func TestAdmit(t *testing.T) {
+	folder := t.TempDir()
+	socket := func(name string, mode os.FileMode) net.Addr {
+		path := filepath.Join(folder, name)
+		opened, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = opened.Close() })
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return opened.Addr()
+	}
+	tcp := func(text string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text)) }
+	certified := &TLS{CertFile: "a", KeyFile: "b", ClientCAFile: "c"}
+	tests := map[string]struct {
+		of       Listener
+		at       net.Addr
+		want     string
+		insecure bool
+	}{
+		"one's own":            {at: socket("own", 0o600)},
+		"that of a group":      {at: socket("group", 0o660)},
+		"that of everybody":    {at: socket("all", 0o666), want: "write SocketMode=0600"},
+		"with tokens":          {at: socket("tokens", 0o666), of: Listener{TokenFile: "tokens"}},
+		"that is wanted":       {at: socket("wanted", 0o666), of: Listener{Permit: true}, insecure: true},
+		"an abstract one":      {at: &net.UnixAddr{Name: "@x", Net: "unix"}, want: "is abstract"},
+		"none that is there":   {at: &net.UnixAddr{Name: filepath.Join(folder, "none"), Net: "unix"}, want: "no such file"},
+		"loopback":             {at: tcp("127.0.0.1:80")},
+		"off loopback":         {at: tcp("192.0.2.1:80"), want: "192.0.2.1:80 is off loopback"},
+		"off loopback, wanted": {at: tcp("192.0.2.1:80"), of: Listener{Permit: true}, insecure: true},
+		"encrypted":            {at: tcp("192.0.2.1:80"), of: Listener{TLS: &TLS{CertFile: "a"}}},
+		"not certified":        {at: tcp("127.0.0.1:80"), of: Listener{Certificates: true}, want: "needs tls with clientCAFile"},
+		"certified":            {at: tcp("192.0.2.1:80"), of: Listener{Certificates: true, TLS: certified}},
+		"of another kind":      {at: &net.UDPAddr{}, want: "of the kind udp"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := test.of.admit(test.at)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+			if test.of.Insecure != test.insecure {
+				t.Errorf("it is insecure: %t", test.of.Insecure)
+			}
+		})
+	}
+}
+
+// TestTake holds that a socket has one listener, found by its name.
+func TestTake(t *testing.T) {
+	all := &sockets{named: map[string][]net.Listener{"one": {nil}, "two": {nil, nil}}}
+	for _, test := range []struct{ name, want string }{
+		{"one", ""},
+		{"one", "no socket with the FileDescriptorName one: there is two"},
+		{"two", "2 sockets with the FileDescriptorName two"},
+		{"none", "there is two"},
+	} {
+		if _, err := all.take(test.name); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
