@@ -31,6 +31,6 @@ func Connect(ctx context.Context, a, b *Machine, name string) error {
 func (m *Machine) link(ctx context.Context, arguments ...string) (string, error) {
 	enter := append([]string{"--target", strconv.Itoa(m.first.Process.Pid), "--net", "--", "ip", "link"}, arguments...)
 	c := exec.CommandContext(ctx, "nsenter", enter...)
-	c.Env = []string{"PATH=" + path}
+	c.Env = m.environment()
 	return said(c)
 }

@@ -35,8 +35,13 @@ func (m *Machine) Dockerd(bridge bool) *Dockerd {
 	d := &Dockerd{Process{Name: "dockerd", machine: m}}
 	d.command = []string{
 		"dockerd", "--host=" + d.Host(), "--data-root=" + filepath.Join(m.Folder, "data"), "--exec-root=/run/docker", "--pidfile=/run/docker.pid",
-		"--storage-driver=vfs", "--exec-opt=native.cgroupdriver=cgroupfs", "--cgroup-parent=" + m.Group(),
+		"--storage-driver=vfs",
 		"--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false", "--bridge=" + own,
+	}
+	if m.options.Unprivileged {
+		d.command = append(d.command, "--rootless", "--group=root")
+	} else {
+		d.command = append(d.command, "--exec-opt=native.cgroupdriver=cgroupfs", "--cgroup-parent="+m.Group())
 	}
 	d.ready = func(ctx context.Context) error {
 		_, err := d.Do(ctx, "version")
@@ -50,9 +55,8 @@ func (d *Dockerd) Host() string { return "unix://" + filepath.Join(d.machine.Fol
 
 // Command is docker's, as somebody types it.
 func (d *Dockerd) Command(ctx context.Context, arguments ...string) *exec.Cmd {
-	name := "/usr/bin/docker" // Debian's: there may be others
-	c := exec.CommandContext(ctx, name, arguments...)
-	c.Env = []string{"PATH=" + path, "HOME=" + d.machine.Folder, "DOCKER_HOST=" + d.Host()}
+	c := exec.CommandContext(ctx, d.machine.options.path("usr/bin/docker"), arguments...) // Debian's: there may be others
+	c.Env = append(d.machine.environment(), "DOCKER_HOST="+d.Host())
 	return c
 }
 
@@ -63,7 +67,7 @@ func (d *Dockerd) Do(ctx context.Context, arguments ...string) (string, error) {
 
 // Import makes the image out of Debian's busybox-static.
 func (d *Dockerd) Import(ctx context.Context) error {
-	text, err := os.ReadFile("/bin/busybox")
+	text, err := os.ReadFile(d.machine.options.path("bin/busybox"))
 	if err != nil {
 		return fmt.Errorf("reading busybox: %w", err)
 	}

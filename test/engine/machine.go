@@ -17,11 +17,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// path is where programs are found on a machine: Debian's before others of the same name.
-const path = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 
 // boot is what the first process does: the mounts of a machine that has just started, and its loopback interface. It ends when its standard input
 // does, so that the machine is gone when nobody holds it any more, however its holder ended.
@@ -36,23 +32,38 @@ echo up
 exec docker-init -- cat
 `
 
+// Options say on what a machine stands.
+type Options struct {
+	// Unprivileged machines need no root: they have a namespace of users, too, in which the caller is root, and no cgroups.
+	Unprivileged bool
+	// Unpacked is a folder with Debian packages that are not installed; empty: all are.
+	Unpacked string
+}
+
 // Machine is where a dockerd and a provider run. Its folder outlives it, so that it can be booted again.
 type Machine struct {
 	// Folder is seen by the machine and by the one that it runs on. Sockets, logs and all that is durable is there.
 	Folder string
 
-	first *exec.Cmd
-	hold  io.Closer
+	options Options
+	first   *exec.Cmd
+	hold    io.Closer
 }
 
-// Boot makes a machine with a folder of its own. It needs root.
-func Boot(ctx context.Context) (*Machine, error) {
+// Boot makes a machine with a folder of its own. It needs root, and all packages installed.
+func Boot(ctx context.Context) (*Machine, error) { return Options{}.Boot(ctx) }
+
+// Boot makes a machine with a folder of its own.
+func (o Options) Boot(ctx context.Context) (*Machine, error) {
 	folder, err := os.MkdirTemp("", "graft-engine-") // the names of sockets are short
 	if err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
-	m := &Machine{Folder: folder}
-	if err := m.begin(ctx); err != nil {
+	m := &Machine{Folder: folder, options: o}
+	if err = m.wrap(); err == nil {
+		err = m.begin(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	return m, nil
@@ -61,10 +72,7 @@ func Boot(ctx context.Context) (*Machine, error) {
 // begin starts the first process, and waits until it has mounted everything.
 func (m *Machine) begin(ctx context.Context) error {
 	m.first = exec.Command("/bin/sh", "-ec", boot) //nolint:noctx // it ends when its standard input does
-	m.first.Env, m.first.Dir = []string{"PATH=" + path}, "/"
-	m.first.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Setpgid: true,
-	}
+	m.first.Env, m.first.Dir, m.first.SysProcAttr = m.environment(), "/", m.options.attributes()
 	problems := &strings.Builder{}
 	m.first.Stderr = problems
 	in, err := m.first.StdinPipe()
@@ -77,7 +85,7 @@ func (m *Machine) begin(ctx context.Context) error {
 		return fmt.Errorf("making a pipe: %w", err)
 	}
 	if err := m.first.Start(); err != nil {
-		return fmt.Errorf("making namespaces: %w; it needs root", err)
+		return fmt.Errorf("making namespaces: %w", err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || line != "up\n" || ctx.Err() != nil {
@@ -109,7 +117,11 @@ func (m *Machine) Reboot(ctx context.Context) error {
 
 // Halt ends the machine, and removes what it had.
 func (m *Machine) Halt() error {
-	return errors.Join(m.end(), m.removeGroups(), os.RemoveAll(m.Folder))
+	err := m.end()
+	if !m.options.Unprivileged {
+		err = errors.Join(err, m.removeGroups())
+	}
+	return errors.Join(err, os.RemoveAll(m.Folder))
 }
 
 // Root is a path of the machine as others see it, such as that of its /run.
@@ -149,9 +161,12 @@ func (m *Machine) removeGroups() error {
 
 // command is one that will run on the machine.
 func (m *Machine) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
-	enter := []string{"--target", strconv.Itoa(m.first.Process.Pid), "--mount", "--net", "--pid", "--ipc", "--uts", "--", name}
-	c := exec.CommandContext(ctx, "nsenter", append(enter, arguments...)...)
-	c.Env = []string{"PATH=" + path, "HOME=" + m.Folder}
+	enter := []string{"--target", strconv.Itoa(m.first.Process.Pid), "--mount", "--net", "--pid", "--ipc", "--uts"}
+	if m.options.Unprivileged {
+		enter = append(enter, "--user", "--preserve-credentials")
+	}
+	c := exec.CommandContext(ctx, "nsenter", append(append(enter, "--", name), arguments...)...)
+	c.Env = m.environment()
 	return c
 }
 

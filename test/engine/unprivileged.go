@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// folders are where Debian has its programs.
+var folders = []string{"usr/sbin", "usr/bin", "sbin", "bin"}
+
+// path is that of a file of a package.
+func (o Options) path(name string) string {
+	path := filepath.Join("/", o.Unpacked, name)
+	if _, err := os.Stat(path); err != nil {
+		return "/" + name
+	}
+	return path
+}
+
+// environment has Debian's programs before others of the same name, which may be in /usr/local.
+func (m *Machine) environment() []string {
+	search := []string{m.wrappers()}
+	for _, root := range []string{m.options.Unpacked, "/"} {
+		for _, folder := range folders {
+			if root != "" {
+				search = append(search, filepath.Join(root, folder))
+			}
+		}
+	}
+	all := []string{"PATH=" + strings.Join(search, ":"), "HOME=" + m.Folder}
+	if m.options.Unprivileged {
+		// Where a dockerd without root has its state, and looks for plugins.
+		all = append(all, "XDG_RUNTIME_DIR=/run", "XDG_CONFIG_HOME="+filepath.Join(m.Folder, "etc"), "XDG_DATA_HOME="+m.Folder)
+	}
+	if m.options.Unpacked != "" {
+		var libraries []string
+		for _, pattern := range []string{"usr/lib/*-linux-gnu*", "lib/*-linux-gnu*"} {
+			found, _ := filepath.Glob(filepath.Join(m.options.Unpacked, pattern))
+			libraries = append(libraries, found...)
+		}
+		all = append(all, "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
+	}
+	return all
+}
+
+// attributes are the namespaces of the first process.
+func (o Options) attributes() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Setpgid: true,
+	}
+	if o.Unprivileged {
+		a.Cloneflags |= syscall.CLONE_NEWUSER
+		a.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	return a
+}
+
+func (m *Machine) wrappers() string { return filepath.Join(m.Folder, "bin") }
+
+// wrapper runs runc without the group of terminals: whoever is not root has a single group in a namespace.
+const wrapper = `#!/bin/sh
+for argument; do
+  if [ "$last" = --bundle ]; then sed -i 's/,"gid=5"//' "$argument/config.json"; fi
+  last=$argument
+done
+exec "%s" "$@"
+`
+
+// wrap writes the wrapper where one is needed.
+func (m *Machine) wrap() error {
+	if !m.options.Unprivileged {
+		return nil
+	}
+	if err := os.Mkdir(m.wrappers(), 0o755); err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(m.wrappers(), "runc"), fmt.Appendf(nil, wrapper, m.options.path("usr/sbin/runc")), 0o755); err != nil {
+		return fmt.Errorf("writing a script: %w", err)
+	}
+	return nil
+}
