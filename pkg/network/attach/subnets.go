@@ -44,7 +44,9 @@ func (c *composed) settle() error {
 	if c.owns(c.profile) {
 		c.own()
 	}
-	if problems := c.segment().Problems(); len(problems) > 0 {
+	problems := c.segment().Problems()
+	delete(problems, "network") // the identifier was looked at before, and what is only checked has none
+	if len(problems) > 0 {
 		return fmt.Errorf("%w: %s", ErrImpossible, described(problems))
 	}
 	if !c.Outside && c.Link.Kind != link.Bridge && c.Link.Kind != link.VXLAN {
