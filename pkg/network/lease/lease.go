@@ -3,29 +3,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lease hands out pools and their addresses to whoever names no owner, as Docker's IPAM does: a pool is leased, an address is of a lease, and
-// only what came out of a lease can be given back under its identifier. Leases are rows, addresses are allocations of the ledger's; after a restart of
-// the client the same ones are confirmed.
+// only what came out of a lease can be given back under its identifier. Leases are rows, addresses are allocations of the ledger's. When its client
+// has started again, it asks for all that it has, and is given the same; in between, nothing is given twice.
 //
-// It knows no wire, and has no clock but the one that it is given. Enter at New.
+// It knows no wire, no store, and has no clock but the one that it is given. Enter at New.
 package lease
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
+
+// Contract is that of the owners of addresses.
+const Contract = "docker"
 
 // The address spaces: what is leased in the local one is this node's, and in the global one that of all nodes of a cluster.
 const (
 	LocalSpace  = "graft-local"
 	GlobalSpace = "graft-global"
+)
+
+// The errors at the border, beside those of package network. Their texts are for the people who asked.
+var (
+	// ErrUnknown says that there is no lease of an identifier, and that there cannot be one.
+	ErrUnknown = errors.New("there is no such pool on lease")
+	// ErrRequest says that what is asked for makes no sense, however often it is asked for.
+	ErrRequest = errors.New("not possible")
+	// ErrDenied says that a rule of the policy denies it.
+	ErrDenied = errors.New("denied")
 )
 
 // Options are those of leases.
@@ -39,6 +59,8 @@ type Options struct {
 	Node string
 	// Grace is how long an address stays whose lease is gone. Default 10 minutes. Period is how often it is looked for. Default 1 minute.
 	Grace, Period time.Duration
+	// Holds says whether somebody still has an address of a space whose lease is gone; nil: nobody knows, and it is freed after the grace.
+	Holds func(ctx context.Context, space string, address netip.Addr) (bool, error)
 	// Report is told of what went wrong in the background, and of what was freed; nil: nobody is.
 	Report func(error)
 }
@@ -52,59 +74,108 @@ type Pool struct {
 	// Prefix is the subnet of the pool, and Within the part of it that addresses are chosen in; not valid: all of it.
 	Prefix netip.Prefix `json:"prefix"`
 	Within netip.Prefix `json:"within,omitzero"`
+	// Gateway is the one that the pool declared when the lease began; it is never given to anybody else.
+	Gateway netip.Addr `json:"gateway,omitzero"`
 	// Profile is the one by which it was chosen; empty: none. Options are all that the user has said.
 	Profile string            `json:"profile,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
-	// Activation is the number of the client's start in which it was asked for last.
-	Activation int `json:"activation,omitempty"`
-	// Used says that an address of it was asked for, so that the client knows of the lease. Since is when it began.
-	Used  bool      `json:"used,omitempty"`
+	// Activation is the number of the client's start in which it was asked for last. Term tells leases of one identifier apart that follow each other.
+	Activation int    `json:"activation,omitempty"`
+	Term       string `json:"term"`
+	// Used says that an address of it was asked for, so that the client knows of the lease; Users are by whom, in the global space.
+	Used  bool     `json:"used,omitempty"`
+	Users []string `json:"users,omitempty"`
+	// Since is when it began.
 	Since time.Time `json:"since"`
 }
 
-// PoolRequest is what a client wants to lease.
-type PoolRequest struct {
-	Space string
-	// Subnet is the one that is wanted; not valid, or of the address 0: the choice is free. Within is the part of it that addresses are chosen in.
-	Subnet, Within netip.Prefix
-	// Options are profile= and pool=; those of com.docker.* are let pass.
-	Options map[string]string
-	// Six wants IPv6 where no subnet is named.
-	Six bool
+// part is what addresses are chosen in.
+func (p Pool) part() netip.Prefix {
+	if p.Within.IsValid() {
+		return p.Within
+	}
+	return p.Prefix
 }
 
 // Leases are those of this node. They are safe for concurrent use.
-type Leases struct{ Options }
+type Leases struct {
+	options Options
+	local   *space
+	global  *space
+	starts  *record.Table[start]
+	// life and number make names that nobody else makes; see unique.
+	life   string
+	number atomic.Uint64
+
+	// mutex is held while leases are chosen and changed, one at a time. It guards started, which is nil before the first use.
+	mutex   sync.Mutex
+	started *start
+	// gone are the addresses whose lease was missing in the last sweep, with the time when it was missing first.
+	gone map[network.Owner]time.Time
+}
+
+// start is the last one of the client.
+type start struct {
+	Activation int       `json:"activation"`
+	At         time.Time `json:"at"`
+}
+
+// keyStart is the only key of the table of starts.
+const keyStart = "last"
 
 // New makes leases.
-func New(o Options) *Leases { return &Leases{o} }
+func New(o Options) *Leases {
+	o.Grace, o.Period = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Period, time.Minute)
+	if o.Report == nil {
+		o.Report = func(error) {}
+	}
+	return &Leases{
+		options: o,
+		local:   &space{name: LocalSpace, short: "local", node: o.Node, table: record.New[Pool](o.Store, o.Node, "lease")},
+		global:  &space{name: GlobalSpace, short: "global", shared: true, table: record.New[Pool](o.Store, "", "lease-global")},
+		starts:  record.New[start](o.Store, o.Node, "lease-start"),
+		life:    o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
+		gone:    map[network.Owner]time.Time{},
+	}
+}
+
+// unique is a name that nobody else makes.
+func (l *Leases) unique() string { return l.life + "-" + strconv.FormatUint(l.number.Add(1), 36) }
 
 // Activate begins a new activation: the client has started, and asks again for what it has.
-func (l *Leases) Activate(ctx context.Context) error { return network.ErrUnavailable }
-
-// RequestPool leases a pool.
-func (l *Leases) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
-	return Pool{}, network.ErrUnavailable
+func (l *Leases) Activate(ctx context.Context) error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.started = nil
+	last, err := l.last(ctx)
+	if err != nil {
+		return err
+	}
+	next := start{Activation: last.Activation + 1, At: l.options.Clock.Now().UTC()}
+	if err := l.starts.Put(ctx, keyStart, next); err != nil {
+		l.started = nil
+		return fmt.Errorf("noting a start of the client: %w", err)
+	}
+	l.started = &next
+	return nil
 }
 
-// ReleasePool ends a lease; one that there is not is no error.
-func (l *Leases) ReleasePool(ctx context.Context, id string) error { return network.ErrUnavailable }
-
-// RequestAddress gives an address of a lease: the one that is named, or one of the ledger's choice.
-func (l *Leases) RequestAddress(ctx context.Context, id string, address netip.Addr, options map[string]string) (netip.Prefix, error) {
-	return netip.Prefix{}, network.ErrUnavailable
+// last is the last start. The mutex is held.
+func (l *Leases) last(ctx context.Context) (start, error) {
+	if l.started == nil {
+		read, _, err := l.starts.Get(ctx, keyStart)
+		if err != nil {
+			return start{}, fmt.Errorf("reading the last start of the client: %w", err)
+		}
+		l.started = &read
+	}
+	return *l.started, nil
 }
 
-// ReleaseAddress takes back an address that came out of a lease; one that did not is no error, and stays as it is.
-func (l *Leases) ReleaseAddress(ctx context.Context, id string, address netip.Addr) error {
-	return network.ErrUnavailable
+// activation is the number of the last start.
+func (l *Leases) activation(ctx context.Context) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	last, err := l.last(ctx)
+	return last.Activation, err
 }
-
-// Find is the allocation of an address that came out of a lease in a space, and its pool; nil when the policy has it no more. The error wraps
-// network.ErrNotHeld when there is none.
-func (l *Leases) Find(ctx context.Context, space string, address netip.Addr) (network.Allocation, *policy.Pool, error) {
-	return network.Allocation{}, nil, network.ErrNotHeld
-}
-
-// Run sweeps until the context ends.
-func (l *Leases) Run(ctx context.Context) { <-ctx.Done() }

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+)
+
+// The options of a user, and those of the client.
+const (
+	optionProfile = "profile"
+	optionPool    = "pool"
+	// optionType says what an address is for. Swarm sends it with pools, too.
+	optionType = "RequestAddressType"
+	typeOf     = "com.docker.network.gateway"
+	// optionSerial comes with all that Swarm's managers ask for, and with nothing else (moby, daemon/libnetwork/cnmallocator).
+	optionSerial = "com.docker.network.ipam.serial"
+	// ownPrefix begins options that are the client's own.
+	ownPrefix = "com.docker."
+)
+
+// checkOptions is the error of an option that there is not.
+func checkOptions(options map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if name != optionProfile && name != optionPool && name != optionType && !strings.HasPrefix(name, ownPrefix) {
+			return fmt.Errorf("%w: there is no option %q; there are %s and %s", ErrRequest, name, optionPool, optionProfile)
+		}
+	}
+	return nil
+}
+
+// mine are the options that a user has given.
+func mine(options map[string]string) map[string]string {
+	users := map[string]string{}
+	for _, name := range []string{optionProfile, optionPool} {
+		if value := options[name]; value != "" {
+			users[name] = value
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return users
+}
+
+// choice is what a user has chosen: the pools that it may be, in order.
+type choice struct {
+	profile string
+	pools   []*policy.Pool
+	// free says that nothing was chosen, so that a subnet must be named.
+	free bool
+	// what says it for people.
+	what string
+}
+
+// choose finds what the options choose.
+func choose(p *policy.Policy, options map[string]string) (choice, error) {
+	c := choice{profile: options[optionProfile]}
+	name := options[optionPool]
+	if c.profile == "" && name == "" {
+		c.free = true
+		return c, nil
+	}
+	if c.profile != "" {
+		profile := p.Profile(c.profile)
+		switch {
+		case profile == nil:
+			return c, fmt.Errorf("%w: there is no profile %q; %s", ErrRequest, c.profile, list(p.ProfileNames()))
+		case profile.Elsewhere:
+			return c, fmt.Errorf("%w: the pools of the profile %s are not served on this node", ErrRequest, c.profile)
+		case len(profile.Pools) == 0:
+			return c, fmt.Errorf("%w: the profile %s has no pools", ErrRequest, c.profile)
+		}
+		c.pools, c.what = profile.Pools, "the profile "+c.profile
+	}
+	if name == "" {
+		return c, nil
+	}
+	pool := p.Pool(name)
+	switch {
+	case pool == nil:
+		return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name, list(slices.Sorted(maps.Keys(p.Pools))))
+	case c.profile != "" && !slices.Contains(c.pools, pool):
+		return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", ErrRequest, name, c.profile)
+	}
+	c.pools, c.what = []*policy.Pool{pool}, "the pool "+name
+	return c, nil
+}
+
+// list is what there is, for people, and not too much of it.
+func list(names []string) string {
+	const most = 10
+	switch {
+	case len(names) == 0:
+		return "there are none"
+	case len(names) > most:
+		return fmt.Sprintf("there are %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "there are " + strings.Join(names, ", ")
+}

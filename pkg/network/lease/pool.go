@@ -1,0 +1,314 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+)
+
+// PoolRequest is what a client wants to lease.
+type PoolRequest struct {
+	Space string
+	// Subnet is the one that is wanted; not valid: the choice is free; of the address 0: only its length is wanted. Within is the part of it that
+	// addresses are chosen in; not valid: all of it.
+	Subnet, Within netip.Prefix
+	// Options are profile= and pool=; those of com.docker.* are let pass.
+	Options map[string]string
+	// Six wants IPv6 where no subnet is named.
+	Six bool
+}
+
+// named says whether a subnet is.
+func (r PoolRequest) named() bool { return r.Subnet.IsValid() && !r.Subnet.Addr().IsUnspecified() }
+
+// attempts bounds how often it is begun anew what another process has changed meanwhile.
+const attempts = 8
+
+// RequestPool leases a pool: the one that has the subnet, or the first one of the profile that is not on lease. One that was leased before the client
+// has started is given again when its subnet is asked for; so is, in the global space, any. The errors wrap ErrRequest, ErrDenied, network.ErrTaken,
+// ErrOutside or ErrExhausted.
+func (l *Leases) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
+	s, err := l.space(r.Space)
+	if err != nil {
+		return Pool{}, err
+	}
+	if err := checkOptions(r.Options); err != nil {
+		return Pool{}, err
+	}
+	if r.Within.IsValid() && !r.named() {
+		return Pool{}, fmt.Errorf("%w: a range is for a subnet that is named (--subnet)", ErrRequest)
+	}
+	r.Subnet, r.Within = r.Subnet.Masked(), r.Within.Masked()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for range attempts {
+		p, err := l.lease(ctx, s, r)
+		if !errors.Is(err, record.ErrStale) {
+			return p, err
+		}
+	}
+	return Pool{}, fmt.Errorf("%w: other processes change the leases at the same time", network.ErrUnavailable)
+}
+
+// lease leases a pool, once.
+func (l *Leases) lease(ctx context.Context, s *space, r PoolRequest) (Pool, error) {
+	last, err := l.last(ctx)
+	if err != nil {
+		return Pool{}, err
+	}
+	leases, err := s.all(ctx)
+	if err != nil {
+		return Pool{}, err
+	}
+	if !r.named() {
+		return l.any(ctx, s, r, leases, last.Activation)
+	}
+	pool, profile, refused := l.find(r)
+	old, on := onLease(leases, r.Subnet, pool)
+	if !on && refused != nil {
+		return Pool{}, refused
+	}
+	if on && !s.shared && old.Activation == last.Activation && old.Used {
+		return Pool{}, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix, old.Pool)
+	}
+	if !on {
+		return l.begin(ctx, s, r, pool, r.Subnet, profile, last.Activation)
+	}
+	return l.confirm(ctx, s, r, old, pool, last.Activation)
+}
+
+// onLease finds the lease of a subnet: that of the pool which has it by now, or where none has, of the one that had it.
+func onLease(leases map[string]Pool, subnet netip.Prefix, pool *policy.Pool) (Pool, bool) {
+	for _, id := range slices.Sorted(maps.Keys(leases)) {
+		if p := leases[id]; p.Prefix == subnet && (pool == nil || p.Pool == pool.Name) {
+			return p, true
+		}
+	}
+	return Pool{}, false
+}
+
+// find finds the pool that has the subnet which is named.
+func (l *Leases) find(r PoolRequest) (*policy.Pool, string, error) {
+	in := l.options.Policy()
+	c, err := choose(in, r.Options)
+	if err != nil {
+		return nil, "", err
+	}
+	if c.free {
+		if pool := in.PoolOf(r.Subnet); pool != nil {
+			return pool, "", nil
+		}
+		return nil, "", fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, list(subnetsOf(slices.Collect(maps.Values(in.Pools)))))
+	}
+	for _, pool := range c.pools {
+		if _, has := subnetOf(pool, r.Subnet); has {
+			return pool, c.profile, nil
+		}
+	}
+	return nil, "", fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, list(subnetsOf(c.pools)))
+}
+
+// subnetOf is the subnet of a pool that has a prefix.
+func subnetOf(pool *policy.Pool, prefix netip.Prefix) (ledger.Subnet, bool) {
+	if pool != nil {
+		for _, subnet := range pool.Subnets {
+			if subnet.Prefix == prefix {
+				return subnet, true
+			}
+		}
+	}
+	return ledger.Subnet{}, false
+}
+
+// subnetsOf are the subnets of pools, for people.
+func subnetsOf(pools []*policy.Pool) []string {
+	var texts []string
+	for _, pool := range pools {
+		for _, subnet := range pool.Subnets {
+			texts = append(texts, subnet.Prefix.String())
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// any leases the first pool that is not on lease, and else one that nobody has used for a while: its client may never have learned of it.
+func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[string]Pool, activation int) (Pool, error) {
+	c, err := choose(l.options.Policy(), r.Options)
+	if err != nil {
+		return Pool{}, err
+	}
+	if c.free {
+		return Pool{}, fmt.Errorf("%w: say which addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", ErrRequest)
+	}
+	subnets := candidates(c.pools, r)
+	if len(subnets) == 0 {
+		return Pool{}, noSubnet(c, r)
+	}
+	for _, of := range subnets {
+		if _, on := leases[s.id(of.pool.Name, of.prefix)]; !on {
+			return l.begin(ctx, s, r, of.pool, of.prefix, c.profile, activation)
+		}
+	}
+	now := l.options.Clock.Now()
+	for _, of := range subnets {
+		old := leases[s.id(of.pool.Name, of.prefix)]
+		if !old.Used && old.Activation == activation && now.Sub(old.Since) >= l.options.Grace {
+			return l.begin(ctx, s, r, of.pool, of.prefix, c.profile, activation)
+		}
+	}
+	return Pool{}, fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no more with --subnet",
+		network.ErrExhausted, c.what, len(subnets))
+}
+
+// candidate is a subnet that may be leased.
+type candidate struct {
+	pool   *policy.Pool
+	prefix netip.Prefix
+}
+
+// candidates are the subnets of pools that a request without a subnet may mean.
+func candidates(pools []*policy.Pool, r PoolRequest) []candidate {
+	var all []candidate
+	for _, pool := range pools {
+		for _, subnet := range pool.Subnets {
+			length := r.Subnet.IsValid() && r.Subnet.Bits() > 0 && r.Subnet.Bits() != subnet.Prefix.Bits()
+			if subnet.Prefix.Addr().Is6() == r.Six && !length {
+				all = append(all, candidate{pool, subnet.Prefix})
+			}
+		}
+	}
+	return all
+}
+
+// noSubnet says why there are no candidates.
+func noSubnet(c choice, r PoolRequest) error {
+	family := "IPv4"
+	if r.Six {
+		family = "IPv6"
+	}
+	if has := subnetsOf(c.pools); len(has) > 0 {
+		return fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family, list(has))
+	}
+	return fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
+}
+
+// within checks the part that addresses are chosen in.
+func within(pool *policy.Pool, prefix, part netip.Prefix) error {
+	if !part.IsValid() {
+		return nil
+	}
+	if part.Bits() < prefix.Bits() || !prefix.Contains(part.Addr()) {
+		return fmt.Errorf("%w: the range %s is not in the subnet %s", network.ErrOutside, part, prefix)
+	}
+	subnet, has := subnetOf(pool, prefix)
+	if !has {
+		return nil
+	}
+	of := netipx.RangeOfPrefix(part)
+	if _, _, gives := allocator.NewSpace(subnet.Dynamic).Between(of.From(), of.To()); !gives {
+		return fmt.Errorf("%w: the pool %s gives no address of the range %s by choice", network.ErrOutside, pool.Name, part)
+	}
+	return nil
+}
+
+// gatewayOf is the gateway that a pool declares in a subnet; not valid: none.
+func gatewayOf(pool *policy.Pool, prefix netip.Prefix) netip.Addr {
+	if pool != nil {
+		for _, gateway := range pool.Gateways {
+			if prefix.Contains(gateway) {
+				return gateway
+			}
+		}
+	}
+	return netip.Addr{}
+}
+
+// begin leases a pool that is not on lease.
+func (l *Leases) begin(
+	ctx context.Context, s *space, r PoolRequest, pool *policy.Pool, prefix netip.Prefix, profile string, activation int,
+) (Pool, error) {
+	if err := within(pool, prefix, r.Within); err != nil {
+		return Pool{}, err
+	}
+	p := Pool{
+		ID: s.id(pool.Name, prefix), Space: s.name, Pool: pool.Name, Prefix: prefix, Within: r.Within, Gateway: gatewayOf(pool, prefix),
+		Profile: profile, Options: mine(r.Options), Activation: activation, Term: l.unique(), Since: l.options.Clock.Now().UTC(),
+	}
+	if err := l.permitted(ctx, l.subject(p)); err != nil {
+		return Pool{}, err
+	}
+	return p, l.put(ctx, s, p)
+}
+
+// confirm leases a pool again that is on lease to the same client.
+func (l *Leases) confirm(ctx context.Context, s *space, r PoolRequest, p Pool, pool *policy.Pool, activation int) (Pool, error) {
+	if !s.shared || r.Within.IsValid() {
+		if err := within(pool, p.Prefix, r.Within); err != nil {
+			return Pool{}, err
+		}
+		p.Within = r.Within
+	}
+	if users := mine(r.Options); users != nil {
+		p.Profile, p.Options = users[optionProfile], users
+	}
+	if !s.shared {
+		p.Activation = activation
+	}
+	return p, l.put(ctx, s, p)
+}
+
+func (l *Leases) put(ctx context.Context, s *space, p Pool) error {
+	if err := s.table.Put(ctx, p.ID, p); err != nil {
+		return fmt.Errorf("writing the lease of %s: %w", p.Prefix, err)
+	}
+	return nil
+}
+
+// ReleasePool ends a lease; one that there is not is no error. Addresses that were not given back before are freed later.
+func (l *Leases) ReleasePool(ctx context.Context, id string) error {
+	s, err := l.spaceOf(id)
+	if err != nil {
+		return err
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for range attempts {
+		if err = l.end(ctx, s, id); !errors.Is(err, record.ErrStale) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("ending the lease of %s: %w", id, err)
+	}
+	return nil
+}
+
+// end ends the lease of this node, and in the global space the lease itself with the last of its users.
+func (l *Leases) end(ctx context.Context, s *space, id string) error {
+	p, on, err := s.table.Get(ctx, id)
+	if broken := (*ledger.BrokenRow)(nil); err != nil && !errors.As(err, &broken) || err == nil && !on {
+		return err
+	}
+	if s.shared && err == nil {
+		if p.Users = l.leave(p.Users); len(p.Users) > 0 {
+			return s.table.Put(ctx, id, p)
+		}
+	}
+	return s.table.Delete(ctx, id)
+}
