@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
@@ -85,6 +86,7 @@ func problemOf(err error) problem {
 // told are the errors whose texts are for the people who asked, beside those that all contracts know.
 var told = []error{
 	attach.ErrUnknownNetwork, attach.ErrUnknownEndpoint, attach.ErrImpossible, attach.ErrDenied, link.ErrImpossible, link.ErrNoSegment,
+	lease.ErrUnknown, lease.ErrRequest, lease.ErrDenied,
 }
 
 // known says whether the text of an error is for the people who asked: they can do something about what the kernel says, too, but not about files.
