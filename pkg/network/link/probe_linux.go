@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 
 	"github.com/vishvananda/netlink"
@@ -24,6 +25,9 @@ var probeMark = mark{network: "probe"}
 // of its own, or in this one where it may make none; either way nothing is left.
 func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
 	faults, err := run(ctx, k, "trying the kinds of links", []string{"probe"}, func(ctx context.Context, c *conn) (map[Kind]error, error) {
+		if err := c.permitted(ctx); err != nil {
+			return nil, err
+		}
 		var faults map[Kind]error
 		err := apart(k, func(own *conn) { faults = own.try(ctx) })
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSPC) {
@@ -39,6 +43,15 @@ func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
 		faults[kind] = err
 	}
 	return faults
+}
+
+// permitted says whether this process may change links here, by changing one that is not there.
+func (c *conn) permitted(ctx context.Context) error {
+	err := c.set(ctx, math.MaxInt32, settings{up: true})
+	if errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return fault("changing links", err)
 }
 
 // apart does something in a network namespace of its own, which goes with all that is in it.
