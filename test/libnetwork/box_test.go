@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package libnetwork
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/namespace"
+)
+
+// box is a sandbox, seen from inside.
+type box struct {
+	t       *testing.T
+	id, key string
+}
+
+// view is an interface as a container sees it. Addresses and routes are sorted, and without what the kernel adds by itself.
+type view struct {
+	Name, MAC string
+	MTU       int
+	Addresses []string
+	Routes    []string
+}
+
+// see gives the interfaces of the sandbox, but for the loopback interface, in the order of their names.
+func (b *box) see() (views []view) {
+	b.t.Helper()
+	err := namespace.In(b.key, func() error {
+		links, err := netlink.LinkList()
+		if err != nil {
+			return err
+		}
+		for _, link := range links {
+			if link.Attrs().Name == "lo" {
+				continue
+			}
+			v := view{Name: link.Attrs().Name, MAC: link.Attrs().HardwareAddr.String(), MTU: link.Attrs().MTU}
+			if v.Addresses, err = addresses(link); err != nil {
+				return err
+			}
+			if v.Routes, err = routes(link); err != nil {
+				return err
+			}
+			views = append(views, v)
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	slices.SortFunc(views, func(a, b view) int { return cmp.Compare(a.Name, b.Name) })
+	return views
+}
+
+// one gives the only interface.
+func (b *box) one() view {
+	b.t.Helper()
+	all := b.see()
+	if len(all) != 1 {
+		b.t.Fatalf("the sandbox has %d interfaces: %v", len(all), all)
+	}
+	return all[0]
+}
+
+// addresses are those of a link, but for link-local ones.
+func addresses(link netlink.Link) (all []string, err error) {
+	found, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	for _, a := range found {
+		if !a.IP.IsLinkLocalUnicast() {
+			all = append(all, a.IPNet.String())
+		}
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// routes are those over a link that the kernel has not made for its addresses.
+func routes(link netlink.Link) (all []string, err error) {
+	found, err := netlink.RouteList(link, netlink.FAMILY_ALL)
+	for _, r := range found {
+		if r.Protocol == unix.RTPROT_KERNEL || r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) {
+			continue
+		}
+		text := "default"
+		if r.Dst != nil && !r.Dst.IP.IsUnspecified() {
+			text = r.Dst.String()
+		} else if r.Dst != nil && r.Dst.IP.To4() == nil {
+			text = "default6"
+		}
+		if r.Gw != nil {
+			text += " via " + r.Gw.String()
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// reaches makes sure that a TCP connection from this sandbox to another one's address works. An address of IPv6 is first looked for by others.
+func (b *box) reaches(other *box, address string) {
+	b.t.Helper()
+	if err := b.dial(other, address); err != nil {
+		b.t.Errorf("%s is not reached: %v", address, err)
+	}
+}
+
+// apart makes sure that no TCP connection from this sandbox to another one's address is made.
+func (b *box) apart(other *box, address string) {
+	b.t.Helper()
+	if err := b.dial(other, address); err == nil {
+		b.t.Errorf("%s is reached, and must not be", address)
+	}
+}
+
+// dial sends a word there and back.
+func (b *box) dial(other *box, address string) error {
+	ip, _, err := net.ParseCIDR(address)
+	if err != nil {
+		return err
+	}
+	var listener net.Listener
+	if err := namespace.In(other.key, func() (err error) {
+		// an address of IPv6 is tentative at first
+		for range 200 {
+			if listener, err = (&net.ListenConfig{}).Listen(b.t.Context(), "tcp", net.JoinHostPort(ip.String(), "0")); err == nil {
+				return nil
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }()
+	go func() {
+		if c, err := listener.Accept(); err == nil {
+			_, _ = io.Copy(c, c)
+			_ = c.Close()
+		}
+	}()
+	return namespace.In(b.key, func() error { return echo(b.t.Context(), listener.Addr().String()) })
+}
+
+// echo says a word to an address, and hears it again.
+func echo(ctx context.Context, address string) error {
+	var c net.Conn
+	var err error
+	for range 4 {
+		if c, err = (&net.Dialer{Timeout: 500 * time.Millisecond}).DialContext(ctx, "tcp", address); err == nil || !errors.Is(err, unix.EADDRNOTAVAIL) {
+			break
+		}
+		time.Sleep(300 * time.Millisecond) // the own address is tentative
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, "word"); err != nil {
+		return err
+	}
+	heard := make([]byte, 4)
+	if _, err := io.ReadFull(c, heard); err != nil {
+		return err
+	}
+	if string(heard) != "word" {
+		return fmt.Errorf("%q came back", heard)
+	}
+	return nil
+}

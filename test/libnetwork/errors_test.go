@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package libnetwork
+
+import (
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
+)
+
+// mistakes are networks that cannot be had, and what the user of Docker reads.
+var mistakes = map[string]struct {
+	network engine.Network
+	says    []string
+}{
+	"an unknown option":          {engine.Network{Options: map[string]string{"parrent": "eth0"}}, []string{"parrent", "parent"}},
+	"an unknown kind":            {engine.Network{Options: map[string]string{"kind": "bond"}}, []string{"bond", "macvlan"}},
+	"no such parent":             {engine.Network{Options: map[string]string{"kind": "macvlan", "parent": "nothing0"}}, []string{"nothing0"}},
+	"no parent":                  {engine.Network{Options: map[string]string{"kind": "macvlan"}}, []string{"parent"}},
+	"no number":                  {engine.Network{Options: map[string]string{"mtu": "big"}}, []string{"mtu", "big"}},
+	"a vxlan without its number": {engine.Network{Options: map[string]string{"kind": "vxlan"}}, []string{"vni"}},
+	"no such profile":            {engine.Network{Options: map[string]string{"profile": "acme.com/none"}}, []string{"acme.com/none"}},
+	"against the profile": {engine.Network{Options: map[string]string{"profile": "acme.com/flat", "kind": "macvlan", "parent": "lo"}},
+		[]string{"acme.com/flat", "kind"}},
+	"a denial": {
+		engine.Network{IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/overlay", "team": "shop"},
+			Options: map[string]string{"profile": "acme.com/overlay"}}, []string{"the team shop has no addresses here"},
+	},
+	"a pool with another's addresses": {engine.Network{Options: map[string]string{"profile": "acme.com/overlay"},
+		Four: []engine.Pool{{Subnet: "172.31.9.0/24"}}}, []string{"--ipam-driver graft"}},
+	"a subnet of a pool with another's addresses": {engine.Network{Four: []engine.Pool{{Subnet: "10.64.0.128/25"}}}, []string{"overlay", "--ipam-driver graft"}},
+	"a subnet that no pool has": {
+		engine.Network{IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/overlay"}, Options: map[string]string{"profile": "acme.com/overlay"},
+			Four: []engine.Pool{{Subnet: "10.99.0.0/24"}}}, []string{"10.99.0.0/24"},
+	},
+	"addresses without a profile": {engine.Network{IPAM: "graft"}, []string{"profile"}},
+}
+
+// TestMistakes asks for networks that cannot be had. Nothing of them is left.
+func TestMistakes(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, "")
+		for name, c := range mistakes {
+			t.Run(name, func(t *testing.T) {
+				w := w.of(t)
+				c.network.Name, c.network.Driver = "net", "graft"
+				_, err := w.NewNetwork(c.network)
+				w.refused("the network", err, append(c.says, "remote: ")...)
+				if err != nil {
+					t.Log(err)
+				} else {
+					w.remove("net")
+				}
+				w.clean()
+			})
+		}
+	})
+}
+
+// TestPorts asks for published ports, which cannot be had.
+func TestPorts(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, document, "")
+		w.network(engine.Network{Name: "net", Four: four})
+		w.sandbox("one", 8080)
+		if _, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "one", Published: []uint16{8080}}); err == nil {
+			w.refused("joining", w.Join(engine.Attachment{Network: "net", Endpoint: "one", Sandbox: "one"}), "ports")
+			w.try("deleting", w.DeleteEndpoint("net", "one"))
+		} else {
+			w.refused("the endpoint", err, "ports")
+		}
+		w.try("deleting", w.DeleteSandbox("one"))
+		w.remove("net")
+		w.clean()
+	})
+}

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package libnetwork
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
+)
+
+// sweeping is the configuration of a server that looks often for what was left over.
+const sweeping = "docker: {sweep: {period: 1s, grace: 1s}}\n"
+
+// TestRetry kills the server while a request waits: the client asks again, and its second request has no body.
+func TestRetry(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, sweeping)
+		w.network(overlay("net"))
+		w.signal(syscall.SIGSTOP)
+		failed := make(chan error)
+		go func() {
+			_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "one"})
+			failed <- err
+		}()
+		time.Sleep(200 * time.Millisecond)
+		w.kill()
+		w.launch()
+		err := <-failed
+		w.refused("the endpoint", err, "body")
+		w.ready()
+		made, _ := w.attach(engine.Endpoint{Network: "net", Name: "one"})
+		if made.Four == "" {
+			t.Error("the endpoint has no address")
+		}
+		w.detach("net", "one")
+		w.remove("net")
+		w.clean()
+	})
+}
+
+// TestAbsent asks while the server is away: the client waits until it is back.
+func TestAbsent(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, "")
+		w.network(overlay("net"))
+		w.kill()
+		made := make(chan error)
+		go func() {
+			_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "one"})
+			made <- err
+		}()
+		time.Sleep(100 * time.Millisecond)
+		w.start()
+		w.try("the endpoint", <-made)
+		w.sandbox("one")
+		w.join("net", "one", "one")
+		w.kill()
+		w.start()
+		w.detach("net", "one")
+		w.remove("net")
+		w.clean()
+	})
+}
+
+// TestRestart kills the server between any two steps of two containers' lives. Nothing is told to it again, and it has forgotten nothing.
+func TestRestart(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, "")
+		again := func() { w.kill(); w.start() }
+		w.network(overlay("net"))
+		again()
+		w.endpoint(engine.Endpoint{Network: "net", Name: "one"})
+		again()
+		one := w.sandbox("one")
+		w.join("net", "one", "one")
+		again()
+		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other"})
+		before := one.one()
+		one.reaches(other, other.one().Addresses[0])
+		again()
+		if diff := cmp.Diff(before, one.one()); diff != "" {
+			t.Errorf("a new life of the server has changed a container (-before +after)\n%s", diff)
+		}
+		one.reaches(other, other.one().Addresses[0])
+		w.try("leaving", w.Leave(engine.Attachment{Network: "net", Endpoint: "one", Sandbox: "one"}))
+		again()
+		w.join("net", "one", "one") // once more
+		one.reaches(other, other.one().Addresses[0])
+		w.try("leaving", w.Leave(engine.Attachment{Network: "net", Endpoint: "one", Sandbox: "one"}))
+		w.try("deleting", w.DeleteEndpoint("net", "one"))
+		again()
+		w.try("deleting", w.DeleteSandbox("one"))
+		w.detach("net", "other")
+		again()
+		w.remove("net")
+		again()
+		w.clean()
+	})
+}
+
+// TestReplay kills the controller. One that comes back with its containers asks for the same pools and addresses again, and has them; one that comes
+// back without gives back all but the networks.
+func TestReplay(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, "")
+		n := overlay("net")
+		n.WithSix = true
+		n.Four = []engine.Pool{{Subnet: "10.64.0.0/24", Auxiliary: map[string]string{"router": "10.64.0.2"}}}
+		w.network(n)
+		_, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
+		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other"})
+		seen, owners := one.one(), w.owners()
+
+		w.active = []string{one.id, other.id}
+		for range 2 { // the second time, from what the first has written
+			w.again()
+			if diff := cmp.Diff(owners, w.owners()); diff != "" {
+				t.Fatalf("the ledger after a new life of the controller (-before +after)\n%s", diff)
+			}
+			if diff := cmp.Diff(seen, one.one()); diff != "" {
+				t.Errorf("the container after a new life of the controller (-before +after)\n%s", diff)
+			}
+			one.reaches(other, other.one().Addresses[0])
+		}
+		made := w.endpoint(engine.Endpoint{Network: "net", Name: "third"})
+		if made.Four != "10.64.0.5/24" {
+			t.Errorf("another endpoint has %s", made.Four)
+		}
+		w.try("deleting", w.DeleteEndpoint("net", "third"))
+
+		// both are killed, and the containers with them
+		w.kill()
+		w.active = nil
+		w.Process.Kill()
+		w.start()
+		w.engage()
+		_, err := w.Endpoint("net", "one")
+		w.refused("an endpoint of a container that is gone", err)
+		_, again := w.attach(engine.Endpoint{Network: "net", Name: "again"})
+		if got := again.one().Addresses; len(got) != 2 {
+			t.Errorf("another container has %v", got)
+		}
+		w.detach("net", "again")
+		w.remove("net")
+		w.clean()
+	})
+}
+
+// TestMany makes 64 containers at once, kills the server in the midst of more, and finds nothing left in the end.
+func TestMany(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, sweeping)
+		w.network(overlay("net"))
+		took, err := w.Load(engine.Load{Network: "net", Endpoints: 64, Callers: 64, Prefix: "m"})
+		w.try("64 at once", err)
+		t.Logf("64 at once: %v to attach, %v to detach", took.Attach, took.Detach)
+		w.owned("after 64 at once", 1)
+
+		var all sync.WaitGroup
+		all.Go(func() { // those that fail leave something behind
+			_, _ = w.Load(engine.Load{Network: "net", Endpoints: 32, Callers: 8, Prefix: "k"})
+		})
+		time.Sleep(100 * time.Millisecond)
+		w.kill()
+		w.start()
+		all.Wait()
+		for i := range 32 {
+			name := fmt.Sprint("k", i)
+			_ = w.DeleteSandbox(name)
+			_ = w.DeleteEndpoint("net", name)
+		}
+		w.eventually("all but the network is gone", func() bool { return len(w.owners()) == 1 })
+		w.remove("net")
+		w.eventually("all links are gone", func() bool { return w.links("") == w.before })
+		w.clean()
+	})
+}
+
+// TestReboot removes all links, as a boot of the machine does. Networks come back with the next container.
+func TestReboot(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, sweeping)
+		w.network(overlay("net"))
+		w.network(engine.Network{Name: "plain", Four: four})
+		w.attach(engine.Endpoint{Network: "net", Name: "one"})
+		w.attach(engine.Endpoint{Network: "plain", Name: "two"})
+		w.kill()
+		w.Process.Kill()
+		w.boot()
+		w.start()
+		w.engage()
+		_, one := w.attach(engine.Endpoint{Network: "net", Name: "three"})
+		_, other := w.attach(engine.Endpoint{Network: "net", Name: "four"})
+		one.reaches(other, other.one().Addresses[0])
+		w.attach(engine.Endpoint{Network: "plain", Name: "five"})
+		w.eventually("what was before the boot is forgotten", func() bool { return len(w.owners()) == 3 })
+		w.detach("net", "three", "four")
+		w.detach("plain", "five")
+		w.remove("net", "plain")
+		w.clean()
+	})
+}
