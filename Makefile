@@ -47,7 +47,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network servers test test-unit test-integration test-race test-system bench bench-admissions bench-allocations bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network start-docker servers test test-unit test-integration test-race test-system bench bench-admissions bench-allocations bench-containers bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -71,6 +71,13 @@ start-network: ## Show the network provider: allocations by DRANET's calls on a 
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-network-provider ./cmd/graft
 	@go build -buildvcs=false -o .cache/bin/start-network ./hack/start/network
 	@exec .cache/bin/start-network
+
+start-docker: ## Show two containers talking over a Graft network, and what they hold (ONCE=1: show it and end; as root it installs Debian's docker.io).
+	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
+	@mkdir -p bin
+	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-network-provider ./cmd/graft
+	@go build -buildvcs=false -o .cache/bin/start-docker ./hack/start/docker
+	@exec .cache/bin/start-docker
 
 # The servers are built beside the unit tests: neither keeps two cores busy all the time.
 test: ## Run all tests that need no root: units, then suites against a real kube-apiserver.
@@ -97,7 +104,7 @@ test-race: ## Run with the race detector what is too large for it in test (the f
 
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
-	@echo '==> system suites: a browser, shells'
+	@echo '==> system suites: a browser, shells, Docker'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
@@ -114,6 +121,15 @@ bench-allocations: ## Measure allocations beside the stores alone (STORES=<regex
 	@echo '==> allocations, about ten minutes, most of which ten million take to be there; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/allocation ./test/benchmark/allocation
 	@.cache/bin/allocation -stores '$(STORES)' -held '$(HELD)'
+
+# Not part of bench: it needs root, and Debian's docker.io.
+bench-containers: ## Measure, as root, what a network adds to the start of a container, beside Docker's own bridges.
+	@hack/system/packages.sh docker.io busybox-static iproute2
+	@mkdir -p bin
+	@go build -o bin/ ./cmd/graft-network-provider
+	@go build -o .cache/bin/containers ./test/benchmark/containers
+	@echo '==> starts of containers, about three minutes; docs/benchmarks.md explains the rows'
+	@.cache/bin/containers -rows '$(BENCH)'
 
 bench-units: ## Run the Go benchmarks of the packages (BENCH=<regexp> to choose).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(UNIT) $(NO_RACE_HERE)

@@ -73,9 +73,10 @@ func (d *Dockerd) Import(ctx context.Context) error {
 	}
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	header := tar.Header{Name: "bin/busybox", Mode: 0o755, Size: int64(len(text))}
-	if err := w.WriteHeader(&header); err != nil {
-		return err
+	for _, header := range []tar.Header{{Name: "bin/", Mode: 0o755, Typeflag: tar.TypeDir}, {Name: "bin/busybox", Mode: 0o755, Size: int64(len(text))}} {
+		if err := w.WriteHeader(&header); err != nil {
+			return err
+		}
 	}
 	if _, err := w.Write(text); err != nil {
 		return err

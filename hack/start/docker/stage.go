@@ -38,8 +38,12 @@ func open(ctx context.Context, o options, t *console.Terminal) (s *stage, err er
 			err = t.Phase(name, func(func(string)) (string, error) { return summary, step() })
 		}
 	}
+	on, err := prepare(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	phase("a machine out of namespaces", "mounts, networks, processes", func() error {
-		s.machine, err = engine.Boot(ctx)
+		s.machine, err = on.Boot(ctx)
 		return err
 	})
 	if err != nil {
