@@ -15,13 +15,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 )
 
 // contracts are all that the program speaks, by name. To add one: a codec, an entry here, and its name in the configuration. The timeouts are
 // longer than those of the codecs, which know how long their callers wait.
-func (o *Options) contracts(w wire.Options) map[string]server.Contract {
+func (p *program) contracts(w wire.Options) map[string]server.Contract {
 	named := func(name string) wire.Options {
 		with := w
 		with.Log = w.Log.WithName(name)
@@ -33,12 +34,13 @@ func (o *Options) contracts(w wire.Options) map[string]server.Contract {
 				"health", "GetDeviceAttributes", "GetDeviceConfig", "GetProfileConfig", "ReleaseProfileConfig"),
 		},
 		"spiderpool": {
-			Handler: spiderpool.New(named("spiderpool"), spiderpool.Extras{Records: int(o.Config.Spiderpool.Records)}), Timeout: 150 * time.Second,
+			Handler: spiderpool.New(named("spiderpool"), spiderpool.Extras{Records: int(p.Config.Spiderpool.Records)}), Timeout: 150 * time.Second,
 			Endpoint: spiderpoolEndpoint,
 		},
+		docker.Contract: p.dockers.contract(named(docker.Contract)),
 	}
 	for name, c := range all {
-		c.Name, c.MaximumBytes = name, int64(o.Config.Limits.BodyBytes)
+		c.Name, c.MaximumBytes = name, int64(p.Config.Limits.BodyBytes)
 		all[name] = c
 	}
 	return all
@@ -113,11 +115,7 @@ func (o *Options) listeners(contracts map[string]server.Contract) ([]server.List
 			return nil, err
 		}
 		for _, name := range l.ContractNames() {
-			contract, ok := contracts[name]
-			if !ok {
-				return nil, fmt.Errorf("the contract %s is not answered by this program", name)
-			}
-			opened.Contracts = append(opened.Contracts, contract)
+			opened.Contracts = append(opened.Contracts, contracts[name])
 		}
 		all = append(all, opened)
 	}

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -50,6 +51,8 @@ type program struct {
 	reloader *reload.Reloader
 	server   *server.Server
 	leaks    *leaks
+	// dockers are nil where no listener names Docker's contract.
+	dockers *dockers
 	// opened says that the ledger is open, draining that the program ends, and recovered that what an earlier one has left is brought to its end.
 	opened, draining, recovered atomic.Bool
 }
@@ -126,6 +129,9 @@ func (o *Options) Check(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := o.checkLinks(ctx, p); err != nil {
+		return err
+	}
 	pools := slices.Sorted(maps.Keys(p.Pools))
 	_, err = fmt.Fprintf(out, "ok: pools %s; profiles %s\n", words(pools), words(p.ProfileNames()))
 	return err
@@ -147,6 +153,10 @@ func (p *program) run(ctx context.Context) (err error) {
 	if p.leaks, err = p.newLeaks(); err != nil {
 		return err
 	}
+	if p.dockers, err = p.newDockers(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.dockers.close()) }()
 	listeners, err := p.allListeners()
 	if err != nil {
 		return err
@@ -164,6 +174,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	defer rest()
 	ended := p.work(working, end)
 	go p.drain(ctx, end)
+	p.notify(daemon.SdNotifyReady)
 	err = p.server.Serve(serving, p.Config.Shutdown.Timeout.Duration)
 	rest()
 	select {
@@ -180,6 +191,7 @@ func (p *program) run(ctx context.Context) (err error) {
 func (p *program) drain(ctx context.Context, end context.CancelCauseFunc) {
 	<-ctx.Done()
 	p.draining.Store(true)
+	p.notify(daemon.SdNotifyStopping)
 	delay := p.Config.Shutdown.Delay.Duration
 	if !slices.ContainsFunc(p.Config.Listeners, isTCP) {
 		delay = 0
@@ -189,12 +201,20 @@ func (p *program) drain(ctx context.Context, end context.CancelCauseFunc) {
 	end(nil)
 }
 
+// notify tells systemd how the program is, where that has started it and waits to be told (sd_notify(3)).
+func (p *program) notify(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		p.log.Error(err, "Telling systemd how the program is failed", "state", state)
+	}
+}
+
 // work begins what goes on beside requests, and gives a channel that is closed when all of it has ended. What cannot go on ends the program.
 func (p *program) work(ctx context.Context, end context.CancelCauseFunc) <-chan struct{} {
 	var all sync.WaitGroup
 	all.Go(func() { p.reloader.Service().Run(ctx) })
 	all.Go(func() { p.reloader.Run(ctx) })
 	all.Go(func() { p.leaks.run(ctx) })
+	all.Go(func() { p.dockers.run(ctx) })
 	all.Go(func() {
 		if err := p.reloader.Ledger().Follow(ctx); err != nil && ctx.Err() == nil {
 			end(fmt.Errorf("following the ledger: %w", err))

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
+)
+
+// dockers is what Docker's contract needs beside the ledger: the kernel of this machine. It is there only where a listener names the contract.
+type dockers struct {
+	config   configv1alpha1.Docker
+	log      logr.Logger
+	kernel   *link.Kernel
+	networks *attach.Attachments
+	leases   *lease.Leases
+}
+
+// newDockers opens the kernel, says what it lacks, and brings to its end what was begun before the start; nil where no listener names the contract.
+func (p *program) newDockers(ctx context.Context) (*dockers, error) {
+	if !p.Config.AnswersDocker() {
+		return nil, nil //nolint:nilnil // there is none, and that is right
+	}
+	d := &dockers{config: p.Config.Docker, log: p.log.WithName("docker")}
+	var err error
+	if d.kernel, err = link.Open(link.Options{Timeout: d.config.KernelTimeout.Duration}); err != nil {
+		return nil, fmt.Errorf("opening the kernel for Docker: %w", err)
+	}
+	d.tell(d.kernel.Probe(ctx))
+	metrics := newDockerMetrics(p.registry)
+	report := func(err error) {
+		p.metrics.FailedInBackground()
+		d.log.Error(err, "Work in the background failed")
+	}
+	d.leases = lease.New(lease.Options{
+		Service: p.reloader.Service(), Policy: p.reloader.Policy, Store: p.store, Clock: clock.RealClock{}, Node: p.Config.Node,
+		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report,
+	})
+	d.networks = attach.New(attach.Options{
+		Service: p.reloader.Service(), Policy: p.reloader.Policy, Leases: d.leases, Store: p.store, Clock: clock.RealClock{}, Node: p.Config.Node,
+		Kernel: counted{d.kernel, metrics}, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
+		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Swept: d.swept,
+	})
+	if err := d.networks.Recover(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("recovering Docker's networks: %w", err), d.kernel.Close())
+	}
+	p.registry.MustRegister(dockerCollector{d.networks.Usage})
+	return d, nil
+}
+
+// close lets go of the kernel. It is right for nil.
+func (d *dockers) close() error {
+	if d == nil {
+		return nil
+	}
+	return d.kernel.Close()
+}
+
+// run sweeps until the context ends. It is right for nil.
+func (d *dockers) run(ctx context.Context) {
+	if d == nil {
+		return
+	}
+	var all sync.WaitGroup
+	all.Go(func() { d.networks.Run(ctx) })
+	all.Go(func() { d.leases.Run(ctx) })
+	all.Wait()
+}
+
+// tell logs which kinds of links this kernel has, and what the others need.
+func (d *dockers) tell(missing map[link.Kind]error) {
+	var there []string
+	for _, kind := range link.Kinds() {
+		if err := missing[kind]; err != nil {
+			d.log.Info("Networks of a kind cannot be had", "kind", kind, "why", err.Error())
+			continue
+		}
+		there = append(there, string(kind))
+	}
+	d.log.Info("Networks can be had", "kinds", strings.Join(there, ", "))
+}
+
+// swept logs what was stale.
+func (d *dockers) swept(s attach.Sweep) {
+	d.log.Info("Removed what nobody needs any more", "networks", s.Networks, "endpoints", s.Endpoints, "links", s.Links)
+}
+
+// contract is the codec; no contract where there is none.
+func (d *dockers) contract(w wire.Options) server.Contract {
+	if d == nil {
+		return server.Contract{}
+	}
+	handler := docker.New(docker.Options{
+		Options: w, Networks: d.networks, Leases: d.leases, Scope: d.config.Scope, Connectivity: d.config.Connectivity, Patience: docker.Patience,
+	})
+	return server.Contract{Handler: handler, Refuse: docker.Refuse, Endpoint: docker.Endpoint, Timeout: docker.Patience + 5*time.Second}
+}
+
+// boot names the time since links of this machine are there: since it was started, or since the network namespace of the program is there. Empty:
+// nobody knows.
+func boot() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	namespace, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id)) + " " + namespace
+}
+
+// lives says whether a sandbox may be there still: only that its file is not there says that it is not.
+func lives(sandbox string) bool {
+	_, err := os.Stat(sandbox)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// checkLinks finds profiles whose links this kernel lacks. Where no listener names Docker's contract, it is not asked.
+func (o *Options) checkLinks(ctx context.Context, p *policy.Policy) error {
+	if !o.Config.AnswersDocker() {
+		return nil
+	}
+	kernel, err := link.Open(link.Options{Timeout: o.Config.Docker.KernelTimeout.Duration})
+	if err != nil {
+		return fmt.Errorf("opening the kernel for Docker: %w", err)
+	}
+	missing := kernel.Probe(ctx)
+	problems := []error{kernel.Close()}
+	for _, name := range p.ProfileNames() {
+		if l := p.Profile(name).Link; l != nil && missing[l.Kind] != nil {
+			problems = append(problems, fmt.Errorf("profiles.%s.link: this machine has no %s: %w", name, l.Kind, missing[l.Kind]))
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+)
+
+// dockerMetrics count calls of the kernel.
+type dockerMetrics struct {
+	calls    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
+	m := &dockerMetrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_kernel_calls_total",
+			Help: "What the kernel was asked for, by the kind of link and what came of it: done, impossible, unavailable or failed.",
+		}, []string{"call", "kind", "result"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "graft_network_kernel_call_duration_seconds",
+			Help:    "How long the kernel took.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"call"}),
+	}
+	registry.MustRegister(m.calls, m.duration)
+	return m
+}
+
+// observe notes a call. Whatever the kind is called in a request, there are few names.
+func (m *dockerMetrics) observe(call string, kind link.Kind, began time.Time, err error) {
+	if kind != "" && !slices.Contains(link.Kinds(), kind) {
+		kind = "other"
+	}
+	result := "done"
+	switch {
+	case err == nil:
+	case errors.Is(err, link.ErrImpossible):
+		result = "impossible"
+	case errors.Is(err, network.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		result = "unavailable"
+	default:
+		result = "failed"
+	}
+	m.calls.WithLabelValues(call, string(kind), result).Inc()
+	m.duration.WithLabelValues(call).Observe(time.Since(began).Seconds())
+}
+
+// counted is a kernel whose calls are counted.
+type counted struct {
+	attach.Kernel
+	metrics *dockerMetrics
+}
+
+// EnsureSegment implements attach.Kernel.
+func (k counted) EnsureSegment(ctx context.Context, s link.Segment) (err error) {
+	defer func(began time.Time) { k.metrics.observe("ensure-segment", s.Kind, began, err) }(time.Now())
+	return k.Kernel.EnsureSegment(ctx, s)
+}
+
+// RemoveSegment implements attach.Kernel.
+func (k counted) RemoveSegment(ctx context.Context, s link.Segment) (err error) {
+	defer func(began time.Time) { k.metrics.observe("remove-segment", s.Kind, began, err) }(time.Now())
+	return k.Kernel.RemoveSegment(ctx, s)
+}
+
+// EnsurePort implements attach.Kernel.
+func (k counted) EnsurePort(ctx context.Context, s link.Segment, p link.Port) (_ link.Port, err error) {
+	defer func(began time.Time) { k.metrics.observe("ensure-port", s.Kind, began, err) }(time.Now())
+	return k.Kernel.EnsurePort(ctx, s, p)
+}
+
+// RemovePort implements attach.Kernel.
+func (k counted) RemovePort(ctx context.Context, s link.Segment, endpoint string) (err error) {
+	defer func(began time.Time) { k.metrics.observe("remove-port", s.Kind, began, err) }(time.Now())
+	return k.Kernel.RemovePort(ctx, s, endpoint)
+}
+
+// SetPeers implements attach.Kernel.
+func (k counted) SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) (err error) {
+	defer func(began time.Time) { k.metrics.observe("set-peers", s.Kind, began, err) }(time.Now())
+	return k.Kernel.SetPeers(ctx, s, peers)
+}
+
+// Marked implements attach.Kernel.
+func (k counted) Marked(ctx context.Context) (_ []link.Marked, err error) {
+	defer func(began time.Time) { k.metrics.observe("list", "", began, err) }(time.Now())
+	return k.Kernel.Marked(ctx)
+}
+
+// Remove implements attach.Kernel.
+func (k counted) Remove(ctx context.Context, m link.Marked) (err error) {
+	defer func(began time.Time) { k.metrics.observe("remove", "", began, err) }(time.Now())
+	return k.Kernel.Remove(ctx, m)
+}
+
+// dockerCollector tells what there is of Docker, when it is asked.
+type dockerCollector struct {
+	usage func(context.Context) (attach.Usage, error)
+}
+
+var (
+	descNetworks  = prometheus.NewDesc("graft_network_docker_networks", "Docker's networks on this machine.", nil, nil)
+	descEndpoints = prometheus.NewDesc("graft_network_docker_endpoints",
+		"Endpoints of Docker's networks on this machine: in a container (joined), or not in one (free).", []string{"state"}, nil)
+	descStale = prometheus.NewDesc("graft_network_docker_stale_removed_total",
+		"What was removed since nobody needs it any more: network, endpoint or link.", []string{"what"}, nil)
+)
+
+// usageTimeout bounds the reading of rows where memory has them not.
+const usageTimeout = 2 * time.Second
+
+// Describe implements prometheus.Collector.
+func (c dockerCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{descNetworks, descEndpoints, descStale} {
+		to <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c dockerCollector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), usageTimeout)
+	defer cancel()
+	usage, err := c.usage(ctx)
+	if err != nil {
+		return // what cannot be read is not there, and /readyz says why
+	}
+	gauge := func(desc *prometheus.Desc, value int, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+	}
+	gauge(descNetworks, usage.Networks)
+	gauge(descEndpoints, usage.Joined, "joined")
+	gauge(descEndpoints, usage.Endpoints-usage.Joined, "free")
+	for what, removed := range map[string]int{
+		"network": usage.Removed.Networks, "endpoint": usage.Removed.Endpoints, "link": usage.Removed.Links,
+	} {
+		to <- prometheus.MustNewConstMetric(descStale, prometheus.CounterValue, float64(removed), what)
+	}
+}
