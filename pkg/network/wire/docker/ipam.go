@@ -33,21 +33,15 @@ func (h *handler) requestPool(ctx context.Context, q *poolRequest) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	return poolResponse{PoolID: leased.ID, Pool: leased.Prefix.String(), Data: h.said(leased)}, nil
+	return poolResponse{PoolID: leased.ID, Pool: leased.Prefix.String(), Data: told(leased)}, nil
 }
 
-// said is what is told of a pool that is leased: a gateway that it has declared needs not be asked for.
-func (h *handler) said(leased lease.Pool) map[string]string {
-	pool := h.Policy().Pool(leased.Pool)
-	if pool == nil {
+// told is what is said of a pool that is leased: a gateway that it has declared needs not be asked for.
+func told(leased lease.Pool) map[string]string {
+	if !leased.Gateway.IsValid() {
 		return nil
 	}
-	for _, gateway := range pool.Gateways {
-		if leased.Prefix.Contains(gateway) {
-			return map[string]string{labelGateway: netip.PrefixFrom(gateway, leased.Prefix.Bits()).String()}
-		}
-	}
-	return nil
+	return map[string]string{labelGateway: netip.PrefixFrom(leased.Gateway, leased.Prefix.Bits()).String()}
 }
 
 func (h *handler) releasePool(ctx context.Context, q *poolRequest) (any, error) {

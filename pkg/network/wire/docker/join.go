@@ -35,12 +35,12 @@ func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
 	return joinResponseOf(n, e), nil
 }
 
-// joinResponseOf is what is answered of an endpoint that has joined. Without a gateway Docker would give the sandbox another interface, which leads
-// outside, unless it is told not to.
+// joinResponseOf is what is answered of an endpoint that has joined. Without a gateway Docker would give the sandbox another interface, on a bridge of its
+// own, unless it is told not to: so it is for a network that leads outside itself, be it by a route over the link, which Docker does not take for one.
 func joinResponseOf(n attach.Network, e attach.Endpoint) joinResponse {
 	answer := joinResponse{
 		InterfaceName:         interfaceName{SrcName: link.InterfaceName(e.ID), DstPrefix: cmp.Or(n.Prefix, defaultPrefix), DstName: e.Name},
-		DisableGatewayService: n.Isolated,
+		DisableGatewayService: n.Isolated || n.Outside && len(e.Gateways) == 0,
 	}
 	for _, gateway := range e.Gateways {
 		if gateway.Is4() && answer.Gateway == "" {

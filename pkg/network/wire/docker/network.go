@@ -40,9 +40,9 @@ func (h *handler) checkGateways(ctx context.Context, q *networkRequest) (any, er
 	return gatewayResponse{SkipIPv4: skip, SkipIPv6: skip}, nil
 }
 
-// needless says whether a network has no use for a gateway that its user has not named. The routers outside are known to users and pools alone, as with
-// Docker's own macvlan and ipvlan; where nothing leads outside there is none.
-func needless(n attach.Network) bool { return n.Outside || n.Isolated || n.Internal }
+// needless says whether a network has no use for a gateway that its user has not named. The routers outside are known to users and pools alone: an
+// address that Docker chose would be nobody's. So it is with Docker's own macvlan and ipvlan.
+func needless(n attach.Network) bool { return n.Outside || !n.NeedsGateway() }
 
 // allocateNetwork is asked of a manager of a Swarm, once for all nodes, and again by each manager that becomes the leader. It says nothing of whose the
 // subnets are: that comes with CreateNetwork, on each node.

@@ -83,15 +83,15 @@ func problemOf(err error) problem {
 	return p
 }
 
-// told are the errors whose texts are for the people who asked, beside those that all contracts know.
-var told = []error{
+// forPeople are the errors whose texts are for the people who asked, beside those that all contracts know.
+var forPeople = []error{
 	attach.ErrUnknownNetwork, attach.ErrUnknownEndpoint, attach.ErrImpossible, attach.ErrDenied, link.ErrImpossible, link.ErrNoSegment,
 	lease.ErrUnknown, lease.ErrRequest, lease.ErrDenied,
 }
 
 // known says whether the text of an error is for the people who asked: they can do something about what the kernel says, too, but not about files.
 func known(err error) bool {
-	if slices.ContainsFunc(told, func(one error) bool { return errors.Is(err, one) }) {
+	if slices.ContainsFunc(forPeople, func(one error) bool { return errors.Is(err, one) }) {
 		return true
 	}
 	_, ofKernel := errors.AsType[syscall.Errno](err)
