@@ -130,6 +130,9 @@ func (c *composed) own() {
 	for _, pool := range c.profile.Pools {
 		c.limit(pool)
 		for _, gateway := range pool.Gateways {
+			if families := c.profile.Families; families != nil && !slices.Contains(families, gateway.BitLen()) {
+				continue
+			}
 			for _, subnet := range pool.Subnets {
 				if gateway.BitLen() == subnet.Prefix.Addr().BitLen() {
 					c.bridgeHas(gateway, subnet.Prefix)

@@ -1,0 +1,523 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package attach_test
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+)
+
+// fails is that something fails for a reason, with a text.
+func (w *world) fails(err, reason error, text string) {
+	w.t.Helper()
+	if !errors.Is(err, reason) || !strings.Contains(err.Error(), text) {
+		w.t.Errorf("got the error %v, want %v with %q", err, reason, text)
+	}
+}
+
+var comparable = cmp.Options{cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{}), cmpopts.EquateEmpty()}
+
+// TestLife is a network and an endpoint from the beginning to the end, each call twice.
+func TestLife(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	n := plain("net", "172.30.0.0/24", "172.30.0.1", "mtu=1400")
+	asked := endpoint("net", "ep", "172.30.0.2/24")
+	want := asked
+	want.Gateways = []netip.Addr{netip.MustParseAddr("172.30.0.1")}
+	for range 2 {
+		w.create(n)
+		made := w.attach(asked)
+		if len(made.MAC) != 6 || made.MAC[0]&3 != 2 {
+			t.Errorf("the MAC address %s is not a local one of one interface", made.MAC)
+		}
+		want.MAC = made.MAC
+		if diff := cmp.Diff(want, made, comparable); diff != "" {
+			t.Errorf("the endpoint (-want +got):\n%s", diff)
+		}
+	}
+	w.same("rows", []string{"endpoint/net/ep", "network/net"}, w.rows())
+	w.same("links", []string{"net", "net/ep"}, w.kernel.has())
+	for range 2 {
+		want.Sandbox = "/sandbox"
+		e, of, err := w.Join(ctx, "net", "ep", "/sandbox")
+		w.must(err)
+		if diff := cmp.Diff(want, e, comparable); diff != "" || of.Link.MTU != 1400 {
+			t.Errorf("joined %v with (-want +got):\n%s", of, diff)
+		}
+		w.kernel.move("ep", true)
+	}
+	if got, err := w.Endpoint(ctx, "net", "ep"); err != nil || got.Sandbox != "/sandbox" {
+		t.Errorf("got %v and %v", got, err)
+	}
+	w.usage(attach.Usage{Networks: 1, Endpoints: 1, Joined: 1})
+	for range 2 {
+		w.must(w.Leave(ctx, "net", "ep"))
+	}
+	w.same("links after Leave", []string{"net", "net/ep"}, w.kernel.has())
+	w.kernel.move("ep", false)
+	for range 2 {
+		w.must(w.DeleteEndpoint(ctx, "net", "ep"))
+	}
+	w.same("links", []string{"net"}, w.kernel.has())
+	for range 2 {
+		w.must(w.DeleteNetwork(ctx, "net"))
+	}
+	w.same("links", nil, w.kernel.has())
+	w.same("rows", nil, w.rows())
+	w.usage(attach.Usage{})
+}
+
+func (w *world) usage(want attach.Usage) {
+	w.t.Helper()
+	got, err := w.Usage(w.t.Context())
+	w.must(err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("usage (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	_, err := w.CreateEndpoint(ctx, endpoint("net", "ep"))
+	w.fails(err, attach.ErrUnknownNetwork, "net")
+	_, err = w.Network(ctx, "net")
+	w.fails(err, attach.ErrUnknownNetwork, "net")
+	_, _, err = w.Join(ctx, "net", "ep", "/s")
+	w.fails(err, attach.ErrUnknownNetwork, "net")
+	w.create(bare("net"))
+	_, _, err = w.Join(ctx, "net", "ep", "/s")
+	w.fails(err, attach.ErrUnknownEndpoint, "ep")
+	_, err = w.Endpoint(ctx, "net", "ep")
+	w.fails(err, attach.ErrUnknownEndpoint, "ep")
+	w.fails(w.CreateNetwork(ctx, bare("a/b")), attach.ErrImpossible, "identifier")
+	_, err = w.CreateEndpoint(ctx, endpoint("net", ""))
+	w.fails(err, attach.ErrImpossible, "identifier")
+}
+
+func TestAnotherWithTheIdentifier(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	n := plain("net", "172.30.0.0/24", "172.30.0.1")
+	w.create(n)
+	other := plain("net", "172.31.0.0/24", "172.31.0.1", "mtu=1400")
+	other.Internal = true
+	w.fails(w.CreateNetwork(ctx, other), attach.ErrImpossible, "with other options, subnets, internal")
+	w.attach(endpoint("net", "ep", "172.30.0.2/24"))
+	e := endpoint("net", "ep", "172.30.0.3/24")
+	e.MAC, e.Name, e.Options = network.HardwareAddr{2, 0, 0, 0, 0, 1}, "net7", map[string]string{"routes": "10.0.0.0/8"}
+	_, err := w.CreateEndpoint(ctx, e)
+	w.fails(err, attach.ErrImpossible, "with other addresses, MAC address, name, options")
+}
+
+// TestAsked is that what is handed over holds, and what cannot be is refused.
+func TestAsked(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	n := plain("net", "172.30.0.0/24", "172.30.0.1")
+	n.Subnets[0].Auxiliary = map[string]netip.Addr{"printer": netip.MustParseAddr("172.30.0.9")}
+	n.Subnets = append(n.Subnets, attach.Subnet{Space: "LocalDefault", Prefix: netip.MustParsePrefix("fd00:1::/64"), Gateway: netip.MustParseAddr("fd00:1::1")})
+	w.create(n)
+	e := endpoint("net", "ep", "172.30.0.2/24", "fd00:1::2/64")
+	e.MAC, e.Name = network.HardwareAddr{2, 0, 0, 0, 0, 1}, "net7"
+	e.Options = map[string]string{"routes": "10.0.0.0/8=172.30.0.7, fd00:2::/64", "com.docker.network.endpoint.sysctls": "x"}
+	want := e
+	want.Gateways = []netip.Addr{netip.MustParseAddr("172.30.0.1"), netip.MustParseAddr("fd00:1::1")}
+	want.Routes = []network.Route{
+		{Destination: netip.MustParsePrefix("10.0.0.0/8"), Gateway: netip.MustParseAddr("172.30.0.7")}, {Destination: netip.MustParsePrefix("fd00:2::/64")},
+	}
+	if diff := cmp.Diff(want, w.attach(e), comparable); diff != "" {
+		t.Errorf("the endpoint (-want +got):\n%s", diff)
+	}
+	for _, c := range []struct {
+		e      attach.Endpoint
+		reason error
+		text   string
+	}{
+		{endpoint("net", "two", "172.30.0.2/24"), network.ErrTaken, "another endpoint has the address 172.30.0.2"},
+		{endpoint("net", "two", "172.30.0.9/24"), network.ErrTaken, "172.30.0.9 is the auxiliary address printer"},
+		{endpoint("net", "two", "fd00:1::1/64"), network.ErrTaken, "fd00:1::1 is the gateway's"},
+		{endpoint("net", "two", "172.31.0.2/24"), attach.ErrImpossible, "172.31.0.2 is in no subnet of the network"},
+		{endpoint("net", "two", "172.30.0.3/24", "172.30.0.4/24"), attach.ErrImpossible, "at most one address of each family"},
+		{endpoint("net", "two", "172.30.0.66/24"), attach.ErrDenied, "172.30.0.66 is reserved"},
+		{attach.Endpoint{Network: "net", ID: "two", MAC: e.MAC}, network.ErrTaken, "another endpoint has the MAC address 02:00:00:00:00:01"},
+		{attach.Endpoint{Network: "net", ID: "two", MAC: network.HardwareAddr{1, 0, 0, 0, 0, 1}}, attach.ErrImpossible, "01:00:00:00:00:01 is no MAC address"},
+		{with("routes=10.0.0.0"), attach.ErrImpossible, "the option routes must be destinations"},
+		{with("route=10.0.0.0/8"), attach.ErrImpossible, `no option "route" (did you mean "routes"?); there are address, routes, vlan`},
+		{with("vlan=7"), attach.ErrImpossible, "the option vlan is for networks of kind vlan"},
+		{with("address=172.30.0.7"), attach.ErrImpossible, "the option address is for networks with --ipam-driver null"},
+	} {
+		_, err := w.CreateEndpoint(ctx, c.e)
+		w.fails(err, c.reason, c.text)
+	}
+	w.same("rows", []string{"endpoint/net/ep", "network/net"}, w.rows())
+	w.same("links", []string{"net", "net/ep"}, w.kernel.has())
+}
+
+func with(options ...string) attach.Endpoint {
+	return attach.Endpoint{Network: "net", ID: "two", Options: mapOf(options...)}
+}
+
+// TestLeased is an endpoint whose addresses Docker's IPAM has on lease from us.
+func TestLeased(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	four, six := netip.MustParseAddr("10.64.1.7"), netip.MustParseAddr("fd00:64::107")
+	mac := network.HardwareAddr{0x0a, 0x58, 1, 2, 3, 4}
+	w.leases[four] = network.Allocation{Pool: "overlay", Addresses: []netip.Addr{four}, MAC: mac}
+	w.leases[six] = network.Allocation{Pool: "overlay", Addresses: []netip.Addr{six}, MAC: network.HardwareAddr{0x0a, 0x58, 1, 2, 3, 5}}
+	n := attach.Network{ID: "net", Subnets: []attach.Subnet{
+		{Space: "graft-local", Prefix: netip.MustParsePrefix("10.64.0.0/16"), Gateway: netip.MustParseAddr("10.64.0.1")},
+		{Space: "graft-local", Prefix: netip.MustParsePrefix("fd00:64::/64")},
+	}}
+	w.create(n)
+	w.same("reports", []string{"the network net does without rules and neighbors of the pool overlay, which Docker cannot be given"}, w.reports)
+	want := endpoint("net", "ep", "10.64.1.7/16", "fd00:64::107/64")
+	made := w.attach(want)
+	want.MAC, want.Gateways = mac, []netip.Addr{netip.MustParseAddr("10.64.0.1"), netip.MustParseAddr("fe80::1")}
+	want.Routes = []network.Route{
+		{Destination: netip.MustParsePrefix("10.0.0.0/8"), Gateway: netip.MustParseAddr("10.64.0.2")}, {Destination: netip.MustParsePrefix("198.51.100.0/24")},
+	}
+	if diff := cmp.Diff(want, made, comparable); diff != "" {
+		t.Errorf("the endpoint (-want +got):\n%s", diff)
+	}
+	_, err := w.CreateEndpoint(ctx, endpoint("net", "two", "10.64.1.8/16"))
+	w.fails(err, attach.ErrImpossible, "the IPAM driver has not given 10.64.1.8")
+
+	bound := w.leases[four]
+	bound.Binding.MAC = network.HardwareAddr{2, 9, 9, 9, 9, 9}
+	nine := netip.MustParseAddr("10.64.1.9")
+	w.leases[nine] = bound
+	e := endpoint("net", "three", "10.64.1.9/16")
+	e.MAC = mac
+	_, err = w.CreateEndpoint(ctx, e)
+	w.fails(err, attach.ErrImpossible, "0a:58:01:02:03:04 is asked for, and the cloud has given 02:09:09:09:09:09")
+	e.MAC = nil
+	if got := w.attach(e); got.MAC.String() != "02:09:09:09:09:09" {
+		t.Errorf("the MAC address is %s, and the cloud's is another", got.MAC)
+	}
+}
+
+// TestOwned is an endpoint that owns its addresses.
+func TestOwned(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(bare("net", "profile=acme.com/overlay"))
+	one := w.attach(endpoint("net", "one"))
+	if diff := cmp.Diff(one, w.attach(endpoint("net", "one")), comparable); diff != "" {
+		t.Errorf("asked again (-first +second):\n%s", diff)
+	}
+	want := attach.Endpoint{
+		Network: "net", ID: "one", Owned: true, MAC: one.MAC,
+		Addresses: []netip.Prefix{netip.MustParsePrefix("10.64.1.1/16"), netip.MustParsePrefix("fd00:64::100/64")},
+		Gateways:  []netip.Addr{netip.MustParseAddr("10.64.0.1"), netip.MustParseAddr("fe80::1")},
+		Routes: []network.Route{
+			{Destination: netip.MustParsePrefix("10.0.0.0/8"), Gateway: netip.MustParseAddr("10.64.0.2")}, {Destination: netip.MustParsePrefix("198.51.100.0/24")},
+		},
+	}
+	if diff := cmp.Diff(want, one, comparable); diff != "" || one.MAC.String()[:5] != "0a:58" {
+		t.Errorf("the endpoint (-want +got):\n%s", diff)
+	}
+	asked := attach.Endpoint{Network: "net", ID: "two", Options: mapOf("address=10.64.2.3", "routes=203.0.113.0/24=10.64.0.9")}
+	if two := w.attach(asked); !strings.HasPrefix(two.Addresses[0].String(), "10.64.2.3/") || len(two.Routes) != 3 {
+		t.Errorf("asked for an address and a route, got %v", two)
+	}
+	_, err := w.CreateEndpoint(ctx, attach.Endpoint{Network: "net", ID: "three", Options: mapOf("address=10.99.0.1")})
+	w.fails(err, network.ErrOutside, "no pool of the profile acme.com/overlay has 10.99.0.1")
+	_, err = w.CreateEndpoint(ctx, attach.Endpoint{Network: "net", ID: "three", Options: mapOf("address=10.64.2.3")})
+	w.fails(err, network.ErrTaken, "")
+	w.same("rows", []string{"endpoint/net/one", "endpoint/net/two", "network/net"}, w.rows())
+	w.must(w.DeleteEndpoint(ctx, "net", "one"))
+	w.must(w.DeleteNetwork(ctx, "net"))
+	w.same("rows", nil, w.rows())
+	w.same("held", nil, w.held())
+	w.same("links", nil, w.kernel.has())
+}
+
+// TestExhausted is that the pools of a profile are tried in order.
+func TestExhausted(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net", "profile=acme.com/tiny"))
+	var got []string
+	for _, id := range []string{"a", "b", "c", "d"} {
+		got = append(got, w.attach(endpoint("net", id)).Addresses[0].String())
+	}
+	w.same("addresses", []string{"10.80.0.2/29", "10.80.0.3/29", "10.81.0.2/29", "10.81.0.3/29"}, got)
+	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "e"))
+	w.fails(err, network.ErrExhausted, "the profile acme.com/tiny has nothing left")
+	if rows := w.rows(); len(rows) != 5 {
+		t.Errorf("the rows are %s", rows)
+	}
+}
+
+// TestVLANs is that each endpoint has a VLAN of its own.
+func TestVLANs(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(bare("net", "profile=acme.com/trunk"))
+	one, two := w.attach(endpoint("net", "one")), w.attach(endpoint("net", "two"))
+	if one.VLAN == two.VLAN || one.VLAN < 100 || two.VLAN > 102 {
+		t.Errorf("the VLANs are %d and %d", one.VLAN, two.VLAN)
+	}
+	w.create(bare("own", "kind=vlan", "parent=eth0"))
+	_, err := w.CreateEndpoint(ctx, endpoint("own", "a"))
+	w.fails(err, attach.ErrImpossible, "needs the option vlan")
+	taken := attach.Endpoint{Network: "own", ID: "a", Options: mapOf("vlan=100")}
+	if one.VLAN != 100 && two.VLAN != 100 {
+		t.Fatalf("nobody has the VLAN 100: %d, %d", one.VLAN, two.VLAN)
+	}
+	_, err = w.CreateEndpoint(ctx, taken)
+	w.fails(err, network.ErrTaken, "another endpoint has the VLAN 100 of eth0")
+	taken.Options = mapOf("vlan=7")
+	if made := w.attach(taken); made.VLAN != 7 || w.kernel.ports["a"].VLAN != 7 {
+		t.Errorf("asked for VLAN 7, got %d", made.VLAN)
+	}
+}
+
+// TestWaysOut is what leads out of networks of each sort.
+func TestWaysOut(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		options  []string
+		internal bool
+		gateways []string
+		routes   []string
+		needs    bool
+	}{
+		{name: "bridge", gateways: []string{"172.30.0.1"}, needs: true},
+		{name: "internal", internal: true, needs: true},
+		{name: "internal outside", internal: true, options: []string{"kind=macvlan", "parent=eth0"}},
+		{name: "isolated", options: []string{"isolated=true"}},
+		{name: "macvlan", options: []string{"kind=macvlan", "parent=eth0"}, gateways: []string{"172.30.0.1"}, needs: true},
+		{name: "ipvlan", options: []string{"kind=ipvlan", "parent=eth0"}, gateways: []string{"172.30.0.1"}, needs: true},
+		{name: "ipvlan l3", options: []string{"kind=ipvlan", "parent=eth0", "mode=l3"}, routes: []string{"0.0.0.0/0"}},
+		{name: "ipvlan l3s inside", options: []string{"kind=ipvlan", "parent=eth0", "mode=l3s"}, internal: true},
+		{name: "isolated with routes", options: []string{"profile=acme.com/tunnel"}, routes: []string{"203.0.113.0/24"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			n := plain("net", "172.30.0.0/24", "172.30.0.1", c.options...)
+			n.Internal = c.internal
+			checked, err := w.Check(t.Context(), n)
+			w.must(err)
+			if checked.NeedsGateway() != c.needs {
+				t.Errorf("it needs a gateway: %v", !c.needs)
+			}
+			w.create(n)
+			made := w.attach(endpoint("net", "ep", "172.30.0.2/24"))
+			var gateways, routes []string
+			for _, g := range made.Gateways {
+				gateways = append(gateways, g.String())
+			}
+			for _, r := range made.Routes {
+				routes = append(routes, r.Destination.String())
+			}
+			w.same("gateways", c.gateways, gateways)
+			w.same("routes", c.routes, routes)
+			if shares := strings.HasPrefix(c.name, "ipvlan"); shares != (len(made.MAC) == 0) {
+				t.Errorf("the MAC address is %s", made.MAC)
+			}
+		})
+	}
+}
+
+func TestIpvlanHasNoMAC(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net", "kind=ipvlan", "parent=eth0"))
+	_, err := w.CreateEndpoint(t.Context(), attach.Endpoint{Network: "net", ID: "ep", MAC: network.HardwareAddr{2, 0, 0, 0, 0, 1}})
+	w.fails(err, attach.ErrImpossible, "none can be asked for")
+}
+
+// TestBeside is which networks can be on one machine.
+func TestBeside(t *testing.T) {
+	macvlan := []string{"kind=macvlan", "parent=eth0"}
+	for _, c := range []struct {
+		name       string
+		one, other attach.Network
+		text       string
+	}{
+		{name: "two parents", one: plain("a", "172.30.0.0/24", "172.30.0.1", macvlan...), other: plain("b", "172.31.0.0/24", "", "kind=macvlan", "parent=eth1")},
+		{name: "one parent", one: plain("a", "172.30.0.0/24", "172.30.0.1", macvlan...), other: plain("b", "172.31.0.0/24", "172.31.0.1", macvlan...)},
+		{name: "one profile", one: bare("a", "profile=acme.com/overlay"), other: bare("b", "profile=acme.com/overlay")},
+		{name: "one subnet of two drivers", one: plain("a", "172.30.0.0/24", "172.30.0.1"), other: spaced("b", "other", "172.30.0.0/24", ""), text: ""},
+		{name: "one gateway", one: plain("a", "172.30.0.0/24", "172.30.0.1"), other: spaced("b", "other", "172.30.0.0/24", "172.30.0.2"), text: "the bridge of the network a has 172.30.0.1/24 already"},
+		{name: "one gateway of one profile", one: bare("a", "profile=acme.com/bridged"), other: bare("b", "profile=acme.com/bridged"), text: "the bridge of the network a has 10.64.0.1/16 already"},
+		{name: "one segment", one: plain("a", "172.30.0.0/24", "", macvlan...), other: spaced("b", "other", "172.30.0.0/25", "", macvlan...), text: "172.30.0.0/25 overlaps 172.30.0.0/24 of the network a, which is on the same segment"},
+		{name: "one parent of two kinds", one: bare("a", macvlan...), other: bare("b", "kind=ipvlan", "parent=eth0"), text: "the network a has the parent eth0 already"},
+		{name: "one parent of two bridges", one: bare("a", "parent=eth0", "vlan=7"), other: bare("b", "parent=eth0", "vlan=7"), text: "the network a has the VLAN 7 of eth0 already"},
+		{name: "two VLANs", one: bare("a", "parent=eth0", "vlan=7"), other: bare("b", "parent=eth0", "vlan=8")},
+		{name: "VLANs beside a macvlan", one: bare("a", macvlan...), other: bare("b", "kind=vlan", "parent=eth0")},
+		{name: "passthru", one: bare("a", macvlan...), other: bare("b", append(macvlan, "mode=passthru")...), text: "the network a has the parent eth0 already"},
+		{name: "one vxlan", one: bare("a", "kind=vxlan", "vni=7"), other: bare("b", "kind=vxlan", "vni=7"), text: "the network a has the vxlan 7 already"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(c.one)
+			err := w.CreateNetwork(t.Context(), c.other)
+			if c.text != "" {
+				w.fails(err, attach.ErrImpossible, c.text)
+				return
+			}
+			w.must(err)
+		})
+	}
+}
+
+func spaced(id, space, subnet, gateway string, options ...string) attach.Network {
+	n := plain(id, subnet, gateway, options...)
+	n.Subnets[0].Space = space
+	return n
+}
+
+// TestForgotten is that a network goes that Docker has forgotten, when its subnet is given to another one, and that nobody's goes who is in it.
+func TestForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.create(plain("old", "172.30.0.0/24", "172.30.0.1"))
+	w.attach(endpoint("old", "ep", "172.30.0.2/24"))
+	_, _, err := w.Join(t.Context(), "old", "ep", "/sandbox")
+	w.must(err)
+	w.fails(w.CreateNetwork(t.Context(), plain("new", "172.30.0.0/16", "172.30.0.1")), attach.ErrImpossible, "overlaps 172.30.0.0/24 of the network old")
+	w.dead["/sandbox"] = true
+	w.create(plain("new", "172.30.0.0/16", "172.30.0.1"))
+	w.same("rows", []string{"network/new"}, w.rows())
+	w.same("links", []string{"new"}, w.kernel.has())
+	w.same("removed", []string{"old"}, w.swept.Networks)
+}
+
+// TestSuperseded is that an address is taken from an endpoint that is gone.
+func TestSuperseded(t *testing.T) {
+	w := newWorld(t)
+	w.create(plain("net", "172.30.0.0/24", "172.30.0.1"))
+	w.attach(endpoint("net", "old", "172.30.0.2/24"))
+	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "new", "172.30.0.2/24"))
+	w.fails(err, network.ErrTaken, "172.30.0.2")
+	w.clock.Step(time.Minute)
+	w.attach(endpoint("net", "new", "172.30.0.2/24"))
+	w.same("rows", []string{"endpoint/net/new", "network/net"}, w.rows())
+	_, _, err = w.Join(t.Context(), "net", "new", "/sandbox")
+	w.must(err)
+	w.clock.Step(time.Hour)
+	_, err = w.CreateEndpoint(t.Context(), endpoint("net", "third", "172.30.0.2/24"))
+	w.fails(err, network.ErrTaken, "172.30.0.2")
+	w.dead["/sandbox"] = true
+	w.attach(endpoint("net", "third", "172.30.0.2/24"))
+}
+
+// TestAnotherSandbox is that an endpoint is in one sandbox at a time.
+func TestAnotherSandbox(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(bare("net"))
+	w.attach(endpoint("net", "ep"))
+	_, _, err := w.Join(ctx, "net", "ep", "/one")
+	w.must(err)
+	w.kernel.move("ep", true)
+	_, _, err = w.Join(ctx, "net", "ep", "/two")
+	w.fails(err, attach.ErrImpossible, "another sandbox")
+	w.kernel.move("ep", false)
+	got, _, err := w.Join(ctx, "net", "ep", "/two")
+	w.must(err)
+	if got.Sandbox != "/two" {
+		t.Errorf("the sandbox is %s", got.Sandbox)
+	}
+}
+
+// TestNodes is that the ends of tunnels are those that Docker has told of, also after a restart.
+func TestNodes(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	peers := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, p := range w.kernel.peers["net"] {
+			got = append(got, p.String())
+		}
+		w.same("peers", want, got)
+	}
+	w.create(bare("net", "profile=acme.com/tunnel"))
+	w.create(bare("bridge"))
+	peers("192.0.2.9")
+	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.1"), true, false))
+	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.2"), false, false))
+	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.3"), false, false))
+	peers("192.0.2.9", "192.0.2.2", "192.0.2.3")
+	if local := w.kernel.segments["net"].Local; local.String() != "192.0.2.1" {
+		t.Errorf("the own end is %s", local)
+	}
+	w.reboot()
+	peers("192.0.2.9", "192.0.2.2", "192.0.2.3")
+	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.2"), false, true))
+	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.2"), false, true))
+	peers("192.0.2.9", "192.0.2.3")
+	w.fails(w.Discovered(ctx, netip.Addr{}, false, false), attach.ErrImpossible, "")
+	w.same("rows", []string{"network/bridge", "network/net", "node/192.0.2.1", "node/192.0.2.3"}, w.rows())
+}
+
+// TestAllocate is that a manager says what must be the same on all machines.
+func TestAllocate(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	options, err := w.Allocate(ctx, bare("net", "kind=vxlan", "mtu=1400"))
+	w.must(err)
+	again, err := w.Allocate(ctx, bare("net", "kind=vxlan", "mtu=1400"))
+	w.must(err)
+	if diff := cmp.Diff(options, again); diff != "" || options["vni"] == "" || options["mtu"] != "1400" {
+		t.Errorf("got %v, and again %v", options, again)
+	}
+	_, err = w.Allocate(ctx, bare("net", "kind=vxlan", "mtu=1"))
+	w.fails(err, attach.ErrImpossible, "mtu")
+	w.must(w.Free(ctx, "net"))
+	w.create(attach.Network{ID: "net", Options: options})
+	w.fails(w.CreateNetwork(ctx, bare("local", "kind=vxlan")), attach.ErrImpossible, "vni: a vxlan needs its number")
+}
+
+// TestKernelFails is that what cannot be made leaves nothing.
+func TestKernelFails(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	broken := errors.New("the kernel is broken")
+	w.kernel.fail = func(call string) error {
+		if strings.HasPrefix(call, "ensure") || strings.HasPrefix(call, "port") {
+			return broken
+		}
+		return nil
+	}
+	w.fails(w.CreateNetwork(ctx, bare("net", "profile=acme.com/overlay")), broken, "making the links of network net")
+	w.same("rows", nil, w.rows())
+	fail := w.kernel.fail
+	w.kernel.fail = nil
+	w.create(bare("net", "profile=acme.com/overlay"))
+	w.kernel.fail = fail
+	_, err := w.CreateEndpoint(ctx, endpoint("net", "ep"))
+	w.fails(err, broken, "making the links of endpoint ep")
+	w.same("rows", []string{"network/net"}, w.rows())
+	w.same("held", nil, w.held())
+	w.kernel.fail = nil
+	w.attach(endpoint("net", "ep"))
+}
+
+// TestLinksGone is that links are made again that somebody has removed.
+func TestLinksGone(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net"))
+	w.attach(endpoint("net", "ep"))
+	w.kernel.clear()
+	_, _, err := w.Join(t.Context(), "net", "ep", "/sandbox")
+	w.must(err)
+	w.same("links", []string{"net", "net/ep"}, w.kernel.has())
+}
+
+var _ attach.Kernel = (*link.Kernel)(nil)

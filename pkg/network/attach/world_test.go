@@ -1,0 +1,423 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package attach_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
+)
+
+// errStopped is what everything answers after a crash.
+var errStopped = errors.New("the process was stopped")
+
+// crash stops everything at a step: a call of the kernel or a commit, before or after it was done.
+type crash struct {
+	mutex   sync.Mutex
+	steps   int
+	at      int
+	after   bool
+	stopped bool
+}
+
+// do does a step, unless the process is stopped.
+func (c *crash) do(step func() error) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.stopped {
+		return errStopped
+	}
+	c.steps++
+	if c.steps != c.at {
+		return step()
+	}
+	c.stopped = true
+	if c.after {
+		_ = step()
+	}
+	return errStopped
+}
+
+// crashing is a store that stops.
+type crashing struct {
+	ledger.Store
+	crash *crash
+}
+
+func (s crashing) Commit(ctx context.Context, changes ...ledger.Change) error {
+	return s.crash.do(func() error { return s.Store.Commit(ctx, changes...) })
+}
+
+// world is all that lasts when the process ends, and the process.
+type world struct {
+	*attach.Attachments
+	t       *testing.T
+	store   ledger.Store
+	kernel  *kernel
+	crash   *crash
+	clock   *clocktesting.FakeClock
+	policy  *policy.Policy
+	ledger  *ledger.Ledger
+	service *service.Service
+	leases  leases
+	options attach.Options
+
+	mutex   sync.Mutex
+	reports []string
+	swept   attach.Sweep
+	// dead are the sandboxes that are gone.
+	dead map[string]bool
+}
+
+// leases are allocations as a lease has them: the address is the key.
+type leases map[netip.Addr]network.Allocation
+
+type finder struct{ *world }
+
+func (f finder) Find(_ context.Context, _ string, address netip.Addr) (network.Allocation, *policy.Pool, error) {
+	a, ok := f.leases[address]
+	if !ok {
+		return a, nil, network.ErrNotHeld
+	}
+	return a, f.policy.Pool(a.Pool), nil
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	data, err := os.ReadFile("testdata/profile.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, findings := profile.LoadNetworks(source.File{Name: "profile.yaml", Data: data})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	compiled, findings := policy.Compile(documents)
+	if err := findings.Errors().Err(); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, store: memory.Open(t), kernel: newKernel(), policy: compiled, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)),
+		leases: leases{}, dead: map[string]bool{}, crash: &crash{},
+	}
+	w.options = attach.Options{Boot: "one", Lives: func(sandbox string) bool { return !w.dead[sandbox] }}
+	w.start()
+	return w
+}
+
+// start begins the process anew over what lasts.
+func (w *world) start() {
+	w.t.Helper()
+	store := crashing{w.store, w.crash}
+	w.kernel.crash = w.crash
+	var (
+		pools  []ledger.Pool
+		served = map[string]service.Pool{}
+		err    error
+	)
+	for name, pool := range w.policy.Pools {
+		pools = append(pools, pool.Pool)
+		served[name] = service.Pool{}
+	}
+	if w.ledger, err = ledger.Open(w.t.Context(), store, pools...); err != nil {
+		w.t.Fatal(err)
+	}
+	w.service = service.New(w.ledger, served, service.Options{Clock: w.clock})
+	o := w.options
+	o.Service, o.Policy, o.Leases = w.service, func() *policy.Policy { return w.policy }, finder{w}
+	o.Store, o.Kernel, o.Clock = store, w.kernel, w.clock
+	o.Report = func(err error) { w.mutex.Lock(); defer w.mutex.Unlock(); w.reports = append(w.reports, err.Error()) }
+	o.Swept = func(s attach.Sweep) {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.swept.Networks = append(w.swept.Networks, s.Networks...)
+		w.swept.Endpoints = append(w.swept.Endpoints, s.Endpoints...)
+		w.swept.Links = append(w.swept.Links, s.Links...)
+	}
+	w.Attachments = attach.New(o)
+}
+
+// restart ends the process and begins it anew.
+func (w *world) restart() {
+	w.t.Helper()
+	w.crash = &crash{}
+	w.start()
+	if err := w.Recover(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// reboot ends the machine, and with it all links and sandboxes, and begins it anew.
+func (w *world) reboot() {
+	w.t.Helper()
+	w.kernel.clear()
+	w.options.Boot += "+"
+	w.restart()
+}
+
+// rows are the keys of what attach keeps.
+func (w *world) rows() []string {
+	w.t.Helper()
+	var keys []string
+	err := w.store.Scan(w.t.Context(), "record/", func(key, _ []byte) error {
+		keys = append(keys, strings.TrimPrefix(string(key), "record/-/"))
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return keys
+}
+
+// held are the addresses that endpoints own.
+func (w *world) held() []string {
+	w.t.Helper()
+	all, err := w.service.Owned(w.t.Context(), network.Owner{Contract: "docker"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var texts []string
+	for _, a := range all {
+		texts = append(texts, fmt.Sprintf("%s %s %v", a.Owner.Key, a.Pool, a.Addresses))
+	}
+	return texts
+}
+
+// same compares what there is.
+func (w *world) same(what string, want, got []string) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" && len(want)+len(got) > 0 {
+		w.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// must is that something succeeds.
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) create(n attach.Network) {
+	w.t.Helper()
+	w.must(w.CreateNetwork(w.t.Context(), n))
+}
+
+func (w *world) attach(e attach.Endpoint) attach.Endpoint {
+	w.t.Helper()
+	made, err := w.CreateEndpoint(w.t.Context(), e)
+	w.must(err)
+	return made
+}
+
+// plain is a network with a subnet of Docker's own IPAM.
+func plain(id, subnet, gateway string, options ...string) attach.Network {
+	s := attach.Subnet{Space: "LocalDefault", Prefix: netip.MustParsePrefix(subnet)}
+	if gateway != "" {
+		s.Gateway = netip.MustParseAddr(gateway)
+	}
+	return attach.Network{ID: id, Subnets: []attach.Subnet{s}, Options: mapOf(options...)}
+}
+
+// bare is a network of which no IPAM driver gives addresses.
+func bare(id string, options ...string) attach.Network {
+	return attach.Network{ID: id, Options: mapOf(options...)}
+}
+
+func mapOf(pairs ...string) map[string]string {
+	var all map[string]string
+	for _, pair := range pairs {
+		name, text, _ := strings.Cut(pair, "=")
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[name] = text
+	}
+	return all
+}
+
+func endpoint(of, id string, addresses ...string) attach.Endpoint {
+	e := attach.Endpoint{Network: of, ID: id}
+	for _, address := range addresses {
+		e.Addresses = append(e.Addresses, netip.MustParsePrefix(address))
+	}
+	return e
+}
+
+// kernel is what the kernel has, as far as attach asks for it.
+type kernel struct {
+	mutex    sync.Mutex
+	crash    *crash
+	segments map[string]link.Segment
+	ports    map[string]port
+	peers    map[string][]netip.Addr
+	strays   []link.Marked
+	// fail says which calls fail.
+	fail func(call string) error
+}
+
+type port struct {
+	link.Port
+	network string
+	kind    link.Kind
+	inside  bool
+}
+
+func newKernel() *kernel { k := &kernel{}; k.clear(); return k }
+
+func (k *kernel) clear() {
+	k.segments, k.ports, k.peers = map[string]link.Segment{}, map[string]port{}, map[string][]netip.Addr{}
+}
+
+func (k *kernel) do(ctx context.Context, call string, step func() error) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if _, ok := ctx.Deadline(); !ok {
+		return errors.New("a call without a deadline: " + call)
+	}
+	if k.fail != nil {
+		if err := k.fail(call); err != nil {
+			return err
+		}
+	}
+	return k.crash.do(step)
+}
+
+func bridged(kind link.Kind) bool { return kind == link.Bridge || kind == link.VXLAN }
+
+func (k *kernel) EnsureSegment(ctx context.Context, s link.Segment) error {
+	return k.do(ctx, "ensure "+s.Network, func() error { k.segments[s.Network] = s; return nil })
+}
+
+func (k *kernel) RemoveSegment(ctx context.Context, s link.Segment) error {
+	return k.do(ctx, "remove "+s.Network, func() error {
+		for _, p := range k.ports {
+			if p.network == s.Network && bridged(p.kind) {
+				return errors.New("a bridge with ports is removed")
+			}
+		}
+		delete(k.segments, s.Network)
+		delete(k.peers, s.Network)
+		return nil
+	})
+}
+
+func (k *kernel) EnsurePort(ctx context.Context, s link.Segment, p link.Port) (link.Port, error) {
+	err := k.do(ctx, "port "+p.Endpoint, func() error {
+		if _, ok := k.segments[s.Network]; !ok && bridged(s.Kind) {
+			return link.ErrNoSegment
+		}
+		if there, ok := k.ports[p.Endpoint]; ok && there.inside && s.Kind == link.Ipvlan {
+			return errors.New("a second interface of an endpoint")
+		}
+		was := k.ports[p.Endpoint]
+		k.ports[p.Endpoint] = port{p, s.Network, s.Kind, was.inside}
+		return nil
+	})
+	return p, err
+}
+
+func (k *kernel) RemovePort(ctx context.Context, s link.Segment, endpoint string) error {
+	return k.do(ctx, "unport "+endpoint, func() error {
+		if p := k.ports[endpoint]; p.network == s.Network {
+			delete(k.ports, endpoint)
+		}
+		return nil
+	})
+}
+
+func (k *kernel) SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) error {
+	return k.do(ctx, "peers "+s.Network, func() error { k.peers[s.Network] = peers; return nil })
+}
+
+func (k *kernel) Marked(ctx context.Context) (marked []link.Marked, err error) {
+	err = k.do(ctx, "marked", func() error {
+		marked = slices.Clone(k.strays)
+		for id, s := range k.segments {
+			if bridged(s.Kind) {
+				marked = append(marked, link.Marked{Name: "gb" + id, Network: id})
+			}
+		}
+		for id, p := range k.ports {
+			if bridged(p.kind) {
+				marked = append(marked, link.Marked{Name: "gh" + id, Network: p.network, Endpoint: id})
+			}
+			if !p.inside {
+				marked = append(marked, link.Marked{Name: link.InterfaceName(id), Network: p.network, Endpoint: id})
+			}
+		}
+		return nil
+	})
+	return marked, err
+}
+
+func (k *kernel) Remove(ctx context.Context, m link.Marked) error {
+	return k.do(ctx, "unmark "+m.Name, func() error {
+		k.strays = slices.DeleteFunc(k.strays, func(s link.Marked) bool { return s.Name == m.Name })
+		if m.Endpoint != "" {
+			delete(k.ports, m.Endpoint)
+		} else {
+			delete(k.segments, m.Network)
+		}
+		return nil
+	})
+}
+
+// move moves the interface of an endpoint into a sandbox, or back.
+func (k *kernel) move(endpoint string, inside bool) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	p, ok := k.ports[endpoint]
+	if ok {
+		p.inside = inside
+		k.ports[endpoint] = p
+	}
+}
+
+// lose takes the interface of an endpoint with its sandbox.
+func (k *kernel) lose(endpoint string) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	delete(k.ports, endpoint)
+}
+
+// has are the links.
+func (k *kernel) has() []string {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	var all []string
+	for id := range k.segments {
+		all = append(all, id)
+	}
+	for id, p := range k.ports {
+		all = append(all, p.network+"/"+id)
+	}
+	for _, s := range k.strays {
+		all = append(all, s.Name)
+	}
+	slices.Sort(all)
+	return all
+}
