@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package uml
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// folderVariable names the shared folder to the guest, where it stands at shared.
+const (
+	folderVariable = "GRAFT_UML_FOLDER"
+	shared         = "/mnt/shared"
+)
+
+// Guest does the job of a guest and turns it off, if this process is a guest's first one; otherwise it returns at once. TestMain calls it before
+// anything else.
+func Guest() {
+	folder := os.Getenv(folderVariable)
+	if os.Getpid() != 1 || folder == "" {
+		return
+	}
+	if err := mount(folder); err != nil {
+		fmt.Fprintln(os.Stderr, err) // the console is all that there is
+	} else if err := report(work()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	unix.Sync()
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+}
+
+// mount makes the file systems of the guest: what belongs to a kernel, what can be written, and the shared folder.
+func mount(folder string) error {
+	for _, m := range []struct{ kind, at, data string }{
+		{"proc", "/proc", ""}, {"sysfs", "/sys", ""}, {"devtmpfs", "/dev", ""}, {"tmpfs", "/run", "mode=755"}, {"tmpfs", "/tmp", "mode=1777"},
+		{"tmpfs", "/mnt", "mode=755"}, {"tmpfs", "/var/lib", "mode=755"}, {"hostfs", shared, folder},
+	} {
+		if err := os.MkdirAll(m.at, 0o755); err != nil { //nolint:gosec // as everywhere
+			return fmt.Errorf("making %s: %w", m.at, err)
+		}
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, m.data); err != nil && !errors.Is(err, unix.EBUSY) { // the kernel has mounted /dev
+			return fmt.Errorf("mounting %s: %w", m.at, err)
+		}
+	}
+	return nil
+}
+
+// work loads the modules and runs the command. Its error is either an ExitError or a reason why the command did not run.
+func work() error {
+	raw, err := os.ReadFile(filepath.Join(shared, jobFile))
+	if err != nil {
+		return fmt.Errorf("reading the job: %w", err)
+	}
+	var job Job
+	if err := json.Unmarshal(raw, &job); err != nil {
+		return fmt.Errorf("reading the job: %w", err)
+	}
+	if err := load(job.Modules); err != nil {
+		return err
+	}
+	if err := up("lo"); err != nil {
+		return err
+	}
+	out, err := os.Create(filepath.Join(shared, outputFile))
+	if err != nil {
+		return fmt.Errorf("making a place for what the program says: %w", err)
+	}
+	defer func() { _ = out.Close() }()
+	c := exec.Command(filepath.Join(shared, job.Command[0]), job.Command[1:]...) //nolint:noctx // the machine ends it, and with it all
+	c.Dir, c.Stdout, c.Stderr = shared, out, out
+	c.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}, job.Env...)
+	return c.Run()
+}
+
+// report leaves the status to the machine.
+func report(err error) error {
+	status := "0"
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		status = strconv.Itoa(exit.ExitCode())
+	case err != nil:
+		status = err.Error()
+	}
+	return os.WriteFile(filepath.Join(shared, statusFile), []byte(status), 0o600)
+}
+
+// up brings up an interface.
+func up(name string) error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("bringing %s up: %w", name, err)
+	}
+	defer func() { _ = unix.Close(socket) }()
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return fmt.Errorf("bringing %s up: %w", name, err)
+	}
+	request.SetUint16(uint16(net.FlagUp) | unix.IFF_UP)
+	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request); err != nil {
+		return fmt.Errorf("bringing %s up: %w", name, err)
+	}
+	return nil
+}
