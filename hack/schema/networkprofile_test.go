@@ -35,6 +35,11 @@ func TestNetworkProfiles(t *testing.T) {
 		"unknown setting": "profiles: {a: {config: {interface: {mut: 1}}}}",
 		"wrong setting":   "profiles: {a: {config: {interface: {mtu: large}}}}",
 		"no limit":        "pools: {a: {quotas: [{by: x}]}}",
+		"no kind":         "profiles: {a: {link: {kind: bond}}}",
+		"no parent":       "profiles: {a: {link: {kind: macvlan}}}",
+		"another's mode":  "profiles: {a: {link: {kind: ipvlan, parent: eth0, mode: vepa}}}",
+		"a foreign field": "profiles: {a: {link: {vni: 7}}}",
+		"no prefix":       "profiles: {a: {link: {prefix: 1net}}}",
 	} {
 		var document any
 		if err := yaml.NewDecoder(strings.NewReader(head + text)).Decode(&document); err != nil {

@@ -6,12 +6,14 @@ package lint
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestNetworkExamples holds that nothing is found in the examples of network profiles, nor in all of them together.
+// TestNetworkExamples holds that nothing is found in the examples of network profiles, nor in all of them together, but for the one for Docker: it is
+// for another machine than the first, and has the same names.
 func TestNetworkExamples(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(root, "example", "network", "*.yaml"))
 	if err != nil || len(paths) == 0 {
@@ -22,8 +24,11 @@ func TestNetworkExamples(t *testing.T) {
 		inputs = append(inputs, Input{File: golden.Read(t, path)})
 	}
 	for _, together := range []bool{false, true} {
+		if together {
+			inputs = slices.DeleteFunc(inputs, func(i Input) bool { return filepath.Base(i.File.Name) == "docker.yaml" })
+		}
 		report := Run(Options{Together: together}, inputs)
-		if len(report.Findings) > 0 || report.Documents != len(paths) {
+		if len(report.Findings) > 0 || report.Documents != len(inputs) {
 			t.Errorf("%d documents: %s", report.Documents, report.Findings.Error())
 		}
 	}
