@@ -35,10 +35,10 @@ func TestKernelBridge(t *testing.T) {
 	}
 	m.give(t, id(1), one, "eth0", "192.0.2.2/24", "2001:db8::2/64")
 	m.give(t, id(2), two, "eth0", "192.0.2.3/24", "2001:db8::3/64")
-	talk(t, one, two, "192.0.2.3")
-	talk(t, two, one, "2001:db8::2")
-	talk(t, one, m, "192.0.2.1")
-	talk(t, two, m, "2001:db8::1")
+	talk(t, one, two, "192.0.2.3", false)
+	talk(t, two, one, "2001:db8::2", false)
+	talk(t, one, m, "192.0.2.1", false)
+	talk(t, two, m, "2001:db8::1", false)
 
 	// What is in a sandbox is found there, and nothing else is made.
 	before := m.names(t)
@@ -122,7 +122,7 @@ func TestKernelBridgeWithParent(t *testing.T) {
 		t.Errorf("the MTU is %d, not the parent's", mtu)
 	}
 	m.give(t, id(1), sandbox, "eth0", "192.0.2.2/24")
-	talk(t, sandbox, far, "192.0.2.1")
+	talk(t, sandbox, far, "192.0.2.1", false)
 
 	other := Segment{Network: id(9), Spec: Spec{Kind: Bridge, Parent: "up0"}}
 	holds(t, m.EnsureSegment(t.Context(), other), network.ErrTaken, "the parent up0 is a port of "+bridgeName(s.Network)+" already")

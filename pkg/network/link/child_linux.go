@@ -102,10 +102,16 @@ func isChild(link netlink.Link, s Spec, p Port, base netlink.Link) bool {
 }
 
 func (c *conn) createChild(ctx context.Context, s Segment, p Port, of mark, base netlink.Link) (Port, error) {
+	var err error
 	if len(p.MAC) == 0 && s.Kind != Ipvlan {
 		p.MAC = newMAC() // chosen here, since a random one of the kernel's may be changed by udev
+	} else {
+		err = c.taken(ctx, s.Spec, p, base)
 	}
-	switch err := c.create(ctx, childOf(s.Spec, p, base)); {
+	if err == nil {
+		err = c.create(ctx, childOf(s.Spec, p, base))
+	}
+	switch {
 	case errors.Is(err, unix.EADDRINUSE), errors.Is(err, unix.EEXIST):
 		away, awayErr := c.away(ctx, of)
 		if awayErr != nil {
@@ -120,6 +126,27 @@ func (c *conn) createChild(ctx context.Context, s Segment, p Port, of mark, base
 		return p, c.childFault(ctx, s.Spec, p, base, err)
 	}
 	return p, fault("marking the interface", c.setNamed(ctx, InterfaceName(p.Endpoint), settings{alias: of.String()}))
+}
+
+// taken says that an interface of macvlan which is up has a MAC address on a parent, in whatever namespace. The kernel says so too, but not before
+// the second one is to come up, in its sandbox.
+func (c *conn) taken(ctx context.Context, s Spec, p Port, base netlink.Link) error {
+	if s.Kind != Macvlan || s.Mode == "passthru" {
+		return nil
+	}
+	entries, err := c.entries(ctx, base.Attrs().Index)
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		if bytes.Equal(entries[i].HardwareAddr, p.MAC) {
+			return unix.EADDRINUSE
+		}
+	}
+	if bytes.Equal(base.Attrs().HardwareAddr, p.MAC) {
+		return unix.EADDRINUSE
+	}
+	return nil
 }
 
 // adoptChild brings an interface into line that is there.

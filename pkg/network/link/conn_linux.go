@@ -40,6 +40,8 @@ func dial(timeout time.Duration) (*conn, error) {
 	}
 	c := &conn{handle: handle, raw: &nl.SocketHandle{Socket: socket}}
 	limit := unix.NsecToTimeval(timeout.Nanoseconds())
+	// Strict, the kernel lists only what is asked for (Linux 4.20); where it is not, more is listed and left out.
+	_ = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
 	err = errors.Join(handle.SetSocketTimeout(timeout), socket.SetSendTimeout(&limit), socket.SetReceiveTimeout(&limit), socket.SetExtAck(true))
 	if err != nil {
 		c.close()

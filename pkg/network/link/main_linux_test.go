@@ -140,16 +140,23 @@ func (m machine) give(t testing.TB, endpoint string, sandbox machine, name strin
 	m.must(t, sandbox.look.LinkSetUp(inside))
 }
 
-// talk has one machine send a line to an address of another one, which sends it back.
-func talk(t testing.TB, from, to machine, address string) {
+// talk has one machine send a line to an address of another one, which sends it back; or holds that they do not reach each other.
+func talk(t testing.TB, from, to machine, address string, never bool) {
 	t.Helper()
-	if err := try(t, from, to, address); err != nil {
+	switch err := try(t, from, to, address, never); {
+	case never && err == nil:
+		t.Fatalf("%s can be reached", address)
+	case !never && err != nil:
 		t.Fatalf("talking to %s: %v", address, err)
 	}
 }
 
-func try(t testing.TB, from, to machine, address string) error {
+func try(t testing.TB, from, to machine, address string, never bool) error {
 	t.Helper()
+	patience := 20 * time.Second
+	if never {
+		patience = 300 * time.Millisecond
+	}
 	var listener net.Listener
 	to.Do(t, func() (err error) {
 		listener, err = net.Listen("tcp", net.JoinHostPort(address, "0")) //nolint:noctx // it waits for nobody
@@ -164,7 +171,7 @@ func try(t testing.TB, from, to machine, address string) error {
 		}
 	}()
 	return from.Try(func() error {
-		conn, err := net.DialTimeout("tcp", listener.Addr().String(), 10*time.Second) //nolint:noctx // it has a timeout
+		conn, err := net.DialTimeout("tcp", listener.Addr().String(), patience) //nolint:noctx // it has a timeout
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 
@@ -130,7 +129,7 @@ func (c *conn) ensureTunnel(ctx context.Context, s Segment, bridge, base netlink
 	if err := c.set(ctx, tunnel.Attrs().Index, wanted); err != nil {
 		return c.tunnelFault(ctx, s.Spec, err)
 	}
-	return c.flood(ctx, tunnel, s.ends(nil), false)
+	return c.flood(ctx, tunnel, s.Peers, false)
 }
 
 // tunnelOf is a vxlan device that is to be made.
@@ -190,83 +189,4 @@ func (c *conn) tunnelFault(ctx context.Context, s Spec, err error) error {
 	default:
 		return making(what, "vxlan", err)
 	}
-}
-
-// SetPeers makes the peers of a network's tunnel exactly those that s has and the ones given; its own local address is none. What was
-// learned of a peer that goes is forgotten with it. ErrNoSegment: the tunnel is not there.
-func (k *Kernel) SetPeers(ctx context.Context, s Segment, peers []netip.Addr) error {
-	if s.Kind != VXLAN {
-		return nil
-	}
-	return k.do(ctx, "setting the peers of the tunnel", s.keys(), func(ctx context.Context, c *conn) error {
-		tunnel, err := c.own(ctx, tunnelName(s.Network), mark{network: s.Network})
-		if err != nil {
-			return err
-		}
-		if tunnel == nil {
-			return ErrNoSegment
-		}
-		return c.flood(ctx, tunnel, s.ends(peers), true)
-	})
-}
-
-// ends are the other ends of a tunnel, each once.
-func (s Spec) ends(more []netip.Addr) []netip.Addr {
-	var ends []netip.Addr
-	for _, peer := range slices.Concat(s.Peers, more) {
-		if peer = peer.Unmap(); peer.IsValid() && peer != s.Local.Unmap() && !slices.Contains(ends, peer) {
-			ends = append(ends, peer)
-		}
-	}
-	return ends
-}
-
-// flood sends what has no known destination to all peers, and with exact to no others.
-func (c *conn) flood(ctx context.Context, tunnel netlink.Link, peers []netip.Addr, exact bool) error {
-	if err := ctx.Err(); err != nil {
-		return late("listing peers", "before it was begun", err)
-	}
-	index := tunnel.Attrs().Index
-	entries, err := c.handle.NeighList(index, unix.AF_BRIDGE)
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return fault("listing peers", err)
-	}
-	everything := make(net.HardwareAddr, 6)
-	there := map[netip.Addr]bool{}
-	for i := range entries {
-		peer, ok := netip.AddrFromSlice(entries[i].IP)
-		peer = peer.Unmap()
-		if !ok || entries[i].Flags&netlink.NTF_SELF == 0 {
-			continue
-		}
-		if exact && !slices.Contains(peers, peer) {
-			if err := c.handle.NeighDel(entry(index, entries[i].HardwareAddr, peer)); err != nil && !errors.Is(err, unix.ENOENT) {
-				return fault("removing the peer "+peer.String(), err)
-			}
-		} else if slices.Equal(entries[i].HardwareAddr, everything) {
-			there[peer] = true
-		}
-	}
-	for _, peer := range peers {
-		if there[peer] {
-			continue
-		}
-		if err := c.handle.NeighAppend(entry(index, everything, peer)); err != nil {
-			return peerFault(peer, err)
-		}
-	}
-	return nil
-}
-
-func peerFault(peer netip.Addr, err error) error {
-	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("adding the peer %s: %w: the tunnel is of the other family: %w", peer, ErrImpossible, err)
-	}
-	return fault("adding the peer "+peer.String(), err)
-}
-
-// entry says which end of a tunnel a MAC address is behind.
-func entry(index int, mac net.HardwareAddr, peer netip.Addr) *netlink.Neigh {
-	return &netlink.Neigh{LinkIndex: index, Family: unix.AF_BRIDGE, State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF,
-		HardwareAddr: mac, IP: peer.AsSlice()}
 }

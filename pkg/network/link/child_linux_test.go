@@ -1,0 +1,317 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Endpoints on the parent itself, or on a VLAN of it, talk to each other and to another machine. Where this kernel lacks a kind, it is held
+// what is said of that, and the rest runs where a kernel has it (test/system).
+func TestKernelChildren(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec Spec
+		// lonely says that endpoints of one machine do not reach each other.
+		lonely bool
+	}{
+		"macvlan":                    {spec: Spec{Kind: Macvlan}},
+		"macvlan in mode private":    {spec: Spec{Kind: Macvlan, Mode: "private"}, lonely: true},
+		"macvlan in mode vepa":       {spec: Spec{Kind: Macvlan, Mode: "vepa"}, lonely: true},
+		"macvlan on a VLAN":          {spec: Spec{Kind: Macvlan, VLAN: 42}},
+		"ipvlan":                     {spec: Spec{Kind: Ipvlan}},
+		"ipvlan in mode l3":          {spec: Spec{Kind: Ipvlan, Mode: "l3"}},
+		"ipvlan in mode l3s, a VLAN": {spec: Spec{Kind: Ipvlan, Mode: "l3s", VLAN: 42}},
+		"bridge on a VLAN":           {spec: Spec{Kind: Bridge, VLAN: 42}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, far, one, two := newMachine(t), newMachine(t), newMachine(t), newMachine(t)
+			wire(t, m, "up0", far, "up0")
+			test.spec.Parent, test.spec.MTU = "up0", 1400
+			s := Segment{Network: id(0), Spec: test.spec}
+			if m.refused(t, s) {
+				return
+			}
+			out := far.outside(t, test.spec.VLAN)
+			far.address(t, out, "192.0.2.1/24")
+			far.address(t, out, "2001:db8::1/64")
+			for range 2 {
+				m.must(t, m.EnsureSegment(t.Context(), s))
+			}
+			for i, sandbox := range []machine{one, two} {
+				made, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(i)})
+				m.must(t, err)
+				same, err := m.EnsurePort(t.Context(), s, made)
+				m.must(t, err)
+				if diff := cmp.Diff(made, same); diff != "" {
+					t.Errorf("-made +found:\n%s", diff)
+				}
+				if a := m.link(t, InterfaceName(id(i))).Attrs(); a.MTU != 1400 || a.Alias != "graft/"+id(0)+"/"+id(i) {
+					t.Errorf("the MTU is %d and the mark %q", a.MTU, a.Alias)
+				}
+				host := []string{"192.0.2.2", "192.0.2.3"}[i]
+				m.give(t, id(i), sandbox, "eth0", host+"/24", "2001:db8::"+host[len(host)-1:]+"/64")
+			}
+			talk(t, one, two, "192.0.2.3", test.lonely)
+			talk(t, two, one, "2001:db8::2", test.lonely)
+			talk(t, one, far, "192.0.2.1", false)
+			talk(t, two, far, "2001:db8::1", false)
+			for i := range 2 {
+				m.must(t, m.RemovePort(t.Context(), s, id(i)))
+			}
+			m.must(t, m.RemoveSegment(t.Context(), s))
+			if diff := cmp.Diff([]string{"up0"}, m.names(t)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// outside is the interface of another machine in a VLAN.
+func (m machine) outside(t *testing.T, vlan uint16) string {
+	t.Helper()
+	if vlan == 0 {
+		return "up0"
+	}
+	sub := m.add(t, &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "sub0", ParentIndex: m.link(t, "up0").Attrs().Index}, VlanId: int(vlan)})
+	m.must(t, m.look.LinkSetUp(sub))
+	return "sub0"
+}
+
+// refused holds what is said of a kind that this kernel lacks, and whether it lacks it.
+func (m machine) refused(t *testing.T, s Segment) bool {
+	t.Helper()
+	kind := s.Kind
+	if s.subbed() && m.lacks(t, VLAN) != nil {
+		kind = VLAN
+	}
+	lacks := m.lacks(t, kind)
+	if lacks == nil {
+		return false
+	}
+	need := modules[string(kind)]
+	says := "this kernel has no " + string(kind) + " (" + need.option + "): modprobe " + need.module
+	if !strings.Contains(lacks.Error(), says) {
+		t.Errorf("the probe says %v", lacks)
+	}
+	err := m.EnsureSegment(t.Context(), s)
+	if err == nil {
+		_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1), VLAN: s.VLAN})
+	}
+	if s.Kind == Ipvlan && s.Mode == "l3s" && kind == Ipvlan {
+		says = "modprobe ipvlan; or none with mode l3s (CONFIG_IPVLAN_L3S)"
+	}
+	holds(t, err, ErrImpossible, says)
+	m.must(t, m.RemovePort(t.Context(), s, id(1)))
+	m.must(t, m.RemoveSegment(t.Context(), s))
+	if names := m.names(t); slices.ContainsFunc(names, func(name string) bool { return name[0] == 'g' }) {
+		t.Errorf("left over: %s", names)
+	}
+	return true
+}
+
+func TestKernelMacvlanAddresses(t *testing.T) {
+	m, sandbox := newMachine(t), newMachine(t)
+	m.parent(t, "up0")
+	s := Segment{Network: id(0), Spec: Spec{Kind: Macvlan, Parent: "up0"}}
+	wanted := Port{Endpoint: id(1), MAC: mac("02:00:00:00:00:01")}
+	_, err := m.EnsurePort(t.Context(), s, wanted)
+	m.must(t, err)
+
+	sibling := Port{Endpoint: id(2), MAC: wanted.MAC}
+	_, err = m.EnsurePort(t.Context(), s, sibling)
+	if err == nil { // while the first is down its address is not in use: it is when both come up
+		m.must(t, m.RemovePort(t.Context(), s, id(2)))
+	}
+	m.give(t, id(1), sandbox, "eth0")
+
+	// In the sandbox it is found by its address.
+	found, err := m.EnsurePort(t.Context(), s, wanted)
+	m.must(t, err)
+	if diff := cmp.Diff(wanted, found); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"up0", "up0x"}, m.names(t)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	_, err = m.EnsurePort(t.Context(), s, sibling)
+	holds(t, err, network.ErrTaken, "another interface on it has the MAC address 02:00:00:00:00:01")
+
+	// Another address is set, another mode makes it anew.
+	made, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(3)})
+	m.must(t, err)
+	made.MAC = mac("02:00:00:00:00:03")
+	changed, err := m.EnsurePort(t.Context(), s, made)
+	m.must(t, err)
+	s.Mode = "private"
+	again, err := m.EnsurePort(t.Context(), s, made)
+	m.must(t, err)
+	link := m.link(t, InterfaceName(id(3))).(*netlink.Macvlan)
+	if changed.MAC.String() != "02:00:00:00:00:03" || link.HardwareAddr.String() != "02:00:00:00:00:03" || again.MAC.String() != "02:00:00:00:00:03" {
+		t.Errorf("the MAC addresses are %s, %s and %s", changed.MAC, link.HardwareAddr, again.MAC)
+	}
+	if link.Mode != netlink.MACVLAN_MODE_PRIVATE {
+		t.Errorf("the mode is %d", link.Mode)
+	}
+}
+
+func TestKernelMacvlanPassthru(t *testing.T) {
+	m := newMachine(t)
+	own := network.HardwareAddr(m.parent(t, "up0").Attrs().HardwareAddr)
+	s := Segment{Network: id(0), Spec: Spec{Kind: Macvlan, Parent: "up0", Mode: "passthru"}}
+	_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1), MAC: mac("02:00:00:00:00:01")})
+	holds(t, err, ErrImpossible, "has the MAC address of the parent, "+own.String())
+	made, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
+	m.must(t, err)
+	if made.MAC.String() != own.String() {
+		t.Errorf("%s is not the parent's", made.MAC)
+	}
+	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(2)})
+	holds(t, err, network.ErrTaken, InterfaceName(id(1))+" is on it, and in mode passthru there is only one")
+	s.Mode = "bridge"
+	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(2)})
+	holds(t, err, network.ErrTaken, "in mode passthru there is only one")
+}
+
+func TestKernelIpvlan(t *testing.T) {
+	m := newMachine(t)
+	m.parent(t, "up0")
+	s := Segment{Network: id(0), Spec: Spec{Kind: Ipvlan, Parent: "up0"}}
+	_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1), MAC: mac("02:00:00:00:00:01")})
+	holds(t, err, ErrImpossible, "it cannot be 02:00:00:00:00:01")
+	if m.refused(t, s) {
+		return
+	}
+	made, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
+	m.must(t, err)
+	if len(made.MAC) > 0 {
+		t.Errorf("an interface of ipvlan has the MAC address %s", made.MAC)
+	}
+	_, err = m.EnsurePort(t.Context(), Segment{Network: id(9), Spec: Spec{Kind: Macvlan, Parent: "up0"}}, Port{Endpoint: id(2)})
+	holds(t, err, network.ErrTaken, InterfaceName(id(1))+" is on it, of kind ipvlan: a parent has one of macvlan and ipvlan only")
+	s.Mode = "l3"
+	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
+	m.must(t, err)
+	if mode := m.link(t, InterfaceName(id(1))).(*netlink.IPVlan).Mode; mode != netlink.IPVLAN_MODE_L3 {
+		t.Errorf("the mode is %d", mode)
+	}
+}
+
+func TestKernelVLAN(t *testing.T) {
+	m, far, sandbox := newMachine(t), newMachine(t), newMachine(t)
+	wire(t, m, "up0", far, "up0")
+	s := Segment{Network: id(0), Spec: Spec{Kind: VLAN, Parent: "up0"}}
+	_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
+	holds(t, err, ErrImpossible, "neither the network nor the endpoint has a VLAN")
+	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1), VLAN: 4095})
+	holds(t, err, ErrImpossible, "4095 is no VLAN")
+	s.VLAN = 42
+	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1), VLAN: 43})
+	holds(t, err, ErrImpossible, "the endpoint's VLAN is 43, and the network's 42")
+	if m.refused(t, s) {
+		return
+	}
+	far.address(t, far.outside(t, 42), "192.0.2.1/24")
+	m.must(t, m.EnsureSegment(t.Context(), s))
+	made, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1), MAC: mac("02:00:00:00:00:01")})
+	m.must(t, err)
+	if made.VLAN != 42 || made.MAC.String() != "02:00:00:00:00:01" {
+		t.Errorf("made %+v", made)
+	}
+	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(2)})
+	holds(t, err, network.ErrTaken, "VLAN 42 of it is the interface "+InterfaceName(id(1)))
+	m.give(t, id(1), sandbox, "eth0", "192.0.2.2/24")
+	talk(t, sandbox, far, "192.0.2.1", false)
+	found, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
+	m.must(t, err)
+	if diff := cmp.Diff(made, found); diff != "" {
+		t.Errorf("-made +found:\n%s", diff)
+	}
+	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(2)})
+	holds(t, err, network.ErrTaken, "VLAN 42 of it is an interface in another network namespace")
+}
+
+// A VLAN of a parent is shared, goes with the last network, and stays where it was there before.
+func TestKernelSharedVLAN(t *testing.T) {
+	m := newMachine(t)
+	m.parent(t, "up0")
+	m.parent(t, "a-long-parent")
+	first := Segment{Network: id(1), Spec: Spec{Kind: Macvlan, Parent: "up0", VLAN: 42}}
+	second := Segment{Network: id(2), Spec: Spec{Kind: Macvlan, Parent: "up0", VLAN: 42}}
+	if m.refused(t, first) {
+		return
+	}
+	for _, s := range []Segment{first, second, first} {
+		m.must(t, m.EnsureSegment(t.Context(), s))
+	}
+	if alias := m.link(t, "up0.42").Attrs().Alias; alias != "graft/parent/up0/42" {
+		t.Errorf("the mark is %q", alias)
+	}
+	want := []Marked{{Name: "up0.42", Network: id(1)}, {Name: "up0.42", Network: id(2)}}
+	if diff := cmp.Diff(want, m.marked(t)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	m.must(t, m.RemoveSegment(t.Context(), first))
+	m.must(t, m.RemoveSegment(t.Context(), first))
+	m.link(t, "up0.42")
+	m.must(t, m.RemoveSegment(t.Context(), second))
+
+	// Its name is taken, or too long.
+	m.add(t, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "up0.42"}})
+	m.must(t, m.EnsureSegment(t.Context(), first))
+	m.link(t, subOwnName("up0", 42))
+	long := Segment{Network: id(3), Spec: Spec{Kind: Macvlan, Parent: "a-long-parent", VLAN: 42}}
+	m.must(t, m.EnsureSegment(t.Context(), long))
+	m.link(t, subOwnName("a-long-parent", 42))
+	m.must(t, m.RemoveSegment(t.Context(), long))
+
+	// Half made, it is completed; nobody's, it goes with the sweep; with something of somebody else on it, it stays.
+	m.must(t, m.RemoveSegment(t.Context(), first))
+	half := &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: subOwnName("up0", 42), ParentIndex: m.link(t, "up0").Attrs().Index}, VlanId: 42}
+	m.add(t, half)
+	m.must(t, m.EnsureSegment(t.Context(), first))
+	m.must(t, m.look.LinkDelAltName(m.link(t, half.Name), "graft-"+id(1)))
+	all, err := m.Marked(t.Context())
+	m.must(t, err)
+	on := &netlink.Macvlan{LinkAttrs: netlink.LinkAttrs{Name: "mine", ParentIndex: all[0].Index}, Mode: netlink.MACVLAN_MODE_BRIDGE}
+	m.add(t, on)
+	m.must(t, m.Remove(t.Context(), all[0]))
+	m.must(t, m.look.LinkDel(on))
+	m.must(t, m.Remove(t.Context(), all[0]))
+
+	// Somebody else's.
+	before := m.add(t, &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "office", ParentIndex: m.link(t, "up0").Attrs().Index}, VlanId: 42})
+	holds(t, m.EnsureSegment(t.Context(), first), network.ErrUnavailable, "the parent office is down: ip link set office up")
+	m.must(t, m.look.LinkSetUp(before))
+	m.must(t, m.EnsureSegment(t.Context(), first))
+	_, err = m.EnsurePort(t.Context(), first, Port{Endpoint: id(1)})
+	m.must(t, err)
+	m.must(t, m.RemovePort(t.Context(), first, id(1)))
+	m.must(t, m.RemoveSegment(t.Context(), first))
+	if a := m.link(t, "office").Attrs(); a.Alias != "" || len(a.AltNames) > 0 {
+		t.Errorf("the mark is %q, the other names are %s", a.Alias, a.AltNames)
+	}
+	want = nil
+	if diff := cmp.Diff(want, m.marked(t)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// marked is what Marked lists, without numbers.
+func (m machine) marked(t testing.TB) []Marked {
+	t.Helper()
+	marked, err := m.Marked(t.Context())
+	m.must(t, err)
+	for i := range marked {
+		marked[i].Index = 0
+	}
+	return marked
+}
