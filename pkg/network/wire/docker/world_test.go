@@ -48,12 +48,19 @@ type world struct {
 	networks *attach.Attachments
 	options  docker.Options
 	handler  http.Handler
+	// failed says that an endpoint of a transcript was refused.
+	failed bool
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	return newWorldOf(t, "testdata/profile.yaml")
+}
+
+func newWorldOf(t testing.TB, profile string) *world {
+	t.Helper()
 	w := &world{
-		t: t, disk: vfs.NewCrashableMem(), policy: load(t, "testdata/profile.yaml"), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), kernel: newKernel(),
+		t: t, disk: vfs.NewCrashableMem(), policy: load(t, profile), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), kernel: newKernel(),
 	}
 	w.open()
 	t.Cleanup(func() { w.shut() })
