@@ -105,6 +105,35 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestRecords holds that records of other packages are imported or refused as everything else is.
+func TestRecords(t *testing.T) {
+	store, key := filled(t, 300), "record/n/networks/a"
+	plant(t, store, key, `{"id":"<a>"}`)
+	text, summary := export(t, store)
+	if summary.Records != 1 || summary.Allocations != 258 {
+		t.Errorf("exported %+v", summary)
+	}
+	to := memory.Open(t)
+	if read, err := archive.Import(t.Context(), into(to), opener(text), archive.ImportOptions{}); err != nil || read != summary.Summary {
+		t.Fatalf("imported %+v, %v", read, err)
+	}
+	if diff := cmp.Diff(rows(t, store), rows(t, to)); diff != "" {
+		t.Errorf("rows (-exported +imported):\n%s", diff)
+	}
+	report, err := archive.Verify(t.Context(), func() (io.ReadCloser, error) { return opener(text)() }, nil)
+	if err != nil || report.Records != 1 || report.Held != 258*3 || len(report.Faults) > 0 {
+		t.Errorf("verified %+v, %v", report, err)
+	}
+	other := memory.Open(t)
+	plant(t, other, "format", "1")
+	plant(t, other, key, `{"id":"b"}`)
+	var conflict *archive.Conflict
+	_, err = archive.Import(t.Context(), into(other), opener(text), archive.ImportOptions{Merge: true})
+	if !errors.As(err, &conflict) || !strings.Contains(err.Error(), "the record n/networks/a is there already") {
+		t.Errorf("got error %v", err)
+	}
+}
+
 // TestTwoOwners holds that nothing is left of an archive in which two hold one address.
 func TestTwoOwners(t *testing.T) {
 	for _, second := range []int{1, 500} {

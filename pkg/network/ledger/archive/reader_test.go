@@ -71,9 +71,13 @@ func FuzzReader(f *testing.F) {
 {"resting":{"trunk":{"node":"n","mac":"m"},"vlan":7,"until":"2030-01-02T03:04:05Z"}}
 {"end":{"allocations":1,"resting":1,"sha256":"SUM"}}
 `))
+	f.Add([]byte(`{"format":"graft-ledger","version":2}
+{"record":{"key":"record/-/networks/a/b","value":{"id":"<a>"}}}
+{"end":{"allocations":0,"resting":0,"records":1,"sha256":"SUM"}}
+`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		var again bytes.Buffer
-		w, err := archive.NewWriter(&again)
+		w, err := archive.NewRecordsWriter(&again)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,6 +87,9 @@ func FuzzReader(f *testing.F) {
 			}
 			if item.Allocation != nil {
 				return w.Allocation(item.Raw)
+			}
+			if item.Record != "" {
+				return w.Record(item.Record, item.Rows[0].Value)
 			}
 			return w.Resting(item.Thing, item.Until)
 		})
@@ -97,7 +104,7 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written again cannot be read: %v", err)
 		}
-		if reread != written || read.Allocations != written.Allocations || read.Resting != written.Resting {
+		if reread != written || read.Allocations != written.Allocations || read.Resting != written.Resting || read.Records != written.Records {
 			t.Errorf("read %+v, written %+v, read again %+v", read, written, reread)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -97,14 +98,21 @@ func (w *Writer) write(parts ...[]byte) error {
 	return nil
 }
 
+// oneLine is JSON as it stands in a ledger, without line breaks.
+func oneLine(raw []byte) ([]byte, error) {
+	if !bytes.ContainsAny(raw, "\n\r") {
+		return raw, nil
+	}
+	var line bytes.Buffer
+	err := json.Compact(&line, raw)
+	return line.Bytes(), err
+}
+
 // Allocation writes what an owner holds, as it stands in a ledger.
 func (w *Writer) Allocation(raw []byte) error {
-	if bytes.ContainsAny(raw, "\n\r") {
-		var line bytes.Buffer
-		if err := json.Compact(&line, raw); err != nil {
-			return fmt.Errorf("writing an allocation: %w", err)
-		}
-		raw = line.Bytes()
+	raw, err := oneLine(raw)
+	if err != nil {
+		return fmt.Errorf("writing an allocation: %w", err)
 	}
 	if len(raw) > maximumLine-len(beginsAllocation)-1 {
 		return fmt.Errorf("writing an allocation: it has more than %d bytes", maximumLine)
@@ -124,10 +132,14 @@ func (w *Writer) Record(key string, value []byte) error {
 	if w.version < versionRecords {
 		return errors.New("writing a record: there was none when the export began; begin it anew")
 	}
-	line, err := json.Marshal(body{Record: &record{key, value}})
+	name, err := json.Marshal(key)
 	if err != nil {
 		return fmt.Errorf("writing a record: %w", err)
 	}
+	if value, err = oneLine(value); err != nil {
+		return fmt.Errorf("writing a record: %w", err)
+	}
+	line := slices.Concat([]byte(`{"record":{"key":`), name, []byte(`,"value":`), value, []byte("}}"))
 	if len(line) > maximumLine {
 		return fmt.Errorf("writing a record: it has more than %d bytes", maximumLine)
 	}

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledgertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
+)
+
+// thing is a value of a record.
+type thing struct {
+	Name   string `json:"name"`
+	Number int    `json:"number,omitempty"`
+}
+
+func put(t *testing.T, table *record.Table[thing], key string, value thing) {
+	t.Helper()
+	if err := table.Put(t.Context(), key, value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testRecords(t *testing.T, open Open) {
+	store := open(t)
+	one, other := record.New[thing](store, "n1", "things"), record.New[thing](store, "", "things")
+	put(t, one, "a/b", thing{"first", 1})
+	put(t, one, "c", thing{Name: "second"})
+	put(t, one, "a/b", thing{"first", 2})
+	put(t, other, "c", thing{Name: "of another node"})
+	if err := one.Delete(t.Context(), "none"); err != nil {
+		t.Error(err)
+	}
+	closing(t, store)
+	store = open(t)
+	defer closing(t, store)
+	const want = `record/-/things/c={"name":"of another node"} record/n1/things/a/b={"name":"first","number":2} record/n1/things/c={"name":"second"}`
+	if diff := cmp.Diff(want, rows(t, store, "")); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	one = record.New[thing](store, "n1", "things")
+	got := map[string]thing{}
+	err := one.All(t.Context(), func(key string, value thing) error {
+		got[key] = value
+		return one.Delete(t.Context(), key)
+	})
+	if diff := cmp.Diff(map[string]thing{"a/b": {"first", 2}, "c": {Name: "second"}}, got); diff != "" || err != nil {
+		t.Errorf("all (-want +got):\n%s%v", diff, err)
+	}
+	if value, ok, err := one.Get(t.Context(), "c"); ok || err != nil {
+		t.Errorf("a row that was removed: got %v and %v", value, err)
+	}
+	for key, value := range map[string]string{"future": `{"name":"x","colour":"red"}`, "half": `{"name":`, "two": `{} {}`} {
+		if err := store.Commit(t.Context(), ledger.Change{Key: "record/n1/things/" + key, Value: []byte(value)}); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := one.Get(t.Context(), key)
+		var broken *ledger.BrokenRow
+		if !errors.As(err, &broken) || broken.Key != "record/n1/things/"+key {
+			t.Errorf("%s: got error %v, want one that names the row", key, err)
+		}
+	}
+}
+
+// testStaleRecords holds that of two processes which write the same rows the second one learns of the first one's.
+func testStaleRecords(t *testing.T, open Open) {
+	store := open(t)
+	defer closing(t, store)
+	one, other := record.New[thing](store, "n1", "things"), record.New[thing](store, "n1", "things")
+	put(t, one, "a", thing{Name: "one"})
+	if _, _, err := other.Get(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, one, "a", thing{Name: "two"})
+	if _, ok, err := other.Get(t.Context(), "b"); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	put(t, one, "b", thing{Name: "one"})
+	for range 2 { // until it is read again
+		for _, err := range []error{
+			other.Put(t.Context(), "a", thing{Name: "three"}), other.Delete(t.Context(), "a"), other.Put(t.Context(), "b", thing{Name: "two"}),
+		} {
+			if !errors.Is(err, record.ErrStale) || !errors.Is(err, ledger.ErrConflict) {
+				t.Errorf("got error %v, want %v", err, record.ErrStale)
+			}
+		}
+	}
+	if value, _, err := other.Get(t.Context(), "a"); value.Name != "two" || err != nil {
+		t.Errorf("got %v and %v", value, err)
+	}
+	put(t, other, "a", thing{Name: "three"})
+	if err := one.Delete(t.Context(), "a"); !errors.Is(err, record.ErrStale) {
+		t.Errorf("got error %v, want %v", err, record.ErrStale)
+	}
+	var group sync.WaitGroup
+	for i := range 32 {
+		group.Go(func() {
+			for number := range 10 {
+				if err := one.Put(t.Context(), fmt.Sprintf("many/%d", i%8), thing{Number: i*100 + number}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// testRecordsBeside holds that a ledger lives with records, and that they go with it into exports.
+func testRecordsBeside(t *testing.T, open Open) {
+	store := open(t)
+	l := opened(t, store)
+	reserve(t, l, intent("a"))
+	put(t, record.New[thing](store, "n1", "things"), "b", thing{Name: "<b>"})
+	again := openLedger(t, store)
+	reserve(t, again, intent("c"))
+	report, err := ledger.Verify(t.Context(), store, ledger.VerifyOptions{Now: now})
+	if err != nil || len(report.Faults) > 0 || report.Records != 1 || report.Allocations != 2 {
+		t.Errorf("got %+v and %v", report, err)
+	}
+	var out bytes.Buffer
+	done, err := archive.Export(t.Context(), store, &out, archive.ExportOptions{})
+	if err != nil || !done.Even || done.Records != 1 || done.Allocations != 2 {
+		t.Fatalf("exported %+v, %v", done, err)
+	}
+	text := out.String()
+	if !strings.HasPrefix(text, `{"format":"graft-ledger","version":2}`) {
+		t.Errorf("an older Graft would lose the records: %s", text)
+	}
+	before := rows(t, store, "")
+	var all []ledger.Change
+	err = store.Scan(t.Context(), "", func(key, value []byte) error {
+		all = append(all, ledger.Change{Key: string(key), Was: bytes.Clone(value)})
+		return nil
+	})
+	if err == nil {
+		err = store.Commit(t.Context(), all...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = archive.Import(t.Context(), func() (ledger.Store, error) { return store, nil },
+		func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, archive.ImportOptions{})
+	if diff := cmp.Diff(before, rows(t, store, "")); diff != "" || err != nil {
+		t.Errorf("rows after the import (-before +after):\n%s%v", diff, err)
+	}
+}
+
+// testNext holds that who asks for an address to come is told one that is free, in the part that is asked for, until none is.
+func testNext(t *testing.T, open Open) {
+	l := opened(t, open(t))
+	part := netip.MustParsePrefix("10.0.0.2/31")
+	var got []string
+	for attempt := 0; ; attempt++ {
+		address, err := l.Next(t.Context(), "pool", part, 0)
+		if errors.Is(err, network.ErrExhausted) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := intent(address.String())
+		in.Addresses, in.Families = []netip.Addr{address}, []int{}
+		got = append(got, reserve(t, l, in).Addresses[0].String())
+	}
+	if diff := cmp.Diff([]string{"10.0.0.2", "10.0.0.3"}, got); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	for part, want := range map[string]error{"10.0.0.0/24": nil, "fd00::/64": nil, "10.9.0.0/24": network.ErrOutside, "10.0.0.9/32": network.ErrOutside} {
+		if _, err := l.Next(context.WithoutCancel(t.Context()), "pool", netip.MustParsePrefix(part), 1); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: got error %v, want %v", part, err, want)
+		}
+	}
+	if _, err := l.Next(t.Context(), "none", part, 0); !errors.Is(err, network.ErrUnknownPool) {
+		t.Errorf("got error %v, want %v", err, network.ErrUnknownPool)
+	}
+}
