@@ -83,16 +83,22 @@ func (c *conn) ensureVeth(ctx context.Context, s Segment, p Port) (Port, error) 
 	if err != nil {
 		return p, err
 	}
-	if host == nil {
-		return c.createVeth(ctx, p, of, bridge.Attrs().Index, mtu)
-	}
-	if host.Type() != "veth" {
+	switch {
+	case host == nil:
+		p, err = c.createVeth(ctx, p, of, bridge.Attrs().Index, mtu)
+	case host.Type() != "veth":
 		return p, fmt.Errorf("%w: %s is no veth, but %s", network.ErrTaken, host.Attrs().Name, host.Type())
+	default:
+		if err = c.setHost(ctx, of, bridge.Attrs().Index, mtu); err == nil {
+			p, err = c.adoptPeer(ctx, p, of, host, mtu)
+		}
 	}
-	if err := c.setHost(ctx, of, bridge.Attrs().Index, mtu); err != nil {
-		return p, err
+	if errors.Is(err, unix.EINVAL) {
+		if still, lookErr := c.byIndex(ctx, bridge.Attrs().Index); lookErr == nil && still == nil {
+			return p, ErrNoSegment // it went meanwhile
+		}
 	}
-	return c.adoptPeer(ctx, p, of, host, mtu)
+	return p, err
 }
 
 // createVeth makes a pair at once: there is never one end without the other.
