@@ -41,6 +41,7 @@ type manifestsOptions struct {
 
 	kind, version, webhookURL string
 	ips                       []string
+	docker                    netmanifest.Discovery
 }
 
 // The values of --for.
@@ -48,6 +49,7 @@ const (
 	forSpiderpool       = "spiderpool"
 	forSpiderpoolValues = "spiderpool-values"
 	forDRANETValues     = "dranet-values"
+	forDocker           = "docker"
 )
 
 func newNetworkManifestsCommand(s *Streams) *cobra.Command {
@@ -60,7 +62,9 @@ func newNetworkManifestsCommand(s *Streams) *cobra.Command {
 FILE is a NetworkProfile, or a folder with some. By default it writes Spiderpool's objects for one of the pools: a SpiderIPPool with
 the subnet, the addresses, the gateway and the routes of each family, and the SpiderMultusConfig that Pods name. It has no vlanID:
 Spiderpool asks the provider for the VLAN. The Helm values that Spiderpool needs stand in front as a comment; with
---for spiderpool-values they are all that is written. --for dranet-values writes the Helm values of DRANET.
+--for spiderpool-values they are all that is written. --for dranet-values writes the Helm values of DRANET, and --for docker the file
+by which Docker finds the provider where its socket is not in /run/docker/plugins, such as that of a rootless dockerd, or one on another
+machine; standard error says where it goes, and how the profiles are used.
 
 Spiderpool chooses the addresses itself, and each of its interfaces is a VLAN: a pool without subnets, or without VLANs, will not do.`,
 		Example: `  # Spiderpool's objects for the only pool of a profile; kubectl apply -f - takes them
@@ -73,7 +77,10 @@ Spiderpool chooses the addresses itself, and each of its interfaces is a VLAN: a
   graft network manifests example/network/vlan.yaml --for spiderpool-values --server-url http://graft.kube-system.svc:80
 
   # Helm values of DRANET
-  graft network manifests example/network/acme.yaml --for dranet-values`,
+  graft network manifests example/network/acme.yaml --for dranet-values
+
+  # the file by which Docker finds a provider
+  graft network manifests example/network/docker.yaml --for docker --docker-url unix:///run/graft/docker.sock > graft.spec`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
 				return fmt.Errorf("name a NetworkProfile: graft network manifests FILE")
@@ -90,7 +97,7 @@ Spiderpool chooses the addresses itself, and each of its interfaces is a VLAN: a
 func (o *manifestsOptions) addTo(command *cobra.Command) {
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&o.kind, "for", forSpiderpool, "what is written: "+strings.Join([]string{forSpiderpool, forSpiderpoolValues, forDRANETValues}, ", "))
+	set.StringVar(&o.kind, "for", forSpiderpool, "what is written: "+strings.Join([]string{forSpiderpool, forSpiderpoolValues, forDRANETValues, forDocker}, ", "))
 	set.StringVar(&o.Pool, "pool", "", "name of the pool; not needed where only one will do")
 	set.StringVar(&o.Master, "master", "", "interface of the nodes that carries the VLANs; it must be called so on all of them")
 	set.StringVar(&o.ServerURL, "server-url", "http://graft-network-provider.graft-system.svc:80", "URL at which Spiderpool finds the provider, with the port")
@@ -100,17 +107,23 @@ func (o *manifestsOptions) addTo(command *cobra.Command) {
 		"addresses that Spiderpool is to give, of those of the pool: 10.0.0.5, 10.0.0.0/28 or 10.0.0.5-10.0.0.9 (repeatable; default: all)")
 	set.StringVar(&o.version, "spiderpool-version", "1.2.2", "version of Spiderpool")
 	set.StringVar(&o.webhookURL, "webhook-url", "unix:///run/graft/dranet.sock", "URL at which DRANET finds the provider")
+	set.StringVar(&o.docker.URL, "docker-url", "unix:///run/graft/docker.sock", "URL at which Docker finds the provider: unix:///path, http://host:port or https://host:port")
+	set.StringVar(&o.docker.Name, "docker-name", "graft", "name of the driver, which is that of the file")
+	set.StringVar(&o.docker.CAFile, "docker-ca", "", "for https: file with the CAs of the provider, on the machine of dockerd")
+	set.StringVar(&o.docker.CertFile, "docker-cert", "", "for https: file with the certificate that Docker shows")
+	set.StringVar(&o.docker.KeyFile, "docker-key", "", "for https: file with its key")
 	_ = command.RegisterFlagCompletionFunc("for", fixed(
 		forSpiderpool+"\tobjects for a pool", forSpiderpoolValues+"\tHelm values of Spiderpool", forDRANETValues+"\tHelm values of DRANET",
+		forDocker+"\tfile by which Docker finds the provider",
 	))
 	_ = command.RegisterFlagCompletionFunc("pool", completePools)
-	for _, name := range []string{"master", "server-url", "name", "namespace", "ips", "spiderpool-version", "webhook-url"} {
+	for _, name := range []string{"master", "server-url", "name", "namespace", "ips", "spiderpool-version", "webhook-url", "docker-url", "docker-name"} {
 		_ = command.RegisterFlagCompletionFunc(name, fixed())
 	}
 }
 
 func (o *manifestsOptions) run(s *Streams, paths []string) error {
-	if err := choose(&o.kind, o.kind, forSpiderpool, forSpiderpoolValues, forDRANETValues); err != nil {
+	if err := choose(&o.kind, o.kind, forSpiderpool, forSpiderpoolValues, forDRANETValues, forDocker); err != nil {
 		return fmt.Errorf("--for %s: %w", o.kind, err)
 	}
 	p, err := loadPolicy(paths)
@@ -129,6 +142,8 @@ func (o *manifestsOptions) run(s *Streams, paths []string) error {
 		out, err = netmanifest.DRANETValues(p, o.webhookURL)
 	case forSpiderpoolValues:
 		out, err = netmanifest.SpiderpoolValues(o.ServerURL, o.Version)
+	case forDocker:
+		return writeDocker(s, p, o.docker)
 	default:
 		out, err = netmanifest.Spiderpool(p, o.Options)
 	}
@@ -136,6 +151,20 @@ func (o *manifestsOptions) run(s *Streams, paths []string) error {
 		return err
 	}
 	_, err = s.Out.Write(out)
+	return err
+}
+
+// writeDocker writes the file, and to standard error where it goes: it has no place for comments.
+func writeDocker(s *Streams, p *policy.Policy, d netmanifest.Discovery) error {
+	file, err := netmanifest.Docker(p, d)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Err, "Save it as %s in %s.\n", file.Name, strings.Join(file.Folders, ", or "))
+	for _, advice := range file.Advice {
+		fmt.Fprintln(s.Err, advice)
+	}
+	_, err = s.Out.Write(file.Data)
 	return err
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package netmanifest writes what goes with a NetworkProfile on the side of those that ask the network provider: Spiderpool's objects for a pool,
-// and the Helm values of Spiderpool and of DRANET.
+// the Helm values of Spiderpool and of DRANET, and the files by which Docker finds a driver.
 //
 // It reads no files and asks no cluster; flags are cmd/graft's business. Enter at Spiderpool.
 package netmanifest
