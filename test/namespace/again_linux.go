@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -96,7 +97,7 @@ func enter(o Options) error {
 
 func loopback() error {
 	lo, err := netlink.LinkByName("lo")
-	if err == nil {
+	if err == nil && lo.Attrs().Flags&net.FlagUp == 0 {
 		err = netlink.LinkSetUp(lo)
 	}
 	if err != nil {
