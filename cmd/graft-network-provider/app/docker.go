@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
@@ -55,6 +57,10 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 	d.leases = lease.New(lease.Options{
 		Service: p.reloader.Service(), Policy: p.reloader.Policy, Store: p.store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report,
+		Freed: d.freed,
+		Knows: func(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (known, has bool, err error) {
+			return d.networks.Knows(ctx, space, subnet, address)
+		},
 	})
 	d.networks = attach.New(attach.Options{
 		Service: p.reloader.Service(), Policy: p.reloader.Policy, Leases: d.leases, Store: p.store, Clock: clock.RealClock{}, Node: p.Config.Node,
@@ -98,6 +104,11 @@ func (d *dockers) tell(missing map[link.Kind]error) {
 		there = append(there, string(kind))
 	}
 	d.log.Info("Networks can be had", "kinds", strings.Join(there, ", "))
+}
+
+// freed logs an address that nobody needed.
+func (d *dockers) freed(a network.Allocation) {
+	d.log.Info("Freed an address that nobody needs any more", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
 }
 
 // swept logs what was stale.

@@ -5,6 +5,7 @@
 package attach
 
 import (
+	"net/netip"
 	"strconv"
 	"sync"
 
@@ -63,6 +64,18 @@ func (c *claims) take(key string, things []string) (holder, thing string) {
 	return "", ""
 }
 
+// has says whether an endpoint has a thing.
+func (c *claims) has(thing string) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.holders[thing] != ""
+}
+
+// addressThing is an address in a network, as a thing.
+func addressThing(network string, address netip.Addr) string {
+	return "the address " + address.String() + " in network " + network
+}
+
 // free ends the claims of an endpoint that has no row.
 func (c *claims) free(key string) {
 	c.mutex.Lock()
@@ -74,7 +87,7 @@ func (c *claims) free(key string) {
 func (r endpointRow) things() []string {
 	var things []string
 	for _, address := range r.Addresses {
-		things = append(things, "the address "+address.Addr().String()+" in network "+r.Network)
+		things = append(things, addressThing(r.Network, address.Addr()))
 	}
 	if len(r.MAC) > 0 {
 		things = append(things, "the MAC address "+r.MAC.String()+" in network "+r.Network)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
@@ -36,6 +37,8 @@ type wish struct {
 	gateway    bool
 	word       string
 	activation int
+	// lost is the mark of an address that the client was never told of, as far as is known; see lose.
+	lost string
 }
 
 // RequestAddress gives an address of a lease: the one that is named, or one of the ledger's choice. One that is named and was given before the client has
@@ -167,6 +170,9 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 		if err != nil {
 			return err
 		}
+		if err := w.lose(ctx, held, address); err != nil {
+			return err
+		}
 		held, err = w.options.Service.Claim(ctx, owner, w.again)
 		if errors.Is(err, network.ErrNotHeld) {
 			continue
@@ -183,6 +189,22 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 	return fmt.Errorf("%w: %s is given and given back again and again", network.ErrUnavailable, address)
 }
 
+// lose finds out whether an address was given by a process that was killed before it could answer: then a network is known in which nobody has it.
+func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.Addr) error {
+	w.lost = ""
+	if w.space.shared || strings.HasPrefix(held.Holder.UID, w.life+"-") {
+		return nil
+	}
+	known, has, err := w.options.Knows(ctx, w.space.name, w.lease.Prefix, address)
+	if err != nil {
+		return fmt.Errorf("asking who has %s: %w", address, err)
+	}
+	if known && !has {
+		w.lost = held.Holder.UID
+	}
+	return nil
+}
+
 // again says whether an address that is held out of the same lease is the caller's, and notes that he has asked again.
 func (w *wish) again(h *network.Holder) error {
 	if w.space.shared {
@@ -193,12 +215,13 @@ func (w *wish) again(h *network.Holder) error {
 		return nil
 	}
 	switch {
+	case w.lost != "" && h.UID == w.lost:
 	case slices.Contains(h.Aliases, w.word):
 		return fmt.Errorf("%w in this network", network.ErrTaken)
 	case w.lease.Activation != w.activation:
 		return fmt.Errorf("%w since before the client's start, and its network was not asked for again since then", network.ErrTaken)
 	}
-	h.Aliases = []string{w.word}
+	h.Aliases, h.UID = []string{w.word}, w.unique()
 	return nil
 }
 

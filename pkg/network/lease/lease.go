@@ -57,11 +57,12 @@ type Options struct {
 	Clock   clock.WithTicker
 	// Node is this one; empty: the only one.
 	Node string
-	// Grace is how long an address stays whose lease is gone. Default 10 minutes. Period is how often it is looked for. Default 1 minute.
+	// Grace is how long an address stays that nobody needs any more. Default 10 minutes. Period is how often it is looked for. Default 1 minute.
 	Grace, Period time.Duration
-	// Holds says whether somebody still has an address of a space whose lease is gone; nil: nobody knows, and it is freed after the grace.
-	Holds func(ctx context.Context, space string, address netip.Addr) (bool, error)
-	// Report is told of what went wrong in the background, and of what was freed; nil: nobody is.
+	// Knows says whether a network is known that has a subnet of a space, and whether it, or somebody in it, has an address; nil: none is known.
+	Knows func(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (known, has bool, err error)
+	// Freed is told of what nobody needed any more, and Report of what went wrong in the background; nil: nobody is.
+	Freed  func(network.Allocation)
 	Report func(error)
 }
 
@@ -103,14 +104,14 @@ type Leases struct {
 	local   *space
 	global  *space
 	starts  *record.Table[start]
-	// life and number make names that nobody else makes; see unique.
+	// life, which names this process, and number make names that nobody else makes; see unique.
 	life   string
 	number atomic.Uint64
 
 	// mutex is held while leases are chosen and changed, one at a time. It guards started, which is nil before the first use.
 	mutex   sync.Mutex
 	started *start
-	// gone are the addresses whose lease was missing in the last sweep, with the time when it was missing first.
+	// gone are the addresses that nobody needed in the last sweep, with the time since when.
 	gone map[network.Owner]time.Time
 }
 
@@ -128,6 +129,14 @@ func New(o Options) *Leases {
 	o.Grace, o.Period = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Period, time.Minute)
 	if o.Report == nil {
 		o.Report = func(error) {}
+	}
+	if o.Freed == nil {
+		o.Freed = func(network.Allocation) {}
+	}
+	if o.Knows == nil {
+		o.Knows = func(context.Context, string, netip.Prefix, netip.Addr) (known, has bool, err error) {
+			return false, false, nil
+		}
 	}
 	return &Leases{
 		options: o,

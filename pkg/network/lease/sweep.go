@@ -31,53 +31,79 @@ func (l *Leases) Run(ctx context.Context) {
 	}
 }
 
-// Sweep frees addresses that came out of leases which are gone for longer than the grace: their client has given back the pool, and not them. What is
-// freed is reported.
+// Sweep frees addresses that nobody has needed for the grace: those whose lease is gone, as the client has given back the pool and not them, and those
+// that nobody has of a network that is known, as the client or this program was killed before they came to be used.
 func (l *Leases) Sweep(ctx context.Context) error {
 	now := l.options.Clock.Now()
-	missing := map[network.Owner]time.Time{}
+	l.mutex.Lock()
+	before := l.gone
+	l.mutex.Unlock()
+	gone := map[network.Owner]time.Time{}
 	var errs []error
 	for _, s := range []*space{l.local, l.global} {
-		if err := l.sweep(ctx, s, now, missing); err != nil {
-			errs = append(errs, fmt.Errorf("looking for addresses without a lease: %w", err))
+		strays, err := l.strays(ctx, s)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("looking for addresses that nobody needs: %w", err))
+		}
+		for _, a := range strays {
+			since, known := before[a.Owner]
+			if !known {
+				since = now
+			}
+			if gone[a.Owner] = since; now.Sub(since) < l.options.Grace {
+				continue
+			}
+			if err := l.free(ctx, s, a); err != nil {
+				errs = append(errs, fmt.Errorf("freeing what %s holds: %w", a.Owner, err))
+			}
 		}
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.gone = missing
+	l.gone = gone
 	return errors.Join(errs...)
 }
 
-// sweep looks through a space. What is missing its lease is noted with the time since when.
-func (l *Leases) sweep(ctx context.Context, s *space, now time.Time, missing map[network.Owner]time.Time) error {
+// strays are the addresses of a space that nobody needs as far as is known.
+func (l *Leases) strays(ctx context.Context, s *space) ([]network.Allocation, error) {
 	held, err := l.options.Service.Owned(ctx, s.beginning())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	leases, err := s.all(ctx) // after the addresses: what was given since then has a lease
+	leases, err := s.all(ctx) // after the addresses: what was given before has its lease by now
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var errs []error
+	var strays []network.Allocation
 	for _, a := range held {
 		id, _, is := s.held(a.Owner)
-		if !is || a.State == network.Releasing || s.leased(a, leases[id]) {
+		if !is || a.State == network.Releasing {
 			continue
 		}
-		l.mutex.Lock()
-		since, known := l.gone[a.Owner]
-		l.mutex.Unlock()
-		if !known {
-			since = now
+		stray, err := l.stray(ctx, s, a, leases[id])
+		if err != nil {
+			return nil, err
 		}
-		if missing[a.Owner] = since; now.Sub(since) < l.options.Grace {
-			continue
-		}
-		if err := l.free(ctx, s, a); err != nil {
-			errs = append(errs, fmt.Errorf("freeing what %s holds: %w", a.Owner, err))
+		if stray {
+			strays = append(strays, a)
 		}
 	}
-	return errors.Join(errs...)
+	return strays, nil
+}
+
+// stray says whether nobody needs an address, given the lease of its identifier.
+func (l *Leases) stray(ctx context.Context, s *space, a network.Allocation, p Pool) (bool, error) {
+	leased := s.leased(a, p)
+	if leased && s.shared {
+		return false, nil
+	}
+	id, address, _ := s.held(a.Owner)
+	_, prefix, _ := s.parse(id)
+	known, has, err := l.options.Knows(ctx, s.name, prefix, address)
+	if err != nil {
+		return false, fmt.Errorf("asking who has %s: %w", address, err)
+	}
+	return !has && (known || !leased), nil
 }
 
 // leased says whether an address is of a lease as it is now, and not of an earlier one of the same identifier.
@@ -89,27 +115,25 @@ func (s *space) leased(a network.Allocation, p Pool) bool {
 	return slices.ContainsFunc(a.Holder.Aliases, func(word string) bool { return strings.HasPrefix(word, of) })
 }
 
-// free releases an address whose lease is gone, unless somebody still has it, or has asked for it again.
+// free releases an address that nobody needs, unless it is needed by now.
 func (l *Leases) free(ctx context.Context, s *space, a network.Allocation) error {
-	id, address, _ := s.held(a.Owner)
-	if l.options.Holds != nil {
-		if has, err := l.options.Holds(ctx, s.name, address); err != nil || has {
-			return err
-		}
-	}
-	freed := false
+	id, _, _ := s.held(a.Owner)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	p, _, err := s.table.Get(ctx, id)
-	if err != nil || s.leased(a, p) {
+	if err != nil {
 		return err
 	}
+	if stray, err := l.stray(ctx, s, a, p); err != nil || !stray {
+		return err
+	}
+	freed := false
 	err = l.options.Service.Quit(ctx, a.Owner, func(h *network.Holder) (own, over bool) {
 		freed = h.UID == a.Holder.UID && slices.Equal(h.Aliases, a.Holder.Aliases)
 		return freed, freed
 	})
 	if err == nil && freed {
-		l.options.Report(fmt.Errorf("freed %s of the pool %s: its lease %s ended, and it was not given back", address, a.Pool, id))
+		l.options.Freed(a)
 	}
 	return err
 }
