@@ -7,7 +7,6 @@ package libnetwork
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,11 +16,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/namespace"
 )
 
-// box is a sandbox, seen from inside.
+// box is a sandbox, seen from inside. The one without a key is this machine.
 type box struct {
 	t       *testing.T
 	id, key string
@@ -38,7 +35,7 @@ type view struct {
 // see gives the interfaces of the sandbox, but for the loopback interface, in the order of their names.
 func (b *box) see() (views []view) {
 	b.t.Helper()
-	err := namespace.In(b.key, func() error {
+	err := within(b.key, func() error {
 		links, err := netlink.LinkList()
 		if err != nil {
 			return err
@@ -109,10 +106,10 @@ func routes(link netlink.Link) (all []string, err error) {
 	return all, err
 }
 
-// reaches makes sure that a TCP connection from this sandbox to another one's address works. An address of IPv6 is first looked for by others.
+// reaches makes sure that a TCP connection from this sandbox to another one's address works, if not at once: addresses of IPv6 are tentative at first.
 func (b *box) reaches(other *box, address string) {
 	b.t.Helper()
-	if err := b.dial(other, address); err != nil {
+	if err := b.dial(other, address, 8); err != nil {
 		b.t.Errorf("%s is not reached: %v", address, err)
 	}
 }
@@ -120,19 +117,19 @@ func (b *box) reaches(other *box, address string) {
 // apart makes sure that no TCP connection from this sandbox to another one's address is made.
 func (b *box) apart(other *box, address string) {
 	b.t.Helper()
-	if err := b.dial(other, address); err == nil {
+	if err := b.dial(other, address, 1); err == nil {
 		b.t.Errorf("%s is reached, and must not be", address)
 	}
 }
 
 // dial sends a word there and back.
-func (b *box) dial(other *box, address string) error {
+func (b *box) dial(other *box, address string, attempts int) error {
 	ip, _, err := net.ParseCIDR(address)
 	if err != nil {
 		return err
 	}
 	var listener net.Listener
-	if err := namespace.In(other.key, func() (err error) {
+	if err := within(other.key, func() (err error) {
 		// an address of IPv6 is tentative at first
 		for range 200 {
 			if listener, err = (&net.ListenConfig{}).Listen(b.t.Context(), "tcp", net.JoinHostPort(ip.String(), "0")); err == nil {
@@ -151,18 +148,18 @@ func (b *box) dial(other *box, address string) error {
 			_ = c.Close()
 		}
 	}()
-	return namespace.In(b.key, func() error { return echo(b.t.Context(), listener.Addr().String()) })
+	return within(b.key, func() error { return echo(b.t.Context(), listener.Addr().String(), attempts) })
 }
 
 // echo says a word to an address, and hears it again.
-func echo(ctx context.Context, address string) error {
+func echo(ctx context.Context, address string, attempts int) error {
 	var c net.Conn
 	var err error
-	for range 4 {
-		if c, err = (&net.Dialer{Timeout: 500 * time.Millisecond}).DialContext(ctx, "tcp", address); err == nil || !errors.Is(err, unix.EADDRNOTAVAIL) {
+	for range attempts {
+		if c, err = (&net.Dialer{Timeout: 500 * time.Millisecond}).DialContext(ctx, "tcp", address); err == nil {
 			break
 		}
-		time.Sleep(300 * time.Millisecond) // the own address is tentative
+		time.Sleep(100 * time.Millisecond)
 	}
 	if err != nil {
 		return err

@@ -14,7 +14,9 @@ import (
 func TestGlobal(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "docker: {scope: global}\n")
-		options := map[string]string{"kind": "vxlan", "vni": "4711", "local": "127.0.0.1"}
+		defer obstacle(t, "wire0", "192.0.2.1/24")()
+		w.before = w.links("")
+		options := map[string]string{"kind": "vxlan", "vni": "4711", "local": "192.0.2.1"}
 		if _, err := w.Allocate("graft", "0123456789abcdef0123456789abcdef", options); err != nil {
 			t.Errorf("allocating: %v", err)
 		}

@@ -146,7 +146,7 @@ func TestParent(t *testing.T) {
 		if err := netlink.AddrAdd(router, address); err != nil {
 			t.Fatal(err)
 		}
-		one.reaches(&box{t, "", "/proc/self/ns/net"}, "172.31.9.1/24")
+		one.reaches(&box{t: t}, "172.31.9.1/24")
 		w.detach("net", "one")
 		w.remove("net")
 		up, err := netlink.LinkByName("up0")

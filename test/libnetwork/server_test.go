@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/namespace"
 )
 
 // patience bounds every wait.
@@ -97,15 +99,11 @@ func (s *server) launch() {
 	s.t.Helper()
 	s.process = exec.CommandContext(context.WithoutCancel(s.t.Context()), provider, "--config", filepath.Join(s.folder, "config.yaml"))
 	s.process.Stdout, s.process.Stderr = s.log, s.log
-	if err := within(s.space, s.process.Start); err != nil {
+	ended := make(chan struct{})
+	if err := namespace.Start(s.space, s.process, func() { close(ended) }); err != nil {
 		s.t.Fatal(err)
 	}
-	process, ended := s.process, make(chan struct{})
 	s.ended = ended
-	go func() {
-		defer close(ended)
-		_ = process.Wait()
-	}()
 }
 
 // ready waits until the program answers.

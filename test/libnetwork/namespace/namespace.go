@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -64,6 +65,8 @@ func refused(err error) bool {
 
 // again runs this program in namespaces of its own; with a user namespace, or as the root that it is.
 func again(user bool) error {
+	runtime.LockOSThread() // the kernel takes the end of the thread for the end of the process
+	defer runtime.UnlockOSThread()
 	command := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:noctx // it ends when it is done
 	command.Args[0] = os.Args[0]
 	command.Env = append(os.Environ(), inside+"=1")
@@ -85,7 +88,8 @@ func prepare() error {
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"); err != nil {
 		return fmt.Errorf("mounting /run: %w", err)
 	}
-	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
+	// Where a container runtime has mounted something below /sys, a user cannot mount it anew, and sees the links of the machine in it.
+	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil && !refused(err) && !errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("mounting /sys: %w", err)
 	}
 	lo, err := netlink.LinkByName("lo")
@@ -101,6 +105,9 @@ func prepare() error {
 // Links are the names of all links of the calling thread's network namespace, without the loopback interface.
 func Links() (string, error) {
 	links, err := netlink.LinkList()
+	for errors.Is(err, netlink.ErrDumpInterrupted) {
+		links, err = netlink.LinkList()
+	}
 	if err != nil {
 		return "", fmt.Errorf("listing links: %w", err)
 	}

@@ -7,7 +7,9 @@ package namespace
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
+	"syscall"
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -15,12 +17,46 @@ import (
 
 // In calls a function in the network namespace of a file. The thread on which it ran ends with it.
 func In(path string, do func() error) error {
-	done := make(chan error)
+	return apart(func() error { return in(path, do) })
+}
+
+// apart calls a function on a thread that ends with it. The first thread, which stands for the process and never ends, is not one of these.
+func apart(do func() error) error {
+	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread is of no use afterwards
-		done <- in(path, do)
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			defer runtime.UnlockOSThread()
+			done <- apart(do)
+			return
+		}
+		done <- do()
 	}()
 	return <-done
+}
+
+// Start starts a program in the network namespace of a file, or in this one where there is none, and calls a function when it has ended. The program
+// is killed when this process ends.
+func Start(path string, program *exec.Cmd, ended func()) error {
+	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error, 1)
+	run := func() error {
+		err := program.Start()
+		started <- err
+		if err == nil {
+			_ = program.Wait() // on the thread that has started it: the kernel takes the end of that for the end of the process
+			ended()
+		}
+		return nil
+	}
+	go func() {
+		if path == "" {
+			_ = apart(run)
+		} else if err := In(path, run); err != nil {
+			started <- err
+		}
+	}()
+	return <-started
 }
 
 func in(path string, do func() error) error {
@@ -44,16 +80,12 @@ func New(path string) error {
 	if err := file.Close(); err != nil {
 		return fmt.Errorf("making a namespace: %w", err)
 	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
+	return apart(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("making a namespace: %w", err)
-			return
+			return fmt.Errorf("making a namespace: %w", err)
 		}
-		done <- unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), path, "", unix.MS_BIND, "")
-	}()
-	return <-done
+		return unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), path, "", unix.MS_BIND, "")
+	})
 }
 
 // Remove ends a namespace that New made.
