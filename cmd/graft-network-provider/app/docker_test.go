@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+)
+
+// answering is a kernel that answers everything with one error.
+type answering struct{ err error }
+
+func (k answering) EnsureSegment(context.Context, link.Segment) error      { return k.err }
+func (k answering) RemoveSegment(context.Context, link.Segment) error      { return k.err }
+func (k answering) RemovePort(context.Context, link.Segment, string) error { return k.err }
+func (k answering) Marked(context.Context) ([]link.Marked, error)          { return nil, k.err }
+func (k answering) Remove(context.Context, link.Marked) error              { return k.err }
+func (k answering) EnsurePort(_ context.Context, _ link.Segment, p link.Port) (link.Port, error) {
+	return p, k.err
+}
+
+func (k answering) SetPeers(context.Context, link.Segment, []netip.Addr) error { return k.err }
+
+// TestKernelCalls holds that each call is counted by what came of it, and that what is no kind makes no new label.
+func TestKernelCalls(t *testing.T) {
+	metrics := newDockerMetrics(prometheus.NewRegistry())
+	for _, test := range []struct {
+		err  error
+		kind link.Kind
+	}{
+		{nil, link.Bridge},
+		{fmt.Errorf("making it: %w", link.ErrImpossible), link.Ipvlan},
+		{fmt.Errorf("making it: %w", network.ErrUnavailable), link.Bridge},
+		{context.DeadlineExceeded, link.VXLAN},
+		{errors.New("another"), "bond"},
+	} {
+		k, s := counted{answering{test.err}, metrics}, link.Segment{Spec: link.Spec{Kind: test.kind}}
+		_, ported := k.EnsurePort(t.Context(), s, link.Port{})
+		_, listed := k.Marked(t.Context())
+		for _, err := range []error{
+			k.EnsureSegment(t.Context(), s), k.RemoveSegment(t.Context(), s), ported, k.RemovePort(t.Context(), s, "e"),
+			k.SetPeers(t.Context(), s, nil), listed, k.Remove(t.Context(), link.Marked{}),
+		} {
+			if !errors.Is(err, test.err) {
+				t.Errorf("%v, want %v", err, test.err)
+			}
+		}
+	}
+	got := map[string]float64{}
+	for _, labels := range [][]string{
+		{"ensure-segment", "bridge", "done"}, {"remove-segment", "ipvlan", "impossible"}, {"ensure-port", "bridge", "unavailable"},
+		{"remove-port", "vxlan", "unavailable"}, {"set-peers", "other", "failed"}, {"list", "", "done"}, {"remove", "", "failed"},
+	} {
+		got[strings.Join(labels, " ")] = testutil.ToFloat64(metrics.calls.WithLabelValues(labels...))
+	}
+	want := map[string]float64{
+		"ensure-segment bridge done": 1, "remove-segment ipvlan impossible": 1, "ensure-port bridge unavailable": 1, "remove-port vxlan unavailable": 1,
+		"set-peers other failed": 1, "list  done": 1, "remove  failed": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if count := testutil.CollectAndCount(metrics.calls); count != 5*5+2*4 {
+		t.Errorf("there are %d series", count)
+	}
+}
+
+// TestDockerCollector holds what is told of networks, and that nothing is told where the rows cannot be read.
+func TestDockerCollector(t *testing.T) {
+	usage := attach.Usage{Networks: 2, Endpoints: 5, Joined: 3, Removed: attach.Removed{Networks: 1, Endpoints: 4, Links: 7}}
+	c := dockerCollector{func(context.Context) (attach.Usage, error) { return usage, nil }}
+	want := `# HELP graft_network_docker_endpoints Endpoints of Docker's networks on this machine: in a container (joined), or not in one (free).
+# TYPE graft_network_docker_endpoints gauge
+graft_network_docker_endpoints{state="free"} 2
+graft_network_docker_endpoints{state="joined"} 3
+# HELP graft_network_docker_networks Docker's networks on this machine.
+# TYPE graft_network_docker_networks gauge
+graft_network_docker_networks 2
+# HELP graft_network_docker_stale_removed_total What was removed since nobody needs it any more: network, endpoint or link.
+# TYPE graft_network_docker_stale_removed_total counter
+graft_network_docker_stale_removed_total{what="endpoint"} 4
+graft_network_docker_stale_removed_total{what="link"} 7
+graft_network_docker_stale_removed_total{what="network"} 1
+`
+	if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	broken := dockerCollector{func(context.Context) (attach.Usage, error) { return usage, network.ErrUnavailable }}
+	if count := testutil.CollectAndCount(broken); count != 0 {
+		t.Errorf("%d are told", count)
+	}
+}
+
+// TestLives holds that only a sandbox of which the file is gone is gone, and that the machine's start has a name that stays.
+func TestLives(t *testing.T) {
+	if folder := t.TempDir(); !lives(folder) || lives(filepath.Join(folder, "none")) {
+		t.Error("a sandbox is there where its file is")
+	}
+	if !lives(string([]byte{0})) {
+		t.Error("where it cannot be looked, a sandbox may be there")
+	}
+	if boot() != boot() {
+		t.Error("the start of the machine is called by two names")
+	}
+}
+
+// TestNoDocker holds that nothing of the kernel is touched where no listener names the contract.
+func TestNoDocker(t *testing.T) {
+	p := &program{Options: &Options{Config: &configv1alpha1.NetworkProviderConfiguration{
+		Listeners: []configv1alpha1.NetworkListener{{Address: "unix:///x"}},
+	}}}
+	d, err := p.newDockers(t.Context())
+	if d != nil || err != nil || d.close() != nil || p.checkLinks(t.Context(), nil) != nil {
+		t.Errorf("%v, %v", d, err)
+	}
+	d.run(t.Context())
+}

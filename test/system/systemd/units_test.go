@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build system
+
+package systemd
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	root    = "../../.."
+	service = "graft-network-provider.service"
+	socket  = "graft-docker.socket"
+	// exposure is the most that systemd may think of what the service could do, of 100.
+	exposure = "25"
+)
+
+// units are copies of those of the project, which start the program that was built.
+func units(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	program, err := filepath.Abs(filepath.Join(root, "bin", "graft-network-provider"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{service, socket} {
+		text := strings.ReplaceAll(read(t, name), "/usr/local/bin/graft-network-provider", program)
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "hack", "systemd", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestUnits holds that systemd understands all of the units, and that the service can do little.
+func TestUnits(t *testing.T) {
+	folder := units(t)
+	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", filepath.Join(folder, service), filepath.Join(folder, socket)).CombinedOutput()
+	if err != nil || len(said) > 0 {
+		t.Errorf("%v\n%s", err, said)
+	}
+	said, err = exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold="+exposure,
+		filepath.Join(folder, service)).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// TestNames holds that the units and the configuration call the socket the same, and that Docker looks for it where it is.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		socket:                  "\nListenStream=/run/docker/plugins/graft.sock\nFileDescriptorName=graft-docker\nService=" + service + "\n",
+		service:                 "\nRequires=" + socket + "\n",
+		"network-provider.yaml": "\n- address: systemd://graft-docker\n  contracts: [docker]\n",
+	} {
+		if !strings.Contains(read(t, name), want) {
+			t.Errorf("%s does not say%s", name, want)
+		}
+	}
+	said, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "graft"), "lint", filepath.Join(root, "hack", "systemd", "network-provider.yaml")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
