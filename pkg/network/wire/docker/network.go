@@ -75,6 +75,11 @@ func (h *handler) createNetwork(ctx context.Context, q *networkRequest) (any, er
 	if err != nil {
 		return nil, err
 	}
+	for _, s := range n.Subnets {
+		if err := h.Leases.Known(ctx, s.Space, s.Prefix); err != nil {
+			return nil, err
+		}
+	}
 	return nil, h.Networks.CreateNetwork(ctx, n)
 }
 
