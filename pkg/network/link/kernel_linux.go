@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -24,6 +25,8 @@ type Kernel struct {
 	timeout time.Duration
 	conns   chan *conn
 	locks   *locks
+	// kinds are those that this kernel has, as far as that is known.
+	kinds sync.Map
 }
 
 // Open opens lines to the kernel, for the network namespace of the calling thread.

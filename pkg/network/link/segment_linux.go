@@ -29,7 +29,7 @@ func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 	if err := s.valid(); err != nil {
 		return err
 	}
-	return k.do(ctx, "making the links of the network", s.keys(), func(ctx context.Context, c *conn) error {
+	err := k.do(ctx, "making the links of the network", s.keys(), func(ctx context.Context, c *conn) error {
 		var base netlink.Link
 		if s.Parent != "" {
 			var err error
@@ -42,6 +42,10 @@ func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 		}
 		return c.ensureBridge(ctx, s, base)
 	})
+	if err != nil || s.bridged() {
+		return err
+	}
+	return k.has(ctx, s.Kind)
 }
 
 // RemoveSegment removes what EnsureSegment has made; nil also where nothing is there. A VLAN of a parent goes with the last network that uses it,
