@@ -103,6 +103,10 @@ func (d *dockers) tell(missing map[link.Kind]error) {
 		}
 		there = append(there, string(kind))
 	}
+	if len(there) == 0 {
+		d.log.Error(nil, "No network of Docker's can be had on this machine")
+		return
+	}
 	d.log.Info("Networks can be had", "kinds", strings.Join(there, ", "))
 }
 
@@ -160,7 +164,7 @@ func (o *Options) checkLinks(ctx context.Context, p *policy.Policy) error {
 	problems := []error{kernel.Close()}
 	for _, name := range p.ProfileNames() {
 		if l := p.Profile(name).Link; l != nil && missing[l.Kind] != nil {
-			problems = append(problems, fmt.Errorf("profiles.%s.link: this machine has no %s: %w", name, l.Kind, missing[l.Kind]))
+			problems = append(problems, fmt.Errorf("profiles.%s.link.kind: %w", name, missing[l.Kind]))
 		}
 	}
 	return errors.Join(problems...)
