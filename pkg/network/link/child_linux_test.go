@@ -5,6 +5,7 @@
 package link
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -22,14 +23,16 @@ func TestKernelChildren(t *testing.T) {
 		spec Spec
 		// lonely says that endpoints of one machine do not reach each other.
 		lonely bool
+		// routed says that endpoints are reached over the machine's own address, as nobody asks for theirs.
+		routed bool
 	}{
 		"macvlan":                    {spec: Spec{Kind: Macvlan}},
 		"macvlan in mode private":    {spec: Spec{Kind: Macvlan, Mode: "private"}, lonely: true},
 		"macvlan in mode vepa":       {spec: Spec{Kind: Macvlan, Mode: "vepa"}, lonely: true},
 		"macvlan on a VLAN":          {spec: Spec{Kind: Macvlan, VLAN: 42}},
 		"ipvlan":                     {spec: Spec{Kind: Ipvlan}},
-		"ipvlan in mode l3":          {spec: Spec{Kind: Ipvlan, Mode: "l3"}},
-		"ipvlan in mode l3s, a VLAN": {spec: Spec{Kind: Ipvlan, Mode: "l3s", VLAN: 42}},
+		"ipvlan in mode l3":          {spec: Spec{Kind: Ipvlan, Mode: "l3"}, routed: true},
+		"ipvlan in mode l3s, a VLAN": {spec: Spec{Kind: Ipvlan, Mode: "l3s", VLAN: 42}, routed: true},
 		"bridge on a VLAN":           {spec: Spec{Kind: Bridge, VLAN: 42}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,8 +44,10 @@ func TestKernelChildren(t *testing.T) {
 				return
 			}
 			out := far.outside(t, test.spec.VLAN)
-			far.address(t, out, "192.0.2.1/24")
-			far.address(t, out, "2001:db8::1/64")
+			if !test.routed {
+				far.address(t, out, "192.0.2.1/24")
+				far.address(t, out, "2001:db8::1/64")
+			}
 			for range 2 {
 				m.must(t, m.EnsureSegment(t.Context(), s))
 			}
@@ -62,8 +67,14 @@ func TestKernelChildren(t *testing.T) {
 			}
 			talk(t, one, two, "192.0.2.3", test.lonely)
 			talk(t, two, one, "2001:db8::2", test.lonely)
-			talk(t, one, far, "192.0.2.1", false)
-			talk(t, two, far, "2001:db8::1", false)
+			if test.routed {
+				m.route(t, far, out, test.spec.VLAN, one, two)
+				talk(t, one, far, "203.0.113.2", false)
+				talk(t, two, far, "2001:db8:ff::2", false)
+			} else {
+				talk(t, one, far, "192.0.2.1", false)
+				talk(t, two, far, "2001:db8::1", false)
+			}
 			for i := range 2 {
 				m.must(t, m.RemovePort(t.Context(), s, id(i)))
 			}
@@ -72,6 +83,28 @@ func TestKernelChildren(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// route leads another machine to endpoints over this machine's address, and endpoints to it over the link.
+func (m machine) route(t *testing.T, far machine, out string, vlan uint16, sandboxes ...machine) {
+	t.Helper()
+	base := "up0"
+	if vlan != 0 {
+		base = subName("up0", vlan)
+	}
+	for _, family := range [][4]string{
+		{"203.0.113.1/24", "203.0.113.2/24", "192.0.2.0/24", "0.0.0.0/0"},
+		{"2001:db8:ff::1/64", "2001:db8:ff::2/64", "2001:db8::/64", "::/0"},
+	} {
+		m.address(t, base, family[0])
+		far.address(t, out, family[1])
+		over := netip.MustParsePrefix(family[0]).Addr().AsSlice()
+		m.must(t, far.look.RouteAdd(&netlink.Route{Dst: ipNet(netip.MustParsePrefix(family[2])), Gw: over}))
+		for _, sandbox := range sandboxes {
+			index := sandbox.link(t, "eth0").Attrs().Index
+			m.must(t, sandbox.look.RouteAdd(&netlink.Route{Dst: ipNet(netip.MustParsePrefix(family[3])), LinkIndex: index, Scope: netlink.SCOPE_LINK}))
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"sync"
 	"testing"
@@ -33,7 +34,7 @@ func (m machine) state(t *testing.T) map[string]string {
 		}
 		addresses, err := m.addressesOf(t, link)
 		m.must(t, err)
-		state[a.Name] = fmt.Sprint(link.Type(), " ", a.MTU, " ", mac, " ", a.Alias, " ", names[a.MasterIndex], " ", a.Flags, " ", addresses)
+		state[a.Name] = fmt.Sprint(link.Type(), " ", a.MTU, " ", mac, " ", a.Alias, " ", names[a.MasterIndex], " ", a.Flags&net.FlagUp, " ", addresses)
 	}
 	return state
 }

@@ -110,32 +110,39 @@ func isSub(link, parent netlink.Link, vlan uint16) bool {
 
 // ensureBase makes the sub-interface of a parent where there is none, and notes in it that a network uses it.
 func (c *conn) ensureBase(ctx context.Context, s Segment, ours string) (netlink.Link, error) {
-	base, err := c.base(ctx, s.Spec, ours)
+	parent, err := c.parent(ctx, s.Spec, ours)
 	if err != nil || !s.subbed() {
-		return base, err
+		return parent, err
 	}
-	if base == nil {
-		if err = c.createSub(ctx, s.Spec); err == nil {
-			base, err = c.base(ctx, s.Spec, ours)
+	sub, err := c.sub(ctx, parent, s.VLAN)
+	if err == nil && sub == nil {
+		if err = c.createSub(ctx, s.Spec, parent); err == nil {
+			sub, err = c.byName(ctx, subOwnName(s.Parent, s.VLAN))
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if base == nil {
-		return nil, fmt.Errorf("%w: VLAN %d of %s went away meanwhile", network.ErrUnavailable, s.VLAN, s.Parent)
+	if sub != nil {
+		if err := c.adoptSub(ctx, s, sub); err != nil {
+			return nil, err
+		}
+		sub, err = c.byIndex(ctx, sub.Attrs().Index)
 	}
-	return base, c.adoptSub(ctx, s, base)
+	if err == nil && sub == nil {
+		err = fmt.Errorf("%w: VLAN %d of %s went away meanwhile", network.ErrUnavailable, s.VLAN, s.Parent)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sub, c.usable(ctx, sub, s.Spec, ours)
 }
 
-// createSub makes a sub-interface under a name that nobody else gives, so that one without a mark is known to be half made.
-func (c *conn) createSub(ctx context.Context, s Spec) error {
-	parent, err := c.parent(ctx, s, "")
-	if err != nil {
-		return err
-	}
+// createSub makes a sub-interface under a name that nobody else gives, so that one without a mark is known to be half made. It is down, since Linux
+// before 6.2 gives no other name to one that is up.
+func (c *conn) createSub(ctx context.Context, s Spec, parent netlink.Link) error {
 	what := fmt.Sprintf("making VLAN %d of %s", s.VLAN, s.Parent)
-	err = c.create(ctx, vlanOf(subOwnName(s.Parent, s.VLAN), parent, s.VLAN, settings{up: true}))
+	err := c.create(ctx, vlanOf(subOwnName(s.Parent, s.VLAN), parent, s.VLAN, settings{}))
 	if errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("%s: %w: it is an interface in another network namespace, or %s is not it", what, network.ErrTaken, subOwnName(s.Parent, s.VLAN))
 	}
@@ -158,16 +165,8 @@ func (c *conn) adoptSub(ctx context.Context, s Segment, sub netlink.Link) error 
 	if a.Alias != marked && (a.Alias != "" || a.Name != subOwnName(s.Parent, s.VLAN)) {
 		return nil
 	}
-	if a.Alias == "" {
-		wanted := settings{alias: marked, name: subName(s.Parent, s.VLAN), up: true}
-		if other, err := c.byName(ctx, wanted.name); err != nil {
-			return err
-		} else if other != nil {
-			wanted.name = ""
-		}
-		if err := c.set(ctx, a.Index, wanted); err != nil {
-			return fault("marking VLAN "+a.Name, err)
-		}
+	if err := c.markSub(ctx, s.Spec, sub, marked); err != nil {
+		return fault("marking VLAN "+a.Name, err)
 	}
 	if slices.Contains(a.AltNames, userPrefix+s.Network) {
 		return nil
@@ -180,6 +179,27 @@ func (c *conn) adoptSub(ctx context.Context, s Segment, sub netlink.Link) error 
 		return fmt.Errorf("noting who uses %s: %w: this kernel knows no alternative names (Linux 5.5): %w", a.Name, ErrImpossible, err)
 	}
 	return fault("noting who uses "+a.Name, err)
+}
+
+// markSub gives a sub-interface its mark and name, and has it up.
+func (c *conn) markSub(ctx context.Context, s Spec, sub netlink.Link, marked string) error {
+	a := sub.Attrs()
+	up := a.Flags&net.FlagUp != 0
+	if a.Alias != "" && up {
+		return nil
+	}
+	wanted := settings{up: true}
+	if a.Alias == "" {
+		wanted.alias = marked
+		other, err := c.byName(ctx, subName(s.Parent, s.VLAN))
+		if err != nil {
+			return err
+		}
+		if other == nil && !up {
+			wanted.name = subName(s.Parent, s.VLAN)
+		}
+	}
+	return c.set(ctx, a.Index, wanted)
 }
 
 // leaveSub forgets that a network uses the sub-interface of a parent, and removes it when nobody does any more.
