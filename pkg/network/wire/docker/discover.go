@@ -33,13 +33,10 @@ func (h *handler) discover(ctx context.Context, q *discoveryRequest, gone bool) 
 		return err
 	}
 	if d.Self {
-		// That from which packets leave; the other is how nodes beyond a translation of addresses see this one.
-		bound, err := readNode("DiscoveryData.BindAddress", d.BindAddress)
-		if err != nil {
+		// That from which packets leave. The other is how nodes see this one, be it beyond a translation of addresses: where nothing else is said, the
+		// kernel knows better.
+		if node, err = readNode("DiscoveryData.BindAddress", d.BindAddress); err != nil {
 			return err
-		}
-		if bound.IsValid() {
-			node = bound
 		}
 	}
 	if !node.IsValid() {

@@ -279,9 +279,10 @@ func (k *kernel) links() []string {
 	for name, s := range k.segments {
 		line := fmt.Sprint(name[:min(len(name), 4)], " ", s.Kind)
 		for _, part := range []struct{ name, text string }{
-			{"parent", s.Parent}, {"mode", s.Mode}, {"gateways", fmt.Sprint(s.Gateways)}, {"peers", fmt.Sprint(k.peers[name])},
+			{"parent", s.Parent}, {"mode", s.Mode}, {"gateways", fmt.Sprint(s.Gateways)}, {"local", s.Local.String()},
+			{"peers", fmt.Sprint(k.peers[name])},
 		} {
-			if part.text != "" && part.text != "[]" {
+			if part.text != "" && part.text != "[]" && part.text != "invalid IP" {
 				line += " " + part.name + "=" + part.text
 			}
 		}
