@@ -28,12 +28,14 @@ func again(o Options) (int, error) {
 		command := Command(o, users, "/proc/self/exe", os.Args[1:]...)
 		command.Args[0] = os.Args[0]
 		command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
-		command.Env = append(os.Environ(), inside+"=1")
+		command.Env = append(os.Environ(), inside+"="+entering)
 		err := command.Run()
 		var exit *exec.ExitError
 		switch {
 		case err == nil:
 			return 0, nil
+		case errors.As(err, &exit) && exit.ExitCode() == powerless:
+			err = errors.New("namespaces were made, but this user has no power in them")
 		case errors.As(err, &exit):
 			if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 				return 128 + int(status.Signal()), nil

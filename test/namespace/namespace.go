@@ -28,8 +28,15 @@ type Options struct {
 // ErrRefused says that this machine does not let this user make namespaces.
 var ErrRefused = errors.New("this machine lets this user make no namespaces")
 
-// inside is the variable of the environment by which a binary knows that it runs in namespaces of its own; it has the folders of Empty.
-const inside = "GRAFT_TEST_NAMESPACE"
+// inside is the variable of the environment by which a binary knows that it runs in namespaces of its own, and whether they are set up.
+const (
+	inside   = "GRAFT_TEST_NAMESPACE"
+	entering = "entering"
+	entered  = "entered"
+)
+
+// powerless is the exit code of a binary that was given namespaces and no power in them, as AppArmor does it. Tests have no such code.
+const powerless = 126
 
 // Inside says whether this process runs in namespaces that Main has made.
 func Inside() bool { return os.Getenv(inside) != "" }
@@ -41,11 +48,14 @@ const without = "GRAFT_TEST_WITHOUT_KERNEL"
 // it says on standard error how to permit it, and fails. Only where somebody has said that it is to be so (GRAFT_TEST_WITHOUT_KERNEL=1) the
 // other tests run: those whose names do not begin with TestKernel.
 func Main(m *testing.M, o Options) int {
-	if Inside() {
-		if err := enter(o); err != nil {
+	switch os.Getenv(inside) {
+	case entering:
+		if err := errors.Join(enter(o), os.Setenv(inside, entered)); err != nil {
 			fmt.Fprintln(os.Stderr, "setting up the namespaces of the tests:", err)
-			return 1
+			return powerless
 		}
+		return m.Run()
+	case entered: // a process that a test has started
 		return m.Run()
 	}
 	code, err := again(o)
