@@ -47,7 +47,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker servers test test-unit test-integration test-race test-system bench bench-admissions bench-allocations bench-containers bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network start-docker servers test test-unit test-integration test-libnetwork test-race test-system bench bench-admissions bench-allocations bench-docker bench-containers bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -97,6 +97,16 @@ test-unit: ## Run the unit tests, with the race detector but for what test-race 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
 	go test -vet=off -p 3 -timeout 20m $(TESTFLAGS) ./test/...
+	@$(MAKE) --no-print-directory test-libnetwork
+
+# go test remembers results as long as the programs are the same, too.
+LIBNETWORK = .cache/bin/libnetwork
+test-libnetwork: build ## Run the network controllers of Docker 28 and 29 against the network provider, in namespaces of their own, as root or not.
+	@echo "==> Docker's network controllers (the first time, a minute passes while they are compiled)"
+	@mkdir -p $(LIBNETWORK)
+	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
+	cd test/libnetwork && GRAFT_PROGRAMS="$$(cat ../../bin/graft ../../bin/graft-network-provider ../../$(LIBNETWORK)/* | cksum)" \
+		go test -vet=off -timeout 10m $(TESTFLAGS) .
 
 test-race: ## Run with the race detector what is too large for it in test (the first time, six minutes pass while dependencies are compiled).
 	@echo '==> with the race detector'
@@ -109,7 +119,7 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 
-bench: bench-admissions bench-allocations ## Measure admissions and allocations beside their floors and peers.
+bench: bench-admissions bench-allocations bench-docker ## Measure admissions, allocations and endpoints beside their floors and peers.
 
 bench-admissions: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
 	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
@@ -121,6 +131,13 @@ bench-allocations: ## Measure allocations beside the stores alone (STORES=<regex
 	@echo '==> allocations, about ten minutes, most of which ten million take to be there; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/allocation ./test/benchmark/allocation
 	@.cache/bin/allocation -stores '$(STORES)' -held '$(HELD)'
+
+bench-docker: ## Measure endpoints of Docker's controller on Graft, beside Docker's own bridges, in namespaces of its own.
+	@mkdir -p bin $(LIBNETWORK)
+	@go build -o bin/ ./cmd/graft-network-provider
+	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 && go build -o ../../.cache/bin/endpoints ./benchmark
+	@echo '==> endpoints, about three minutes; docs/benchmarks.md explains the rows'
+	@.cache/bin/endpoints
 
 # Not part of bench: it needs root, and Debian's docker.io.
 bench-containers: ## Measure, as root, what a network adds to the start of a container, beside Docker's own bridges.
@@ -139,8 +156,10 @@ check: check-format ## Check format, vet, linters with the import rules, generat
 	go vet ./...
 	go vet -tags system ./test/system/...
 	cd hack/tools/chart && go vet ./...
+	cd test/libnetwork && go vet ./...
 	@echo '==> golangci-lint (the first time, about three minutes)'
 	$(LINT) run
+	cd test/libnetwork && ../../$(LINT) run
 	@$(MAKE) --no-print-directory check-generated check-charts
 
 check-format: ## Check that every file is formatted.
@@ -181,10 +200,11 @@ tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
 vendor: ## Copy all dependencies into vendor folders, for builds without a network.
 	go mod vendor
 	for module in kubernetes etcd cni lint chart; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
+	cd test/libnetwork && go mod vendor
 
 images: ## Build the container images (not there yet).
 	@echo 'Images come together with packaging; until then there is nothing that builds one.' >&2
 	@exit 1
 
 clean: ## Remove what has been built, the servers and linters too.
-	rm -rf bin .cache vendor hack/tools/*/vendor
+	rm -rf bin .cache vendor hack/tools/*/vendor test/libnetwork/vendor

@@ -186,6 +186,32 @@ func TestMany(t *testing.T) {
 	})
 }
 
+// TestForgotten kills the controller in the midst of many containers: what it had not yet written down, it has forgotten. In the end nothing is left of it.
+func TestForgotten(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, sweeping)
+		w.network(overlay("net"))
+		w.network(engine.Network{Name: "plain", Four: four})
+		for _, network := range []string{"net", "plain"} {
+			go func() { _, _ = w.Load(engine.Load{Network: network, Endpoints: 64, Callers: 16, Prefix: network}) }()
+		}
+		time.Sleep(700 * time.Millisecond)
+		w.again()
+		_, b := w.attach(engine.Endpoint{Network: "net", Name: "later"})
+		if got := b.one().Addresses; len(got) != 1 {
+			t.Errorf("a later container has %v", got)
+		}
+		time.Sleep(4 * time.Second)
+		t.Log(w.links(""), w.owners())
+		w.detach("net", "later")
+		w.remove("net", "plain")
+		t.Log(w.links(""), w.owners())
+		w.eventually("nothing is held", func() bool { return len(w.owners()) == 0 })
+		w.eventually("all links are gone", func() bool { return w.links("") == w.before })
+		w.clean()
+	})
+}
+
 // TestReboot removes all links, as a boot of the machine does. Networks come back with the next container.
 func TestReboot(t *testing.T) {
 	each(t, func(t *testing.T, version string) {

@@ -22,13 +22,19 @@ import (
 // inside says that this process is the one in namespaces of its namespace.
 const inside = "GRAFT_OWN_NAMESPACES"
 
+// without is the variable of the environment by which somebody says that what needs a kernel is to be left out, as in Graft's other tests.
+const without = "GRAFT_TEST_WITHOUT_KERNEL"
+
 // permit is what helps where a machine does not let a user make namespaces.
-const permit = `This machine does not let this user make user, network and mount namespaces (%v), in which libnetwork's controllers would make links. Permit it:
-  sysctl -w kernel.apparmor_restrict_unprivileged_userns=0   (Ubuntu)
-  sysctl -w kernel.unprivileged_userns_clone=1               (Debian, older kernels)
-  sysctl -w user.max_user_namespaces=10000                   (where it is 0)
-  docker run --security-opt seccomp=unconfined …             (in a container)
-or run this as root.
+const permit = `
+*** NOTHING OF THIS HAS RUN: IT NEEDS A NETWORK OF ITS OWN IN THE KERNEL, AND CANNOT HAVE IT ***
+This machine does not let this user make user, network and mount namespaces: %v
+An administrator permits it with
+    sysctl -w kernel.apparmor_restrict_unprivileged_userns=0     # Ubuntu since 23.10
+    sysctl -w kernel.unprivileged_userns_clone=1                 # older Debian
+    sysctl -w user.max_user_namespaces=10000                     # where it is 0
+As root, or in a container with --privileged, it runs too. To leave it out: %s=1
+
 `
 
 // Enter gives true in the process that is in namespaces of its namespace. In the one that was started it runs that, and gives false and its exit status.
@@ -49,7 +55,10 @@ func Enter() (ready bool, status int) {
 	case errors.As(err, &exit):
 		return false, exit.ExitCode()
 	case refused(err):
-		fmt.Fprintf(os.Stderr, permit, err)
+		fmt.Fprintf(os.Stderr, permit, err, without)
+		if os.Getenv(without) != "" {
+			return false, 0
+		}
 		return false, 1
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "entering namespaces:", err)
