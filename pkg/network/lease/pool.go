@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 
 	"go4.org/netipx"
@@ -87,9 +88,9 @@ func (l *Leases) lease(ctx context.Context, s *space, r PoolRequest) (Pool, erro
 		return Pool{}, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix, old.Pool)
 	}
 	if !on {
-		return l.begin(ctx, s, r, pool, r.Subnet, profile, last.Activation)
+		return l.begin(ctx, s, r, candidate{pool, r.Subnet, profile}, leases, last.Activation)
 	}
-	return l.confirm(ctx, s, r, old, pool, last.Activation)
+	return l.confirm(ctx, s, r, old, pool, leases, last.Activation)
 }
 
 // onLease finds the lease of a subnet: that of the pool which has it by now, or where none has, of the one that had it.
@@ -156,40 +157,41 @@ func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[st
 	if c.free {
 		return Pool{}, fmt.Errorf("%w: say which addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", ErrRequest)
 	}
-	subnets := candidates(c.pools, r)
+	subnets := candidates(c, r)
 	if len(subnets) == 0 {
 		return Pool{}, noSubnet(c, r)
 	}
 	for _, of := range subnets {
 		if _, on := leases[s.id(of.pool.Name, of.prefix)]; !on {
-			return l.begin(ctx, s, r, of.pool, of.prefix, c.profile, activation)
+			return l.begin(ctx, s, r, of, leases, activation)
 		}
 	}
 	now := l.options.Clock.Now()
 	for _, of := range subnets {
 		old := leases[s.id(of.pool.Name, of.prefix)]
 		if !old.Used && old.Activation == activation && now.Sub(old.Since) >= l.options.Grace {
-			return l.begin(ctx, s, r, of.pool, of.prefix, c.profile, activation)
+			return l.begin(ctx, s, r, of, leases, activation)
 		}
 	}
 	return Pool{}, fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no more with --subnet",
 		network.ErrExhausted, c.what, len(subnets))
 }
 
-// candidate is a subnet that may be leased.
+// candidate is a subnet that may be leased, and the profile by which it is.
 type candidate struct {
-	pool   *policy.Pool
-	prefix netip.Prefix
+	pool    *policy.Pool
+	prefix  netip.Prefix
+	profile string
 }
 
-// candidates are the subnets of pools that a request without a subnet may mean.
-func candidates(pools []*policy.Pool, r PoolRequest) []candidate {
+// candidates are the subnets that a request without a subnet may mean.
+func candidates(c choice, r PoolRequest) []candidate {
 	var all []candidate
-	for _, pool := range pools {
+	for _, pool := range c.pools {
 		for _, subnet := range pool.Subnets {
 			length := r.Subnet.IsValid() && r.Subnet.Bits() > 0 && r.Subnet.Bits() != subnet.Prefix.Bits()
 			if subnet.Prefix.Addr().Is6() == r.Six && !length {
-				all = append(all, candidate{pool, subnet.Prefix})
+				all = append(all, candidate{pool, subnet.Prefix, c.profile})
 			}
 		}
 	}
@@ -240,24 +242,25 @@ func gatewayOf(pool *policy.Pool, prefix netip.Prefix) netip.Addr {
 }
 
 // begin leases a pool that is not on lease.
-func (l *Leases) begin(
-	ctx context.Context, s *space, r PoolRequest, pool *policy.Pool, prefix netip.Prefix, profile string, activation int,
-) (Pool, error) {
+func (l *Leases) begin(ctx context.Context, s *space, r PoolRequest, of candidate, leases map[string]Pool, activation int) (Pool, error) {
+	pool, prefix := of.pool, of.prefix
 	if err := within(pool, prefix, r.Within); err != nil {
 		return Pool{}, err
 	}
 	p := Pool{
 		ID: s.id(pool.Name, prefix), Space: s.name, Pool: pool.Name, Prefix: prefix, Within: r.Within, Gateway: gatewayOf(pool, prefix),
-		Profile: profile, Options: mine(r.Options), Activation: activation, Term: l.unique(), Since: l.options.Clock.Now().UTC(),
+		Profile: of.profile, Options: mine(r.Options), Activation: activation, Term: l.unique(), Since: l.options.Clock.Now().UTC(),
 	}
 	if err := l.permitted(ctx, l.subject(p)); err != nil {
 		return Pool{}, err
 	}
-	return p, l.put(ctx, s, p)
+	return p, l.replace(ctx, s, p, leases)
 }
 
 // confirm leases a pool again that is on lease to the same client.
-func (l *Leases) confirm(ctx context.Context, s *space, r PoolRequest, p Pool, pool *policy.Pool, activation int) (Pool, error) {
+func (l *Leases) confirm(
+	ctx context.Context, s *space, r PoolRequest, p Pool, pool *policy.Pool, leases map[string]Pool, activation int,
+) (Pool, error) {
 	if !s.shared || r.Within.IsValid() {
 		if err := within(pool, p.Prefix, r.Within); err != nil {
 			return Pool{}, err
@@ -270,7 +273,19 @@ func (l *Leases) confirm(ctx context.Context, s *space, r PoolRequest, p Pool, p
 	if !s.shared {
 		p.Activation = activation
 	}
-	return p, l.put(ctx, s, p)
+	return p, l.replace(ctx, s, p, leases)
+}
+
+// replace writes a lease in place of what was found under its identifier, if that is still there; else the error wraps record.ErrStale.
+func (l *Leases) replace(ctx context.Context, s *space, p Pool, found map[string]Pool) error {
+	stands, on, err := s.table.Get(ctx, p.ID)
+	if err != nil {
+		return fmt.Errorf("reading the lease of %s: %w", p.Prefix, err)
+	}
+	if was, there := found[p.ID]; on != there || !reflect.DeepEqual(stands, was) {
+		return record.ErrStale
+	}
+	return l.put(ctx, s, p)
 }
 
 func (l *Leases) put(ctx context.Context, s *space, p Pool) error {
