@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// patience bounds every wait for a process.
-const patience = 30 * time.Second
+// patience bounds every wait for a process. A dockerd waits 15 seconds for each thing that it wants of a plugin that is not there.
+const patience = 3 * time.Minute
 
 // Process is one program on a machine, which can be ended and started again.
 type Process struct {

@@ -23,8 +23,9 @@ const (
 )
 
 // Provider is one that does not run yet. It serves Docker on the socket where dockerd finds it, and DRANET beside the ledger.
-func (m *Machine) Provider(program, profiles string) *Process {
-	return m.Configured(program, profiles, "--listen=docker=unix://"+Plugin, "--listen=dranet=unix://"+filepath.Join(m.Folder, DRANET))
+func (m *Machine) Provider(program, profiles string, arguments ...string) *Process {
+	listen := []string{"--listen=docker=unix://" + Plugin, "--listen=dranet=unix://" + filepath.Join(m.Folder, DRANET)}
+	return m.Configured(program, profiles, append(listen, arguments...)...)
 }
 
 // Configured is a provider that listens where its arguments say, one of which is Plugin.

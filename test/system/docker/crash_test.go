@@ -93,7 +93,7 @@ func TestDockerdKilled(t *testing.T) {
 	w.kill(&w.dockerd.Process)
 	w.start(&w.dockerd.Process)
 	w.await("one", "two")
-	if got := w.attached("two", "shared"); got != before {
+	if got := w.attached("two", "shared"); got.IPAddress != before.IPAddress || got.MacAddress != before.MacAddress {
 		t.Errorf("it has %+v, and had %+v", got, before)
 	}
 	w.usable()
@@ -115,7 +115,7 @@ func TestDockerdKilled(t *testing.T) {
 	w.usable()
 
 	t.Log("an address that was asked for by name can be had again after a crash")
-	w.docker("run", "--detach", "--name=fixed", "--network=shared", "--ip=10.64.0.99", engine.Image, "/bin/sleep", "1d")
+	w.docker("run", "--detach", "--stop-timeout=0", "--name=fixed", "--network=shared", "--ip=10.64.0.99", engine.Image, "/bin/sleep", "1d")
 	w.kill(&w.dockerd.Process)
 	w.start(&w.dockerd.Process)
 	w.docker("rm", "--force", "fixed")
@@ -159,7 +159,7 @@ func TestReboot(t *testing.T) {
 	w.start(w.provider)
 	w.start(&w.dockerd.Process)
 	w.await("one", "two")
-	if got := w.attached("two", "shared"); got != before {
+	if got := w.attached("two", "shared"); got.IPAddress != before.IPAddress || got.MacAddress != before.MacAddress {
 		t.Errorf("it has %+v, and had %+v", got, before)
 	}
 	w.usable()

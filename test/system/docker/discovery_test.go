@@ -64,5 +64,5 @@ listeners:
 		w.run(driver+"-2", driver)
 		w.both(driver+"-1", driver+"-2", driver)
 	}
-	w.refused([]string{"stranger"}, "network", "create", "-d", "stranger", "--subnet=172.31.4.0/24", "stranger")
+	w.refused([]string{"certificate required"}, "network", "create", "-d", "stranger", "--subnet=172.31.4.0/24", "stranger")
 }

@@ -19,6 +19,7 @@ import (
 // TestNetworks makes networks and looks at them: their options, what is refused and why.
 func TestNetworks(t *testing.T) {
 	w := full(t)
+	w.outside()
 	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/plain", "--subnet=172.31.9.0/24", "--gateway=172.31.9.1", "plain")
 	var options map[string]string
 	w.decode(w.docker("network", "inspect", "--format={{json .Options}}", "plain"), &options)
@@ -45,7 +46,7 @@ func TestNetworks(t *testing.T) {
 		"an option that there is not": {"-o colour=red --subnet=172.31.1.0/24", []string{"colour", "profile", "kind", "parent"}},
 		"a profile that there is not": {"-o profile=acme.com/overlya --subnet=172.31.1.0/24", []string{"acme.com/overlya"}},
 		"a kind that there is not":    {"-o kind=birdge --subnet=172.31.1.0/24", []string{"birdge", "bridge"}},
-		"a kind of other kernels":     {"-o kind=ipvlan -o parent=lo --subnet=172.31.1.0/24", []string{"ipvlan", "kernel"}},
+		"a kind of other kernels":     {"-o kind=ipvlan -o parent=up0 --subnet=172.31.1.0/24", []string{"ipvlan", "kernel"}},
 		"a parent that there is not":  {"-o kind=macvlan -o parent=nic7 --subnet=172.31.1.0/24", []string{"nic7"}},
 		"no parent":                   {"-o kind=macvlan --subnet=172.31.1.0/24", []string{"parent"}},
 		"against its profile":         {"-o profile=acme.com/plain -o kind=macvlan --subnet=172.31.1.0/24", []string{"kind", "acme.com/plain"}},
@@ -117,16 +118,16 @@ func TestTalk(t *testing.T) {
 	}
 
 	t.Log("stopped and started, with the same addresses where they were asked for")
-	for _, verb := range []string{"restart", "stop", "start"} {
-		w.docker(verb, "two")
-	}
+	w.docker("restart", "--time=0", "two")
+	w.docker("stop", "--time=0", "two")
+	w.docker("start", "two")
 	if got := w.attached("two", "plain"); got != second {
 		t.Errorf("it has %+v, and had %+v", got, second)
 	}
 	w.both("one", "two", "plain")
 
 	t.Log("connected and disconnected while it runs")
-	w.docker("network", "create", "-d", "graft", "--subnet=172.31.10.0/24", "--driver-opt=mtu=1300", "other")
+	w.docker("network", "create", "-d", "graft", "--subnet=172.31.10.0/24", "-o", "mtu=1300", "other")
 	w.run("three", "other")
 	w.docker("network", "connect", "--ip=172.31.10.9", "other", "one")
 	w.both("one", "three", "other")
@@ -160,23 +161,29 @@ func (w *world) both(one, two, network string) {
 	}
 }
 
-// TestKinds has networks of other kinds, and such as have no way out.
-func TestKinds(t *testing.T) {
-	w := full(t)
-	// up0 leads to a neighbour outside, in a namespace of its own.
+// outside gives the machine an interface up0, which leads to a router in a namespace of its own.
+func (w *world) outside() {
+	w.Helper()
 	for _, line := range []string{
 		"ip netns add far", "ip link add up0 type veth peer name far0 netns far", "ip link set up0 up",
 		"ip -n far addr add 10.65.0.1/24 dev far0", "ip -n far link set far0 up", "ip -n far link set lo up",
 	} {
 		parts := strings.Fields(line)
 		if _, err := w.machine.Run(w.ctx, parts[0], parts[1:]...); err != nil {
-			t.Fatalf("%s: %v", line, err)
+			w.Fatalf("%s: %v", line, err)
 		}
 	}
 	w.links = w.allLinks()
+}
+
+// TestKinds has networks of other kinds, and such as have no way out.
+func TestKinds(t *testing.T) {
+	w := full(t)
+	w.outside()
 
 	t.Log("macvlan out of a profile, with its pool")
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/rack", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/rack", "rack")
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/rack", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/rack",
+		"--subnet=10.65.0.0/24", "rack")
 	w.run("one", "rack")
 	w.run("two", "rack", "--ip=10.65.0.20")
 	w.both("one", "two", "rack")

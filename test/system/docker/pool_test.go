@@ -40,9 +40,9 @@ func TestPools(t *testing.T) {
 		for _, address := range one.Addresses {
 			address, _, _ = strings.Cut(address, "/")
 			if other := taken[address]; other != "" {
-				t.Errorf("%s is held by %s and by %s", address, other, one.Owner)
+				t.Errorf("%s is held by %s and by %s", address, other, one.Owner.Key)
 			}
-			taken[address] = one.Owner
+			taken[address] = one.Owner.Contract + "/" + one.Owner.Key
 		}
 	}
 	for name := range claims {
@@ -87,10 +87,22 @@ func TestPools(t *testing.T) {
 	}
 	w.run("c3", "shared", "--ip="+was)
 
-	t.Log("the endpoints themselves hold their addresses")
 	w.docker("rm", "--force", "c0", "c2", "c3")
 	w.docker("network", "rm", "shared")
 	w.bare()
+
+	t.Log("nobody names a subnet: the profile's first pool that is free")
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "first")
+	w.refused([]string{"overlay", "--subnet"}, "network", "create", "-d", "graft", "-o", "profile=acme.com/overlay",
+		"--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "second")
+	w.run("c6", "first")
+	w.run("c7", "first")
+	w.both("c6", "c7", "first")
+	w.docker("rm", "--force", "c6", "c7")
+	w.docker("network", "rm", "first")
+	w.bare()
+
+	t.Log("the endpoints themselves hold their addresses")
 	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=null", "own")
 	w.run("c4", "own")
 	w.run("c5", "own")
@@ -107,10 +119,11 @@ func TestPools(t *testing.T) {
 	w.both("c4", "c5", "own")
 }
 
-// overlay makes a network whose addresses are of the pool overlay.
+// overlay makes a network whose addresses are of the pool overlay. Docker permits --ip only where subnets are named.
 func (w *world) overlay(name string) {
 	w.Helper()
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipv6", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", name)
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipv6", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay",
+		"--subnet=10.64.0.0/24", "--subnet=fd00:64::/64", name)
 }
 
 // ask plays a call of DRANET for a claim, which may want an address.

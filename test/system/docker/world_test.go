@@ -48,7 +48,7 @@ func empty(t *testing.T) *world {
 	w := &world{T: t, machine: machine, ctx: ctx}
 	t.Cleanup(func() {
 		if t.Failed() {
-			for _, process := range []*engine.Process{w.provider, &w.dockerd.Process} {
+			for _, process := range []*engine.Process{&w.dockerd.Process, w.provider} {
 				t.Logf("the log of %s ends with:\n%s", process.Name, process.Tail())
 			}
 		}
@@ -57,7 +57,8 @@ func empty(t *testing.T) *world {
 		}
 	})
 	w.dockerd = machine.Dockerd(false)
-	w.provider = machine.Provider(absolute(t, "bin", "graft-network-provider"), absolute(t, "test", "system", "docker", "testdata", "acme.yaml"))
+	data := absolute(t, "test", "system", "docker", "testdata")
+	w.provider = machine.Provider(absolute(t, "bin", "graft-network-provider"), filepath.Join(data, "acme.yaml"), "--config="+filepath.Join(data, "config.yaml"))
 	w.links = w.allLinks()
 	return w
 }
@@ -133,7 +134,7 @@ func (w *world) run(name, network string, options ...string) {
 	w.docker(append(arguments, engine.Image, "/bin/sleep", "1d")...)
 }
 
-// in runs a program in a container.
+// in runs a program in a container, and gives what it says.
 func (w *world) in(container string, arguments ...string) string {
 	w.Helper()
 	return w.docker(append([]string{"exec", container}, arguments...)...)
@@ -190,9 +191,9 @@ func (w *world) allLinks() []string {
 
 // held is one allocation, as graft shows it.
 type held struct {
-	Owner     string   `json:"owner"`
-	Pool      string   `json:"pool"`
-	Addresses []string `json:"addresses"`
+	Owner     struct{ Contract, Key string }
+	Pool      string
+	Addresses []string
 }
 
 // ledger is who holds what.
@@ -201,13 +202,9 @@ func (w *world) ledger(arguments ...string) (all []held) {
 	command := exec.CommandContext(w.ctx, absolute(w.T, "bin", "graft"), append([]string{"ledger", "inspect", w.machine.Ledger(), "-o", "json"}, arguments...)...)
 	out, err := command.Output()
 	if err != nil {
-		w.Fatalf("looking into the ledger: %v: %s", err, out)
+		w.Fatalf("looking into the ledger: %v", err)
 	}
-	for line := range strings.Lines(string(out)) {
-		var one held
-		w.decode(line, &one)
-		all = append(all, one)
-	}
+	w.decode(string(out), &all)
 	return all
 }
 
@@ -227,7 +224,7 @@ func (w *world) bare() {
 	w.Helper()
 	var links []string
 	var left []held
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if links, left = w.allLinks(), w.ledger(); slices.Equal(links, w.links) && len(left) == 0 {
 			return
 		}
