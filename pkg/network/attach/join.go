@@ -109,13 +109,18 @@ const settled = 30e9 // nanoseconds
 // sandbox is gone, or it never came into one.
 func (a *Attachments) dead(row endpointRow) bool {
 	switch {
-	case row.Boot != a.options.Boot && row.Boot != "" && a.options.Boot != "":
+	case a.rebooted(row):
 		return true
 	case row.Sandbox == "":
 		return a.options.Clock.Since(row.Since) >= settled
 	default:
 		return !a.lives(row.Sandbox)
 	}
+}
+
+// rebooted says that the machine was started since an endpoint was made, which has ended all sandboxes and links.
+func (a *Attachments) rebooted(row endpointRow) bool {
+	return row.Boot != a.options.Boot && row.Boot != "" && a.options.Boot != ""
 }
 
 // lives says whether a sandbox is there; where nobody knows, it may be.

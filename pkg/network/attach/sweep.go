@@ -66,7 +66,7 @@ func (a *Attachments) Run(ctx context.Context) {
 	}
 }
 
-// Sweep brings to its end what was not, and removes what is stale: endpoints that are gone for longer than the grace, and links with our mark that no row
+// Sweep brings to its end what was not, and removes what is stale: endpoints that are gone for longer than the grace, or since the machine was started, and links with our mark that no row
 // knows. Links without the mark are never touched.
 func (a *Attachments) Sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepFor)
@@ -75,7 +75,7 @@ func (a *Attachments) Sweep(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, a.finish(ctx))
 	}
-	return errors.Join(a.finish(ctx), a.stale(ctx, seen(marked)), a.strays(ctx, marked))
+	return errors.Join(a.strays(ctx, marked), a.finish(ctx), a.stale(ctx, seen(marked)))
 }
 
 // seen are the names of the links with our mark, by endpoint.
@@ -185,7 +185,7 @@ func (a *Attachments) stale(ctx context.Context, names map[string][]string) erro
 			continue
 		}
 		gone[key] = true
-		if since := a.since(key, row); a.options.Clock.Since(since) >= a.options.Grace {
+		if since := a.since(key, row); a.rebooted(row) || a.options.Clock.Since(since) >= a.options.Grace {
 			errs = append(errs, a.drop(ctx, key, func(now endpointRow) bool { return now.State == ready && now.Since.Equal(row.Since) }))
 		}
 	}

@@ -377,9 +377,9 @@ func (k *kernel) Marked(ctx context.Context) (marked []link.Marked, err error) {
 func (k *kernel) Remove(ctx context.Context, m link.Marked) error {
 	return k.do(ctx, "unmark "+m.Name, func() error {
 		k.strays = slices.DeleteFunc(k.strays, func(s link.Marked) bool { return s.Name == m.Name })
-		if m.Endpoint != "" {
+		if p := k.ports[m.Endpoint]; m.Endpoint != "" && p.network == m.Network {
 			delete(k.ports, m.Endpoint)
-		} else {
+		} else if m.Endpoint == "" {
 			delete(k.segments, m.Network)
 		}
 		return nil
