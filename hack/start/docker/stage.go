@@ -78,10 +78,10 @@ func (s *stage) shown(text string) {
 	s.terminal.Line("  %s", strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "))
 }
 
-// docker runs docker and shows both the command and what it says.
+// docker runs docker and shows both the command and what it says. What is in apostrophes is one argument.
 func (s *stage) docker(ctx context.Context, line string) (string, error) {
 	s.typed("docker " + line)
-	out, err := s.dockerd.Do(ctx, strings.Fields(line)...)
+	out, err := s.dockerd.Do(ctx, split(line)...)
 	if err != nil {
 		return "", err
 	}
@@ -92,11 +92,23 @@ func (s *stage) docker(ctx context.Context, line string) (string, error) {
 // kernel runs a command on the machine, in the namespace of its links, and shows both.
 func (s *stage) kernel(ctx context.Context, line string) (string, error) {
 	s.typed(line)
-	parts := strings.Fields(line)
+	parts := split(line)
 	out, err := s.machine.Run(ctx, parts[0], parts[1:]...)
 	if err != nil {
 		return "", err
 	}
 	s.shown(out)
 	return out, nil
+}
+
+// split is a command line as a shell reads it, as far as it is written here.
+func split(line string) (arguments []string) {
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			arguments = append(arguments, part)
+		} else {
+			arguments = append(arguments, strings.Fields(part)...)
+		}
+	}
+	return arguments
 }

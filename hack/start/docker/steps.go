@@ -56,7 +56,7 @@ func makeNetwork(ctx context.Context, s *stage) error {
 	if _, err := s.docker(ctx, strings.TrimPrefix(create, "docker ")); err != nil {
 		return err
 	}
-	_, err := s.docker(ctx, "network inspect --format {{json.IPAM.Config}} blue")
+	_, err := s.docker(ctx, "network inspect --format '{{json .IPAM.Config}}' blue")
 	return err
 }
 
@@ -94,7 +94,7 @@ func links(ctx context.Context, s *stage) error {
 	if strings.Count(out, "\ngb") != 1 || strings.Count(out, "\ngh") != 2 {
 		return fail("there should be a bridge and two host ends")
 	}
-	_, err = s.docker(ctx, "exec one /bin/ip address show dev eth0")
+	_, err = s.docker(ctx, "exec one /bin/ip address show dev net0")
 	return err
 }
 
@@ -167,7 +167,7 @@ func kill(ctx context.Context, s *stage) error {
 	}
 	done := make(chan result, 1)
 	go func() {
-		out, err := s.dockerd.Do(ctx, strings.Fields(line)...)
+		out, err := s.dockerd.Do(ctx, split(line)...)
 		done <- result{out, err}
 	}()
 	time.Sleep(500 * time.Millisecond)
