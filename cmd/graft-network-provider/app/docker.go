@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -145,10 +146,14 @@ func boot() string {
 	return strings.TrimSpace(string(id)) + " " + namespace
 }
 
-// lives says whether a sandbox may be there still: only that its file is not there says that it is not.
+// lives says whether a sandbox may be there still: only that its file is not in its folder says that it is not. Who does not see the folder, as in a
+// container, knows nothing.
 func lives(sandbox string) bool {
-	_, err := os.Stat(sandbox)
-	return !errors.Is(err, fs.ErrNotExist)
+	if _, err := os.Stat(sandbox); !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	_, err := os.Stat(filepath.Dir(sandbox))
+	return err != nil
 }
 
 // checkLinks finds profiles whose links this kernel lacks. Where no listener names Docker's contract, it is not asked.

@@ -16,9 +16,11 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak/kube"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
 )
 
 // leaks looks for addresses whose holders do not exist any more. Without a cluster census and events are nil: then addresses are found that are held
@@ -36,7 +38,9 @@ func (p *program) newLeaks() (*leaks, error) {
 	l, c := &leaks{log: p.log.WithName("leaks"), metrics: newLeakMetrics(p.registry)}, p.Config.Leaks
 	options := leak.Options{
 		Ledger: p.reloader.Ledger(), Release: p.reloader.Service().ReleaseSince, Clock: clock.RealClock{},
-		Free: c.Mode == "free", Period: c.Period.Duration, Grace: c.Grace.Duration, Oldest: c.Oldest.Duration,
+		// Docker's are swept by the server that has made them, which knows by links and leases who needs them.
+		Elsewhere: func(a network.Allocation) bool { return a.Owner.Contract == docker.Contract },
+		Free:      c.Mode == "free", Period: c.Period.Duration, Grace: c.Grace.Duration, Oldest: c.Oldest.Duration,
 		Report: l.report, Done: l.metrics.done,
 		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "Looking for leaks failed") },
 	}

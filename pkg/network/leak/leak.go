@@ -84,6 +84,8 @@ type Options struct {
 	// Census is nil where nobody can be asked: then nothing is freed.
 	Census Census
 	Clock  clock.WithTicker
+	// Elsewhere says that somebody else looks after an allocation, so that it is neither judged nor said to be old; nil: of none.
+	Elsewhere func(network.Allocation) bool
 	// Free releases those that are gone; else they are only reported.
 	Free bool
 	// Period is the time between two counts, and Grace how old an allocation is at least. Defaults 5 and 10 minutes.
@@ -130,6 +132,9 @@ func New(o Options) *Reconciler {
 	}
 	if o.Share == 0 {
 		o.Share = 50
+	}
+	if o.Elsewhere == nil {
+		o.Elsewhere = func(network.Allocation) bool { return false }
 	}
 	if o.Report == nil {
 		o.Report = func(Suspect) {}

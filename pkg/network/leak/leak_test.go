@@ -318,3 +318,18 @@ func TestRun(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+// TestElsewhere leaves alone what somebody else looks after, though its holder could be counted and it is held for long.
+func TestElsewhere(t *testing.T) {
+	w := newWorld(t)
+	w.hold("ours", "Pod:x/gone:1", time.Hour)
+	w.hold("another's", "Pod:x/gone:2", 48*time.Hour)
+	w.hold("another's for long", "Container:/c:c", 48*time.Hour)
+	r := w.reconciler(leak.Options{
+		Free: true, Oldest: 24 * time.Hour, Elsewhere: func(a network.Allocation) bool { return strings.HasPrefix(a.Owner.Key, "another's") },
+	})
+	w.want("the first pass", "ours missing first=true freed=false", w.pass(r))
+	w.clock.Step(period)
+	w.want("the second", "ours gone first=true freed=true", w.pass(r))
+	w.want("summary", fmt.Sprintf("%+v", leak.Summary{Held: 3, Suspects: map[leak.Reason]int{leak.Gone: 1}, Freed: 1}), fmt.Sprintf("%+v", w.done))
+}

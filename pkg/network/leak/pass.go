@@ -80,7 +80,7 @@ func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
 		old     = map[network.Owner]time.Time{}
 	)
 	err = r.options.Ledger.All(ctx, func(a network.Allocation) error {
-		if summary.Held++; !r.aged(a, now) {
+		if summary.Held++; !r.judged(a, now) {
 			return nil
 		}
 		living := counted.made[a.Holder.Kind]
@@ -113,7 +113,7 @@ func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
 func (r *Reconciler) count(ctx context.Context, now time.Time) (*counts, error) {
 	kinds := map[string]bool{}
 	err := r.options.Ledger.All(ctx, func(a network.Allocation) error {
-		if r.aged(a, now) {
+		if r.judged(a, now) {
 			kinds[a.Holder.Kind] = true
 		}
 		return nil
@@ -125,9 +125,9 @@ func (r *Reconciler) count(ctx context.Context, now time.Time) (*counts, error) 
 	return counted, errors.Join(err, ctx.Err())
 }
 
-// aged says whether an allocation is old enough to be judged. What is being released is not.
-func (r *Reconciler) aged(a network.Allocation, now time.Time) bool {
-	return a.State != network.Releasing && now.Sub(a.Since) >= r.options.Grace
+// judged says whether an allocation is old enough to be judged, and nobody else looks after it. What is being released is not judged.
+func (r *Reconciler) judged(a network.Allocation, now time.Time) bool {
+	return a.State != network.Releasing && now.Sub(a.Since) >= r.options.Grace && !r.options.Elsewhere(a)
 }
 
 // suspect is an allocation whose holder was missing at a time, and the mark of it.
