@@ -54,6 +54,8 @@ type Kernel interface {
 type Leases interface {
 	// Find is the allocation of an address in an address space of ours, and the pool that it is of. The error wraps network.ErrNotHeld.
 	Find(ctx context.Context, space string, address netip.Addr) (network.Allocation, *policy.Pool, error)
+	// Describe says whom such an address is for.
+	Describe(ctx context.Context, space string, address netip.Addr, of network.Holder) error
 }
 
 // Options are those of Attachments.

@@ -7,6 +7,7 @@ package attach_test
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,6 +195,9 @@ func TestLeased(t *testing.T) {
 	if diff := cmp.Diff(want, made, comparable); diff != "" {
 		t.Errorf("the endpoint (-want +got):\n%s", diff)
 	}
+	slices.Sort(w.holders)
+	device := link.InterfaceName("ep")
+	w.same("holders", []string{"10.64.1.7 Container ep " + device, "fd00:64::107 Container ep " + device}, w.holders)
 	_, err := w.CreateEndpoint(ctx, endpoint("net", "two", "10.64.1.8/16"))
 	w.fails(err, attach.ErrImpossible, "the IPAM driver has not given 10.64.1.8")
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
@@ -79,7 +80,10 @@ func (a *Attachments) attach(ctx context.Context, n networkRow, e Endpoint) (End
 		return Endpoint{}, err
 	}
 	row.State, row.Since, row.Boot = making, a.options.Clock.Now(), a.options.Boot
-	if err := a.endpoints.put(ctx, row.key(), row); err != nil {
+	described := a.describe(ctx, p)
+	err = a.endpoints.put(ctx, row.key(), row)
+	described()
+	if err != nil {
 		a.claims.free(row.key())
 		return Endpoint{}, err
 	}
@@ -89,6 +93,25 @@ func (a *Attachments) attach(ctx context.Context, n networkRow, e Endpoint) (End
 		return Endpoint{}, err
 	}
 	return made.Endpoint, nil
+}
+
+// describe says of the endpoint's leased addresses whom they are for, while something else is written: stores write together what is written at a
+// time. What it returns waits for it. For people it is, so that a failure fails nothing.
+func (a *Attachments) describe(ctx context.Context, p *plan) (wait func()) {
+	var group sync.WaitGroup
+	for _, l := range p.leased {
+		group.Go(func() {
+			if err := a.options.Leases.Describe(ctx, l.space, l.address, holderOf(p.Endpoint)); err != nil {
+				a.options.Report(fmt.Errorf("describing the holder of %s: %w", l.address, err))
+			}
+		})
+	}
+	return group.Wait
+}
+
+// holderOf is an endpoint as the ledger shows it.
+func holderOf(e Endpoint) network.Holder {
+	return network.Holder{Kind: "Container", Name: e.ID, Device: link.InterfaceName(e.ID)}
 }
 
 // make fills in what is missing, and makes the links.

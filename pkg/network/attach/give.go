@@ -40,6 +40,7 @@ func (a *Attachments) follow(ctx context.Context, n networkRow, p *plan) error {
 				return err
 			}
 			all = append(all, given{allocation, pool})
+			p.leased = append(p.leased, leasedAddress{s.Space, address.Addr()})
 		}
 		ways.gateway(s.Gateway)
 	}
@@ -186,8 +187,9 @@ func (a *Attachments) allocate(ctx context.Context, p *plan, pool *policy.Pool) 
 	}
 	r := service.Request{
 		Owner: ownerOf(p.Endpoint), Pool: pool.Name, Addresses: p.wanted, Families: p.profile.Families, Quotas: quotas,
-		Holder: network.Holder{Kind: "Container", UID: p.ID, Node: a.options.Node, Device: link.InterfaceName(p.ID)},
+		Holder: holderOf(p.Endpoint),
 	}
+	r.Holder.Node = a.options.Node
 	if p.Trunk != "" && p.VLAN == 0 {
 		r.Trunk = network.Trunk{Node: a.options.Node}
 	}

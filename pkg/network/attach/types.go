@@ -141,4 +141,6 @@ func errDiffers(what, id, differ string) error {
 func short(id string) string { return id[:min(len(id), 12)] }
 
 // isUnknown says that there is nothing of that identifier.
-func isUnknown(err error) bool { return errors.Is(err, ErrUnknownNetwork) || errors.Is(err, ErrUnknownEndpoint) }
+func isUnknown(err error) bool {
+	return errors.Is(err, ErrUnknownNetwork) || errors.Is(err, ErrUnknownEndpoint)
+}

@@ -86,6 +86,7 @@ type world struct {
 
 	mutex   sync.Mutex
 	reports []string
+	holders []string
 	swept   attach.Sweep
 	// dead are the sandboxes that are gone.
 	dead map[string]bool
@@ -125,6 +126,13 @@ func newWorld(t *testing.T) *world {
 	w.options = attach.Options{Boot: "one", Lives: func(sandbox string) bool { return !w.dead[sandbox] }}
 	w.start()
 	return w
+}
+
+func (f finder) Describe(_ context.Context, _ string, address netip.Addr, of network.Holder) error {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.holders = append(f.holders, address.String()+" "+of.String()+" "+of.Device)
+	return nil
 }
 
 // start begins the process anew over what lasts.
