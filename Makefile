@@ -119,7 +119,7 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 
-bench: bench-admissions bench-allocations bench-docker ## Measure admissions, allocations and endpoints beside their floors and peers.
+bench: bench-admissions bench-allocations bench-docker bench-containers ## Measure admissions, allocations, endpoints and containers beside their floors and peers.
 
 bench-admissions: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
 	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
@@ -139,9 +139,7 @@ bench-docker: ## Measure endpoints of Docker's controller on Graft, beside Docke
 	@echo '==> endpoints, about three minutes; docs/benchmarks.md explains the rows'
 	@.cache/bin/endpoints
 
-# Not part of bench: it needs root, and Debian's docker.io.
-bench-containers: ## Measure, as root, what a network adds to the start of a container, beside Docker's own bridges.
-	@hack/system/packages.sh docker.io busybox-static iproute2
+bench-containers: ## Measure what a network adds to the start of a container, beside Docker's own bridges (it needs Debian's docker.io).
 	@mkdir -p bin
 	@go build -o bin/ ./cmd/graft-network-provider
 	@go build -o .cache/bin/containers ./test/benchmark/containers

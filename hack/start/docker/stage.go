@@ -38,7 +38,7 @@ func open(ctx context.Context, o options, t *console.Terminal) (s *stage, err er
 			err = t.Phase(name, func(func(string)) (string, error) { return summary, step() })
 		}
 	}
-	on, err := prepare(ctx, t)
+	on, err := engine.Prepare(ctx, t)
 	if err != nil {
 		return nil, err
 	}

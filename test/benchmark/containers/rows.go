@@ -33,8 +33,8 @@ func rows() []*row {
 		{name: "bridge (docker0)", network: "bridge"},
 		{name: "bridge, a network of its own", network: "own", create: "-d bridge --subnet=172.30.1.0/24"},
 		{name: "graft, bridge, Docker's addresses", network: "links", create: "-d graft --subnet=172.30.2.0/24"},
-		{name: "graft, bridge, addresses of a pool", network: "pool", create: "-d graft -o profile=acme.com/overlay --ipam-driver=graft --ipam-opt=profile=acme.com/overlay"},
-		{name: "graft, bridge, the endpoint's own", network: "endpoint", create: "-d graft -o profile=acme.com/overlay --ipam-driver=null"},
+		{name: "graft, bridge, addresses of a pool", network: "pool", create: "-d graft -o profile=acme.com/leased --ipam-driver=graft --ipam-opt=profile=acme.com/leased"},
+		{name: "graft, bridge, the endpoint's own", network: "endpoint", create: "-d graft -o profile=acme.com/owned --ipam-driver=null"},
 	}
 }
 
@@ -74,11 +74,11 @@ func measure(ctx context.Context, dockerd *engine.Dockerd, o options) ([]*row, e
 // once is one container.
 func once(ctx context.Context, dockerd *engine.Dockerd, network string) (start, end time.Duration, err error) {
 	began := time.Now()
-	if _, err = dockerd.Do(ctx, "run", "--detach", "--name=c", "--network="+network, engine.Image, "/bin/sleep", "1d"); err != nil {
+	if _, err = dockerd.Do(ctx, "run", "--detach", "--name=one", "--network="+network, engine.Image, "/bin/sleep", "1d"); err != nil {
 		return 0, 0, err
 	}
 	start, began = time.Since(began), time.Now()
-	_, err = dockerd.Do(ctx, "rm", "--force", "c")
+	_, err = dockerd.Do(ctx, "rm", "--force", "one")
 	return start, time.Since(began), err
 }
 

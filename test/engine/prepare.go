@@ -4,17 +4,15 @@
 
 //go:build linux
 
-package main
+package engine
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
 // packages are those of Debian that are needed, and programs say that they are installed.
@@ -23,13 +21,13 @@ var (
 	programs = []string{"/usr/bin/docker", "/usr/sbin/dockerd", "/usr/bin/containerd", "/usr/sbin/runc", "/usr/bin/docker-init", "/bin/busybox", "/bin/ip"}
 )
 
-// prepare gets Debian's packages: root installs those that are missing, others unpack them into a folder, and say so.
-func prepare(ctx context.Context, t *console.Terminal) (engine.Options, error) {
+// Prepare gets Debian's packages, in a checkout: root installs those that are missing, others unpack them into a folder. What is done is said.
+func Prepare(ctx context.Context, out io.Writer) (Options, error) {
 	if os.Geteuid() == 0 {
-		return engine.Options{}, script(ctx, t, "packages.sh", packages...)
+		return Options{}, script(ctx, out, "packages.sh", packages...)
 	}
-	t.Line("%s dockerd runs in a namespace of users, where you are root, and without cgroups; all else is as with root.", t.Bold("WITHOUT ROOT:"))
-	o := engine.Options{Unprivileged: true}
+	fmt.Fprintln(out, "WITHOUT ROOT: dockerd runs in a namespace of users, where you are root, and without cgroups; all else is as with root.")
+	o := Options{Unprivileged: true}
 	for _, program := range programs {
 		if _, err := os.Stat(program); err == nil {
 			continue
@@ -39,16 +37,16 @@ func prepare(ctx context.Context, t *console.Terminal) (engine.Options, error) {
 			return o, err
 		}
 		o.Unpacked = folder
-		t.Line("==> Debian's docker.io, busybox-static, iproute2 and what they need: unpacked into %s, not installed (70 MB)", folder)
-		return o, script(ctx, t, "unpack.sh", append([]string{folder}, packages...)...)
+		fmt.Fprintf(out, "==> Debian's docker.io, busybox-static, iproute2 and what they need: unpacked into %s, not installed (70 MB)\n", folder)
+		return o, script(ctx, out, "unpack.sh", append([]string{folder}, packages...)...)
 	}
 	return o, nil
 }
 
 // script runs one of hack/system.
-func script(ctx context.Context, t *console.Terminal, name string, arguments ...string) error {
+func script(ctx context.Context, out io.Writer, name string, arguments ...string) error {
 	c := exec.CommandContext(ctx, filepath.Join("hack", "system", name), arguments...)
-	c.Stdout, c.Stderr = t, t
+	c.Stdout, c.Stderr = out, out
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("getting Debian's packages: %w", err)
 	}
