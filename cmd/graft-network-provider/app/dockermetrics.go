@@ -31,8 +31,9 @@ func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
 			Help: "What the kernel was asked for, by the kind of link and what came of it: done, impossible, unavailable or failed.",
 		}, []string{"call", "kind", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "graft_network_kernel_call_duration_seconds",
-			Help:    "How long the kernel took.",
+			Name: "graft_network_kernel_call_duration_seconds",
+			Help: "How long the kernel took.",
+			// A link takes a millisecond or two; one that is removed waits for the kernel's other work.
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
 	}

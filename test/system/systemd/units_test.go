@@ -78,3 +78,36 @@ func TestNames(t *testing.T) {
 		t.Errorf("%v\n%s", err, said)
 	}
 }
+
+// TestInstall runs the commands by which docs/usage/network-provider.md installs the units, below a folder in place of the machine's.
+func TestInstall(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "usage", "network-provider.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```sh\ninstall ")
+	block, _, found := strings.Cut("install "+block, "```")
+	if !found {
+		t.Fatal("the page does not install the units")
+	}
+	folder := t.TempDir()
+	for _, there := range []string{"usr/local/bin", "etc/systemd/system"} {
+		if err := os.MkdirAll(filepath.Join(folder, there), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block = strings.NewReplacer(" /", " "+folder+"/", "systemctl enable --now", "systemctl --root="+folder+" enable").Replace(block)
+	command := exec.CommandContext(t.Context(), "sh", "-e", "-c", block)
+	command.Dir = root
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for _, name := range []string{
+		"usr/local/bin/graft-network-provider", "etc/graft/network-provider.yaml", "etc/graft/network/docker.yaml",
+		"etc/systemd/system/sockets.target.wants/" + socket, "etc/systemd/system/multi-user.target.wants/" + service,
+	} {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
