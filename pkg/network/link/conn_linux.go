@@ -26,9 +26,11 @@ type conn struct {
 	// handle has calls that the library knows; raw is for messages of our own, which do several things at once.
 	handle *netlink.Handle
 	raw    *nl.SocketHandle
+	place  place
 }
 
-func dial(timeout time.Duration) (*conn, error) {
+// dial opens a line in the network namespace of the calling thread, which is the place.
+func dial(timeout time.Duration, at place) (*conn, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func dial(timeout time.Duration) (*conn, error) {
 		handle.Close()
 		return nil, err
 	}
-	c := &conn{handle: handle, raw: &nl.SocketHandle{Socket: socket}}
+	c := &conn{handle: handle, raw: &nl.SocketHandle{Socket: socket}, place: at}
 	limit := unix.NsecToTimeval(timeout.Nanoseconds())
 	// Strict, the kernel lists only what is asked for (Linux 4.20); where it is not, more is listed and left out.
 	_ = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
@@ -55,21 +57,29 @@ func (c *conn) close() {
 	c.raw.Close()
 }
 
+// ask has the library talk to the kernel, unless the context has ended.
+func (c *conn) ask(ctx context.Context, talk func(*netlink.Handle) error) error {
+	if err := ctx.Err(); err != nil {
+		return late("asking the kernel", "before it was begun", err)
+	}
+	return talk(c.handle)
+}
+
 // byName is the link of a name; nil: there is none.
 func (c *conn) byName(ctx context.Context, name string) (netlink.Link, error) {
-	return found(ctx, func() (netlink.Link, error) { return c.handle.LinkByName(name) })
+	return c.found(ctx, func(h *netlink.Handle) (netlink.Link, error) { return h.LinkByName(name) })
 }
 
 // byIndex is the link of a number; nil: there is none.
 func (c *conn) byIndex(ctx context.Context, index int) (netlink.Link, error) {
-	return found(ctx, func() (netlink.Link, error) { return c.handle.LinkByIndex(index) })
+	return c.found(ctx, func(h *netlink.Handle) (netlink.Link, error) { return h.LinkByIndex(index) })
 }
 
-func found(ctx context.Context, get func() (netlink.Link, error)) (netlink.Link, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, late("looking at a link", "before it was asked for", err)
-	}
-	link, err := get()
+func (c *conn) found(ctx context.Context, get func(*netlink.Handle) (netlink.Link, error)) (link netlink.Link, err error) {
+	err = c.ask(ctx, func(h *netlink.Handle) error {
+		link, err = get(h)
+		return err
+	})
 	var none netlink.LinkNotFoundError
 	switch {
 	case errors.As(err, &none), errors.Is(err, unix.ENODEV):
@@ -86,10 +96,11 @@ func (c *conn) links(ctx context.Context) ([]netlink.Link, error) {
 	seen := map[int]netlink.Link{}
 	var order []int
 	for range dumps {
-		if err := ctx.Err(); err != nil {
-			return nil, late("listing links", "before they were asked for", err)
-		}
-		links, err := c.handle.LinkList()
+		var links []netlink.Link
+		err := c.ask(ctx, func(h *netlink.Handle) (err error) {
+			links, err = h.LinkList()
+			return err
+		})
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 			return nil, fault("listing links", err)
 		}
@@ -113,10 +124,7 @@ func (c *conn) links(ctx context.Context) ([]netlink.Link, error) {
 
 // delete removes a link; nil also where it is gone.
 func (c *conn) delete(ctx context.Context, link netlink.Link) error {
-	if err := ctx.Err(); err != nil {
-		return late("removing "+link.Attrs().Name, "before it was begun", err)
-	}
-	err := c.handle.LinkDel(link)
+	err := c.ask(ctx, func(h *netlink.Handle) error { return h.LinkDel(link) })
 	if err == nil || errors.Is(err, unix.ENODEV) {
 		return nil
 	}

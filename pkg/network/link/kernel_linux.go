@@ -23,6 +23,7 @@ const (
 // Kernel makes links in the network namespace in which it was opened. It may be used by many at a time.
 type Kernel struct {
 	timeout time.Duration
+	place   place
 	conns   chan *conn
 	locks   *locks
 	// kinds are those that this kernel has, as far as that is known.
@@ -34,9 +35,13 @@ func Open(o Options) (*Kernel, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
-	k := &Kernel{timeout: o.Timeout, conns: make(chan *conn, conns), locks: newLocks()}
+	at, err := thisPlace()
+	if err != nil {
+		return nil, err
+	}
+	k := &Kernel{timeout: o.Timeout, place: at, conns: make(chan *conn, conns), locks: newLocks()}
 	for range conns {
-		c, err := dial(o.Timeout)
+		c, err := dial(o.Timeout, at)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening a netlink socket: %w", err), k.Close())
 		}
@@ -52,6 +57,7 @@ func (k *Kernel) Close() error {
 		case c := <-k.conns:
 			c.close()
 		default:
+			k.place.close()
 			return nil
 		}
 	}

@@ -61,6 +61,15 @@ func (c *conn) set(ctx context.Context, index int, s settings) error {
 	return c.change(ctx, message, parts, s)
 }
 
+// setUp changes the link of a number and brings it up, after it was told to have no IPv6 address of its own: with a carrier it would have it at once.
+func (c *conn) setUp(ctx context.Context, index int, s settings) error {
+	s.quiet = true
+	if err := c.set(ctx, index, s); err != nil {
+		return err
+	}
+	return c.set(ctx, index, settings{up: true})
+}
+
 // setNamed changes the link of a name.
 func (c *conn) setNamed(ctx context.Context, name string, s settings) error {
 	message := nl.NewIfInfomsg(unix.AF_UNSPEC)

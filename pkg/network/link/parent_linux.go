@@ -171,24 +171,21 @@ func (c *conn) adoptSub(ctx context.Context, s Segment, sub netlink.Link) error 
 	if slices.Contains(a.AltNames, userPrefix+s.Network) {
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return late("noting who uses "+a.Name, "before it was begun", err)
-	}
-	err := c.handle.LinkAddAltName(sub, userPrefix+s.Network)
+	err := c.ask(ctx, func(h *netlink.Handle) error { return h.LinkAddAltName(sub, userPrefix+s.Network) })
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return fmt.Errorf("noting who uses %s: %w: this kernel knows no alternative names (Linux 5.5): %w", a.Name, ErrImpossible, err)
 	}
 	return fault("noting who uses "+a.Name, err)
 }
 
-// markSub gives a sub-interface its mark and name, and has it up.
+// markSub gives a sub-interface its mark and name, and has it up. The machine itself has nothing to do with what is on it.
 func (c *conn) markSub(ctx context.Context, s Spec, sub netlink.Link, marked string) error {
 	a := sub.Attrs()
 	up := a.Flags&net.FlagUp != 0
-	if a.Alias != "" && up {
-		return nil
+	if err := c.place.refuseRouters(a.Name); err != nil || a.Alias != "" && up {
+		return err
 	}
-	wanted := settings{up: true}
+	wanted := settings{}
 	if a.Alias == "" {
 		wanted.alias = marked
 		other, err := c.byName(ctx, subName(s.Parent, s.VLAN))
@@ -199,7 +196,7 @@ func (c *conn) markSub(ctx context.Context, s Spec, sub netlink.Link, marked str
 			wanted.name = subName(s.Parent, s.VLAN)
 		}
 	}
-	return c.set(ctx, a.Index, wanted)
+	return c.setUp(ctx, a.Index, wanted)
 }
 
 // leaveSub forgets that a network uses the sub-interface of a parent, and removes it when nobody does any more.
@@ -209,10 +206,8 @@ func (c *conn) leaveSub(ctx context.Context, sub netlink.Link, user string) erro
 	for _, name := range a.AltNames {
 		switch {
 		case user != "" && name == userPrefix+user:
-			if err := ctx.Err(); err != nil {
-				return late("noting who uses "+a.Name, "before it was begun", err)
-			}
-			if err := c.handle.LinkDelAltName(sub, name); err != nil && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.ENOENT) {
+			err := c.ask(ctx, func(h *netlink.Handle) error { return h.LinkDelAltName(sub, name) })
+			if err != nil && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.ENOENT) {
 				return fault("noting who uses "+a.Name, err)
 			}
 		case len(name) > len(userPrefix) && name[:len(userPrefix)] == userPrefix:

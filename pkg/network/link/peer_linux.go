@@ -57,7 +57,8 @@ func (c *conn) flood(ctx context.Context, tunnel netlink.Link, peers []netip.Add
 			continue
 		}
 		if exact && !slices.Contains(peers, peer) {
-			if err := c.handle.NeighDel(entry(index, entries[i].HardwareAddr, peer)); err != nil && !errors.Is(err, unix.ENOENT) {
+			err := c.ask(ctx, func(h *netlink.Handle) error { return h.NeighDel(entry(index, entries[i].HardwareAddr, peer)) })
+			if err != nil && !errors.Is(err, unix.ENOENT) {
 				return fault("removing the peer "+peer.String(), err)
 			}
 		} else if slices.Equal(entries[i].HardwareAddr, everything) {
@@ -69,7 +70,7 @@ func (c *conn) flood(ctx context.Context, tunnel netlink.Link, peers []netip.Add
 		if there[peer] {
 			continue
 		}
-		if err := c.handle.NeighAppend(entry(index, everything, peer)); err != nil {
+		if err := c.ask(ctx, func(h *netlink.Handle) error { return h.NeighAppend(entry(index, everything, peer)) }); err != nil {
 			errs = append(errs, peerFault(peer, err)) // the others are wanted all the same
 		}
 	}

@@ -71,18 +71,18 @@ func (c *conn) permitted(ctx context.Context) error {
 // apart does something in a network namespace of its own, which goes with all that is in it.
 func apart(k *Kernel, f func(*conn)) error {
 	runtime.LockOSThread()
-	here, err := netns.Get()
+	here, err := thisPlace()
 	if err != nil {
 		runtime.UnlockOSThread()
-		return fmt.Errorf("looking at the network namespace: %w", err)
+		return err
 	}
-	defer here.Close() //nolint:errcheck // it was only looked at
+	defer here.close()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		runtime.UnlockOSThread()
 		return fmt.Errorf("making a network namespace: %w", err)
 	}
-	own, err := dial(k.timeout)
-	if back := netns.Set(here); back == nil {
+	own, err := dial(k.timeout, k.place)
+	if back := netns.Set(here.handle); back == nil {
 		runtime.UnlockOSThread() // otherwise the thread ends with its goroutine
 	}
 	if err != nil {

@@ -139,23 +139,30 @@ func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlin
 			return nil, 0, errors.Join(err, fmt.Errorf("%w: the bridge went away meanwhile", network.ErrUnavailable))
 		}
 	}
-	a := bridge.Attrs()
 	if bridge.Type() != "bridge" {
 		return nil, 0, fmt.Errorf("%w: %s is no bridge, but %s", network.ErrTaken, name, bridge.Type())
 	}
+	if err := c.place.refuseRouters(name); err != nil {
+		return nil, 0, err
+	}
+	return bridge, mtu, fault("setting up the bridge "+name, c.setBridge(ctx, s, bridge, mtu))
+}
+
+// setBridge brings into line what is otherwise. Where the machine is no gateway of IPv6, it has no address of it on the bridge at all.
+func (c *conn) setBridge(ctx context.Context, s Segment, bridge netlink.Link, mtu int) error {
+	a := bridge.Attrs()
 	wanted := settings{up: a.Flags&net.FlagUp == 0}
 	if a.Alias == "" {
-		wanted.alias = of.String()
+		wanted.alias = mark{network: s.Network}.String()
+		wanted.quiet = !slices.ContainsFunc(s.Gateways, func(p netip.Prefix) bool { return p.Addr().Is6() })
 	}
 	if mtu != 0 && a.MTU != mtu {
 		wanted.mtu = mtu
 	}
-	if wanted.up || wanted.alias != "" || wanted.mtu != 0 {
-		if err := c.set(ctx, a.Index, wanted); err != nil {
-			return nil, 0, fault("setting up the bridge "+name, err)
-		}
+	if !wanted.up && wanted.alias == "" && wanted.mtu == 0 {
+		return nil
 	}
-	return bridge, mtu, nil
+	return c.set(ctx, a.Index, wanted)
 }
 
 // expendable says why an interface should not become a port of a bridge: its own addresses would stop working.
@@ -176,23 +183,39 @@ func (c *conn) expendable(ctx context.Context, link netlink.Link) error {
 
 // addresses are those of a link, or of all links where it is nil.
 func (c *conn) addresses(ctx context.Context, link netlink.Link) ([]netip.Prefix, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, late("listing addresses", "before they were asked for", err)
+	all, err := c.addressed(ctx, link)
+	prefixes := make([]netip.Prefix, len(all))
+	for i := range all {
+		prefixes[i] = all[i].Prefix
 	}
-	list, err := c.handle.AddrList(link, unix.AF_UNSPEC)
+	return prefixes, err
+}
+
+// addressed is an address with the number of the link that has it.
+type addressed struct {
+	netip.Prefix
+	index int
+}
+
+func (c *conn) addressed(ctx context.Context, link netlink.Link) ([]addressed, error) {
+	var list []netlink.Addr
+	err := c.ask(ctx, func(h *netlink.Handle) (err error) {
+		list, err = h.AddrList(link, unix.AF_UNSPEC)
+		return err
+	})
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fault("listing addresses", err)
 	}
-	var prefixes []netip.Prefix
+	var all []addressed
 	for i := range list {
 		address, ok := netip.AddrFromSlice(list[i].IP)
 		if !ok || list[i].IPNet == nil {
 			continue
 		}
 		length, _ := list[i].Mask.Size()
-		prefixes = append(prefixes, netip.PrefixFrom(address.Unmap(), length))
+		all = append(all, addressed{netip.PrefixFrom(address.Unmap(), length), list[i].LinkIndex})
 	}
-	return prefixes, nil
+	return all, nil
 }
 
 // ensureGateways gives a bridge the addresses of gateways, and takes from it others that are in their subnets.
@@ -208,7 +231,8 @@ func (c *conn) ensureGateways(ctx context.Context, bridge netlink.Link, gateways
 		if slices.Contains(gateways, address) || !slices.ContainsFunc(gateways, address.Overlaps) {
 			continue
 		}
-		if err := c.handle.AddrDel(bridge, &netlink.Addr{IPNet: ipNet(address)}); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+		err := c.ask(ctx, func(h *netlink.Handle) error { return h.AddrDel(bridge, &netlink.Addr{IPNet: ipNet(address)}) })
+		if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 			return fault("removing the address "+address.String(), err)
 		}
 	}
@@ -217,7 +241,9 @@ func (c *conn) ensureGateways(ctx context.Context, bridge netlink.Link, gateways
 			continue
 		}
 		// Nobody else has it, and it is used at once: no time is spent with asking whether it is a duplicate (RFC 4862, 5.4).
-		err := c.handle.AddrAdd(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
+		err := c.ask(ctx, func(h *netlink.Handle) error {
+			return h.AddrAdd(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
+		})
 		switch {
 		case errors.Is(err, unix.EEXIST):
 		case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.EACCES) && gateway.Addr().Is6():

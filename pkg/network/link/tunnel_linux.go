@@ -77,26 +77,27 @@ func (c *conn) segmentMTU(ctx context.Context, s Spec, base netlink.Link) (int, 
 // under is the interface that the packets of a tunnel leave by, as far as that can be known: the parent, the one that has the local address, or the
 // one that leads to a peer; nil: it cannot.
 func (c *conn) under(ctx context.Context, s Spec, base netlink.Link) (netlink.Link, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, late("looking where the tunnel leads", "before it was begun", err)
-	}
 	if s.Local.IsValid() {
-		addresses, err := c.handle.AddrList(nil, unix.AF_UNSPEC)
-		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return nil, fault("listing addresses", err)
+		addresses, err := c.addressed(ctx, nil)
+		if err != nil {
+			return nil, err
 		}
-		i := slices.IndexFunc(addresses, func(a netlink.Addr) bool { return a.IP.Equal(s.Local.AsSlice()) })
+		i := slices.IndexFunc(addresses, func(a addressed) bool { return a.Addr() == s.Local.Unmap() })
 		if i < 0 {
 			return nil, fmt.Errorf("%w: no interface of this machine has the local address %s of the tunnel", network.ErrUnavailable, s.Local)
 		}
 		if base == nil {
-			return c.byIndex(ctx, addresses[i].LinkIndex)
+			return c.byIndex(ctx, addresses[i].index)
 		}
 	}
 	if base != nil || len(s.Peers) == 0 {
 		return base, nil
 	}
-	routes, err := c.handle.RouteGet(s.Peers[0].Unmap().AsSlice())
+	var routes []netlink.Route
+	err := c.ask(ctx, func(h *netlink.Handle) (err error) {
+		routes, err = h.RouteGet(s.Peers[0].Unmap().AsSlice())
+		return err
+	})
 	if err != nil || len(routes) == 0 {
 		return nil, nil //nolint:nilnil,nilerr // there may be a route later
 	}
@@ -117,7 +118,7 @@ func (c *conn) ensureTunnel(ctx context.Context, s Segment, bridge, base netlink
 		tunnel = nil
 	}
 	if tunnel == nil {
-		made := tunnelOf(name, s.Spec, base, settings{mtu: mtu, mac: newMAC(), master: bridge.Attrs().Index, up: true})
+		made := tunnelOf(name, s.Spec, base, settings{mtu: mtu, mac: newMAC(), master: bridge.Attrs().Index})
 		if err := c.create(ctx, made); err != nil {
 			return c.tunnelFault(ctx, s.Spec, err)
 		}
@@ -125,8 +126,7 @@ func (c *conn) ensureTunnel(ctx context.Context, s Segment, bridge, base netlink
 			return errors.Join(err, fmt.Errorf("%w: the tunnel went away meanwhile", network.ErrUnavailable))
 		}
 	}
-	wanted := settings{alias: of.String(), mtu: mtu, master: bridge.Attrs().Index, up: true, quiet: true}
-	if err := c.set(ctx, tunnel.Attrs().Index, wanted); err != nil {
+	if err := c.setUp(ctx, tunnel.Attrs().Index, settings{alias: of.String(), mtu: mtu, master: bridge.Attrs().Index}); err != nil {
 		return c.tunnelFault(ctx, s.Spec, err)
 	}
 	return c.flood(ctx, tunnel, s.Peers, false)
