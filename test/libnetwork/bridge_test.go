@@ -5,6 +5,7 @@
 package libnetwork
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,6 +113,10 @@ func TestBridge(t *testing.T) {
 				}
 				for _, address := range other.one().Addresses {
 					one.reaches(other, address)
+				}
+				for _, route := range seen.Routes {
+					_, gateway, _ := strings.Cut(route, " via ")
+					one.reaches(&box{t: t}, gateway+"/0") // the machine
 				}
 				w.detach("net", "one", "other")
 				w.remove("net")

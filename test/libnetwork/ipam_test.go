@@ -7,6 +7,7 @@ package libnetwork
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
@@ -29,6 +30,10 @@ pools:
   spare:
     nodes: [worker-1]
     subnets: [{prefix: 10.65.0.0/24, ranges: [10.65.0.8-10.65.0.11], gateway: 10.65.0.1}]
+    rest: 0s
+  small:
+    nodes: [worker-1]
+    subnets: [{prefix: 10.66.0.0/29}]
     rest: 0s
 profiles:
   acme.com/overlay: {pools: [overlay, spare]}
@@ -155,10 +160,10 @@ func obstacle(t *testing.T, name, address string) (remove func()) {
 	}
 }
 
-// TestExhausted gives out all that a pool has, one address of which is auxiliary, and then says so.
+// TestExhausted gives out all that a pool has, one address of which is auxiliary, and then says so. That one is not taken for forgotten.
 func TestExhausted(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, "")
+		w := begin(t, version, pooled, sweeping)
 		n := engine.Network{Name: "net", IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/spare"},
 			Options: map[string]string{"profile": "acme.com/spare"},
 			Four:    []engine.Pool{{Subnet: "10.65.0.0/24", Auxiliary: map[string]string{"router": "10.65.0.9"}}}}
@@ -170,11 +175,35 @@ func TestExhausted(t *testing.T) {
 		if diff := cmp.Diff([]string{"10.65.0.8/24", "10.65.0.10/24", "10.65.0.11/24"}, given); diff != "" {
 			t.Errorf("given (-want +got)\n%s", diff)
 		}
+		time.Sleep(2500 * time.Millisecond) // more than two sweeps
 		_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "d"})
 		w.refused("one more", err, "exhausted")
 		for _, name := range []string{"a", "b", "c"} {
 			w.try("deleting", w.DeleteEndpoint("net", name))
 		}
+		w.remove("net")
+		w.clean()
+	})
+}
+
+// TestGateway has a pool whose author names no gateway: one of its addresses becomes that, stays it, and is the machine's.
+func TestGateway(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, sweeping)
+		n := engine.Network{Name: "net", IPAM: "graft", IPAMOptions: map[string]string{"pool": "small"}}
+		w.network(n)
+		time.Sleep(2500 * time.Millisecond)
+		_, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
+		seen := one.one()
+		if diff := cmp.Diff(view{"eth0", seen.MAC, 1500, []string{"10.66.0.2/29"}, []string{"default via 10.66.0.1"}}, seen); diff != "" {
+			t.Errorf("the container sees (-want +got)\n%s", diff)
+		}
+		one.reaches(&box{t: t}, "10.66.0.1/29")
+		w.active = []string{one.id}
+		w.again()
+		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other"})
+		one.reaches(other, "10.66.0.3/29")
+		w.detach("net", "one", "other")
 		w.remove("net")
 		w.clean()
 	})
