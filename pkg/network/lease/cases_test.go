@@ -166,6 +166,7 @@ func (w *world) settle() error {
 		if time.Now().After(deadline) {
 			return errors.New("what goes on in the background comes to no end")
 		}
+		w.clock.Step(time.Second) // for what is tried again
 	}
 	return nil
 }
