@@ -70,6 +70,29 @@ func (s crashing) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return s.crash.do(func() error { return s.Store.Commit(ctx, changes...) })
 }
 
+// crashingKernel is a kernel that stops.
+type crashingKernel struct {
+	attach.Kernel
+	crash *crash
+}
+
+func (k crashingKernel) EnsureSegment(ctx context.Context, s link.Segment) error {
+	return k.crash.do(func() error { return k.Kernel.EnsureSegment(ctx, s) })
+}
+
+func (k crashingKernel) RemoveSegment(ctx context.Context, s link.Segment) error {
+	return k.crash.do(func() error { return k.Kernel.RemoveSegment(ctx, s) })
+}
+
+func (k crashingKernel) EnsurePort(ctx context.Context, s link.Segment, p link.Port) (made link.Port, err error) {
+	err = k.crash.do(func() error { made, err = k.Kernel.EnsurePort(ctx, s, p); return err })
+	return made, err
+}
+
+func (k crashingKernel) RemovePort(ctx context.Context, s link.Segment, endpoint string) error {
+	return k.crash.do(func() error { return k.Kernel.RemovePort(ctx, s, endpoint) })
+}
+
 // world is all that lasts when the process ends, and the process.
 type world struct {
 	*attach.Attachments
@@ -83,6 +106,8 @@ type world struct {
 	service *service.Service
 	leases  leases
 	options attach.Options
+	// real is a kernel in place of the fake one; nil: there is none.
+	real attach.Kernel
 
 	mutex   sync.Mutex
 	reports []string
@@ -156,6 +181,9 @@ func (w *world) start() {
 	o := w.options
 	o.Service, o.Policy, o.Leases = w.service, func() *policy.Policy { return w.policy }, finder{w}
 	o.Store, o.Kernel, o.Clock = store, w.kernel, w.clock
+	if w.real != nil {
+		o.Kernel = crashingKernel{w.real, w.crash}
+	}
 	o.Report = func(err error) { w.mutex.Lock(); defer w.mutex.Unlock(); w.reports = append(w.reports, err.Error()) }
 	o.Swept = func(s attach.Sweep) {
 		w.mutex.Lock()
