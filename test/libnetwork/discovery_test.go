@@ -8,12 +8,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,7 +33,7 @@ func TestSpecification(t *testing.T) {
 		w.kill()
 		w.write("config.yaml", configured(w.folder, `[{address: "unix://$F/elsewhere.sock", contracts: [docker]}, {address: "unix:///run/docker/plugins/graft.sock", `+
 			`contracts: [docker]}, {address: "tcp://127.0.0.1:7443", contracts: [docker], `+
-			`tls: {certFile: $F/server.crt, keyFile: $F/server.key, clientCAFile: $F/ca.crt}}]`))
+			`tls: {certFile: $F/server.crt, keyFile: $F/server.key, clientCAFile: $F/ca.crt}}]`)+"shutdown: {delay: 0s}\n")
 		w.start()
 		plugins := filepath.Join(w.folder, ".local/lib/docker/plugins")
 		w.try("making a folder", os.MkdirAll(plugins, 0o700))
@@ -52,8 +54,28 @@ func TestSpecification(t *testing.T) {
 			w.detach(driver, driver)
 			w.remove(driver)
 		}
+		if answer, err := anybody(t); err == nil {
+			t.Errorf("a client without a certificate is answered %s", answer)
+		}
 		w.clean()
 	})
+}
+
+// anybody asks the server over TLS without a certificate.
+func anybody(t *testing.T) (status string, err error) {
+	t.Helper()
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is the server that is to be careful
+	}}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://127.0.0.1:7443/Plugin.Activate", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	return response.Status, response.Body.Close()
 }
 
 // certificates writes those of a CA, a server on the loopback interface, and a client.

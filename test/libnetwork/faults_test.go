@@ -167,18 +167,20 @@ func TestMany(t *testing.T) {
 		t.Logf("64 at once: %v to attach, %v to detach", took.Attach, took.Detach)
 		w.empty()
 
-		var all sync.WaitGroup
-		all.Go(func() { // those that fail leave something behind
-			_, _ = w.Load(engine.Load{Network: "net", Endpoints: 32, Callers: 8, Prefix: "k"})
-		})
-		time.Sleep(100 * time.Millisecond)
-		w.kill()
-		w.start()
-		all.Wait()
-		for i := range 32 {
-			name := fmt.Sprint("k", i)
-			_ = w.DeleteSandbox(name)
-			_ = w.DeleteEndpoint("net", name)
+		for _, links := range []int{3, 20} {
+			var all sync.WaitGroup
+			all.Go(func() { // those that fail leave something behind
+				_, _ = w.Load(engine.Load{Network: "net", Endpoints: 32, Callers: 8, Prefix: "k"})
+			})
+			w.eventually("some links are there", func() bool { return len(strings.Fields(w.links(""))) > links })
+			w.kill()
+			w.start()
+			all.Wait()
+			for i := range 32 {
+				name := fmt.Sprint("k", i)
+				_ = w.DeleteSandbox(name)
+				_ = w.DeleteEndpoint("net", name)
+			}
 		}
 		w.eventually("nothing is held", func() bool { return len(w.owners()) == 0 })
 		w.remove("net")

@@ -5,6 +5,7 @@
 package libnetwork
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,9 +17,9 @@ import (
 // versions are the controllers that each test is run with.
 var versions = []string{"docker28", "moby2"}
 
-// Where programs are, seen from here.
+// Where programs are, seen from here. GRAFT_NETWORK_PROVIDER is another build of the server, such as one with the race detector.
 var (
-	provider = absolute("../../bin/graft-network-provider")
+	provider = cmp.Or(os.Getenv("GRAFT_NETWORK_PROVIDER"), absolute("../../bin/graft-network-provider"))
 	graft    = absolute("../../bin/graft")
 	engines  = absolute("../../.cache/bin/libnetwork")
 )
