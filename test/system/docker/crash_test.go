@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -206,4 +207,82 @@ func (w *world) await(containers ...string) {
 		}
 	}
 	w.Fatalf("%v do not run: %s", containers, states)
+}
+
+// TestChaos kills the provider, dockerd, both, or takes the machine's power away, in the middle of containers that come and go. Whatever has become
+// of those, others must come and talk afterwards, nobody may hold what another one holds, and nothing is left at the end.
+func TestChaos(t *testing.T) {
+	w := full(t)
+	w.overlay("shared")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 2))
+	for round := range 12 {
+		var group sync.WaitGroup
+		stop := make(chan struct{})
+		for i := range 3 {
+			group.Go(func() { w.comeAndGo(fmt.Sprintf("c%d-%d", round, i), stop) })
+		}
+		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
+		what := []string{"provider", "dockerd", "both", "power"}[round%4]
+		switch what {
+		case "provider":
+			w.kill(w.provider)
+		case "dockerd":
+			w.kill(&w.dockerd.Process)
+		case "both":
+			w.kill(&w.dockerd.Process)
+			w.kill(w.provider)
+		case "power":
+			w.reboot()
+		}
+		close(stop)
+		if what != "dockerd" {
+			w.start(w.provider)
+		}
+		if what != "provider" {
+			w.start(&w.dockerd.Process)
+		}
+		group.Wait()
+		for _, id := range strings.Fields(w.docker("ps", "--all", "--quiet")) {
+			if _, err := w.dockerd.Do(w.ctx, "rm", "--force", id); err != nil {
+				t.Errorf("after %s was lost: %v", what, err)
+			}
+		}
+		w.run("one", "shared")
+		w.run("two", "shared")
+		w.both("one", "two", "shared")
+		w.unique()
+		w.docker("rm", "--force", "one", "two")
+		if t.Failed() {
+			t.Fatalf("in round %d, after %s was lost", round, what)
+		}
+	}
+}
+
+// comeAndGo starts and removes containers until it is told to stop; whether that succeeds is of no matter.
+func (w *world) comeAndGo(name string, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+			_, _ = w.dockerd.Do(w.ctx, "run", "--detach", "--stop-timeout=0", "--name="+name, "--network=shared", engine.Image, "/bin/sleep", "1d")
+			_, _ = w.dockerd.Do(w.ctx, "rm", "--force", name)
+		}
+	}
+}
+
+// unique says that no address is held twice.
+func (w *world) unique() {
+	w.Helper()
+	holders := map[string]string{}
+	for _, one := range w.ledger() {
+		for _, address := range one.Addresses {
+			if other, ok := holders[address]; ok {
+				w.Errorf("%s is held by %s and by %s", address, other, one.Owner.Key)
+			}
+			holders[address] = one.Owner.Key
+		}
+	}
 }
