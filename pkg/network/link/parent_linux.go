@@ -178,14 +178,14 @@ func (c *conn) adoptSub(ctx context.Context, s Segment, sub netlink.Link) error 
 	return fault("noting who uses "+a.Name, err)
 }
 
-// markSub gives a sub-interface its mark and name, and has it up. The machine itself has nothing to do with what is on it.
+// markSub gives a sub-interface its mark and name, and has it up. It keeps an IPv6 address of its own, by which ipvlan in mode l3 asks for neighbours.
 func (c *conn) markSub(ctx context.Context, s Spec, sub netlink.Link, marked string) error {
 	a := sub.Attrs()
 	up := a.Flags&net.FlagUp != 0
 	if err := c.place.refuseRouters(a.Name); err != nil || a.Alias != "" && up {
 		return err
 	}
-	wanted := settings{}
+	wanted := settings{up: true}
 	if a.Alias == "" {
 		wanted.alias = marked
 		other, err := c.byName(ctx, subName(s.Parent, s.VLAN))
@@ -196,7 +196,7 @@ func (c *conn) markSub(ctx context.Context, s Spec, sub netlink.Link, marked str
 			wanted.name = subName(s.Parent, s.VLAN)
 		}
 	}
-	return c.setUp(ctx, a.Index, wanted)
+	return c.set(ctx, a.Index, wanted)
 }
 
 // leaveSub forgets that a network uses the sub-interface of a parent, and removes it when nobody does any more.
