@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+
+// KindInterpreterProfile is the kind of an InterpreterProfile.
+const KindInterpreterProfile = "InterpreterProfile"
+
+// InterpreterProfile says what Karmada must know of kinds of objects to spread them over clusters.
+type InterpreterProfile struct {
+	// APIVersion is graft.provider.extensions.gardener.cloud/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is InterpreterProfile.
+	Kind string `json:"kind"`
+	// Metadata names the profile.
+	Metadata Metadata `json:"metadata"`
+	// Kinds are what is known of each kind. Several entries for one kind are one list of rules, in their order.
+	Kinds []InterpretedKind `json:"kinds"`
+}
+
+// InterpretedKind is what is known of one kind. An operation without rules is not answered.
+type InterpretedKind struct {
+	// APIVersion is group/version of the objects, such as acme.com/v1, or acme.com/* for all versions; v1 is the core group.
+	APIVersion source.Text `json:"apiVersion"`
+	// Kind is that of the objects.
+	Kind source.Text `json:"kind"`
+	// Replicas say how many replicas an object has, and what each needs; the first that applies does.
+	Replicas []InterpretReplicas `json:"replicas,omitempty"`
+	// Components say the same of the parts of an object that has several; all that apply add theirs.
+	Components []InterpretComponents `json:"components,omitempty"`
+	// Revise gives an object another number of replicas, the variable replicas; all that apply, in their order.
+	Revise []InterpretEdit `json:"revise,omitempty"`
+	// Retain keeps what the member cluster has decided, the variable observed; all that apply, in their order.
+	Retain []InterpretRetain `json:"retain,omitempty"`
+	// Aggregate makes a status of what the members say, the variable members.
+	Aggregate []InterpretAggregate `json:"aggregate,omitempty"`
+	// Status says what of the status is reflected; all that apply add theirs.
+	Status []InterpretStatus `json:"status,omitempty"`
+	// Health says whether an object is healthy; the first that applies does.
+	Health []InterpretHealth `json:"health,omitempty"`
+	// Dependencies are what must come with an object; all that apply add theirs.
+	Dependencies []InterpretDependencies `json:"dependencies,omitempty"`
+	// Prune takes away what is not packed for members; all that apply, in their order.
+	Prune []InterpretEdit `json:"prune,omitempty"`
+}
+
+// InterpretReplicas is how many replicas an object has.
+type InterpretReplicas struct {
+	// When is the condition, a boolean ${ CEL } expression; always when absent.
+	When source.Text `json:"when,omitempty"`
+	// Count is the number, a whole number or an expression for one.
+	Count source.Node `json:"count"`
+	// Requirements are what each replica needs: resourceRequest, nodeClaim, namespace and priorityClassName as Karmada has them; any text may hold
+	// ${ CEL }.
+	Requirements InterpretRequirements `json:"requirements,omitempty"`
+}
+
+// InterpretRequirements is a tree with ${ CEL } in the form of Karmada's ReplicaRequirements.
+type InterpretRequirements struct{ source.Node }
+
+// DecodeNode keeps what is written.
+func (r *InterpretRequirements) DecodeNode(n source.Node, _ string) source.Findings {
+	r.Node = n
+	return nil
+}
+
+// JSONSchema is what an editor is told about requirements.
+func (InterpretRequirements) JSONSchema() string {
+	return `{"type": ["object", "string"], "properties": {"nodeClaim": {"type": ["object", "string"]}, "resourceRequest": {"type": ["object", "string"]}, ` +
+		`"namespace": {"type": "string"}, "priorityClassName": {"type": "string"}}}`
+}
+
+// InterpretComponents are parts of an object, each with replicas of its own.
+type InterpretComponents struct {
+	// When is the condition; always when absent. With forEach it is asked for each item.
+	When source.Text `json:"when,omitempty"`
+	// ForEach is a list, a ${ CEL } expression: there is a component for each of its items, the variable item.
+	ForEach source.Text `json:"forEach,omitempty"`
+	// Name is that of the component, at most 32 characters.
+	Name source.Text `json:"name"`
+	// Count is how many replicas it has.
+	Count source.Node `json:"count"`
+	// Requirements are what each of them needs.
+	Requirements InterpretRequirements `json:"requirements,omitempty"`
+}
+
+// InterpretEdit changes an object.
+type InterpretEdit struct {
+	// When is the condition; always when absent.
+	When source.Text `json:"when,omitempty"`
+	// Set are values by their paths, such as spec.replicas; any text in them may hold ${ CEL }.
+	Set map[string]source.Node `json:"set,omitempty"`
+	// Remove are paths.
+	Remove []source.Text `json:"remove,omitempty"`
+	// Refuse is the message with which it is refused; it may hold ${ CEL }.
+	Refuse source.Text `json:"refuse,omitempty"`
+}
+
+// InterpretRetain keeps what a member cluster has decided.
+type InterpretRetain struct {
+	InterpretEdit
+
+	// Fields are paths whose values are taken from the observed object, where they are there.
+	Fields []source.Text `json:"fields,omitempty"`
+}
+
+// InterpretStatus is what of a status is reflected.
+type InterpretStatus struct {
+	// When is the condition; always when absent.
+	When source.Text `json:"when,omitempty"`
+	// Keep are paths below status; all of it when neither keep nor set is there.
+	Keep []source.Text `json:"keep,omitempty"`
+	// Set are values by their paths below status; any text in them may hold ${ CEL }.
+	Set map[string]source.Node `json:"set,omitempty"`
+}
+
+// InterpretHealth is whether an object is healthy.
+type InterpretHealth struct {
+	// When is the condition; always when absent.
+	When source.Text `json:"when,omitempty"`
+	// Healthy is a boolean ${ CEL } expression.
+	Healthy source.Text `json:"healthy"`
+}
+
+// InterpretDependencies are objects that must come with another.
+type InterpretDependencies struct {
+	// When is the condition; always when absent. With forEach it is asked for each item.
+	When source.Text `json:"when,omitempty"`
+	// ForEach is a list, a ${ CEL } expression: there is a dependency for each of its items, the variable item.
+	ForEach source.Text `json:"forEach,omitempty"`
+	// APIVersion and Kind are those of the dependency.
+	APIVersion source.Text `json:"apiVersion"`
+	// Kind is that of the dependency.
+	Kind source.Text `json:"kind"`
+	// Namespace is that of the dependency; the object's when absent.
+	Namespace source.Text `json:"namespace,omitempty"`
+	// Name is that of the dependency; without it, labelSelector is needed.
+	Name source.Text `json:"name,omitempty"`
+	// LabelSelector chooses dependencies by their labels, in the form of Kubernetes; any text in it may hold ${ CEL }.
+	LabelSelector source.Node `json:"labelSelector,omitempty"`
+}
+
+// InterpretAggregate writes one field of a status. Exactly one of the fields below field says how. Their paths are those of a member's status.
+type InterpretAggregate struct {
+	// Field is the path that is written, such as status.readyReplicas.
+	Field source.Text `json:"field"`
+	// When is the condition; always when absent.
+	When source.Text `json:"when,omitempty"`
+	// Sum, Min and Max are of numbers; members that have none do not count.
+	Sum source.Text `json:"sum,omitempty"`
+	Min source.Text `json:"min,omitempty"`
+	Max source.Text `json:"max,omitempty"`
+	// All and Any are of booleans; a member that has none is false.
+	All source.Text `json:"all,omitempty"`
+	Any source.Text `json:"any,omitempty"`
+	// Same is what all members have that have it; nothing is written where they differ.
+	Same source.Text `json:"same,omitempty"`
+	// First is what the first member has that has it, by the names of clusters.
+	First source.Text `json:"first,omitempty"`
+	// Join is the texts of all members, each behind the name of its cluster.
+	Join source.Text `json:"join,omitempty"`
+	// Worst is the first value of an order that a member has.
+	Worst *InterpretWorst `json:"worst,omitempty"`
+	// Union is the items of all members' lists.
+	Union *InterpretUnion `json:"union,omitempty"`
+	// Conditions is one condition of each type, the worst that a member has.
+	Conditions source.Text `json:"conditions,omitempty"`
+	// Value is any value; any text in it may hold ${ CEL } over members.
+	Value source.Node `json:"value,omitempty"`
+}
+
+// InterpretWorst is the first value of an order that a member has.
+type InterpretWorst struct {
+	// Path is that of the value in a member's status.
+	Path source.Text `json:"path"`
+	// Order is from the worst to the best; what is not in it is worse than all.
+	Order []source.Text `json:"order"`
+}
+
+// InterpretUnion is the items of all members' lists.
+type InterpretUnion struct {
+	// Path is that of the list in a member's status.
+	Path source.Text `json:"path"`
+	// Key is the field by which items are the same; whole items are compared when absent. Two that are the same and differ are an error.
+	Key source.Text `json:"key,omitempty"`
+}

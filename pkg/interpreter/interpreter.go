@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package interpreter is the Karmada wing: what Karmada must know of a kind of object to spread it over clusters. This package holds the nouns that all
+// of the wing shares, and the error at its border.
+//
+// It knows no wire and no profile. Enter at Operation, Request and Response.
+package interpreter
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Operation is what is asked of an object. Its name is the field of an InterpreterProfile that answers it.
+type Operation string
+
+// The operations, each with the names that the dialects have for it: that of Karmada, and that of the proposal before it.
+const (
+	// Replicas: how many there are, and what each needs (InterpretReplica, ExploreReplica).
+	Replicas Operation = "replicas"
+	// Components: the same of each part of a workload that has several (InterpretComponent).
+	Components Operation = "components"
+	// Revise: the object with another number of replicas (ReviseReplica, ExploreReplicaRevising).
+	Revise Operation = "revise"
+	// Retain: the object that is to be applied, with what the member cluster decides about (Retain, ExploreRetaining).
+	Retain Operation = "retain"
+	// Aggregate: the object with a status made of those of the members (AggregateStatus, ExploreStatusAggregating).
+	Aggregate Operation = "aggregate"
+	// Status: what of the status is reflected (InterpretStatus, ExploreStatus).
+	Status Operation = "status"
+	// Health: whether the object is healthy (InterpretHealth, ExploreHealthy).
+	Health Operation = "health"
+	// Dependencies: what must come with the object (InterpretDependency, ExploreDependencies).
+	Dependencies Operation = "dependencies"
+	// Prune: the object as it is packed for members (Prune, ExplorePacking).
+	Prune Operation = "prune"
+)
+
+// Operations are all of them, in the order in which Karmada comes to them.
+func Operations() []Operation {
+	return []Operation{Replicas, Components, Revise, Dependencies, Prune, Retain, Status, Health, Aggregate}
+}
+
+// Kind is a kind of objects.
+type Kind struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+// String is <kind>.<version>.<group>, as kubectl writes it.
+func (k Kind) String() string {
+	if k.Group == "" {
+		return k.Kind + "." + k.Version
+	}
+	return k.Kind + "." + k.Version + "." + k.Group
+}
+
+// Request is one question. What the operation does not have is empty.
+type Request struct {
+	Operation Operation
+	Kind      Kind
+	// Object and Observed are JSON: the object of the control plane, and for Retain that of the member cluster.
+	Object, Observed json.RawMessage
+	// Replicas is the number that is wanted, for Revise.
+	Replicas int32
+	// Members are what the members say, for Aggregate.
+	Members []Member
+}
+
+// Member is what one member cluster says of its copy of an object.
+type Member struct {
+	Cluster string
+	// Status is JSON; empty: there is none yet.
+	Status  json.RawMessage
+	Applied bool
+	// Message says why it could not be applied, and Health is Healthy, Unhealthy or Unknown; empty where the dialect does not have it.
+	Message, Health string
+}
+
+// Response is an answer. What the operation does not have is nil.
+type Response struct {
+	// Patch changes the object of the request (RFC 6902); nil: nothing is to be changed.
+	Patch        json.RawMessage
+	Replicas     *int32
+	Requirements *Requirements
+	Components   []Component
+	Dependencies []Dependency
+	// Status is JSON.
+	Status  json.RawMessage
+	Healthy *bool
+	// Because says, for people, which rules have answered.
+	Because []string
+}
+
+// Requirements are what each replica needs. NodeClaim and ResourceRequest are JSON in the form of Karmada's work API.
+type Requirements struct {
+	NodeClaim         json.RawMessage `json:"nodeClaim,omitempty"`
+	ResourceRequest   json.RawMessage `json:"resourceRequest,omitempty"`
+	Namespace         string          `json:"namespace,omitempty"`
+	PriorityClassName string          `json:"priorityClassName,omitempty"`
+}
+
+// Component is a part of a workload.
+type Component struct {
+	// Name has at most 32 characters.
+	Name         string        `json:"name"`
+	Replicas     int32         `json:"replicas"`
+	Requirements *Requirements `json:"replicaRequirements,omitempty"`
+}
+
+// Dependency is an object that must come with another one: by name, or by labels.
+type Dependency struct {
+	APIVersion    string          `json:"apiVersion"`
+	Kind          string          `json:"kind"`
+	Namespace     string          `json:"namespace,omitempty"`
+	Name          string          `json:"name,omitempty"`
+	LabelSelector json.RawMessage `json:"labelSelector,omitempty"`
+}
+
+// The codes of a Failure, as HTTP has them.
+const (
+	// CodeUnknown: no profile has rules for the kind and the operation.
+	CodeUnknown = 404
+	// CodeUnfit: the object, or what members say, is not as the rules need it, or cannot be divided so.
+	CodeUnfit = 422
+	// CodeBroken: a rule could not be evaluated.
+	CodeBroken = 500
+)
+
+// Failure is why a question has no answer. Its message is for people, and holds nothing out of the object but paths.
+type Failure struct {
+	Code    int
+	Message string
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
+
+// Known says whether there is an operation of a name.
+func (o Operation) Known() bool { return slices.Contains(Operations(), o) }
