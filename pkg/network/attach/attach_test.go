@@ -356,12 +356,13 @@ func TestBeside(t *testing.T) {
 		{name: "two parents", one: plain("a", "172.30.0.0/24", "172.30.0.1", macvlan...), other: plain("b", "172.31.0.0/24", "", "kind=macvlan", "parent=eth1")},
 		{name: "one parent", one: plain("a", "172.30.0.0/24", "172.30.0.1", macvlan...), other: plain("b", "172.31.0.0/24", "172.31.0.1", macvlan...)},
 		{name: "one profile", one: bare("a", "profile=acme.com/overlay"), other: bare("b", "profile=acme.com/overlay")},
-		{name: "one subnet of two drivers", one: plain("a", "172.30.0.0/24", "172.30.0.1"), other: spaced("b", "other", "172.30.0.0/24", ""), text: ""},
+		{name: "one subnet of two drivers", one: plain("a", "172.30.0.0/24", "172.30.0.1"), other: spaced("b", "other", "172.30.0.0/24", "")},
 		{name: "one gateway", one: plain("a", "172.30.0.0/24", "172.30.0.1"), other: spaced("b", "other", "172.30.0.0/24", "172.30.0.2"), text: "the bridge of the network a has 172.30.0.1/24 already"},
 		{name: "one gateway of one profile", one: bare("a", "profile=acme.com/bridged"), other: bare("b", "profile=acme.com/bridged"), text: "the bridge of the network a has 10.64.0.1/16 already"},
 		{name: "one segment", one: plain("a", "172.30.0.0/24", "", macvlan...), other: spaced("b", "other", "172.30.0.0/25", "", macvlan...), text: "172.30.0.0/25 overlaps 172.30.0.0/24 of the network a, which is on the same segment"},
 		{name: "one parent of two kinds", one: bare("a", macvlan...), other: bare("b", "kind=ipvlan", "parent=eth0"), text: "the network a has the parent eth0 already"},
 		{name: "one parent of two bridges", one: bare("a", "parent=eth0", "vlan=7"), other: bare("b", "parent=eth0", "vlan=7"), text: "the network a has the VLAN 7 of eth0 already"},
+		{name: "one subnet of a driver that permits it", one: spaced("a", "other", "172.30.0.0/24", ""), other: spaced("b", "other", "172.30.0.0/24", "")},
 		{name: "two VLANs", one: bare("a", "parent=eth0", "vlan=7"), other: bare("b", "parent=eth0", "vlan=8")},
 		{name: "VLANs beside a macvlan", one: bare("a", macvlan...), other: bare("b", "kind=vlan", "parent=eth0")},
 		{name: "passthru", one: bare("a", macvlan...), other: bare("b", append(macvlan, "mode=passthru")...), text: "the network a has the parent eth0 already"},
@@ -376,6 +377,7 @@ func TestBeside(t *testing.T) {
 				return
 			}
 			w.must(err)
+			w.same("links", []string{"a", "b"}, w.kernel.has())
 		})
 	}
 }

@@ -59,6 +59,12 @@ func (h *host) boot() {
 	for _, name := range []string{"eth0", "eth0x"} {
 		h.must(h.look.LinkSetUp(h.link(name)))
 	}
+	h.run()
+}
+
+// run starts the program on the machine.
+func (h *host) run() {
+	h.t.Helper()
 	h.real = h.kernel
 	h.options.Boot = h.Path()
 	h.restart()
@@ -251,11 +257,13 @@ func TestKernelSandboxGone(t *testing.T) {
 
 // TestKernelCrash stops the program at every call of the kernel and every row, before and after it is done.
 func TestKernelCrash(t *testing.T) {
-	for _, kind := range newHost(t).here() {
+	machine := newHost(t)
+	for _, kind := range machine.here() {
 		for _, after := range []bool{false, true} {
 			for at, over := 1, false; !over; at++ {
 				t.Run(fmt.Sprintf("%s/%d/%v", kind, at, after), func(t *testing.T) {
-					h := newHost(t)
+					h := &host{newWorld(t), machine.Machine, machine.kernel, machine.look}
+					h.run()
 					m := made{}
 					s := story{
 						net(kinds()[kind]), m.create(endpointOf(kind, "one", "172.30.0.2/24")), m.create(endpointOf(kind, "second", "172.30.0.3/24")),

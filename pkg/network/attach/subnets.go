@@ -18,6 +18,11 @@ import (
 // leased says whether the subnet is of a pool of ours that Docker's IPAM has on lease.
 func (s Subnet) leased() bool { return s.Space == lease.LocalSpace || s.Space == lease.GlobalSpace }
 
+// exclusive says that a driver is known to give no address of the space to two networks that are there at a time.
+func (s Subnet) exclusive() bool {
+	return s.leased() || s.Space == "LocalDefault" || s.Space == "GlobalDefault"
+}
+
 // owns says whether endpoints of the network are to own their addresses, as no IPAM driver gives any.
 func (n Network) owns(profile *policy.Profile) bool {
 	return profile != nil && len(profile.Pools) > 0 && !slices.ContainsFunc(n.Subnets, Subnet.Gives)
@@ -153,7 +158,7 @@ func (c *composed) neighbour(other networkRow) (same bool, err error) {
 			if !s.Gives() || !o.Gives() || !s.Prefix.Overlaps(o.Prefix) {
 				continue
 			}
-			if s.Space == o.Space && s.Space != "" {
+			if s.Space == o.Space && s.exclusive() {
 				return true, fmt.Errorf("%w: %s overlaps %s of the network %s", ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
 			}
 			if c.joins(other.Link) && !(s.leased() && o.leased()) {
