@@ -24,10 +24,10 @@ func NewMachine(t testing.TB) *Machine {
 	t.Helper()
 	m := &Machine{}
 	if err := apart(func() (err error) {
-		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("making a network: %w", err)
 		}
-		if err = loopback(); err != nil {
+		if err := loopback(); err != nil {
 			return err
 		}
 		m.File, err = os.Open(threadNetwork)
@@ -35,7 +35,11 @@ func NewMachine(t testing.TB) *Machine {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { m.File.Close() })
+	t.Cleanup(func() {
+		if err := m.File.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return m
 }
 

@@ -83,7 +83,7 @@ func (c *conn) found(ctx context.Context, get func(*netlink.Handle) (netlink.Lin
 	var none netlink.LinkNotFoundError
 	switch {
 	case errors.As(err, &none), errors.Is(err, unix.ENODEV):
-		return nil, nil //nolint:nilnil,nilerr // that there is no such link is an answer
+		return nil, nil // that there is no such link is an answer
 	case err != nil:
 		return nil, fault("looking at a link", err)
 	default:

@@ -159,7 +159,7 @@ func try(t testing.TB, from, to machine, address string, never bool) error {
 	}
 	var listener net.Listener
 	to.Do(t, func() (err error) {
-		listener, err = net.Listen("tcp", net.JoinHostPort(address, "0")) //nolint:noctx // it waits for nobody
+		listener, err = net.Listen("tcp", net.JoinHostPort(address, "0"))
 		return err
 	})
 	defer listener.Close()
@@ -171,7 +171,7 @@ func try(t testing.TB, from, to machine, address string, never bool) error {
 		}
 	}()
 	return from.Try(func() error {
-		conn, err := net.DialTimeout("tcp", listener.Addr().String(), patience) //nolint:noctx // it has a timeout
+		conn, err := net.DialTimeout("tcp", listener.Addr().String(), patience)
 		if err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (c *conn) sub(ctx context.Context, parent netlink.Link, vlan uint16) (netli
 	if i := slices.IndexFunc(links, func(link netlink.Link) bool { return isSub(link, parent, vlan) }); i >= 0 {
 		return links[i], nil
 	}
-	return nil, nil //nolint:nilnil // that there is none is an answer
+	return nil, nil // that there is none is an answer
 }
 
 func isSub(link, parent netlink.Link, vlan uint16) bool {

@@ -56,6 +56,10 @@ func (p place) do(f func() error) error {
 // ipv6Settings is where Linux has what it does with IPv6 on each interface. Netlink tells most of it, and changes none of what is needed here.
 const ipv6Settings = "/proc/sys/net/ipv6/conf"
 
+// hostSettings is where a container that shares the machine's network may have the same to write, as its own /proc/sys cannot be written: Docker's managed
+// plugins are such (hack/plugin).
+const hostSettings = "/host" + ipv6Settings
+
 // refuseRouters makes this machine take no routes from router advertisements on a link: they could come from any container that is on it
 // (CVE-2020-13401 was this). It is ErrImpossible where that cannot be written and is otherwise.
 func (p place) refuseRouters(name string) error {
@@ -66,7 +70,13 @@ func (p place) refuseRouters(name string) error {
 			return nil // there is no IPv6, or it is so
 		}
 		if err == nil {
-			err = os.WriteFile(file, []byte("0"), 0) //nolint:gosec // it is there
+			err = os.WriteFile(file, []byte("0"), 0)
+		}
+		if err != nil && os.WriteFile(filepath.Join(hostSettings, name, "accept_ra"), []byte("0"), 0) == nil {
+			accepts, err = os.ReadFile(file)
+			if err == nil && strings.TrimSpace(string(accepts)) != "0" {
+				err = fmt.Errorf("%s is of another network", hostSettings)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("refusing router advertisements, which containers could send to this machine: %w: %w: let this process write to %s"+

@@ -33,7 +33,7 @@ func TestKernelRouterAdvertisements(t *testing.T) {
 	}
 
 	// If it were taken, this test would see it.
-	m.Do(t, func() error { return os.WriteFile(file, []byte("1"), 0) }) //nolint:gosec // it is there
+	m.Do(t, func() error { return os.WriteFile(file, []byte("1"), 0) })
 	for end := time.Now().Add(20 * time.Second); !m.defaultRoute(t) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		sandbox.advertise(t, "eth0")
 	}

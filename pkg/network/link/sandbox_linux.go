@@ -22,7 +22,7 @@ func (c *conn) inside(ctx context.Context, namespace, index int) (netlink.Link, 
 	message.Index = int32(index)
 	answers, err := c.exchange(ctx, unix.RTM_GETLINK, unix.NLM_F_ACK, []nl.NetlinkRequestData{message, target(namespace)})
 	if unseen(err) || err == nil && len(answers) == 0 {
-		return nil, nil //nolint:nilnil // that it is not to be seen is an answer
+		return nil, nil // that it is not to be seen is an answer
 	}
 	if err != nil {
 		return nil, fault("looking into a sandbox", err)
@@ -51,7 +51,7 @@ func (c *conn) away(ctx context.Context, of mark) (netlink.Link, error) {
 			}
 		}
 	}
-	return nil, nil //nolint:nilnil // that there is none is an answer
+	return nil, nil // that there is none is an answer
 }
 
 // namespaces are the numbers of other network namespaces that this one has to do with.

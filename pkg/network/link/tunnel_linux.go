@@ -99,7 +99,7 @@ func (c *conn) under(ctx context.Context, s Spec, base netlink.Link) (netlink.Li
 		return err
 	})
 	if err != nil || len(routes) == 0 {
-		return nil, nil //nolint:nilnil,nilerr // there may be a route later
+		return nil, nil //nolint:nilerr // there may be a route later
 	}
 	return c.byIndex(ctx, routes[0].LinkIndex)
 }
