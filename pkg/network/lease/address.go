@@ -279,8 +279,7 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 	if err == nil {
 		return a.Holder.UID == mark, nil
 	}
-	mine := func(h *network.Holder) (own, over bool) { return h.UID == mark, true }
-	if undone := w.options.Service.Quit(context.WithoutCancel(ctx), owner, mine); undone != nil {
+	if undone := w.options.Service.ReleaseOf(ctx, owner, mark); undone != nil && ctx.Err() == nil {
 		w.options.Report(fmt.Errorf("giving back %s, which could not be bound: %w", address, undone))
 	}
 	return false, err

@@ -111,6 +111,8 @@ type Leases struct {
 	// mutex is held while leases are chosen and changed, one at a time. It guards started, which is nil before the first use.
 	mutex   sync.Mutex
 	started *start
+	// untold are the leases that could not be written, or so it seems: the client was not told of them.
+	untold map[string]bool
 	// gone are the addresses that nobody needed in the last sweep, with the time since when.
 	gone map[network.Owner]time.Time
 }
@@ -144,6 +146,7 @@ func New(o Options) *Leases {
 		global:  &space{name: GlobalSpace, short: "global", shared: true, table: record.New[Pool](o.Store, "", "lease-global")},
 		starts:  record.New[start](o.Store, o.Node, "lease-start"),
 		life:    o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
+		untold:  map[string]bool{},
 		gone:    map[network.Owner]time.Time{},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go4.org/netipx"
 
@@ -84,13 +85,19 @@ func (l *Leases) lease(ctx context.Context, s *space, r PoolRequest) (Pool, erro
 	if !on && refused != nil {
 		return Pool{}, refused
 	}
-	if on && !s.shared && old.Activation == last.Activation && old.Used {
+	if on && !s.shared && old.Activation == last.Activation && !l.lost(old) {
 		return Pool{}, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix, old.Pool)
 	}
 	if !on {
 		return l.begin(ctx, s, r, candidate{pool, r.Subnet, profile}, leases, last.Activation)
 	}
 	return l.confirm(ctx, s, r, old, pool, leases, last.Activation)
+}
+
+// lost says whether the client was never told of a lease, as far as is known: this program was killed before it could answer, or the ledger gave no
+// answer, and nobody has used it since then.
+func (l *Leases) lost(p Pool) bool {
+	return !p.Used && (l.untold[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
 }
 
 // onLease finds the lease of a subnet: that of the pool which has it by now, or where none has, of the one that had it.
@@ -148,7 +155,7 @@ func subnetsOf(pools []*policy.Pool) []string {
 	return texts
 }
 
-// any leases the first pool that is not on lease, and else one that nobody has used for a while: its client may never have learned of it.
+// any leases the first pool that is not on lease, and else one that the client was never told of.
 func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[string]Pool, activation int) (Pool, error) {
 	c, err := choose(l.options.Policy(), r.Options)
 	if err != nil {
@@ -169,7 +176,7 @@ func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[st
 	now := l.options.Clock.Now()
 	for _, of := range subnets {
 		old := leases[s.id(of.pool.Name, of.prefix)]
-		if !old.Used && old.Activation == activation && now.Sub(old.Since) >= l.options.Grace {
+		if l.lost(old) && old.Activation == activation && now.Sub(old.Since) >= l.options.Grace {
 			return l.begin(ctx, s, r, of, leases, activation)
 		}
 	}
@@ -254,7 +261,11 @@ func (l *Leases) begin(ctx context.Context, s *space, r PoolRequest, of candidat
 	if err := l.permitted(ctx, l.subject(p)); err != nil {
 		return Pool{}, err
 	}
-	return p, l.replace(ctx, s, p, leases)
+	err := l.replace(ctx, s, p, leases)
+	if err != nil && !errors.Is(err, record.ErrStale) {
+		l.untold[p.ID] = true
+	}
+	return p, err
 }
 
 // confirm leases a pool again that is on lease to the same client.
@@ -271,7 +282,9 @@ func (l *Leases) confirm(
 		p.Profile, p.Options = users[optionProfile], users
 	}
 	if !s.shared {
-		p.Activation = activation
+		if p.Activation = activation; l.lost(p) {
+			p.Term, p.Since = l.unique(), l.options.Clock.Now().UTC()
+		}
 	}
 	return p, l.replace(ctx, s, p, leases)
 }
@@ -285,7 +298,11 @@ func (l *Leases) replace(ctx context.Context, s *space, p Pool, found map[string
 	if was, there := found[p.ID]; on != there || !reflect.DeepEqual(stands, was) {
 		return record.ErrStale
 	}
-	return l.put(ctx, s, p)
+	if err := l.put(ctx, s, p); err != nil {
+		return err
+	}
+	delete(l.untold, p.ID)
+	return nil
 }
 
 func (l *Leases) put(ctx context.Context, s *space, p Pool) error {

@@ -25,6 +25,11 @@ func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since t
 	return s.releaseIf(ctx, reclaiming, owner, func(a network.Allocation) bool { return a.Since.Equal(since) })
 }
 
+// ReleaseOf is Release of what the owner holds for a holder with a UID, and does nothing when it holds something else by now.
+func (s *Service) ReleaseOf(ctx context.Context, owner network.Owner, uid string) error {
+	return s.releaseIf(ctx, reclaiming, owner, func(a network.Allocation) bool { return a.Holder.UID == uid })
+}
+
 func (s *Service) releaseIf(ctx context.Context, p purpose, owner network.Owner, is func(network.Allocation) bool) error {
 	do := func(ctx context.Context) ([]network.Allocation, error) { return nil, s.remember(ctx, owner, is) }
 	_, err := s.flyHere(ctx, p, do, owner)
