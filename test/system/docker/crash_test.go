@@ -35,6 +35,26 @@ func (w *world) usable() {
 	w.docker("rm", "--force", "three")
 }
 
+// keep says that both containers hold their addresses still when leaks have been given back.
+func (w *world) keep() {
+	w.Helper()
+	time.Sleep(5 * time.Second)
+	held := map[string]bool{}
+	for _, one := range w.ledger() {
+		for _, address := range one.Addresses {
+			address, _, _ = strings.Cut(address, "/")
+			held[address] = true
+		}
+	}
+	for _, name := range []string{"one", "two"} {
+		has := w.attached(name, "shared")
+		if !held[has.IPAddress] || !held[has.GlobalIPv6Address] {
+			w.Errorf("%s has %+v, and the ledger %v", name, has, held)
+		}
+	}
+	w.both("one", "two", "shared")
+}
+
 // TestProviderKilled kills the provider while containers run, and while they are started.
 func TestProviderKilled(t *testing.T) {
 	w := full(t)
@@ -43,6 +63,7 @@ func TestProviderKilled(t *testing.T) {
 	w.both("one", "two", "shared")
 	w.start(w.provider)
 	w.usable()
+	w.keep()
 
 	t.Log("a container goes while the provider is away: what it had is given back later")
 	w.kill(w.provider)
@@ -99,6 +120,8 @@ func TestDockerdKilled(t *testing.T) {
 	}
 	w.usable()
 
+	w.keep()
+
 	t.Log("stopped in order")
 	if err := w.dockerd.Stop(); err != nil {
 		t.Fatal(err)
@@ -140,12 +163,14 @@ func TestLiveRestore(t *testing.T) {
 		w.kill(&w.dockerd.Process)
 		w.start(&w.dockerd.Process, "--live-restore")
 		w.usable()
+		w.keep()
 	}
 	w.kill(w.provider)
 	w.kill(&w.dockerd.Process)
 	w.start(w.provider)
 	w.start(&w.dockerd.Process, "--live-restore")
 	w.usable()
+	w.keep()
 	if after := w.docker("inspect", "--format={{.State.StartedAt}}", "one", "two"); after != before {
 		t.Errorf("the containers were to go on: they started at %s, and at %s", before, after)
 	}

@@ -15,6 +15,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
@@ -98,6 +101,20 @@ func TestPools(t *testing.T) {
 	w.both("c6", "c7", "first")
 	w.docker("rm", "--force", "c6", "c7")
 	w.docker("network", "rm", "first")
+	w.bare()
+
+	t.Log("networks of Docker's own driver take addresses of the pool, too, and keep them for as long as they have them")
+	w.docker("network", "create", "-d", "bridge", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "--subnet=10.64.0.0/24", "mixed")
+	w.run("c8", "mixed")
+	w.run("c9", "mixed")
+	w.both("c8", "c9", "mixed")
+	kept := w.ledger()
+	time.Sleep(5 * time.Second) // longer than leaks are left alone
+	if diff := cmp.Diff(kept, w.ledger()); diff != "" || len(kept) < 2 {
+		t.Errorf("what is held (-before +after):\n%s", diff)
+	}
+	w.docker("rm", "--force", "c8", "c9")
+	w.docker("network", "rm", "mixed")
 	w.bare()
 
 	t.Log("the endpoints themselves hold their addresses")
