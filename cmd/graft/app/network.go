@@ -107,7 +107,8 @@ func (o *manifestsOptions) addTo(command *cobra.Command) {
 		"addresses that Spiderpool is to give, of those of the pool: 10.0.0.5, 10.0.0.0/28 or 10.0.0.5-10.0.0.9 (repeatable; default: all)")
 	set.StringVar(&o.version, "spiderpool-version", "1.2.2", "version of Spiderpool")
 	set.StringVar(&o.webhookURL, "webhook-url", "unix:///run/graft/dranet.sock", "URL at which DRANET finds the provider")
-	set.StringVar(&o.docker.URL, "docker-url", "unix:///run/graft/docker.sock", "URL at which Docker finds the provider: unix:///path, http://host:port or https://host:port")
+	set.StringVar(&o.docker.URL, "docker-url", "unix:///run/graft/docker.sock",
+		"URL at which Docker finds the provider: unix:///path, http://host:port or https://host:port")
 	set.StringVar(&o.docker.Name, "docker-name", "graft", "name of the driver, which is that of the file")
 	set.StringVar(&o.docker.CAFile, "docker-ca", "", "for https: file with the CAs of the provider, on the machine of dockerd")
 	set.StringVar(&o.docker.CertFile, "docker-cert", "", "for https: file with the certificate that Docker shows")

@@ -45,7 +45,7 @@ const pluginSockets = "/run/docker/plugins"
 // Docker is the file for a provider, with how its profiles are used. One for https is JSON, since it names files; the others are a URL alone.
 func Docker(p *policy.Policy, d Discovery) (*DockerFile, error) {
 	if !driverName.MatchString(d.Name) {
-		return nil, fmt.Errorf("%q is no name of a driver: 1 to 63 letters, digits, -, _ and .", d.Name)
+		return nil, fmt.Errorf("%q is no name of a driver: 1 to 63 of letters, digits and . _ -, a letter or digit first", d.Name)
 	}
 	u, err := d.check()
 	if err != nil {
@@ -67,29 +67,47 @@ func Docker(p *policy.Policy, d Discovery) (*DockerFile, error) {
 // check finds what is wrong with the URL, and with the files that go with it.
 func (d Discovery) check() (*url.URL, error) {
 	u, err := url.Parse(d.URL)
-	files := 0
+	if err != nil || !reachable(u) {
+		return nil, fmt.Errorf("%q must be unix:///path, http://host:port or https://host:port", d.URL)
+	}
+	if u.Scheme != "unix" && (u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
+		return nil, fmt.Errorf("%q must have scheme, host and port alone: Docker sends nothing else", d.URL)
+	}
+	return u, d.checkFiles(u.Scheme == "https")
+}
+
+// reachable says whether a URL names something to connect to.
+func reachable(u *url.URL) bool {
+	switch u.Scheme {
+	case "unix":
+		return u.Host == "" && u.Path != "" && path.Clean(u.Path) == u.Path
+	case "http", "https":
+		return u.Hostname() != "" && u.Port() != ""
+	default:
+		return false
+	}
+}
+
+// checkFiles holds that all files are there where they are needed, and none elsewhere.
+func (d Discovery) checkFiles(needed bool) error {
+	count := 0
 	for _, file := range []string{d.CAFile, d.CertFile, d.KeyFile} {
 		if file == "" {
 			continue
 		}
-		if files++; !path.IsAbs(file) {
-			return nil, fmt.Errorf("%q must be an absolute path on the machine of dockerd", file)
+		if count++; !path.IsAbs(file) {
+			return fmt.Errorf("%q must be an absolute path on the machine of dockerd", file)
 		}
 	}
 	switch {
-	case err != nil, u.Scheme == "unix" && (u.Host != "" || u.Path == "" || path.Clean(u.Path) != u.Path),
-		u.Scheme == "http" && u.Port() == "", u.Scheme == "https" && u.Port() == "",
-		u.Scheme != "unix" && u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%q must be unix:///path, http://host:port or https://host:port", d.URL)
-	case u.Scheme != "unix" && (u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil):
-		return nil, fmt.Errorf("%q must have scheme, host and port alone: Docker sends nothing else", d.URL)
-	case u.Scheme == "https" && files < 3:
-		return nil, errors.New("https needs the files with the CA, and with the certificate and the key that Docker shows: without a CA Docker trusts everybody, " +
+	case needed && count < 3:
+		return errors.New("https needs the files with the CA, and with the certificate and the key that Docker shows: without a CA Docker trusts everybody, " +
 			"and the contract asks for a certificate")
-	case u.Scheme != "https" && files > 0:
-		return nil, fmt.Errorf("files of TLS are for https, and the URL is %s", d.URL)
+	case !needed && count > 0:
+		return fmt.Errorf("files of TLS are for https, and the URL is %s", d.URL)
+	default:
+		return nil
 	}
-	return u, nil
 }
 
 // json is the file for https.

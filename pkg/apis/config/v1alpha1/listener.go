@@ -68,8 +68,8 @@ func (NetworkContract) JSONSchema() string {
 // maximumSocketPath is shorter than what the kernel takes (107 bytes), so that a name beside it fits too.
 const maximumSocketPath = 100
 
-// socketName is what systemd takes as FileDescriptorName (systemd.socket(5)), within bounds.
-var socketName = regexp.MustCompile(`^[!-9;-~]{1,255}$`)
+// socketName is what systemd takes as FileDescriptorName: ASCII without control characters and colons (systemd.socket(5)), and here without spaces.
+var socketName = regexp.MustCompile(`^[[:graph:]]{1,255}$`)
 
 // Endpoint is the address as Go knows it: the network unix with a path, or tcp with host:port. The network systemd has the name of a socket that
 // systemd has opened.
@@ -87,7 +87,7 @@ func (l NetworkListener) Endpoint() (netw, address string, err error) {
 		}
 		return "tcp", rest, nil
 	case ok && scheme == "systemd":
-		if !socketName.MatchString(rest) {
+		if !socketName.MatchString(rest) || strings.Contains(rest, ":") {
 			return "", "", errors.New("must be systemd://name, with the FileDescriptorName of the socket")
 		}
 		return "systemd", rest, nil
