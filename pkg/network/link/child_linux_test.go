@@ -230,6 +230,13 @@ func TestKernelIpvlan(t *testing.T) {
 	}
 	_, err = m.EnsurePort(t.Context(), Segment{Network: id(9), Spec: Spec{Kind: Macvlan, Parent: "up0"}}, Port{Endpoint: id(2)})
 	holds(t, err, network.ErrTaken, InterfaceName(id(1))+" is on it, of kind ipvlan: a parent has one of macvlan and ipvlan only")
+	m.parent(t, "up1")
+	other := Spec{Kind: Macvlan, Parent: "up1"}
+	_, err = m.EnsurePort(t.Context(), Segment{Network: id(9), Spec: other}, Port{Endpoint: id(2)})
+	m.must(t, err)
+	other.Kind = Ipvlan
+	_, err = m.EnsurePort(t.Context(), Segment{Network: id(8), Spec: other}, Port{Endpoint: id(3)})
+	holds(t, err, network.ErrTaken, InterfaceName(id(2))+" is on it, of kind macvlan: a parent has one of macvlan and ipvlan only")
 	s.Mode = "l3"
 	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
 	m.must(t, err)

@@ -60,7 +60,7 @@ func (c *conn) close() {
 // ask has the library talk to the kernel, unless the context has ended.
 func (c *conn) ask(ctx context.Context, talk func(*netlink.Handle) error) error {
 	if err := ctx.Err(); err != nil {
-		return late("asking the kernel", "before it was begun", err)
+		return late("asking the kernel no more", err)
 	}
 	return talk(c.handle)
 }

@@ -7,6 +7,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -45,9 +46,16 @@ var modules = map[string]struct{ option, module string }{
 
 // making is fault for a link of a kind that was to be made.
 func making(what, kind string, err error) error {
-	if errors.Is(err, unix.EOPNOTSUPP) {
+	switch {
+	case !errors.Is(err, unix.EOPNOTSUPP):
+		return fault(what, err)
+	case err.Error() != unix.EOPNOTSUPP.Error() && !strings.Contains(err.Error(), unknownKind):
+		return fmt.Errorf("%s: %w: %w", what, ErrImpossible, err) // it has the kind, and says what it does not like
+	default:
 		need := modules[kind]
 		return fmt.Errorf("%s: %w: this kernel has no %s (%s): modprobe %s: %w", what, ErrImpossible, kind, need.option, need.module, err)
 	}
-	return fault(what, err)
 }
+
+// unknownKind is what the kernel says beside EOPNOTSUPP of a kind that it lacks (rtnl_newlink in net/core/rtnetlink.c).
+const unknownKind = "Unknown device type"

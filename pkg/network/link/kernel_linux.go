@@ -16,6 +16,8 @@ import (
 
 const (
 	defaultTimeout = 5 * time.Second
+	// patience is how many timeouts an operation waits for its turn.
+	patience = 2
 	// conns is how many operations talk to the kernel at a time. The kernel makes links one after the other, but waits for removed ones beside that.
 	conns = 16
 )
@@ -64,26 +66,20 @@ func (k *Kernel) Close() error {
 }
 
 // run does something with a line to the kernel while nobody else does anything with the same keys. It comes back when the context ends or the
-// timeout is over, though a call may still hang in the kernel: that keeps its line and its keys until it ends, and begins nothing more.
+// timeout is over, though a call may still hang in the kernel: that keeps its line and its keys until it ends, and begins nothing more. Waiting for
+// its turn has a time of its own, so that many at a time are not too late.
 func run[T any](ctx context.Context, k *Kernel, what string, keys []string, f func(context.Context, *conn) (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
+	var none T
+	c, unlock, err := k.turn(ctx, keys)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", what, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	var none T
-	unlock, err := k.locks.lock(ctx, keys)
-	if err != nil {
-		return none, late(what, "waiting for the same links", err)
-	}
-	var c *conn
-	select {
-	case c = <-k.conns:
-	case <-ctx.Done():
-		unlock()
-		return none, late(what, "waiting for calls that the kernel does not answer", ctx.Err())
-	}
 	done := make(chan result, 1)
 	go func() {
 		var r result
@@ -104,7 +100,24 @@ func run[T any](ctx context.Context, k *Kernel, what string, keys []string, f fu
 		}
 		return r.value, nil
 	case <-ctx.Done():
-		return none, late(what, "waiting for the kernel", ctx.Err())
+		return none, fmt.Errorf("%s: %w", what, late("waiting for the kernel", ctx.Err()))
+	}
+}
+
+// turn waits until nobody else does anything with the same keys, and for a line.
+func (k *Kernel) turn(ctx context.Context, keys []string) (*conn, func(), error) {
+	ctx, cancel := context.WithTimeout(ctx, patience*k.timeout)
+	defer cancel()
+	unlock, err := k.locks.lock(ctx, keys)
+	if err != nil {
+		return nil, nil, late("waiting for the same links", err)
+	}
+	select {
+	case c := <-k.conns:
+		return c, unlock, nil
+	case <-ctx.Done():
+		unlock()
+		return nil, nil, late("waiting for calls that the kernel does not answer", ctx.Err())
 	}
 }
 
@@ -114,6 +127,6 @@ func (k *Kernel) do(ctx context.Context, what string, keys []string, f func(cont
 	return err
 }
 
-func late(what, where string, err error) error {
-	return fmt.Errorf("%s: %w: %s: %w", what, network.ErrUnavailable, where, err)
+func late(what string, err error) error {
+	return fmt.Errorf("%s: %w: %w", what, network.ErrUnavailable, err)
 }

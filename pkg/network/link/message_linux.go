@@ -116,7 +116,7 @@ func (c *conn) send(ctx context.Context, kind, flags int, parts []nl.NetlinkRequ
 // exchange sends a message and reads all that the kernel answers.
 func (c *conn) exchange(ctx context.Context, kind, flags int, parts []nl.NetlinkRequestData) ([][]byte, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, late("asking the kernel", "before it was begun", err)
+		return nil, late("asking the kernel no more", err)
 	}
 	request := nl.NewNetlinkRequest(kind, flags)
 	request.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: c.raw}
