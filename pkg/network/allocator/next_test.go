@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+)
+
+func TestBetween(t *testing.T) {
+	for _, c := range []struct {
+		name, set, first, last string
+		low, high              int64 // -1: none
+	}{
+		{"all", "10.0.0.0/24", "10.0.0.0", "10.0.0.255", 0, 255},
+		{"a part", "10.0.0.0/24", "10.0.0.16", "10.0.0.31", 16, 31},
+		{"more than there is", "10.0.0.0/24", "9.0.0.0", "11.0.0.0", 0, 255},
+		{"below", "10.0.0.0/24", "9.0.0.0", "9.255.255.255", -1, -1},
+		{"above", "10.0.0.0/24", "10.0.1.0", "10.0.1.1", -1, -1},
+		{"between ranges", "10.0.0.0-10.0.0.3 10.0.0.8-10.0.0.9", "10.0.0.4", "10.0.0.7", -1, -1},
+		{"over ranges", "10.0.0.0-10.0.0.3 10.0.0.8-10.0.0.9", "10.0.0.2", "10.0.0.8", 2, 4},
+		{"from a gap to a gap", "10.0.0.0-10.0.0.3 10.0.0.8-10.0.0.9 10.0.0.12/32", "10.0.0.5", "10.0.0.11", 4, 5},
+		{"another family", "10.0.0.0/24", "fd00::", "fd00::1", -1, -1},
+		{"nothing", "", "10.0.0.0", "10.0.0.255", -1, -1},
+		{"of a /64 what has positions", "fd00::/64", "fd00::", "fd00::ffff:ffff:ffff:ffff", 0, 1<<32 - 1},
+		{"of a /64 what has none", "fd00::/64", "fd00::1:0:0:0", "fd00::1:0:0:ffff", -1, -1},
+		{"of a /64 a part of both", "fd00::/64", "fd00::ffff:fff0", "fd00::1:0:0", 1<<32 - 16, 1<<32 - 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			low, high, ok := allocator.NewSpace(set(t, c.set)).Between(netip.MustParseAddr(c.first), netip.MustParseAddr(c.last))
+			if ok != (c.low >= 0) || ok && (int64(low) != c.low || int64(high) != c.high) {
+				t.Errorf("got %d to %d, %v; want %d to %d", low, high, ok, c.low, c.high)
+			}
+		})
+	}
+}
+
+// FuzzNext holds that Next gives a free address of the part exactly as long as there is one.
+func FuzzNext(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 200, 100}, byte(0), byte(63), uint64(0))
+	f.Add([]byte{9, 10, 11, 12}, byte(9), byte(12), uint64(7))
+	f.Fuzz(func(t *testing.T, taken []byte, first, last byte, jump uint64) {
+		space := allocator.NewSpace(set(t, "10.0.0.0/26 !10.0.0.5-10.0.0.9 10.0.0.128/27"))
+		x := allocator.NewIndex(space)
+		at := func(b byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, b}) }
+		for _, b := range taken {
+			x.Take(at(b))
+		}
+		free := 0
+		for b := int(first); b <= int(last); b++ {
+			if _, is := space.Position(at(byte(b))); is && !x.Has(at(byte(b))) {
+				free++
+			}
+		}
+		seen := map[netip.Addr]bool{}
+		for range free {
+			address, ok := x.Next(at(first), at(last), jump)
+			if !ok || address.Less(at(first)) || at(last).Less(address) || x.Has(address) {
+				t.Fatalf("got %s, %v", address, ok)
+			}
+			if jump == 0 && seen[address] {
+				t.Fatalf("%s comes again before all others have", address)
+			}
+			seen[address] = true
+		}
+		for address := range seen {
+			x.Take(address)
+		}
+		if left := free - len(seen); left == 0 {
+			if address, ok := x.Next(at(first), at(last), jump); ok {
+				t.Fatalf("%s is taken, and was chosen", address)
+			}
+		}
+	})
+}
+
+func BenchmarkNext(b *testing.B) {
+	for _, held := range []int{100, 100_000, 10_000_000} {
+		b.Run(sizeName(held), func(b *testing.B) {
+			x := allocator.NewIndex(allocator.NewSpace(set(b, "10.0.0.0/8")))
+			for range held {
+				x.Choose()
+			}
+			first, last := netip.MustParseAddr("10.0.0.0"), netip.MustParseAddr("10.255.255.255")
+			b.ReportAllocs()
+			for b.Loop() {
+				x.Next(first, last, 0)
+			}
+		})
+	}
+}
