@@ -71,8 +71,8 @@ var emptyIsNil = cmp.Transformer("nil", func(s []string) []string {
 
 // matches holds an answer against what is wanted, of which a part is any text.
 func matches(want, got string) bool {
-	before, after, any := strings.Cut(want, "*")
-	if !any {
+	before, after, open := strings.Cut(want, "*")
+	if !open {
 		return want == got
 	}
 	return strings.HasPrefix(got, before) && strings.HasSuffix(got, after)
