@@ -234,11 +234,3 @@ func TestOwned(t *testing.T) {
 		w.clean()
 	})
 }
-
-// owned makes sure how many owners there are.
-func (w *world) owned(when string, count int) {
-	w.t.Helper()
-	if owners := w.owners(); len(owners) != count {
-		w.t.Errorf("%s the ledger has %d owners: %q", when, len(owners), owners)
-	}
-}

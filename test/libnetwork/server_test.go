@@ -69,6 +69,11 @@ func serve(t *testing.T, driver, space, document, more string) *server {
 	s.start()
 	t.Cleanup(func() {
 		s.stop()
+		for _, never := range []string{"panic", "goroutine ", "DATA RACE"} {
+			if strings.Contains(s.log.String(), never) {
+				t.Errorf("the server said %q", never)
+			}
+		}
 		if t.Failed() {
 			t.Logf("the server said\n%s", s.log)
 		}

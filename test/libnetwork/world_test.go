@@ -207,12 +207,6 @@ func (w *world) eventually(what string, holds func() bool) {
 	}
 }
 
-// exists says whether a path is there.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // of is the same machine for a part of a test.
 func (w *world) of(t *testing.T) *world {
 	part, server := *w, *w.server

@@ -70,10 +70,10 @@ func (o options) open() (m *machine, err error) {
 			return nil, err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil { //nolint:gosec // as Docker has it
+	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
 		return nil, err
 	}
-	m.server = exec.CommandContext(context.Background(), o.provider, "--config", filepath.Join(m.folder, "config.yaml")) //nolint:gosec // the one to measure
+	m.server = exec.CommandContext(context.Background(), o.provider, "--config", filepath.Join(m.folder, "config.yaml"))
 	m.server.Stdout, m.server.Stderr = os.Stderr, os.Stderr
 	if err := namespace.Start("", m.server, func() { close(m.ended) }); err != nil {
 		return nil, fmt.Errorf("starting the server: %w", err)

@@ -30,7 +30,7 @@ func (l Load) run(ctx context.Context, c Controller) (took Took, err error) {
 		return took, fmt.Errorf("making sandboxes: %w", err)
 	}
 	begin := time.Now()
-	if err = l.each(func(name string) error {
+	if err := l.each(func(name string) error {
 		if err := c.CreateEndpoint(ctx, Endpoint{Network: l.Network, Name: name}); err != nil {
 			return fmt.Errorf("creating an endpoint: %w", err)
 		}
@@ -43,7 +43,7 @@ func (l Load) run(ctx context.Context, c Controller) (took Took, err error) {
 		return took, nil
 	}
 	begin = time.Now()
-	if err = l.each(func(name string) error {
+	if err := l.each(func(name string) error {
 		if err := c.Leave(ctx, Attachment{l.Network, name, name}); err != nil {
 			return fmt.Errorf("leaving: %w", err)
 		}

@@ -40,23 +40,29 @@ func apart(do func() error) error {
 func Start(path string, program *exec.Cmd, ended func()) error {
 	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)
-	run := func() error {
-		err := program.Start()
-		started <- err
-		if err == nil {
+	go func() {
+		err := within(path, func() error {
+			if err := program.Start(); err != nil {
+				return err
+			}
+			started <- nil
 			_ = program.Wait() // on the thread that has started it: the kernel takes the end of that for the end of the process
 			ended()
-		}
-		return nil
-	}
-	go func() {
-		if path == "" {
-			_ = apart(run)
-		} else if err := In(path, run); err != nil {
+			return nil
+		})
+		if err != nil {
 			started <- err
 		}
 	}()
 	return <-started
+}
+
+// within is In, and for no file a thread of this namespace.
+func within(path string, do func() error) error {
+	if path == "" {
+		return apart(do)
+	}
+	return In(path, do)
 }
 
 func in(path string, do func() error) error {
