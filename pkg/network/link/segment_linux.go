@@ -119,6 +119,25 @@ func (c *conn) ensureBridge(ctx context.Context, s Segment, base netlink.Link) e
 	return fault("making "+base.Attrs().Name+" a port", c.set(ctx, base.Attrs().Index, settings{master: bridge.Attrs().Index}))
 }
 
+// adopt makes the host ends of the network's endpoints ports of a bridge that is new: somebody has removed the one before, and containers are running.
+func (c *conn) adopt(ctx context.Context, network string, bridge netlink.Link) error {
+	links, err := c.links(ctx)
+	if err != nil {
+		return err
+	}
+	for _, end := range links {
+		a := end.Attrs()
+		of, ok := parseMark(a.Alias)
+		if !ok || of.network != network || of.endpoint == "" || a.Name != hostName(of.endpoint) || a.MasterIndex != 0 {
+			continue
+		}
+		if err := c.set(ctx, a.Index, settings{master: bridge.Attrs().Index}); err != nil {
+			return fault("making "+a.Name+" a port again", err)
+		}
+	}
+	return nil
+}
+
 // bridge makes the bridge alone, and says its MTU.
 func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlink.Link, int, error) {
 	mtu, err := c.segmentMTU(ctx, s.Spec, base)
@@ -137,6 +156,9 @@ func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlin
 		}
 		if bridge, err = c.own(ctx, name, of); err != nil || bridge == nil {
 			return nil, 0, errors.Join(err, fmt.Errorf("%w: the bridge went away meanwhile", network.ErrUnavailable))
+		}
+		if err := c.adopt(ctx, s.Network, bridge); err != nil {
+			return nil, 0, err
 		}
 	}
 	if bridge.Type() != "bridge" {
