@@ -5,30 +5,16 @@
 package docker
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
-)
-
-// The labels of libnetwork that mean something here.
-const (
-	labels          = "com.docker."
-	labelGeneric    = "com.docker.network.generic"
-	labelInternal   = "com.docker.network.internal"
-	labelPortMap    = "com.docker.network.portmap"
-	labelMAC        = "com.docker.network.endpoint.macaddress"
-	labelInterface  = "com.docker.network.endpoint.ifname"
-	labelGateway    = "com.docker.network.gateway"
-	requestTypeName = "RequestAddressType"
 )
 
 // wrong is the error of a field that cannot be read. What was sent is not repeated.
@@ -50,75 +36,12 @@ func checkID(field, id string) error {
 	return nil
 }
 
-// readIDs are the errors of the identifiers of an endpoint.
+// checkIDs is the error of identifiers of an endpoint that are none.
 func (q *endpointRequest) checkIDs() error {
 	if err := checkID("NetworkID", q.NetworkID); err != nil {
 		return err
 	}
 	return checkID("EndpointID", q.EndpointID)
-}
-
-// said is what an option says; false where it is absent, null or no text, number or truth.
-func (o options) said(label string) (string, bool) {
-	raw := bytes.TrimSpace(o[label])
-	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
-		return "", false
-	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return string(raw), true
-	}
-	return text, true
-}
-
-// own are the options that are not libnetwork's: of an endpoint, those of its user.
-func (o options) own() map[string]string {
-	var all map[string]string
-	for name := range o {
-		if strings.HasPrefix(name, labels) {
-			continue
-		}
-		if text, ok := o.said(name); ok {
-			if all == nil {
-				all = map[string]string{}
-			}
-			all[name] = text
-		}
-	}
-	return all
-}
-
-// generic are the options of the user of a network, which libnetwork puts together under a label of their own.
-func (o options) generic() (map[string]string, error) {
-	raw, ok := o[labelGeneric]
-	if !ok {
-		return o.own(), nil
-	}
-	var inner options
-	if err := json.Unmarshal(raw, &inner); err != nil {
-		return nil, wrong("Options."+labelGeneric, "must be an object")
-	}
-	all := o.own()
-	for name := range inner {
-		text, ok := inner.said(name)
-		if !ok {
-			if text := string(bytes.TrimSpace(inner[name])); text == "null" {
-				continue
-			}
-			return nil, wrong("Options."+labelGeneric, "must have texts: another thing is in %q", wire.Line(name))
-		}
-		if all == nil {
-			all = map[string]string{}
-		}
-		all[name] = text
-	}
-	return all, nil
-}
-
-// truth is what an option says of what is or is not.
-func (o options) truth(label string) bool {
-	text, _ := o.said(label)
-	return text == "true"
 }
 
 // network reads what is said of a network.
@@ -268,35 +191,4 @@ func (q *endpointRequest) interfaceName() (string, error) {
 		return "", cannot(fmt.Sprintf("%s cannot be the name of an interface: that has at most %d bytes, and no space, / or :", labelInterface, longestName))
 	}
 	return name, nil
-}
-
-// published are the ports that a user wants to reach by the machine.
-func (o options) published() ([]portBinding, error) {
-	raw, ok := o[labelPortMap]
-	if !ok {
-		return nil, nil
-	}
-	var ports []portBinding
-	if err := json.Unmarshal(raw, &ports); err != nil {
-		return nil, wrong("Options."+labelPortMap, "must be a list of ports")
-	}
-	return ports, nil
-}
-
-// protocols are those that ports have, by their numbers in IP.
-var protocols = map[uint8]string{6: "tcp", 17: "udp", 132: "sctp"}
-
-// describe names ports as Docker does, each once.
-func describe(ports []portBinding) string {
-	var names []string
-	for _, p := range ports {
-		name := fmt.Sprint(p.Port)
-		if protocol := protocols[p.Proto]; protocol != "" {
-			name += "/" + protocol
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
 }

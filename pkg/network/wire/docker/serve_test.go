@@ -105,7 +105,10 @@ func TestKernelErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("making it: %w: this kernel has no CONFIG_MACVLAN", link.ErrImpossible), "making the links of endpoint e1: making it: not possible: this kernel has no CONFIG_MACVLAN"},
+		{
+			fmt.Errorf("making it: %w: this kernel has no CONFIG_MACVLAN", link.ErrImpossible),
+			"making the links of endpoint e1: making it: not possible: this kernel has no CONFIG_MACVLAN",
+		},
 		{fmt.Errorf("making it: %w", syscall.EBUSY), "making the links of endpoint e1: making it: device or resource busy"},
 		{fmt.Errorf("making it: %w: the link went away", network.ErrUnavailable), "making the links of endpoint e1: making it: unavailable: the link went away"},
 		{&fs.PathError{Op: "open", Path: "/secret", Err: syscall.EACCES}, "the server failed; its log says why"},
@@ -143,8 +146,9 @@ func TestRefuse(t *testing.T) {
 	} {
 		recorder := httptest.NewRecorder()
 		docker.Refuse(recorder, httptest.NewRequest(http.MethodPost, path, http.NoBody), &wire.Problem{Status: 429, Message: "busy", RetryAfter: time.Second})
-		if recorder.Code != 429 || recorder.Body.String() != want || recorder.Header().Get("Retry-After") != "1" || recorder.Header().Get("Content-Type") != mediaType {
-			t.Errorf("got %d %s %v", recorder.Code, recorder.Body, recorder.Header())
+		header := recorder.Header()
+		if recorder.Code != 429 || recorder.Body.String() != want || header.Get("Retry-After") != "1" || header.Get("Content-Type") != mediaType {
+			t.Errorf("got %d %s %v", recorder.Code, recorder.Body, header)
 		}
 	}
 }
