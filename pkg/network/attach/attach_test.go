@@ -28,7 +28,7 @@ func (w *world) fails(err, reason error, text string) {
 	}
 }
 
-var comparable = cmp.Options{cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{}), cmpopts.EquateEmpty()}
+var alike = cmp.Options{cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{}), cmpopts.EquateEmpty()}
 
 // TestLife is a network and an endpoint from the beginning to the end, each call twice.
 func TestLife(t *testing.T) {
@@ -45,7 +45,7 @@ func TestLife(t *testing.T) {
 			t.Errorf("the MAC address %s is not a local one of one interface", made.MAC)
 		}
 		want.MAC = made.MAC
-		if diff := cmp.Diff(want, made, comparable); diff != "" {
+		if diff := cmp.Diff(want, made, alike); diff != "" {
 			t.Errorf("the endpoint (-want +got):\n%s", diff)
 		}
 	}
@@ -55,7 +55,7 @@ func TestLife(t *testing.T) {
 		want.Sandbox = "/sandbox"
 		e, of, err := w.Join(ctx, "net", "ep", "/sandbox")
 		w.must(err)
-		if diff := cmp.Diff(want, e, comparable); diff != "" || of.Link.MTU != 1400 {
+		if diff := cmp.Diff(want, e, alike); diff != "" || of.Link.MTU != 1400 {
 			t.Errorf("joined %v with (-want +got):\n%s", of, diff)
 		}
 		w.kernel.move("ep", true)
@@ -140,7 +140,7 @@ func TestAsked(t *testing.T) {
 	want.Routes = []network.Route{
 		{Destination: netip.MustParsePrefix("10.0.0.0/8"), Gateway: netip.MustParseAddr("172.30.0.7")}, {Destination: netip.MustParsePrefix("fd00:2::/64")},
 	}
-	if diff := cmp.Diff(want, w.attach(e), comparable); diff != "" {
+	if diff := cmp.Diff(want, w.attach(e), alike); diff != "" {
 		t.Errorf("the endpoint (-want +got):\n%s", diff)
 	}
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func TestLeased(t *testing.T) {
 	want.Routes = []network.Route{
 		{Destination: netip.MustParsePrefix("10.0.0.0/8"), Gateway: netip.MustParseAddr("10.64.0.2")}, {Destination: netip.MustParsePrefix("198.51.100.0/24")},
 	}
-	if diff := cmp.Diff(want, made, comparable); diff != "" {
+	if diff := cmp.Diff(want, made, alike); diff != "" {
 		t.Errorf("the endpoint (-want +got):\n%s", diff)
 	}
 	slices.Sort(w.holders)
@@ -221,7 +221,7 @@ func TestOwned(t *testing.T) {
 	ctx := t.Context()
 	w.create(bare("net", "profile=acme.com/overlay"))
 	one := w.attach(endpoint("net", "one"))
-	if diff := cmp.Diff(one, w.attach(endpoint("net", "one")), comparable); diff != "" {
+	if diff := cmp.Diff(one, w.attach(endpoint("net", "one")), alike); diff != "" {
 		t.Errorf("asked again (-first +second):\n%s", diff)
 	}
 	want := attach.Endpoint{
@@ -232,7 +232,7 @@ func TestOwned(t *testing.T) {
 			{Destination: netip.MustParsePrefix("10.0.0.0/8"), Gateway: netip.MustParseAddr("10.64.0.2")}, {Destination: netip.MustParsePrefix("198.51.100.0/24")},
 		},
 	}
-	if diff := cmp.Diff(want, one, comparable); diff != "" || one.MAC.String()[:5] != "0a:58" {
+	if diff := cmp.Diff(want, one, alike); diff != "" || one.MAC.String()[:5] != "0a:58" {
 		t.Errorf("the endpoint (-want +got):\n%s", diff)
 	}
 	asked := attach.Endpoint{Network: "net", ID: "two", Options: mapOf("address=10.64.2.3", "routes=203.0.113.0/24=10.64.0.9")}
@@ -345,64 +345,6 @@ func TestIpvlanHasNoMAC(t *testing.T) {
 	w.fails(err, attach.ErrImpossible, "none can be asked for")
 }
 
-// TestBeside is which networks can be on one machine.
-func TestBeside(t *testing.T) {
-	macvlan := []string{"kind=macvlan", "parent=eth0"}
-	for _, c := range []struct {
-		name       string
-		one, other attach.Network
-		text       string
-	}{
-		{name: "two parents", one: plain("a", "172.30.0.0/24", "172.30.0.1", macvlan...), other: plain("b", "172.31.0.0/24", "", "kind=macvlan", "parent=eth1")},
-		{name: "one parent", one: plain("a", "172.30.0.0/24", "172.30.0.1", macvlan...), other: plain("b", "172.31.0.0/24", "172.31.0.1", macvlan...)},
-		{name: "one profile", one: bare("a", "profile=acme.com/overlay"), other: bare("b", "profile=acme.com/overlay")},
-		{name: "one subnet of two drivers", one: plain("a", "172.30.0.0/24", "172.30.0.1"), other: spaced("b", "other", "172.30.0.0/24", "")},
-		{name: "one gateway", one: plain("a", "172.30.0.0/24", "172.30.0.1"), other: spaced("b", "other", "172.30.0.0/24", "172.30.0.2"), text: "the bridge of the network a has 172.30.0.1/24 already"},
-		{name: "one gateway of one profile", one: bare("a", "profile=acme.com/bridged"), other: bare("b", "profile=acme.com/bridged"), text: "the bridge of the network a has 10.64.0.1/16 already"},
-		{name: "one segment", one: plain("a", "172.30.0.0/24", "", macvlan...), other: spaced("b", "other", "172.30.0.0/25", "", macvlan...), text: "172.30.0.0/25 overlaps 172.30.0.0/24 of the network a, which is on the same segment"},
-		{name: "one parent of two kinds", one: bare("a", macvlan...), other: bare("b", "kind=ipvlan", "parent=eth0"), text: "the network a has the parent eth0 already"},
-		{name: "one parent of two bridges", one: bare("a", "parent=eth0", "vlan=7"), other: bare("b", "parent=eth0", "vlan=7"), text: "the network a has the VLAN 7 of eth0 already"},
-		{name: "one subnet of a driver that permits it", one: spaced("a", "other", "172.30.0.0/24", ""), other: spaced("b", "other", "172.30.0.0/24", "")},
-		{name: "two VLANs", one: bare("a", "parent=eth0", "vlan=7"), other: bare("b", "parent=eth0", "vlan=8")},
-		{name: "VLANs beside a macvlan", one: bare("a", macvlan...), other: bare("b", "kind=vlan", "parent=eth0")},
-		{name: "passthru", one: bare("a", macvlan...), other: bare("b", append(macvlan, "mode=passthru")...), text: "the network a has the parent eth0 already"},
-		{name: "one vxlan", one: bare("a", "kind=vxlan", "vni=7"), other: bare("b", "kind=vxlan", "vni=7"), text: "the network a has the vxlan 7 already"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.create(c.one)
-			err := w.CreateNetwork(t.Context(), c.other)
-			if c.text != "" {
-				w.fails(err, attach.ErrImpossible, c.text)
-				return
-			}
-			w.must(err)
-			w.same("links", []string{"a", "b"}, w.kernel.has())
-		})
-	}
-}
-
-func spaced(id, space, subnet, gateway string, options ...string) attach.Network {
-	n := plain(id, subnet, gateway, options...)
-	n.Subnets[0].Space = space
-	return n
-}
-
-// TestForgotten is that a network goes that Docker has forgotten, when its subnet is given to another one, and that nobody's goes who is in it.
-func TestForgotten(t *testing.T) {
-	w := newWorld(t)
-	w.create(plain("old", "172.30.0.0/24", "172.30.0.1"))
-	w.attach(endpoint("old", "ep", "172.30.0.2/24"))
-	_, _, err := w.Join(t.Context(), "old", "ep", "/sandbox")
-	w.must(err)
-	w.fails(w.CreateNetwork(t.Context(), plain("new", "172.30.0.0/16", "172.30.0.1")), attach.ErrImpossible, "overlaps 172.30.0.0/24 of the network old")
-	w.dead["/sandbox"] = true
-	w.create(plain("new", "172.30.0.0/16", "172.30.0.1"))
-	w.same("rows", []string{"network/new"}, w.rows())
-	w.same("links", []string{"new"}, w.kernel.has())
-	w.same("removed", []string{"old"}, w.swept.Networks)
-}
-
 // TestSuperseded is that an address is taken from an endpoint that is gone.
 func TestSuperseded(t *testing.T) {
 	w := newWorld(t)
@@ -439,55 +381,6 @@ func TestAnotherSandbox(t *testing.T) {
 	if got.Sandbox != "/two" {
 		t.Errorf("the sandbox is %s", got.Sandbox)
 	}
-}
-
-// TestNodes is that the ends of tunnels are those that Docker has told of, also after a restart.
-func TestNodes(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	peers := func(want ...string) {
-		t.Helper()
-		var got []string
-		for _, p := range w.kernel.peers["net"] {
-			got = append(got, p.String())
-		}
-		w.same("peers", want, got)
-	}
-	w.create(bare("net", "profile=acme.com/tunnel"))
-	w.create(bare("bridge"))
-	peers("192.0.2.9")
-	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.1"), true, false))
-	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.2"), false, false))
-	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.3"), false, false))
-	peers("192.0.2.9", "192.0.2.2", "192.0.2.3")
-	if local := w.kernel.segments["net"].Local; local.String() != "192.0.2.1" {
-		t.Errorf("the own end is %s", local)
-	}
-	w.reboot()
-	peers("192.0.2.9", "192.0.2.2", "192.0.2.3")
-	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.2"), false, true))
-	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.2"), false, true))
-	peers("192.0.2.9", "192.0.2.3")
-	w.fails(w.Discovered(ctx, netip.Addr{}, false, false), attach.ErrImpossible, "")
-	w.same("rows", []string{"network/bridge", "network/net", "node/192.0.2.1", "node/192.0.2.3"}, w.rows())
-}
-
-// TestAllocate is that a manager says what must be the same on all machines.
-func TestAllocate(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	options, err := w.Allocate(ctx, bare("net", "kind=vxlan", "mtu=1400"))
-	w.must(err)
-	again, err := w.Allocate(ctx, bare("net", "kind=vxlan", "mtu=1400"))
-	w.must(err)
-	if diff := cmp.Diff(options, again); diff != "" || options["vni"] == "" || options["mtu"] != "1400" {
-		t.Errorf("got %v, and again %v", options, again)
-	}
-	_, err = w.Allocate(ctx, bare("net", "kind=vxlan", "mtu=1"))
-	w.fails(err, attach.ErrImpossible, "mtu")
-	w.must(w.Free(ctx, "net"))
-	w.create(attach.Network{ID: "net", Options: options})
-	w.fails(w.CreateNetwork(ctx, bare("local", "kind=vxlan")), attach.ErrImpossible, "vni: a vxlan needs its number")
 }
 
 // TestKernelFails is that what cannot be made leaves nothing.

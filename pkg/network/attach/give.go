@@ -105,18 +105,13 @@ func (p *paths) add(routes []device.Route, bits int) {
 
 // hardware finds the MAC address and the VLAN: those of the allocations, where nobody has asked for others.
 func (p *plan) hardware(n networkRow, all []given) error {
-	var bound network.HardwareAddr
+	bound, err := boundTo(all)
+	if err != nil {
+		return err
+	}
 	for _, g := range all {
-		mac, by := g.HardwareAddr(), g.Binding.MAC
-		if len(by) > 0 && len(bound) > 0 && !bytes.Equal(by, bound) {
-			return fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with both families and --ipam-driver null "+
-				"asks for one", ErrImpossible, bound, by)
-		}
-		if len(by) > 0 {
-			bound = by
-		}
 		if len(p.MAC) == 0 && !p.shares {
-			p.MAC = mac
+			p.MAC = g.HardwareAddr()
 		}
 		if p.Trunk != "" && p.VLAN == 0 {
 			p.VLAN = g.VLANID()
@@ -136,6 +131,22 @@ func (p *plan) hardware(n networkRow, all []given) error {
 		return fmt.Errorf("%w: a network of kind vlan needs the option vlan, a pool that has VLANs, or the option vlan of each endpoint", ErrImpossible)
 	}
 	return nil
+}
+
+// boundTo is the MAC address by which a cloud knows the addresses; empty: it does not say. An interface has one.
+func boundTo(all []given) (network.HardwareAddr, error) {
+	var bound network.HardwareAddr
+	for _, g := range all {
+		by := g.Binding.MAC
+		if len(by) > 0 && len(bound) > 0 && !bytes.Equal(by, bound) {
+			return nil, fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with both families and --ipam-driver null "+
+				"asks for one", ErrImpossible, bound, by)
+		}
+		if len(by) > 0 {
+			bound = by
+		}
+	}
+	return bound, nil
 }
 
 // own allocates for an endpoint that owns its addresses, out of the first pool of the profile that has something left.

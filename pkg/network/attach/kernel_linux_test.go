@@ -225,12 +225,13 @@ func TestKernelSandboxGone(t *testing.T) {
 	h.create(kinds()[link.Bridge])
 	h.attach(endpoint("net", "one", "172.30.0.2/24"))
 	h.attach(endpoint("net", "two", "172.30.0.3/24"))
-	kept, gone := namespace.NewMachine(t), namespace.NewMachine(t)
-	for id, sandbox := range map[string]*namespace.Machine{"one": kept, "two": gone} {
+	join := func(id string, sandbox *namespace.Machine) {
 		_, _, err := h.Join(ctx, "net", id, sandbox.Path())
 		h.must(err)
 		h.move(id, sandbox)
 	}
+	join("one", namespace.NewMachine(t))
+	t.Run("sandbox", func(t *testing.T) { join("two", namespace.NewMachine(t)) }) // which ends with it
 	lost := netlink.NewLinkAttrs()
 	lost.Name = "gblost"
 	h.must(h.look.LinkAdd(&netlink.Bridge{LinkAttrs: lost}))
@@ -238,7 +239,6 @@ func TestKernelSandboxGone(t *testing.T) {
 	other := netlink.NewLinkAttrs()
 	other.Name = "gbother"
 	h.must(h.look.LinkAdd(&netlink.Bridge{LinkAttrs: other}))
-	h.must(gone.File.Close())
 	for deadline := time.Now().Add(20 * time.Second); len(h.links()) > 4; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the pair does not go: %s", h.links())

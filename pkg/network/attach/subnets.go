@@ -161,7 +161,7 @@ func (c *composed) neighbour(other networkRow) (same bool, err error) {
 			if s.Space == o.Space && s.exclusive() {
 				return true, fmt.Errorf("%w: %s overlaps %s of the network %s", ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
 			}
-			if c.joins(other.Link) && !(s.leased() && o.leased()) {
+			if c.joins(other.Link) && (!s.leased() || !o.leased()) {
 				return false, fmt.Errorf("%w: %s overlaps %s of the network %s, which is on the same segment", ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
 			}
 		}
@@ -179,22 +179,27 @@ func (c *composed) neighbour(other networkRow) (same bool, err error) {
 // shares names what only one of two networks can have; empty: nothing is.
 func (c *composed) shares(other networkRow) string {
 	one, two := c.Link, other.Link
-	switch {
-	case one.Kind == link.VXLAN && two.Kind == link.VXLAN && one.VNI == two.VNI:
-		return fmt.Sprintf("vxlan %d", one.VNI)
-	case one.Kind == link.VXLAN || two.Kind == link.VXLAN || one.Parent == "" || one.Parent != two.Parent || one.VLAN != two.VLAN:
-		return ""
-	case one.Kind == link.VLAN && two.Kind == link.VLAN: // the endpoints themselves have VLANs
-		return ""
-	case (one.Kind == link.VLAN || two.Kind == link.VLAN) && one.VLAN == 0:
-		return ""
-	case one.Kind != two.Kind || one.Kind == link.Bridge || one.Mode == "passthru" || two.Mode == "passthru":
-		if one.VLAN != 0 {
-			return fmt.Sprintf("VLAN %d of %s", one.VLAN, one.Parent)
+	if one.Kind == link.VXLAN || two.Kind == link.VXLAN {
+		if one.Kind == two.Kind && one.VNI == two.VNI {
+			return fmt.Sprintf("vxlan %d", one.VNI)
 		}
-		return "parent " + one.Parent
+		return ""
 	}
-	return ""
+	if !c.joins(two) || beside(one, two) {
+		return ""
+	}
+	if one.VLAN != 0 {
+		return fmt.Sprintf("VLAN %d of %s", one.VLAN, one.Parent)
+	}
+	return "parent " + one.Parent
+}
+
+// beside says whether networks can be beside each other on the same parent, or the same VLAN of it.
+func beside(one, two link.Spec) bool {
+	if one.Kind == link.VLAN || two.Kind == link.VLAN {
+		return one.Kind == two.Kind || one.VLAN == 0 // the endpoints themselves have VLANs
+	}
+	return one.Kind == two.Kind && one.Kind != link.Bridge && one.Mode != "passthru" && two.Mode != "passthru"
 }
 
 // joins says whether a network is on the same segment as another.

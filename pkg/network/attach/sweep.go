@@ -22,12 +22,6 @@ type Sweep struct {
 
 func (s Sweep) empty() bool { return len(s.Networks)+len(s.Endpoints)+len(s.Links) == 0 }
 
-func (s *Sweep) add(o Sweep) {
-	s.Networks = append(s.Networks, o.Networks...)
-	s.Endpoints = append(s.Endpoints, o.Endpoints...)
-	s.Links = append(s.Links, o.Links...)
-}
-
 // Removed are how many of a kind were removed since the start.
 type Removed struct{ Networks, Endpoints, Links int }
 
@@ -66,8 +60,8 @@ func (a *Attachments) Run(ctx context.Context) {
 	}
 }
 
-// Sweep brings to its end what was not, and removes what is stale: endpoints that are gone for longer than the grace, or since the machine was started, and links with our mark that no row
-// knows. Links without the mark are never touched.
+// Sweep brings to its end what was not, and removes what is stale: endpoints that are gone for longer than the grace, or since the machine was started,
+// and links with our mark that no row knows. Links without the mark are never touched.
 func (a *Attachments) Sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepFor)
 	defer cancel()

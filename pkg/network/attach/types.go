@@ -126,7 +126,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]{0,127}$`)
 func checkIdentifiers(ids ...string) error {
 	for _, id := range ids {
 		if !identifier.MatchString(id) {
-			return fmt.Errorf("%w: an identifier is 1 to 128 letters, digits, -, _ and .", ErrImpossible)
+			return fmt.Errorf("%w: an identifier is 1 to 128 letters, digits, dots, dashes and underscores", ErrImpossible)
 		}
 	}
 	return nil
