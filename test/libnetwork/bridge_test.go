@@ -101,7 +101,7 @@ func TestBridge(t *testing.T) {
 				w.network(c.network)
 				_, one := w.attach(c.one)
 				_, other := w.attach(c.other)
-				if c.named != "" && version != versions[0] {
+				if c.named != "" && version != "docker28" {
 					c.want.Name = c.named
 				}
 				seen := one.one()

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/namespace"
 )
 
-// versions are the controllers that each test is run with.
+// versions are the controllers that each test is run with: first that which does not yet name interfaces as drivers want.
 var versions = []string{"docker28", "moby2"}
 
 // Where programs are, seen from here. GRAFT_NETWORK_PROVIDER is another build of the server, such as one with the race detector.
@@ -33,7 +33,7 @@ func absolute(path string) string {
 	return whole
 }
 
-// TestMain runs the tests in namespaces of their own.
+// TestMain runs the tests in namespaces of their own, with both controllers at the same time.
 func TestMain(m *testing.M) {
 	// go test takes results from its cache as long as this is the same: the programs are outside of this module.
 	_ = os.Getenv("GRAFT_PROGRAMS")
@@ -43,8 +43,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	ready, status := namespace.Enter()
-	if ready {
+	part, status := namespace.Enter(versions...)
+	if part != "" {
+		versions = []string{part}
 		status = m.Run()
 	}
 	os.Exit(status)

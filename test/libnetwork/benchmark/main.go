@@ -37,8 +37,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	ready, status := namespace.Enter()
-	if ready {
+	part, status := namespace.Enter("benchmark")
+	if part != "" {
 		if err := o.run(os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1

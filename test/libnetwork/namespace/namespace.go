@@ -7,19 +7,23 @@
 package namespace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// inside says that this process is the one in namespaces of its namespace.
+// inside is the variable of the environment that the process in namespaces of its own has: the part that is its.
 const inside = "GRAFT_OWN_NAMESPACES"
 
 // without is the variable of the environment by which somebody says that what needs a kernel is to be left out, as in Graft's other tests.
@@ -37,34 +41,56 @@ As root, or in a container with --privileged, it runs too. To leave it out: %s=1
 
 `
 
-// Enter gives true in the process that is in namespaces of its namespace. In the one that was started it runs that, and gives false and its exit status.
-func Enter() (ready bool, status int) {
-	if os.Getenv(inside) != "" {
+// Enter gives a part in the process that is in namespaces of its own. In the one that was started it runs such a process for each part, at the same
+// time, and gives none and the worst of their exit statuses.
+func Enter(parts ...string) (part string, status int) {
+	if part = os.Getenv(inside); part != "" {
 		if err := prepare(); err != nil {
 			fmt.Fprintln(os.Stderr, "preparing namespaces:", err)
-			return false, 1
+			return "", 1
 		}
-		return true, 0
+		return part, 0
 	}
-	err := again(true)
+	statuses := make([]int, len(parts))
+	later := make([]bytes.Buffer, len(parts))
+	var all sync.WaitGroup
+	for i, part := range parts {
+		// the first says what it has to say at once, the others when it is done
+		out, errs := io.Writer(os.Stdout), io.Writer(os.Stderr)
+		if i > 0 {
+			out, errs = &later[i], &later[i]
+		}
+		all.Go(func() { statuses[i] = outside(part, out, errs) })
+	}
+	all.Wait()
+	for i := range later {
+		_, _ = os.Stdout.Write(later[i].Bytes())
+	}
+	return "", slices.Max(statuses)
+}
+
+// outside runs a part, and gives its exit status.
+func outside(part string, out, errs io.Writer) (status int) {
+	err := again(part, true, out, errs)
 	if refused(err) && os.Getuid() == 0 {
-		err = again(false)
+		err = again(part, false, out, errs)
 	}
 	var exit *exec.ExitError
 	switch {
-	case errors.As(err, &exit):
-		return false, exit.ExitCode()
+	case err == nil:
+		return 0
+	case errors.As(err, &exit) && exit.Exited():
+		return exit.ExitCode()
 	case refused(err):
-		fmt.Fprintf(os.Stderr, permit, err, without)
+		fmt.Fprintf(errs, permit, err, without)
 		if os.Getenv(without) != "" {
-			return false, 0
+			return 0
 		}
-		return false, 1
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "entering namespaces:", err)
-		return false, 1
+		return 1
+	default:
+		fmt.Fprintln(errs, "running in namespaces:", err)
+		return 1
 	}
-	return false, 0
 }
 
 // refused says that a machine does not let a user make namespaces.
@@ -72,14 +98,14 @@ func refused(err error) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)
 }
 
-// again runs this program in namespaces of its own; with a user namespace, or as the root that it is.
-func again(user bool) error {
+// again runs this program for a part in namespaces of its own; with a user namespace, or as the root that it is.
+func again(part string, user bool, out, errs io.Writer) error {
 	runtime.LockOSThread() // the kernel takes the end of the thread for the end of the process
 	defer runtime.UnlockOSThread()
 	command := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:noctx // it ends when it is done
 	command.Args[0] = os.Args[0]
-	command.Env = append(os.Environ(), inside+"=1")
-	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.Env = append(os.Environ(), inside+"="+part)
+	command.Stdout, command.Stderr = out, errs
 	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if user {
 		command.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
