@@ -7,6 +7,7 @@ package link
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -202,5 +203,49 @@ func holds(t *testing.T, err, want error, says string) {
 	t.Helper()
 	if !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
 		t.Errorf("%v, not %v: %s", err, want, says)
+	}
+}
+
+// With an MTU that is too short for IPv6 there is IPv4.
+func TestKernelShort(t *testing.T) {
+	for _, spec := range []Spec{{Kind: Bridge, MTU: 600}, {Kind: VXLAN, VNI: 7, MTU: 600}} {
+		m, sandbox := newMachine(t), newMachine(t)
+		s := Segment{Network: id(0), Spec: spec, Gateways: prefixes("192.0.2.1/24")}
+		m.must(t, m.EnsureSegment(t.Context(), s))
+		for range 2 {
+			_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
+			m.must(t, err)
+		}
+		m.give(t, id(1), sandbox, "eth0", "192.0.2.2/24")
+		talk(t, sandbox, m, "192.0.2.1", false)
+	}
+}
+
+// A bridge has 1023 ports; whoever wants another one is told.
+func TestKernelFull(t *testing.T) {
+	m := newMachine(t)
+	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}}
+	m.must(t, m.EnsureSegment(t.Context(), s))
+	ports := make(chan int)
+	var all sync.WaitGroup
+	for range conns {
+		all.Go(func() {
+			for i := range ports {
+				if _, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(i)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 1023 {
+		ports <- i
+	}
+	close(ports)
+	all.Wait()
+	before := len(m.names(t))
+	_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1023)})
+	holds(t, err, network.ErrExhausted, "the bridge has as many ports as Linux lets it have, 1023")
+	if after := len(m.names(t)); after != before {
+		t.Errorf("%d links became %d", before, after)
 	}
 }

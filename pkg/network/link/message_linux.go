@@ -6,6 +6,8 @@ package link
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -63,7 +65,7 @@ func (c *conn) set(ctx context.Context, index int, s settings) error {
 
 // setUp changes the link of a number and brings it up, after it was told to have no IPv6 address of its own: with a carrier it would have it at once.
 func (c *conn) setUp(ctx context.Context, index int, s settings) error {
-	s.quiet = true
+	s.quiet, s.up = true, false
 	if err := c.set(ctx, index, s); err != nil {
 		return err
 	}
@@ -76,8 +78,8 @@ func (c *conn) setNamed(ctx context.Context, name string, s settings) error {
 	return c.change(ctx, message, []nl.NetlinkRequestData{message, nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name))}, s)
 }
 
-func (c *conn) change(ctx context.Context, message *nl.IfInfomsg, parts []nl.NetlinkRequestData, s settings) error {
-	parts = append(parts, s.attributes(message)...)
+func (c *conn) change(ctx context.Context, message *nl.IfInfomsg, who []nl.NetlinkRequestData, s settings) error {
+	parts := append(slices.Clone(who), s.attributes(message)...)
 	if s.alias != "" {
 		parts = append(parts, nl.NewRtAttr(unix.IFLA_IFALIAS, []byte(s.alias)))
 	}
@@ -86,7 +88,12 @@ func (c *conn) change(ctx context.Context, message *nl.IfInfomsg, parts []nl.Net
 		families.AddRtAttr(unix.AF_INET6, nil).AddRtAttr(unix.IFLA_INET6_ADDR_GEN_MODE, nl.Uint8Attr(nl.IN6_ADDR_GEN_MODE_NONE))
 		parts = append(parts, families)
 	}
-	return c.send(ctx, unix.RTM_SETLINK, 0, parts)
+	err := c.send(ctx, unix.RTM_SETLINK, 0, parts)
+	if s.quiet && errors.Is(err, unix.EAFNOSUPPORT) {
+		s.quiet = false // there is no IPv6 on this machine, or with this MTU
+		return c.change(ctx, message, who, s)
+	}
+	return err
 }
 
 // attributes are those that both messages have.

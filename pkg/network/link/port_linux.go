@@ -115,6 +115,9 @@ func (c *conn) createVeth(ctx context.Context, p Port, of mark, bridge, mtu int)
 		}
 		err = c.create(ctx, pair)
 	}
+	if errors.Is(err, unix.EXFULL) {
+		return p, fmt.Errorf("%w: the bridge has as many ports as Linux lets it have, 1023: %w", network.ErrExhausted, err)
+	}
 	if err != nil {
 		return p, making("making a veth pair", "veth", err)
 	}

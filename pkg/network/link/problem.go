@@ -19,7 +19,9 @@ const (
 	maxVNI  = 1<<24 - 1
 	// minMTU is what IPv4 asks of every link (RFC 791), maxMTU the longest packet.
 	minMTU = 68
-	maxMTU = 65535
+	// minMTU6 is what IPv6 asks of every link (RFC 8200, 5); Linux has none of it below.
+	minMTU6 = 1280
+	maxMTU  = 65535
 )
 
 // Modes are those that a kind can have, the one that an empty mode means first; none: the kind has no modes.
@@ -185,6 +187,8 @@ func (s Segment) gatewaysProblem() error {
 			return fmt.Errorf("%s is no gateway", gateway)
 		case address.Is4In6():
 			return fmt.Errorf("%s is of neither family", gateway)
+		case address.Is6() && s.MTU != 0 && s.MTU < minMTU6:
+			return fmt.Errorf("%s is of IPv6, which needs an MTU of %d bytes", gateway, minMTU6)
 		}
 		for _, other := range s.Gateways[:i] {
 			if gateway.Overlaps(other) {

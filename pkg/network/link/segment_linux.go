@@ -131,7 +131,8 @@ func (c *conn) adopt(ctx context.Context, network string, bridge netlink.Link) e
 		if !ok || of.network != network || of.endpoint == "" || a.Name != hostName(of.endpoint) || a.MasterIndex != 0 {
 			continue
 		}
-		if err := c.set(ctx, a.Index, settings{master: bridge.Attrs().Index}); err != nil {
+		err := c.set(ctx, a.Index, settings{master: bridge.Attrs().Index})
+		if err != nil && !errors.Is(err, unix.ENODEV) { // the endpoint may go meanwhile
 			return fault("making "+a.Name+" a port again", err)
 		}
 	}
@@ -151,14 +152,11 @@ func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlin
 	}
 	if bridge == nil {
 		// With an address of its own, which differs on each machine, the bridge does not take those of its ports in turn.
-		if err := c.create(ctx, creation{kind: "bridge", settings: settings{name: name, mac: newMAC(), up: true}}); err != nil {
+		if err := c.create(ctx, creation{kind: "bridge", settings: settings{name: name, mac: newMAC()}}); err != nil {
 			return nil, 0, making("making the bridge "+name, "bridge", err)
 		}
 		if bridge, err = c.own(ctx, name, of); err != nil || bridge == nil {
 			return nil, 0, errors.Join(err, fmt.Errorf("%w: the bridge went away meanwhile", network.ErrUnavailable))
-		}
-		if err := c.adopt(ctx, s.Network, bridge); err != nil {
-			return nil, 0, err
 		}
 	}
 	if bridge.Type() != "bridge" {
@@ -166,6 +164,11 @@ func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlin
 	}
 	if err := c.place.refuseRouters(name); err != nil {
 		return nil, 0, err
+	}
+	if bridge.Attrs().Alias == "" {
+		if err := c.adopt(ctx, s.Network, bridge); err != nil {
+			return nil, 0, err
+		}
 	}
 	return bridge, mtu, fault("setting up the bridge "+name, c.setBridge(ctx, s, bridge, mtu))
 }
@@ -181,10 +184,14 @@ func (c *conn) setBridge(ctx context.Context, s Segment, bridge netlink.Link, mt
 	if mtu != 0 && a.MTU != mtu {
 		wanted.mtu = mtu
 	}
-	if !wanted.up && wanted.alias == "" && wanted.mtu == 0 {
+	switch {
+	case wanted.quiet:
+		return c.setUp(ctx, a.Index, wanted)
+	case wanted.up || wanted.alias != "" || wanted.mtu != 0:
+		return c.set(ctx, a.Index, wanted)
+	default:
 		return nil
 	}
-	return c.set(ctx, a.Index, wanted)
 }
 
 // expendable says why an interface should not become a port of a bridge: its own addresses would stop working.
