@@ -131,6 +131,31 @@ func each(t *testing.T, then func(t *testing.T, w *world, s story, at int)) {
 	}
 }
 
+// TestFailAndRepeat is that a call that has failed, at whichever step, succeeds when it is made again, though nobody has started anything anew and it
+// is not known whether the step was done.
+func TestFailAndRepeat(t *testing.T) {
+	for name := range stories(made{}) {
+		for _, after := range []bool{false, true} {
+			for at, over := 1, false; !over; at++ {
+				t.Run(fmt.Sprintf("%s/%d/%v", name, at, after), func(t *testing.T) {
+					w := newWorld(t)
+					s := stories(made{})[name]
+					w.crash.steps, w.crash.at, w.crash.after, w.crash.once = 0, at, after, true
+					came := s.tell(w, 0)
+					if over = !w.crash.stopped; over {
+						return
+					}
+					if came = s.tell(w, came); came != len(s) {
+						t.Fatalf("it came to %d", came)
+					}
+					w.must(w.Sweep(t.Context()))
+					w.empty()
+				})
+			}
+		}
+	}
+}
+
 // empty is that nothing is left of anything.
 func (w *world) empty() {
 	w.t.Helper()

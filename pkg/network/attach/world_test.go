@@ -32,12 +32,13 @@ import (
 // errStopped is what everything answers after a crash.
 var errStopped = errors.New("the process was stopped")
 
-// crash stops everything at a step: a call of the kernel or a commit, before or after it was done.
+// crash stops everything at a step: a call of the kernel or a commit, before or after it was done. With once that step fails, and what follows does not.
 type crash struct {
 	mutex   sync.Mutex
 	steps   int
 	at      int
 	after   bool
+	once    bool
 	stopped bool
 }
 
@@ -45,7 +46,7 @@ type crash struct {
 func (c *crash) do(step func() error) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.stopped {
+	if c.stopped && !c.once {
 		return errStopped
 	}
 	c.steps++
