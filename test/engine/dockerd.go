@@ -55,7 +55,11 @@ func (d *Dockerd) Host() string { return "unix://" + filepath.Join(d.machine.Fol
 
 // Command is docker's, as somebody types it.
 func (d *Dockerd) Command(ctx context.Context, arguments ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, d.machine.options.path("usr/bin/docker"), arguments...) // Debian's: there may be others
+	name, err := d.machine.options.find("docker")
+	if err != nil {
+		name = "docker" // which then says that it is not there
+	}
+	c := exec.CommandContext(ctx, name, arguments...)
 	c.Env = append(d.machine.environment(), "DOCKER_HOST="+d.Host())
 	return c
 }
@@ -67,7 +71,11 @@ func (d *Dockerd) Do(ctx context.Context, arguments ...string) (string, error) {
 
 // Import makes the image out of Debian's busybox-static.
 func (d *Dockerd) Import(ctx context.Context) error {
-	text, err := os.ReadFile(d.machine.options.path("bin/busybox"))
+	busybox, err := d.machine.options.find("busybox")
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(busybox)
 	if err != nil {
 		return fmt.Errorf("reading busybox: %w", err)
 	}

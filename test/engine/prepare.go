@@ -8,6 +8,8 @@ package engine
 
 import (
 	"context"
+	"debug/elf"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,32 +17,67 @@ import (
 	"path/filepath"
 )
 
-// packages are those of Debian that are needed, and programs say that they are installed.
+// ErrUnavailable says that dockerd is not there, and that there is no way to get it.
+var ErrUnavailable = errors.New("dockerd cannot be had")
+
+// packages are those of Debian that are needed, and programs what they have.
 var (
 	packages = []string{"docker.io", "busybox-static", "iproute2"}
-	programs = []string{"/usr/bin/docker", "/usr/sbin/dockerd", "/usr/bin/containerd", "/usr/sbin/runc", "/usr/bin/docker-init", "/bin/busybox", "/bin/ip"}
+	programs = []string{"docker", "dockerd", "containerd", "runc", "docker-init", "busybox", "ip"}
 )
 
-// Prepare gets Debian's packages, in a checkout: root installs those that are missing, others unpack them into a folder. What is done is said.
+// Prepare looks for the programs, in a checkout. Those that are missing come with Debian's packages: root installs them, others unpack them into a
+// folder. What is done is said.
 func Prepare(ctx context.Context, out io.Writer) (Options, error) {
-	if os.Geteuid() == 0 {
-		return Options{}, script(ctx, out, "packages.sh", packages...)
+	o := Options{Unprivileged: os.Geteuid() != 0}
+	if o.Unprivileged {
+		fmt.Fprintln(out, "WITHOUT ROOT: dockerd runs in a namespace of users, where you are root, and without cgroups; all else is as with root.")
 	}
-	fmt.Fprintln(out, "WITHOUT ROOT: dockerd runs in a namespace of users, where you are root, and without cgroups; all else is as with root.")
-	o := Options{Unprivileged: true}
-	for _, program := range programs {
-		if _, err := os.Stat(program); err == nil {
-			continue
-		}
-		folder, err := filepath.Abs(filepath.Join(".cache", "docker"))
-		if err != nil {
-			return o, err
-		}
-		o.Unpacked = folder
-		fmt.Fprintf(out, "==> Debian's docker.io, busybox-static, iproute2 and what they need: unpacked into %s, not installed (70 MB)\n", folder)
-		return o, script(ctx, out, "unpack.sh", append([]string{folder}, packages...)...)
+	missing := o.missing()
+	if missing == "" {
+		return o, nil
 	}
-	return o, nil
+	for _, tool := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return o, fmt.Errorf("%w: there is no %s here, and no %s to get it with", ErrUnavailable, missing, tool)
+		}
+	}
+	if !o.Unprivileged {
+		return o, script(ctx, out, "packages.sh", packages...)
+	}
+	folder, err := filepath.Abs(filepath.Join(".cache", "docker"))
+	if err != nil {
+		return o, err
+	}
+	o.Unpacked = folder
+	fmt.Fprintf(out, "==> Debian's docker.io, busybox-static, iproute2 and what they need: unpacked into %s, not installed (70 MB)\n", folder)
+	return o, script(ctx, out, "unpack.sh", append([]string{folder}, packages...)...)
+}
+
+// missing is the first program that is not there; empty: all are.
+func (o Options) missing() string {
+	for _, name := range programs {
+		path, err := o.find(name)
+		if err != nil || name == "busybox" && !static(path) {
+			return name
+		}
+	}
+	return ""
+}
+
+// static says whether a program needs no other file: it is all that there is in a container.
+func static(path string) bool {
+	file, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP {
+			return false
+		}
+	}
+	return true
 }
 
 // script runs one of hack/system.

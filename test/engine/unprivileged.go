@@ -14,28 +14,32 @@ import (
 	"syscall"
 )
 
-// folders are where Debian has its programs.
-var folders = []string{"usr/sbin", "usr/bin", "sbin", "bin"}
-
-// path is that of a file of a package.
-func (o Options) path(name string) string {
-	path := filepath.Join("/", o.Unpacked, name)
-	if _, err := os.Stat(path); err != nil {
-		return "/" + name
-	}
-	return path
-}
-
-// environment has Debian's programs before others of the same name, which may be in /usr/local.
-func (m *Machine) environment() []string {
-	search := []string{m.wrappers()}
-	for _, root := range []string{m.options.Unpacked, "/"} {
-		for _, folder := range folders {
+// search are the folders in which programs are looked for: what is unpacked before what is installed, and Debian's before others of the same name.
+func (o Options) search() (folders []string) {
+	for _, root := range []string{o.Unpacked, "/"} {
+		for _, folder := range []string{"usr/sbin", "usr/bin", "sbin", "bin", "usr/local/sbin", "usr/local/bin"} {
 			if root != "" {
-				search = append(search, filepath.Join(root, folder))
+				folders = append(folders, filepath.Join(root, folder))
 			}
 		}
 	}
+	return folders
+}
+
+// find is the path of a program.
+func (o Options) find(name string) (string, error) {
+	for _, folder := range o.search() {
+		path := filepath.Join(folder, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no %s", name)
+}
+
+// environment is that of all programs on the machine.
+func (m *Machine) environment() []string {
+	search := append([]string{m.wrappers()}, m.options.search()...)
 	all := []string{"PATH=" + strings.Join(search, ":"), "HOME=" + m.Folder}
 	if m.options.Unprivileged {
 		// Where a dockerd without root has its state, and looks for plugins.
@@ -81,10 +85,14 @@ func (m *Machine) wrap() error {
 	if !m.options.Unprivileged {
 		return nil
 	}
+	runc, err := m.options.find("runc")
+	if err != nil {
+		return err
+	}
 	if err := os.Mkdir(m.wrappers(), 0o755); err != nil {
 		return fmt.Errorf("making a folder: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(m.wrappers(), "runc"), fmt.Appendf(nil, wrapper, m.options.path("usr/sbin/runc")), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(m.wrappers(), "runc"), fmt.Appendf(nil, wrapper, runc), 0o755); err != nil {
 		return fmt.Errorf("writing a script: %w", err)
 	}
 	return nil

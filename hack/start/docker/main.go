@@ -18,10 +18,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
 // options say what to show.
@@ -57,6 +59,9 @@ func run(ctx context.Context, arguments []string) int {
 	defer cancel()
 	terminal := console.New(os.Stdout, os.Getenv, cancel)
 	err := show(ctx, o, terminal)
+	if errors.Is(err, engine.ErrUnavailable) {
+		err = instead(ctx, err, terminal)
+	}
 	switch {
 	case err == nil:
 		return 0
@@ -91,6 +96,19 @@ func show(ctx context.Context, o options, t *console.Terminal) (err error) {
 	<-ctx.Done()
 	t.Line("\nStopping.")
 	return nil
+}
+
+// instead shows what can be shown without a dockerd.
+func instead(ctx context.Context, why error, t *console.Terminal) error {
+	t.Line(`
+%s %v.
+
+THERE ARE NO CONTAINERS THEN. The network controllers of Docker Engine 28 and 29, built from their Go modules, make networks through the provider's
+socket instead, and two sandboxes on each, which are what containers have of networks. This is what `+"`make test-libnetwork`"+` does; here is a part of it.
+`, t.Paint("1;31", "NO DOCKERD:"), why)
+	c := exec.CommandContext(ctx, "make", "--no-print-directory", "test-libnetwork", "TESTFLAGS=-v -count=1 -run '^(TestBridge|TestPools|TestReboot)$$'")
+	c.Stdout, c.Stderr = t, t
+	return c.Run()
 }
 
 // fail is an error that says what should have been.
