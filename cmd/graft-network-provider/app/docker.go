@@ -35,6 +35,7 @@ type dockers struct {
 	config   configv1alpha1.Docker
 	log      logr.Logger
 	kernel   *link.Kernel
+	metrics  *dockerMetrics
 	networks *attach.Attachments
 	leases   *lease.Leases
 }
@@ -50,7 +51,7 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 		return nil, fmt.Errorf("opening the kernel for Docker: %w", err)
 	}
 	d.tell(d.kernel.Probe(ctx))
-	metrics := newDockerMetrics(p.registry)
+	d.metrics = newDockerMetrics(p.registry)
 	report := func(err error) {
 		p.metrics.FailedInBackground()
 		d.log.Error(err, "Work in the background failed")
@@ -65,7 +66,7 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 	})
 	d.networks = attach.New(attach.Options{
 		Service: p.reloader.Service(), Policy: p.reloader.Policy, Leases: d.leases, Store: p.store, Clock: clock.RealClock{}, Node: p.Config.Node,
-		Kernel: counted{d.kernel, metrics}, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
+		Kernel: counted{d.kernel, d.metrics}, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Swept: d.swept,
 	})
 	if err := d.networks.Recover(ctx); err != nil {
@@ -128,6 +129,7 @@ func (d *dockers) contract(w wire.Options) server.Contract {
 	}
 	handler := docker.New(docker.Options{
 		Options: w, Networks: d.networks, Leases: d.leases, Scope: d.config.Scope, Connectivity: d.config.Connectivity, Patience: docker.Patience,
+		Failed: d.metrics.failed,
 	})
 	return server.Contract{Handler: handler, Refuse: docker.Refuse, Endpoint: docker.Endpoint, Timeout: docker.Patience + 5*time.Second}
 }

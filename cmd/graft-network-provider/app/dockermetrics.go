@@ -5,6 +5,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -18,14 +19,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 )
 
-// dockerMetrics count calls of the kernel.
+// dockerMetrics count calls of the kernel, and what Docker was answered with an error.
 type dockerMetrics struct {
+	errors   *prometheus.CounterVec
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
 func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
 	m := &dockerMetrics{
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_docker_errors_total",
+			Help: "Answers to Docker that say Err, most of them with the status 200, by whose fault it was: caller or server.",
+		}, []string{"endpoint", "fault"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_kernel_calls_total",
 			Help: "What the kernel was asked for, by the kind of link and what came of it: done, impossible, unavailable or failed.",
@@ -37,8 +43,17 @@ func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
 	}
-	registry.MustRegister(m.calls, m.duration)
+	registry.MustRegister(m.errors, m.calls, m.duration)
 	return m
+}
+
+// failed notes an answer with an error.
+func (m *dockerMetrics) failed(method string, ours bool) {
+	fault := "caller"
+	if ours {
+		fault = "server"
+	}
+	m.errors.WithLabelValues(cmp.Or(method, "other"), fault).Inc()
 }
 
 // observe notes a call. Whatever the kind is called in a request, there are few names.

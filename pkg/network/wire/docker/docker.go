@@ -69,6 +69,9 @@ type Options struct {
 	// Scope says whether a network is of this machine (local) or of a Swarm (global), and Connectivity how far its containers come. Default local, and
 	// the scope.
 	Scope, Connectivity string
+	// Failed is told of each answer that says Err, as most of them have the status 200: of which method, empty where there is none, and whether the fault
+	// is on this side. It may be nil.
+	Failed func(method string, ours bool)
 	// Patience is how long a caller waits for an answer; what goes on is found by the next attempt. Default Patience.
 	Patience time.Duration
 }
@@ -85,6 +88,9 @@ func New(o Options) http.Handler {
 	o.Connectivity = cmp.Or(o.Connectivity, o.Scope)
 	if o.Patience <= 0 {
 		o.Patience = Patience
+	}
+	if o.Failed == nil {
+		o.Failed = func(string, bool) {}
 	}
 	return &handler{Options: o}
 }

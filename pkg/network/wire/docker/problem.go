@@ -57,6 +57,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	} else {
 		log.V(1).Info("A request was refused", "why", wire.Line(p.Message))
 	}
+	h.Failed(Endpoint(r.URL.Path), p.ours)
 	Refuse(w, r, &p.Problem)
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
@@ -122,6 +123,24 @@ func TestKernelErrors(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &answer); err != nil || status != http.StatusOK || answer["Err"] != c.want || len(answer) != 1 {
 			t.Errorf("got %d %s, want %s", status, text, c.want)
 		}
+	}
+}
+
+// TestFailed holds that what fails is told of, though its status is 200.
+func TestFailed(t *testing.T) {
+	w := newNetwork(t)
+	var told []string
+	w.options.Failed = func(method string, ours bool) { told = append(told, fmt.Sprint(method, " ", ours)) }
+	w.handler = docker.New(w.options)
+	w.kernel.fails["EnsurePort"] = errors.New("broken")
+	w.call("NetworkDriver.CreateEndpoint", endpointOne)
+	w.call("NetworkDriver.CreateEndpoint", endpointOne)
+	w.call("NetworkDriver.Join", `{"NetworkID":"n1","EndpointID":"e2","SandboxKey":"/s"}`)
+	w.call("NetworkDriver.Join", "")
+	w.call("NetworkDriver.Teleport", "")
+	want := []string{"NetworkDriver.CreateEndpoint true", "NetworkDriver.Join false", "NetworkDriver.Join false", " false"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
 	}
 }
 
