@@ -147,11 +147,64 @@ func TestReplay(t *testing.T) {
 		w.engage()
 		_, err := w.Endpoint("net", "one")
 		w.refused("an endpoint of a container that is gone", err)
-		_, again := w.attach(engine.Endpoint{Network: "net", Name: "again"})
-		if got := again.one().Addresses; len(got) != 2 {
-			t.Errorf("another container has %v", got)
+		// its address can be had by name
+		_, again := w.attach(engine.Endpoint{Network: "net", Name: "again", Four: "10.64.0.3"})
+		if diff := cmp.Diff([]string{"10.64.0.3/24", "fd00:64::2/64"}, again.one().Addresses); diff != "" {
+			t.Errorf("another container has (-want +got)\n%s", diff)
 		}
+		w.ledger("verify")
 		w.detach("net", "again")
+		w.remove("net")
+		w.clean()
+	})
+}
+
+// TestOwnedReplay kills both while endpoints own their addresses, of which Docker asks for nothing again.
+func TestOwnedReplay(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, sweeping)
+		w.network(engine.Network{Name: "net", IPAM: "null", Options: map[string]string{"profile": "acme.com/overlay"}})
+		_, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
+		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other"})
+		seen, owners := one.one(), w.owners()
+		w.active = []string{one.id, other.id}
+		w.kill()
+		w.Process.Kill()
+		w.start()
+		w.engage()
+		time.Sleep(2500 * time.Millisecond) // more than two sweeps
+		if diff := cmp.Diff(owners, w.owners()); diff != "" {
+			t.Errorf("the ledger after new lives (-before +after)\n%s", diff)
+		}
+		if diff := cmp.Diff(seen, one.one()); diff != "" {
+			t.Errorf("the container after new lives (-before +after)\n%s", diff)
+		}
+		one.reaches(other, other.one().Addresses[0])
+		w.ledger("verify")
+		w.detach("net", "one", "other")
+		w.remove("net")
+		w.clean()
+	})
+}
+
+// TestPause lets the server sleep in the midst of a request: the client waits for it.
+func TestPause(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, "")
+		w.network(overlay("net"))
+		w.signal(syscall.SIGSTOP)
+		made := make(chan error)
+		go func() {
+			_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "one"})
+			made <- err
+		}()
+		time.Sleep(time.Second)
+		w.signal(syscall.SIGCONT)
+		w.try("the endpoint", <-made)
+		w.sandbox("one")
+		w.join("net", "one", "one")
+		w.try("deleting the sandbox, and the endpoint with it", w.DeleteSandbox("one"))
+		w.empty()
 		w.remove("net")
 		w.clean()
 	})

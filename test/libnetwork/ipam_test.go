@@ -90,6 +90,31 @@ func TestPools(t *testing.T) {
 		}
 		_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "third", Four: "10.64.0.99"})
 		w.refused("an address that is held", err, "10.64.0.99")
+		more := overlay("more")
+		more.Driver, more.Four = "graft", []engine.Pool{{Subnet: "10.64.0.0/24"}}
+		_, err = w.NewNetwork(more)
+		w.refused("a network with a subnet that another has", err, "10.64.0.0/24")
+		t.Log(err)
+		w.detach("net", "one", "other")
+		w.remove("net")
+		w.clean()
+	})
+}
+
+// TestSix has a network without IPv4.
+func TestSix(t *testing.T) {
+	each(t, func(t *testing.T, version string) {
+		w := begin(t, version, pooled, "")
+		n := overlay("net")
+		n.NoFour, n.WithSix = true, true
+		w.network(n)
+		_, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
+		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other"})
+		want := view{"eth0", one.one().MAC, 1450, []string{"fd00:64::2/64"}, []string{"default6 via fd00:64::1"}}
+		if diff := cmp.Diff(want, one.one()); diff != "" {
+			t.Errorf("the container sees (-want +got)\n%s", diff)
+		}
+		one.reaches(other, "fd00:64::3/64")
 		w.detach("net", "one", "other")
 		w.remove("net")
 		w.clean()

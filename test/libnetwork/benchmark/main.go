@@ -23,7 +23,7 @@ func main() {
 	var o options
 	held := flag.String("held", "10,100,1000", "endpoints that each network has already")
 	callers := flag.String("callers", "1,16", "how many endpoints are made at a time")
-	flag.IntVar(&o.rounds, "rounds", 9, "rounds in which the networks take turns")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds in which the networks take turns")
 	flag.IntVar(&o.batch, "batch", 16, "endpoints that are made and removed in a turn")
 	flag.StringVar(&o.provider, "provider", "bin/graft-network-provider", "program to measure")
 	flag.StringVar(&o.engine, "engine", ".cache/bin/libnetwork/docker28", "program with Docker's controller")

@@ -67,6 +67,7 @@ func (o options) run(out io.Writer) error {
 			table.add(held, callers, measured)
 		}
 	}
+	table.end()
 	return nil
 }
 

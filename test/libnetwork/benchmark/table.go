@@ -10,14 +10,17 @@ import (
 	"slices"
 )
 
-// table prints what was measured, a part as soon as it is there.
-type table struct{ out io.Writer }
+// table prints what was measured, a part as soon as it is there, and in the end what that is beside Docker's own.
+type table struct {
+	out    io.Writer
+	ratios []string
+}
 
 // begin prints the head.
 func begin(out io.Writer) *table {
 	fmt.Fprintln(out, "| there already | callers | network | made and joined/s | left and deleted/s | × docker's bridge, both | server CPU µs | server allocs |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|")
-	return &table{out}
+	return &table{out: out}
 }
 
 // add prints the rows of one number of endpoints and callers.
@@ -33,8 +36,16 @@ func (t *table) add(held, callers int, measured []figures) {
 			attach, detach, cpu, allocations)
 	}
 	for i, f := range measured[1:] {
-		fmt.Fprintf(t.out, "%s: %.2f x docker's bridge to make and join with %d there and %d callers\n", rows[i+1].name,
-			ratio(f.attach, measured[0].attach), held, callers)
+		t.ratios = append(t.ratios, fmt.Sprintf("%s, with %d there and %d at a time: making and joining %.2f x docker's bridge, leaving and deleting %.2f x",
+			rows[i+1].name, held, callers, ratio(f.attach, measured[0].attach), ratio(f.detach, measured[0].detach)))
+	}
+}
+
+// end prints the ratios.
+func (t *table) end() {
+	fmt.Fprintln(t.out)
+	for _, line := range t.ratios {
+		fmt.Fprintln(t.out, line)
 	}
 }
 
