@@ -138,22 +138,30 @@ func (u *unit) run(t *testing.T) {
 func (u *unit) socket() string { return filepath.Join(u.folder, "s") }
 
 // call makes a call of Docker's contract, and gives the answer.
-func (u *unit) call(t *testing.T, method, body string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://plugin.moby.localhost/"+method, strings.NewReader(body))
+func call(ctx context.Context, client *http.Client, method, body string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://plugin.moby.localhost/"+method, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	response, err := u.client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s: %s, %v", method, response.Status, text, err)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the status is %s", response.Status)
 	}
-	return strings.TrimSpace(string(text))
+	return strings.TrimSpace(string(text)), err
+}
+
+func (u *unit) call(t *testing.T, method, body string) string {
+	t.Helper()
+	answer, err := call(t.Context(), u.client, method, body)
+	if err != nil {
+		t.Fatalf("%s: %s, %v", method, answer, err)
+	}
+	return answer
 }
 
 // hear waits until the program tells systemd something.

@@ -81,7 +81,23 @@ func work() error {
 	c := exec.Command(filepath.Join(shared, job.Command[0]), job.Command[1:]...) //nolint:noctx // the machine ends it, and with it all
 	c.Dir, c.Stdout, c.Stderr = shared, out, out
 	c.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}, job.Env...)
+	if job.First {
+		return become(c, out)
+	}
 	return c.Run()
+}
+
+// become makes this process the command; it comes back only where that cannot be.
+func become(c *exec.Cmd, out *os.File) error {
+	if err := os.Chdir(c.Dir); err != nil {
+		return fmt.Errorf("becoming the command: %w", err)
+	}
+	for _, standard := range []int{1, 2} {
+		if err := unix.Dup3(int(out.Fd()), standard, 0); err != nil {
+			return fmt.Errorf("becoming the command: %w", err)
+		}
+	}
+	return fmt.Errorf("becoming the command: %w", unix.Exec(c.Path, c.Args, c.Env))
 }
 
 // report leaves the status to the machine.

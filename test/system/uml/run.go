@@ -37,6 +37,9 @@ type Job struct {
 	Command []string
 	// Files are those of the machine that the command needs, by the names that they have in the guest, where they stand in the working directory.
 	Files map[string]string `json:"-"`
+	// First says that the command takes the place of the guest's first process, as systemd must. It leaves its status in the file "status" of
+	// the folder at /mnt/shared, where the others leave what they say, and turns the guest off.
+	First bool
 	// Modules are loaded into the guest's kernel before, with all that they need.
 	Modules []string
 	// Env is added to the little that there is: PATH, HOME and TMPDIR.
