@@ -126,7 +126,7 @@ func (m *Machine) Halt() error {
 
 // Root is a path of the machine as others see it, such as that of its /run.
 func (m *Machine) Root(path string) string {
-	return filepath.Join("/proc", strconv.Itoa(m.first.Process.Pid), "root", path)
+	return fmt.Sprintf("/proc/%d/root%s", m.first.Process.Pid, path)
 }
 
 // Group is the cgroup of the machine's containers.

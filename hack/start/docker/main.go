@@ -91,8 +91,15 @@ func show(ctx context.Context, o options, t *console.Terminal) (err error) {
 	if o.once {
 		return nil
 	}
-	t.Line("\nBoth stay up until Ctrl-C. Try it yourself:\n\n    export DOCKER_HOST=%s\n    %s\n    docker run --rm -it --network blue %s /bin/sh\n    %s ledger inspect %s\n\n%s",
-		s.dockerd.Host(), create, image, o.graft, s.machine.Ledger(), t.Dim("Everything is in "+s.machine.Folder+", which is removed at the end."))
+	t.Line(`
+Both stay up until Ctrl-C. Try it yourself:
+
+    export DOCKER_HOST=%s
+    %s
+    docker run --rm -it --network blue %s /bin/sh
+    %s ledger inspect %s
+
+%s`, s.dockerd.Host(), create, image, o.graft, s.machine.Ledger(), t.Dim("Everything is in "+s.machine.Folder+", which is removed at the end."))
 	<-ctx.Done()
 	t.Line("\nStopping.")
 	return nil

@@ -75,18 +75,19 @@ func (s *stage) typed(line string) { s.terminal.Line("  %s", s.terminal.Dim("$ "
 
 // shown shows what a command has said.
 func (s *stage) shown(text string) {
-	s.terminal.Line("  %s", strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "))
+	if text = strings.TrimSpace(text); text != "" {
+		s.terminal.Line("  %s", strings.ReplaceAll(text, "\n", "\n  "))
+	}
 }
 
 // docker runs docker and shows both the command and what it says. What is in apostrophes is one argument.
-func (s *stage) docker(ctx context.Context, line string) (string, error) {
+func (s *stage) docker(ctx context.Context, line string) error {
 	s.typed("docker " + line)
 	out, err := s.dockerd.Do(ctx, split(line)...)
-	if err != nil {
-		return "", err
+	if err == nil {
+		s.shown(out)
 	}
-	s.shown(out)
-	return out, nil
+	return err
 }
 
 // kernel runs a command on the machine, in the namespace of its links, and shows both.

@@ -53,17 +53,16 @@ func says(text string, do func(context.Context, *stage) error) step {
 }
 
 func makeNetwork(ctx context.Context, s *stage) error {
-	if _, err := s.docker(ctx, strings.TrimPrefix(create, "docker ")); err != nil {
+	if err := s.docker(ctx, strings.TrimPrefix(create, "docker ")); err != nil {
 		return err
 	}
-	_, err := s.docker(ctx, "network inspect --format '{{json .IPAM.Config}}' blue")
-	return err
+	return s.docker(ctx, "network inspect --format '{{json .IPAM.Config}}' blue")
 }
 
 // start runs a container, and notes the address that it got.
 func (s *stage) start(ctx context.Context, name string) error {
 	began := time.Now()
-	if _, err := s.docker(ctx, "run --detach --stop-timeout 0 --network blue --name "+name+" "+image+" /bin/sleep 1d"); err != nil {
+	if err := s.docker(ctx, "run --detach --stop-timeout 0 --network blue --name "+name+" "+image+" /bin/sleep 1d"); err != nil {
 		return err
 	}
 	text, err := s.dockerd.Do(ctx, "inspect", "--format={{json (index .NetworkSettings.Networks \"blue\")}}", name)
@@ -94,8 +93,7 @@ func links(ctx context.Context, s *stage) error {
 	if strings.Count(out, "\ngb") != 1 || strings.Count(out, "\ngh") != 2 {
 		return fail("there should be a bridge and two host ends")
 	}
-	_, err = s.docker(ctx, "exec one /bin/ip address show dev net0")
-	return err
+	return s.docker(ctx, "exec one /bin/ip address show dev net0")
 }
 
 func talk(ctx context.Context, s *stage) error {
@@ -106,8 +104,7 @@ func talk(ctx context.Context, s *stage) error {
 }
 
 func (s *stage) ping(ctx context.Context, from, to string) error {
-	_, err := s.docker(ctx, "exec "+from+" /bin/ping -c 2 -W 3 "+s.addresses[to])
-	return err
+	return s.docker(ctx, "exec "+from+" /bin/ping -c 2 -W 3 "+s.addresses[to])
 }
 
 // inspect shows the ledger, in which containers must hold their addresses.
@@ -133,9 +130,8 @@ func (s *stage) ledger(ctx context.Context) (string, error) {
 	return string(out), nil
 }
 
-const (
-	claimBody = `{"device":{"name":"eth1","pci_address":"0000:27:00.2"},"claim_uid":"claim-1","config":{"profile":"acme.com/overlay"}}`
-)
+// claimBody is what DRANET sends.
+const claimBody = `{"device":{"name":"eth1","pci_address":"0000:27:00.2"},"claim_uid":"claim-1","config":{"profile":"acme.com/overlay"}}`
 
 func claim(ctx context.Context, s *stage) error {
 	for _, call := range []string{"/GetProfileConfig", "/ReleaseProfileConfig"} {
@@ -197,11 +193,10 @@ func third(ctx context.Context, s *stage) error {
 }
 
 func remove(ctx context.Context, s *stage) error {
-	if _, err := s.docker(ctx, "rm --force one two three"); err != nil {
+	if err := s.docker(ctx, "rm --force one two three"); err != nil {
 		return err
 	}
-	_, err := s.docker(ctx, "network rm blue")
-	return err
+	return s.docker(ctx, "network rm blue")
 }
 
 func bare(ctx context.Context, s *stage) error {
