@@ -54,6 +54,8 @@ func mine(options map[string]string) map[string]string {
 type choice struct {
 	profile string
 	pools   []*policy.Pool
+	// families are those of the profile, by their length in bits; nil: all.
+	families []int
 	// free says that nothing was chosen, so that a subnet must be named.
 	free bool
 	// what says it for people.
@@ -78,7 +80,7 @@ func choose(p *policy.Policy, options map[string]string) (choice, error) {
 		case len(profile.Pools) == 0:
 			return c, fmt.Errorf("%w: the profile %s has no pools", ErrRequest, c.profile)
 		}
-		c.pools, c.what = profile.Pools, "the profile "+c.profile
+		c.pools, c.families, c.what = profile.Pools, profile.Families, "the profile "+c.profile
 	}
 	if name == "" {
 		return c, nil
@@ -92,6 +94,19 @@ func choose(p *policy.Policy, options map[string]string) (choice, error) {
 	}
 	c.pools, c.what = []*policy.Pool{pool}, "the pool "+name
 	return c, nil
+}
+
+// subnets are those of the pools that are of the profile's families.
+func (c choice) subnets() []candidate {
+	var all []candidate
+	for _, pool := range c.pools {
+		for _, subnet := range pool.Subnets {
+			if c.families == nil || slices.Contains(c.families, subnet.Prefix.Addr().BitLen()) {
+				all = append(all, candidate{pool, subnet.Prefix, c.profile})
+			}
+		}
+	}
+	return all
 }
 
 // list is what there is, for people, and not too much of it.

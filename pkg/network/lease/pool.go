@@ -14,10 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"go4.org/netipx"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -110,51 +107,6 @@ func onLease(leases map[string]Pool, subnet netip.Prefix, pool *policy.Pool) (Po
 	return Pool{}, false
 }
 
-// find finds the pool that has the subnet which is named.
-func (l *Leases) find(r PoolRequest) (*policy.Pool, string, error) {
-	in := l.options.Policy()
-	c, err := choose(in, r.Options)
-	if err != nil {
-		return nil, "", err
-	}
-	if c.free {
-		if pool := in.PoolOf(r.Subnet); pool != nil {
-			return pool, "", nil
-		}
-		return nil, "", fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, list(subnetsOf(slices.Collect(maps.Values(in.Pools)))))
-	}
-	for _, pool := range c.pools {
-		if _, has := subnetOf(pool, r.Subnet); has {
-			return pool, c.profile, nil
-		}
-	}
-	return nil, "", fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, list(subnetsOf(c.pools)))
-}
-
-// subnetOf is the subnet of a pool that has a prefix.
-func subnetOf(pool *policy.Pool, prefix netip.Prefix) (ledger.Subnet, bool) {
-	if pool != nil {
-		for _, subnet := range pool.Subnets {
-			if subnet.Prefix == prefix {
-				return subnet, true
-			}
-		}
-	}
-	return ledger.Subnet{}, false
-}
-
-// subnetsOf are the subnets of pools, for people.
-func subnetsOf(pools []*policy.Pool) []string {
-	var texts []string
-	for _, pool := range pools {
-		for _, subnet := range pool.Subnets {
-			texts = append(texts, subnet.Prefix.String())
-		}
-	}
-	slices.Sort(texts)
-	return texts
-}
-
 // any leases the first pool that is not on lease, and else one that the client was never told of.
 func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[string]Pool, activation int) (Pool, error) {
 	c, err := choose(l.options.Policy(), r.Options)
@@ -182,70 +134,6 @@ func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[st
 	}
 	return Pool{}, fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no more with --subnet",
 		network.ErrExhausted, c.what, len(subnets))
-}
-
-// candidate is a subnet that may be leased, and the profile by which it is.
-type candidate struct {
-	pool    *policy.Pool
-	prefix  netip.Prefix
-	profile string
-}
-
-// candidates are the subnets that a request without a subnet may mean.
-func candidates(c choice, r PoolRequest) []candidate {
-	var all []candidate
-	for _, pool := range c.pools {
-		for _, subnet := range pool.Subnets {
-			length := r.Subnet.IsValid() && r.Subnet.Bits() > 0 && r.Subnet.Bits() != subnet.Prefix.Bits()
-			if subnet.Prefix.Addr().Is6() == r.Six && !length {
-				all = append(all, candidate{pool, subnet.Prefix, c.profile})
-			}
-		}
-	}
-	return all
-}
-
-// noSubnet says why there are no candidates.
-func noSubnet(c choice, r PoolRequest) error {
-	family := "IPv4"
-	if r.Six {
-		family = "IPv6"
-	}
-	if has := subnetsOf(c.pools); len(has) > 0 {
-		return fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family, list(has))
-	}
-	return fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
-}
-
-// within checks the part that addresses are chosen in.
-func within(pool *policy.Pool, prefix, part netip.Prefix) error {
-	if !part.IsValid() {
-		return nil
-	}
-	if part.Bits() < prefix.Bits() || !prefix.Contains(part.Addr()) {
-		return fmt.Errorf("%w: the range %s is not in the subnet %s", network.ErrOutside, part, prefix)
-	}
-	subnet, has := subnetOf(pool, prefix)
-	if !has {
-		return nil
-	}
-	of := netipx.RangeOfPrefix(part)
-	if _, _, gives := allocator.NewSpace(subnet.Dynamic).Between(of.From(), of.To()); !gives {
-		return fmt.Errorf("%w: the pool %s gives no address of the range %s by choice", network.ErrOutside, pool.Name, part)
-	}
-	return nil
-}
-
-// gatewayOf is the gateway that a pool declares in a subnet; not valid: none.
-func gatewayOf(pool *policy.Pool, prefix netip.Prefix) netip.Addr {
-	if pool != nil {
-		for _, gateway := range pool.Gateways {
-			if prefix.Contains(gateway) {
-				return gateway
-			}
-		}
-	}
-	return netip.Addr{}
 }
 
 // begin leases a pool that is not on lease.

@@ -47,7 +47,7 @@ func (s *space) parse(id string) (pool string, prefix netip.Prefix, ok bool) {
 		return "", prefix, false
 	}
 	prefix, err := netip.ParsePrefix(parts[2])
-	return parts[1], prefix, err == nil && prefix == prefix.Masked()
+	return parts[1], prefix, err == nil && prefix.Masked().String() == parts[2]
 }
 
 // spaceOf is the space of an identifier.
