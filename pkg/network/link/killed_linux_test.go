@@ -43,7 +43,7 @@ func TestKernelKilled(t *testing.T) {
 			empty := m.names(t)
 			fresh.whole(t, s, port)
 			want := fresh.state(t)
-			for range 15 {
+			for range 8 {
 				m.disturb(t, s)
 				m.whole(t, s, port)
 				if diff := cmp.Diff(want, m.state(t)); diff != "" {

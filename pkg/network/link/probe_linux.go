@@ -24,7 +24,7 @@ var probeMark = mark{network: "probe"}
 // Probe says of each kind why this kernel or this process cannot have it, and nil where it can. It makes one of each in a network namespace
 // of its own, or in this one where it may make none; either way nothing is left.
 func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
-	faults, err := run(ctx, k, "trying the kinds of links", []string{"probe"}, func(ctx context.Context, c *conn) (map[Kind]error, error) {
+	faults, err := run(ctx, k, "trying the kinds of links", []string{"network/" + probeMark.network}, func(ctx context.Context, c *conn) (map[Kind]error, error) {
 		if err := c.permitted(ctx); err != nil {
 			return nil, err
 		}
