@@ -17,26 +17,34 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// sweeping is the configuration of a server that looks often for what was left over.
-const sweeping = "docker: {sweep: {period: 1s, grace: 1s}}\n"
+// sweeping is the configuration of a server that looks often for what was left over; patient is the same where much happens at once, as an address
+// may wait for its endpoint for a while.
+const (
+	sweeping = "docker: {sweep: {period: 1s, grace: 1s}}\n"
+	patient  = "docker: {sweep: {period: 1s, grace: 5s}}\n"
+)
 
 // TestRetry kills the server while a request waits: the client asks again, and its second request has no body.
 func TestRetry(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
 		w.network(overlay("net"))
-		w.signal(syscall.SIGSTOP)
-		failed := make(chan error)
-		go func() {
-			_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "one"})
-			failed <- err
-		}()
-		time.Sleep(200 * time.Millisecond)
-		w.kill()
-		w.launch()
-		err := <-failed
+		var err error
+		for wait := 200 * time.Millisecond; err == nil && wait < patience; wait *= 2 { // until the request was sent before the server was killed
+			w.signal(syscall.SIGSTOP)
+			failed := make(chan error)
+			go func() {
+				_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "one"})
+				failed <- err
+			}()
+			time.Sleep(wait)
+			w.kill()
+			w.start()
+			if err = <-failed; err == nil {
+				w.try("deleting", w.DeleteEndpoint("net", "one"))
+			}
+		}
 		w.refused("the endpoint", err, "body")
-		w.ready()
 		made, _ := w.attach(engine.Endpoint{Network: "net", Name: "one"})
 		if made.Four == "" {
 			t.Error("the endpoint has no address")
@@ -213,7 +221,7 @@ func TestPause(t *testing.T) {
 // TestMany makes 64 containers at once, kills the server in the midst of more, and finds nothing left in the end.
 func TestMany(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, sweeping)
+		w := begin(t, version, pooled, patient)
 		w.network(overlay("net"))
 		took, err := w.Load(engine.Load{Network: "net", Endpoints: 64, Callers: 64, Prefix: "m"})
 		w.try("64 at once", err)
@@ -245,7 +253,7 @@ func TestMany(t *testing.T) {
 // TestForgotten kills the controller in the midst of many containers: what it had not yet written down, it has forgotten. In the end nothing is left of it.
 func TestForgotten(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, sweeping)
+		w := begin(t, version, pooled, patient)
 		w.network(overlay("net"))
 		w.network(engine.Network{Name: "plain", Four: four})
 		for _, network := range []string{"net", "plain"} {
