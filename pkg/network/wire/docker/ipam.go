@@ -16,8 +16,14 @@ func (h *handler) ipamCapabilities(context.Context) (any, error) {
 	return ipamCapabilities{RequiresRequestReplay: true}, nil
 }
 
+// addressSpaces names the global one twice where networks are those of a Swarm: its managers ask in the global space, and each node, for the same
+// addresses, in the local one.
 func (h *handler) addressSpaces(context.Context) (any, error) {
-	return addressSpaces{LocalDefaultAddressSpace: lease.LocalSpace, GlobalDefaultAddressSpace: lease.GlobalSpace}, nil
+	local := lease.LocalSpace
+	if h.Scope == ScopeGlobal {
+		local = lease.GlobalSpace
+	}
+	return addressSpaces{LocalDefaultAddressSpace: local, GlobalDefaultAddressSpace: lease.GlobalSpace}, nil
 }
 
 func (h *handler) requestPool(ctx context.Context, q *poolRequest) (any, error) {

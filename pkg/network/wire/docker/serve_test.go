@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
@@ -184,17 +185,21 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestScopes holds what Docker is told of how far networks come.
+// TestScopes holds what Docker is told of how far networks come, and where their addresses are from: a Swarm's managers and nodes ask for the same ones.
 func TestScopes(t *testing.T) {
 	w := newWorld(t)
-	for _, c := range []struct{ scope, connectivity, want string }{
-		{"", "", `{"Scope":"local","ConnectivityScope":"local","GwAllocChecker":true}`},
-		{"global", "", `{"Scope":"global","ConnectivityScope":"global","GwAllocChecker":true}`},
-		{"local", "global", `{"Scope":"local","ConnectivityScope":"global","GwAllocChecker":true}`},
+	for _, c := range []struct{ scope, connectivity, local, want string }{
+		{"", "", lease.LocalSpace, `{"Scope":"local","ConnectivityScope":"local","GwAllocChecker":true}`},
+		{"global", "", lease.GlobalSpace, `{"Scope":"global","ConnectivityScope":"global","GwAllocChecker":true}`},
+		{"local", "global", lease.LocalSpace, `{"Scope":"local","ConnectivityScope":"global","GwAllocChecker":true}`},
 	} {
 		w.options.Scope, w.options.Connectivity = c.scope, c.connectivity
 		w.handler = docker.New(w.options)
 		if got := w.must("NetworkDriver.GetCapabilities", ""); got != c.want+"\n" {
+			t.Errorf("got %s", got)
+		}
+		spaces := `{"LocalDefaultAddressSpace":"` + c.local + `","GlobalDefaultAddressSpace":"` + lease.GlobalSpace + `"}`
+		if got := w.must("IpamDriver.GetDefaultAddressSpaces", ""); got != spaces+"\n" {
 			t.Errorf("got %s", got)
 		}
 	}

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build system
+
+package swarm_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
+)
+
+// TestSwarm follows networks of a Swarm through their lives, one after the other: Swarm's start takes longer than all of them.
+func TestSwarm(t *testing.T) {
+	folder := plugin(t)
+	one, two := boot(t)
+	one.plug(folder)
+	two.plug(folder)
+	join(one, two)
+	for _, step := range []struct {
+		name string
+		is   func(t *testing.T, one, two *node)
+	}{
+		{"attached", attached}, {"service", service}, {"worker leaves", leave}, {"worker killed", killed}, {"manager restarted", restart},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { step.is(t, one.of(t), two.of(t)) }) {
+			break
+		}
+	}
+}
+
+// of is the node with another test to fail.
+func (n *node) of(t *testing.T) *node {
+	other := *n
+	other.T = t
+	return &other
+}
+
+// attached runs containers by hand on both nodes, in a network with Docker's own IPAM whose tunnel has the number that the manager has given it.
+func attached(t *testing.T, one, two *node) {
+	one.docker("network", "create", "--driver="+engine.Managed, "--attachable", "--opt=profile=acme.com/plain", "plain")
+	for i, n := range []*node{one, two} {
+		n.docker("run", "--detach", "--name="+fmt.Sprintf("c%d", i+1), "--network=plain", engine.Image, "sleep", "100000")
+	}
+	one.docker("exec", "c1", "ping", "-c", "3", "-W", "5", "c2") // by name: gossip has carried it
+	two.docker("exec", "c2", "ping", "-c", "3", "-W", "5", "c1")
+	talk(one, "c1", two, "c2")
+	if diff := cmp.Diff([]string{two.address}, one.peers()); diff != "" {
+		t.Errorf("the peers of %s: -want +got\n%s", one.address, diff)
+	}
+	if mtu := one.docker("exec", "c1", "cat", "/sys/class/net/eth0/mtu"); mtu != "1450" {
+		t.Errorf("the MTU is %s, and leaves no room for the tunnel's headers or too much", mtu)
+	}
+	for i, n := range []*node{one, two} {
+		n.docker("rm", "--force", fmt.Sprintf("c%d", i+1))
+		n.empty()
+	}
+	one.docker("network", "rm", "plain")
+}
+
+// talk sends more than a packet over TCP from one container to another.
+func talk(from *node, client string, to *node, server string) {
+	from.Helper()
+	to.docker("exec", "--detach", server, "sh", "-c", "sleep 100 | nc -l -p 7 >/got") // a server whose input ends says so to its client
+	from.eventually("a connection is made", func() error {
+		_, err := from.try("exec", client, "sh", "-c", "i=0; while [ $i -lt 2000 ]; do echo graft; i=$((i+1)); done | nc -w 5 "+server+" 7")
+		return err
+	})
+	from.eventually("all has arrived", func() error {
+		got, err := to.try("exec", server, "cat", "/got")
+		if lines := strings.Count(got+"\n", "graft\n"); lines != 2000 {
+			return errors.Join(fmt.Errorf("%d lines have", lines), err)
+		}
+		return nil
+	})
+}
+
+// service is a task on each node, whose addresses are those of a pool.
+func service(t *testing.T, one, two *node) {
+	one.docker("network", "create", "--driver="+engine.Managed, "--ipam-driver="+engine.Managed, "--opt=profile=acme.com/overlay",
+		"--ipam-opt=profile=acme.com/overlay", "pooled")
+	one.docker("service", "create", "--detach", "--name=web", "--mode=global", "--endpoint-mode=dnsrr", "--network=pooled", "--no-resolve-image", "--quiet",
+		engine.Image, "sleep", "100000")
+	tasks := running(one, two)
+	for _, task := range tasks {
+		if address := task.address(); !pool.Contains(address.Addr()) || address.Bits() != pool.Bits() || task.mac() != derived(address.Addr()) {
+			t.Errorf("a task has %s and %s, which are not of the pool", address, task.mac())
+		}
+	}
+	across(tasks)
+}
+
+// pool is the subnet of testdata/profile.yaml.
+var pool = netip.MustParsePrefix("10.80.0.0/24")
+
+// derived is the MAC address that goes with an address of the pool.
+func derived(address netip.Addr) string {
+	b := address.As4()
+	return fmt.Sprintf("0a:58:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
+}
+
+// task is a container of the service.
+type task struct {
+	*node
+	container string
+}
+
+// address is the one of the task.
+func (t task) address() netip.Prefix {
+	t.Helper()
+	address, err := netip.ParsePrefix(strings.Fields(t.docker("exec", t.container, "ip", "-o", "-4", "address", "show", "dev", "eth0"))[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+func (t task) mac() string {
+	return t.docker("exec", t.container, "cat", "/sys/class/net/eth0/address")
+}
+
+// running waits until there is a task on each node, which has an address.
+func running(nodes ...*node) []task {
+	var tasks []task
+	for _, n := range nodes {
+		n.Helper()
+		var id string
+		n.eventually("a task runs on "+n.address, func() error {
+			ids := strings.Fields(n.docker("ps", "--quiet", "--filter=label=com.docker.swarm.service.name=web"))
+			if len(ids) != 1 {
+				return fmt.Errorf("there are %d", len(ids))
+			}
+			id = ids[0]
+			_, err := n.try("exec", id, "ip", "address", "show", "dev", "eth0")
+			return err
+		})
+		tasks = append(tasks, task{n, id})
+	}
+	return tasks
+}
+
+// across holds that each task reaches the addresses of all.
+func across(tasks []task) {
+	for _, from := range tasks {
+		from.Helper()
+		for _, to := range tasks {
+			address := to.address().Addr().String()
+			from.eventually(address+" is reached", func() error {
+				_, err := from.try("exec", from.container, "ping", "-c", "1", "-W", "2", address)
+				return err
+			})
+		}
+	}
+}
+
+// leave has a node leave and come back.
+func leave(_ *testing.T, one, two *node) {
+	two.docker("swarm", "leave")
+	one.eventually("the peer is gone", func() error { return same(one.peers(), nil) })
+	two.empty()
+	one.admit(two)
+	one.eventually("the peer is back", func() error { return same(one.peers(), []string{two.address}) })
+	across(running(one, two))
+}
+
+func same(got, want []string) error {
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("-want +got\n%s", diff)
+	}
+	return nil
+}
+
+// killed ends a worker's dockerd in the middle: the manager's tunnel has no such peer any more, and has it again when the worker is back, whose tasks then
+// are new ones.
+func killed(t *testing.T, one, two *node) {
+	if err := two.dockerd.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	one.eventually("the peer is gone", func() error { return same(one.peers(), nil) })
+	if err := two.dockerd.Start(two.ctx); err != nil {
+		t.Fatal(err)
+	}
+	one.eventually("the peer is back", func() error { return same(one.peers(), []string{two.address}) })
+	two.eventually("the manager is a peer", func() error { return same(two.peers(), []string{one.address}) })
+	across(running(one, two))
+}
+
+// restart ends the manager and starts it again: it asks for all again that it had, and gets it. Its gossip may not find the worker for a minute: the tunnel
+// has its peer because that is remembered.
+func restart(t *testing.T, one, two *node) {
+	if err := one.dockerd.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.dockerd.Start(one.ctx); err != nil {
+		t.Fatal(err)
+	}
+	across(running(one, two))
+	one.docker("service", "rm", "web")
+	one.empty()
+	two.empty()
+	one.eventually("the network can be removed", func() error {
+		_, err := one.try("network", "rm", "pooled")
+		return err
+	})
+}
