@@ -235,9 +235,8 @@ func (a *Attachments) DeleteEndpoint(ctx context.Context, network, id string) er
 
 // detach removes an endpoint: its links, its allocation, its row. Its lock is held, or that of its network alone.
 func (a *Attachments) detach(ctx context.Context, n networkRow, row endpointRow) error {
-	if row.State != removing {
-		row.State, row.Since = removing, a.options.Clock.Now()
-		if err := a.endpoints.put(ctx, row.key(), row); err != nil {
+	if row.State == ready && (row.Owned || row.Sandbox != "") { // else the row stays true without the links: they are made when they are needed
+		if err := a.condemn(ctx, &row); err != nil {
 			return err
 		}
 	}
@@ -248,7 +247,11 @@ func (a *Attachments) detach(ctx context.Context, n networkRow, row endpointRow)
 	s.Network = row.Network
 	err = a.kernel(ctx, func(ctx context.Context) error { return a.options.Kernel.RemovePort(ctx, s, row.ID) })
 	if err != nil {
-		return fmt.Errorf("removing the links of endpoint %s: %w", short(row.ID), err)
+		err = fmt.Errorf("removing the links of endpoint %s: %w", short(row.ID), err)
+		if row.State == ready {
+			err = errors.Join(err, a.condemn(ctx, &row))
+		}
+		return err
 	}
 	if row.Owned {
 		if err := a.options.Service.Release(ctx, ownerOf(row.Endpoint)); err != nil {
@@ -256,6 +259,12 @@ func (a *Attachments) detach(ctx context.Context, n networkRow, row endpointRow)
 		}
 	}
 	return a.endpoints.remove(ctx, row.key())
+}
+
+// condemn writes down that an endpoint is to go, whatever happens.
+func (a *Attachments) condemn(ctx context.Context, row *endpointRow) error {
+	row.State, row.Since = removing, a.options.Clock.Now()
+	return a.endpoints.put(ctx, row.key(), *row)
 }
 
 // ownerOf is who holds the addresses of an endpoint that owns them.
