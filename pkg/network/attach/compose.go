@@ -111,48 +111,10 @@ func (c *composed) base(ctx context.Context) (base choice, fixed map[string]bool
 	return base, fixed, nil
 }
 
-// unfit names a field of a configuration that Docker cannot be given; empty: there is none.
-func unfit(c device.Config) string {
-	i := c.Interface
-	switch {
-	case i.DHCP != nil && *i.DHCP:
-		return "interface.dhcp"
-	case len(i.Addresses) > 0:
-		return "interface.addresses"
-	case i.HardwareAddr != nil:
-		return "interface.hardwareAddr"
-	case i.GSOMaxSize != nil:
-		return "interface.gsoMaxSize"
-	case i.GROMaxSize != nil:
-		return "interface.groMaxSize"
-	case i.GSOIPv4MaxSize != nil:
-		return "interface.gsoIPv4MaxSize"
-	case i.GROIPv4MaxSize != nil:
-		return "interface.groIPv4MaxSize"
-	case i.DisableEBPFPrograms != nil:
-		return "interface.disableEbpfPrograms"
-	case i.Forwarding != nil:
-		return "interface.forwarding"
-	case i.ARPIgnore != nil:
-		return "interface.arpIgnore"
-	case i.ARPAnnounce != nil:
-		return "interface.arpAnnounce"
-	case i.VRF != nil:
-		return "interface.vrf"
-	case len(c.Rules) > 0:
-		return "rules"
-	case len(c.Neighbors) > 0:
-		return "neighbors"
-	case c.Ethtool != nil:
-		return "ethtool"
-	}
-	return ""
-}
-
 // possible says which field of a profile's configuration Docker cannot be given.
 func possible(c device.Config) error {
-	if field := unfit(c); field != "" {
-		return fmt.Errorf("config.%s is none of what its contract has", field)
+	if err := c.BeyondDocker(); err != nil {
+		return fmt.Errorf("config: %w", err)
 	}
 	for i, route := range c.Routes {
 		if _, err := routeOf(route); err != nil {

@@ -15,11 +15,11 @@ import (
 // The field of each item of a list is written as routes[].table.
 type Beyond struct{ Field, Why string }
 
-// BeyondDocker are those fields. What is left are the MTU, and routes of the main table by a router or over the link.
+// BeyondDocker are those fields. What is left are the name of the interface, its MTU, and routes of the main table by a router or over the link.
 func BeyondDocker() []Beyond {
 	const interfaces = "Docker configures the interface itself"
 	fields := []Beyond{
-		{"interface.name", "Docker names interfaces: link.prefix begins their names"},
+		{"interface.addresses", "addresses come out of pools"},
 		{"interface.dhcp", "Docker's containers have addresses before they run"},
 		{"interface.hardwareAddr", "all containers would have the same"},
 		{"interface.vrf", "Docker puts interfaces into no VRF"},
@@ -58,7 +58,7 @@ func (c *Config) BeyondDocker() error {
 		}
 		all, _ := tree[list].([]any)
 		for i, of := range all {
-			if members, ok := of.(map[string]any); ok && said(members, inner) {
+			if members, ok := of.(map[string]any); ok && said(members, inner) && !IsMainTable(fmt.Sprint(members[inner])) {
 				p.add(fmt.Sprintf("%s[%d].%s", list, i, inner), "%s", beyond.Why)
 			}
 		}
@@ -66,6 +66,9 @@ func (c *Config) BeyondDocker() error {
 	slices.SortStableFunc(p, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
 	return p.err()
 }
+
+// IsMainTable says whether a text is the number of the main routing table.
+func IsMainTable(text string) bool { return text == "254" }
 
 // said says whether something is set at a path of mappings; what is off is as if it were not written.
 func said(tree map[string]any, path string) bool {

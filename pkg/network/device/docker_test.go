@@ -21,20 +21,20 @@ func TestBeyondDocker(t *testing.T) {
 	}{
 		"nothing": {},
 		"what can be": {of: device.Config{
-			Profile: "acme.com/overlay", Interface: device.Interface{MTU: &size, Addresses: []string{"10.0.0.1/8"}, Forwarding: &no},
-			Routes: []device.Route{{Destination: "0.0.0.0/0", Gateway: "10.0.0.2"}, {Destination: "10.1.0.0/16", Scope: 253}},
+			Profile: "acme.com/overlay", Interface: device.Interface{Name: "net0", MTU: &size, Forwarding: &no},
+			Routes: []device.Route{{Destination: "0.0.0.0/0", Gateway: "10.0.0.2"}, {Destination: "10.1.0.0/16", Scope: 253, Table: 254}},
 		}},
 		"what cannot be": {
 			of: device.Config{
-				Interface: device.Interface{Name: "net0", DHCP: &yes, GSOMaxSize: &size, VRF: &device.VRF{Name: "red", Table: &table}},
+				Interface: device.Interface{Addresses: []string{"10.0.0.1/8"}, DHCP: &yes, GSOMaxSize: &size, VRF: &device.VRF{Name: "red", Table: &table}},
 				Routes:    []device.Route{{Destination: "10.0.0.0/8"}, {Destination: "10.0.0.0/8", Table: 7, Source: "10.0.0.1"}},
 				Neighbors: []device.Neighbor{{Destination: "10.0.0.2"}},
 				Rules:     []device.Rule{{Table: 7}},
 				Ethtool:   &device.Ethtool{},
 			},
-			want: "ethtool: Docker sets no features of cards; interface.dhcp: Docker's containers have addresses before they run; " +
+			want: "ethtool: Docker sets no features of cards; interface.addresses: addresses come out of pools; interface.dhcp: Docker's containers have addresses before they run; " +
 				"interface.gsoMaxSize: Docker configures the interface itself; " +
-				"interface.name: Docker names interfaces: link.prefix begins their names; interface.vrf: Docker puts interfaces into no VRF; " +
+				"interface.vrf: Docker puts interfaces into no VRF; " +
 				"neighbors: Docker sets no neighbours; routes[1].source: Docker's routes have no source address; " +
 				"routes[1].table: Docker's routes are in the main table; rules: Docker has no rules of routing",
 		},

@@ -124,7 +124,7 @@ func (c *compiler) ends(made *Link, p place, spec *v1alpha1.NetworkLink) {
 // beyondDocker warns of what is set that containers of Docker cannot be given: their networks are refused then.
 func (c *compiler) beyondDocker(config place) {
 	warn := func(at place, why string) {
-		if !at.absent() && at.node.Value != "false" {
+		if !at.absent() && at.node.Value != "false" && !device.IsMainTable(at.node.Value) {
 			c.warn(at, NotForDocker, "%s: a Docker network of this profile, which has a link, is refused", why)
 		}
 	}
