@@ -7,6 +7,7 @@ package libnetwork
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -106,7 +107,8 @@ func routes(link netlink.Link) (all []string, err error) {
 	return all, err
 }
 
-// reaches makes sure that a TCP connection from this sandbox to another one's address works, if not at once: addresses of IPv6 are tentative at first.
+// reaches makes sure that another sandbox's address answers a ping and a TCP connection from this one, if not at once: addresses of IPv6 are tentative
+// at first.
 func (b *box) reaches(other *box, address string) {
 	b.t.Helper()
 	if err := b.dial(other, address, 8); err != nil {
@@ -114,7 +116,7 @@ func (b *box) reaches(other *box, address string) {
 	}
 }
 
-// apart makes sure that no TCP connection from this sandbox to another one's address is made.
+// apart makes sure that another sandbox's address does not answer.
 func (b *box) apart(other *box, address string) {
 	b.t.Helper()
 	if err := b.dial(other, address, 1); err == nil {
@@ -122,7 +124,7 @@ func (b *box) apart(other *box, address string) {
 	}
 }
 
-// dial sends a word there and back.
+// dial asks another sandbox's address so often, until it answers.
 func (b *box) dial(other *box, address string, attempts int) error {
 	ip, _, err := net.ParseCIDR(address)
 	if err != nil {
@@ -143,24 +145,29 @@ func (b *box) dial(other *box, address string, attempts int) error {
 	}
 	defer func() { _ = listener.Close() }()
 	go func() {
-		if c, err := listener.Accept(); err == nil {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
 			_, _ = io.Copy(c, c)
 			_ = c.Close()
 		}
 	}()
-	return within(b.key, func() error { return echo(b.t.Context(), listener.Addr().String(), attempts) })
+	return within(b.key, func() (err error) {
+		for range attempts {
+			if err = errors.Join(ping(b.t.Context(), ip), echo(b.t.Context(), listener.Addr().String())); err == nil {
+				return nil
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		return err
+	})
 }
 
-// echo says a word to an address, and hears it again.
-func echo(ctx context.Context, address string, attempts int) error {
-	var c net.Conn
-	var err error
-	for range attempts {
-		if c, err = (&net.Dialer{Timeout: 500 * time.Millisecond}).DialContext(ctx, "tcp", address); err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+// echo says a word to an address by TCP, and hears it again.
+func echo(ctx context.Context, address string) error {
+	c, err := (&net.Dialer{Timeout: 500 * time.Millisecond}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
