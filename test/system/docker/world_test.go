@@ -37,9 +37,10 @@ type world struct {
 	links []string
 }
 
-// empty is a machine on which nothing runs.
+// empty is a machine on which nothing runs. Machines run beside each other: much of the time goes into waiting for plugins that are not there.
 func empty(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	machine, err := engine.Boot(ctx)
 	if err != nil {
