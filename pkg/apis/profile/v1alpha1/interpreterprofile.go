@@ -91,7 +91,7 @@ type InterpretComponents struct {
 type InterpretEdit struct {
 	// When is the condition; always when absent.
 	When source.Text `json:"when,omitempty"`
-	// Set are values by their paths, such as spec.replicas; any text in them may hold ${ CEL }.
+	// Set are values by their paths, such as spec.replicas; any text in them may hold ${ CEL }. Null takes the field away.
 	Set map[string]source.Node `json:"set,omitempty"`
 	// Remove are paths.
 	Remove []source.Text `json:"remove,omitempty"`
@@ -135,7 +135,7 @@ type InterpretDependencies struct {
 	APIVersion source.Text `json:"apiVersion"`
 	// Kind is that of the dependency.
 	Kind source.Text `json:"kind"`
-	// Namespace is that of the dependency; the object's when absent.
+	// Namespace is that of the dependency; the object's when absent, none when empty.
 	Namespace source.Text `json:"namespace,omitempty"`
 	// Name is that of the dependency; without it, labelSelector is needed.
 	Name source.Text `json:"name,omitempty"`
@@ -143,7 +143,8 @@ type InterpretDependencies struct {
 	LabelSelector source.Node `json:"labelSelector,omitempty"`
 }
 
-// InterpretAggregate writes one field of a status. Exactly one of the fields below field says how. Their paths are those of a member's status.
+// InterpretAggregate writes one field of a status. Exactly one of the fields below when says how. Their paths are those of a member's status. Where
+// no member has what is asked for, the field is taken away.
 type InterpretAggregate struct {
 	// Field is the path that is written, such as status.readyReplicas.
 	Field source.Text `json:"field"`
@@ -156,19 +157,19 @@ type InterpretAggregate struct {
 	// All and Any are of booleans; a member that has none is false.
 	All source.Text `json:"all,omitempty"`
 	Any source.Text `json:"any,omitempty"`
-	// Same is what all members have that have it; nothing is written where they differ.
+	// Same is what all members have that have it; the field is taken away where they differ.
 	Same source.Text `json:"same,omitempty"`
 	// First is what the first member has that has it, by the names of clusters.
 	First source.Text `json:"first,omitempty"`
-	// Join is the texts of all members, each behind the name of its cluster.
+	// Join is the texts of all members, each behind the name of its cluster; that of a single member as it is.
 	Join source.Text `json:"join,omitempty"`
 	// Worst is the first value of an order that a member has.
 	Worst *InterpretWorst `json:"worst,omitempty"`
 	// Union is the items of all members' lists.
 	Union *InterpretUnion `json:"union,omitempty"`
 	// Conditions is one condition of each type, the worst that a member has.
-	Conditions source.Text `json:"conditions,omitempty"`
-	// Value is any value; any text in it may hold ${ CEL } over members.
+	Conditions *InterpretConditions `json:"conditions,omitempty"`
+	// Value is any value; any text in it may hold ${ CEL } over members. Null takes the field away.
 	Value source.Node `json:"value,omitempty"`
 }
 
@@ -176,8 +177,18 @@ type InterpretAggregate struct {
 type InterpretWorst struct {
 	// Path is that of the value in a member's status.
 	Path source.Text `json:"path"`
+	// By is the path below the value by which it is judged; the value itself when absent.
+	By source.Text `json:"by,omitempty"`
 	// Order is from the worst to the best; what is not in it is worse than all.
 	Order []source.Text `json:"order"`
+}
+
+// InterpretConditions is one condition of each type, the worst that a member has: False, Unknown, any other, True.
+type InterpretConditions struct {
+	// Path is that of the list in a member's status.
+	Path source.Text `json:"path"`
+	// Negative are the types of which True is the worst, and False the best.
+	Negative []source.Text `json:"negative,omitempty"`
 }
 
 // InterpretUnion is the items of all members' lists.
