@@ -79,6 +79,28 @@ logging: {level: error}
 	}
 }
 
+// TestDockerNode holds that Docker's contract needs a node where the ledger may be that of several machines.
+func TestDockerNode(t *testing.T) {
+	t.Setenv("NODE_NAME", "")
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: NetworkProviderConfiguration\n" +
+		"profiles: {paths: [a]}\nledger: {etcd: {endpoints: [\"https://a:2379\"]}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, arguments := range map[bool][]string{
+		true:  {"--config=" + path, "--listen=docker=unix:///x"},
+		false: {"--config=" + path, "--listen=docker=unix:///x", "--node=worker-1"},
+	} {
+		if _, err := complete(t, arguments...); (err != nil) != want {
+			t.Errorf("%v: %v", arguments, err)
+		}
+	}
+	if _, err := complete(t, "--config="+path, "--listen=unix:///x"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFlagsWrong holds what is said of each mistake in testdata/mistakes.yaml.
 func TestFlagsWrong(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "mistakes.yaml"))
