@@ -74,7 +74,7 @@ func (m machine) disturb(t *testing.T, s Segment) {
 	text, err := json.Marshal(s)
 	m.must(t, err)
 	m.Do(t, func() error {
-		command := exec.Command("/proc/self/exe", "-test.run=^TestKernelKilled$") //nolint:noctx // it is killed
+		command := exec.Command("/proc/self/exe", "-test.run=^TestKernelKilled$")
 		command.Env = append(os.Environ(), restless+"="+string(text))
 		command.Stderr = os.Stderr
 		started, err := command.StdoutPipe()
@@ -87,7 +87,7 @@ func (m machine) disturb(t *testing.T, s Segment) {
 		if _, err := started.Read(make([]byte, 1)); err != nil {
 			return err
 		}
-		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond) //nolint:gosec // any time will do
+		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)
 		if err := command.Process.Signal(syscall.SIGKILL); err != nil {
 			return err
 		}
