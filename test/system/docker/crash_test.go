@@ -9,6 +9,7 @@ package docker_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,7 @@ func (w *world) usable() {
 // keep says that both containers hold their addresses still when leaks have been given back.
 func (w *world) keep() {
 	w.Helper()
-	time.Sleep(5 * time.Second)
+	time.Sleep(leaksFor)
 	held := map[string]bool{}
 	for _, one := range w.ledger() {
 		for _, address := range one.Addresses {
@@ -156,7 +157,7 @@ func TestLiveRestore(t *testing.T) {
 	if err := w.dockerd.Import(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.clean)
+	t.Cleanup(w.none)
 	w.pair()
 	before := w.docker("inspect", "--format={{.State.StartedAt}}", "one", "two")
 	for range 2 {
@@ -232,6 +233,21 @@ func (w *world) await(containers ...string) {
 		}
 	}
 	w.Fatalf("%v do not run: %s", containers, states)
+}
+
+// TestLedgerLost has somebody remove the ledger: what was made cannot be used any more, says why, and can be removed.
+func TestLedgerLost(t *testing.T) {
+	w := full(t)
+	w.pair()
+	w.kill(w.provider)
+	if err := os.RemoveAll(w.machine.Ledger()); err != nil {
+		t.Fatal(err)
+	}
+	w.start(w.provider)
+	w.refused([]string{"unknown"}, "run", "--rm", "--network=shared", engine.Image, "/bin/true")
+	w.none()
+	w.pair()
+	w.usable()
 }
 
 // TestChaos kills the provider, dockerd, both, or takes the machine's power away, in the middle of containers that come and go. Whatever has become

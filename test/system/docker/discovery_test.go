@@ -57,7 +57,7 @@ listeners:
 	if err := w.dockerd.Import(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.clean)
+	t.Cleanup(w.none)
 	for driver, subnet := range map[string]string{"graft": "172.31.1.0/24", "byspec": "172.31.2.0/24", "byjson": "172.31.3.0/24"} {
 		w.docker("network", "create", "-d", driver, "--subnet="+subnet, driver)
 		w.run(driver+"-1", driver)

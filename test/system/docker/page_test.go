@@ -35,7 +35,7 @@ func TestPage(t *testing.T) {
 	if err := w.dockerd.Import(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.clean)
+	t.Cleanup(w.none)
 	for _, line := range []string{"ip link add eth0 type veth peer name far0", "ip link set eth0 up", "ip link set far0 up"} {
 		if _, err := w.machine.Run(w.ctx, "ip", strings.Fields(line)[1:]...); err != nil {
 			t.Fatalf("%s: %v", line, err)

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,14 +28,15 @@ func TestPools(t *testing.T) {
 	w := full(t)
 	w.overlay("shared")
 	claims := map[string]string{}
-	for i := range 3 {
+	const many = 8
+	for i := range many {
 		claims[fmt.Sprintf("claim-%d", i)] = ""
 	}
 	var group sync.WaitGroup
 	for name := range claims {
 		group.Go(func() { w.claim(name, "") })
 	}
-	for i := range 3 {
+	for i := range many {
 		group.Go(func() { w.run(fmt.Sprintf("c%d", i), "shared") })
 	}
 	group.Wait()
@@ -53,7 +55,7 @@ func TestPools(t *testing.T) {
 		}
 		claims[name] = address
 	}
-	for i := range 3 {
+	for i := range many {
 		has := w.attached(fmt.Sprintf("c%d", i), "shared")
 		for _, address := range []string{has.IPAddress, has.GlobalIPv6Address} {
 			if !strings.HasPrefix(taken[address], "docker/") {
@@ -81,16 +83,30 @@ func TestPools(t *testing.T) {
 	if got := w.claim("claim-9", was+"/24"); got != was+"/24" {
 		t.Errorf("the claim wants %s, and has %s", was, got)
 	}
-	for _, name := range []string{"claim-0", "claim-1", "claim-2", "claim-9"} {
+	claims["claim-9"] = was
+	for name := range claims {
 		if status, answer := w.ask(name, "", "/ReleaseProfileConfig"); status != http.StatusOK {
 			t.Errorf("releasing %s: %d %s", name, status, answer)
 		}
 	}
-	w.run("c3", "shared", "--ip="+was)
+	w.run("again", "shared", "--ip="+was)
 
-	w.docker("rm", "--force", "c0", "c2", "c3")
-	w.docker("network", "rm", "shared")
-	w.bare()
+	w.none()
+
+	t.Log("a range, a gateway and what is kept for others are of the user's choice")
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay",
+		"--subnet=10.64.0.0/24", "--ip-range=10.64.0.64/30", "--gateway=10.64.0.99", "--aux-address=printer=10.64.0.64", "narrow")
+	for i := range 3 {
+		w.run(fmt.Sprintf("n%d", i), "narrow")
+		has := w.attached(fmt.Sprintf("n%d", i), "narrow")
+		if address := netip.MustParseAddr(has.IPAddress); has.Gateway != "10.64.0.99" || has.IPAddress == "10.64.0.64" || !netip.MustParsePrefix("10.64.0.64/30").Contains(address) {
+			t.Errorf("a container of the range: %+v", has)
+		}
+	}
+	w.both("n0", "n2", "narrow")
+	w.reach("n1", "10.64.0.99")
+	w.refused([]string{"10.64.0.64/30"}, "run", "--rm", "--network=narrow", engine.Image, "/bin/true")
+	w.none()
 
 	t.Log("nobody names a subnet: the profile's first pool that is free")
 	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "first")
@@ -99,9 +115,7 @@ func TestPools(t *testing.T) {
 	w.run("c6", "first")
 	w.run("c7", "first")
 	w.both("c6", "c7", "first")
-	w.docker("rm", "--force", "c6", "c7")
-	w.docker("network", "rm", "first")
-	w.bare()
+	w.none()
 
 	t.Log("networks of Docker's own driver take addresses of the pool, too, and keep them for as long as they have them")
 	w.docker("network", "create", "-d", "bridge", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "--subnet=10.64.0.0/24", "mixed")
@@ -109,13 +123,11 @@ func TestPools(t *testing.T) {
 	w.run("c9", "mixed")
 	w.both("c8", "c9", "mixed")
 	kept := w.ledger()
-	time.Sleep(5 * time.Second) // longer than leaks are left alone
+	time.Sleep(leaksFor)
 	if diff := cmp.Diff(kept, w.ledger()); diff != "" || len(kept) < 2 {
 		t.Errorf("what is held (-before +after):\n%s", diff)
 	}
-	w.docker("rm", "--force", "c8", "c9")
-	w.docker("network", "rm", "mixed")
-	w.bare()
+	w.none()
 
 	t.Log("the endpoints themselves hold their addresses")
 	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=null", "own")

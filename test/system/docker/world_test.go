@@ -24,6 +24,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
+// leaksFor is more than what testdata/config.yaml leaves between a leak and its end.
+const leaksFor = 12 * time.Second
+
 var root = filepath.Join("..", "..", "..")
 
 // world is one machine with both programs.
@@ -73,7 +76,7 @@ func full(t *testing.T) *world {
 	if err := w.dockerd.Import(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.clean)
+	t.Cleanup(w.none)
 	return w
 }
 
@@ -209,8 +212,9 @@ func (w *world) ledger(arguments ...string) (all []held) {
 	return all
 }
 
-// clean removes all containers and networks, and looks whether anything is left.
-func (w *world) clean() {
+// none removes all containers and networks, and looks whether anything is left.
+func (w *world) none() {
+	w.Helper()
 	if ids := w.docker("ps", "--all", "--quiet"); ids != "" {
 		w.docker(append([]string{"rm", "--force"}, strings.Fields(ids)...)...)
 	}
@@ -225,7 +229,7 @@ func (w *world) bare() {
 	w.Helper()
 	var links []string
 	var left []held
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * leaksFor); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if links, left = w.allLinks(), w.ledger(); slices.Equal(links, w.links) && len(left) == 0 {
 			return
 		}
