@@ -47,7 +47,7 @@ func mount(folder string) error {
 		{"proc", "/proc", ""}, {"sysfs", "/sys", ""}, {"devtmpfs", "/dev", ""}, {"tmpfs", "/run", "mode=755"}, {"tmpfs", "/tmp", "mode=1777"},
 		{"tmpfs", "/mnt", "mode=755"}, {"tmpfs", "/var/lib", "mode=755"}, {"hostfs", shared, folder},
 	} {
-		if err := os.MkdirAll(m.at, 0o755); err != nil { //nolint:gosec // as everywhere
+		if err := os.MkdirAll(m.at, 0o755); err != nil {
 			return fmt.Errorf("making %s: %w", m.at, err)
 		}
 		if err := unix.Mount(m.kind, m.at, m.kind, 0, m.data); err != nil && !errors.Is(err, unix.EBUSY) { // the kernel has mounted /dev
@@ -79,7 +79,7 @@ func work() error {
 	}
 	defer func() { _ = out.Close() }()
 	c := exec.Command(filepath.Join(shared, job.Command[0]), job.Command[1:]...) //nolint:noctx // the machine ends it, and with it all
-	c.Dir, c.Stdout, c.Stderr = shared, out, out
+	c.Dir, c.Stdout, c.Stderr = filepath.Dir(c.Path), out, out
 	c.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}, job.Env...)
 	if job.First {
 		return become(c, out)

@@ -33,9 +33,9 @@ const (
 
 // Job is what a guest does.
 type Job struct {
-	// Command is a program of Files, and its arguments.
+	// Command is a program of Files, and its arguments. It is run where it stands.
 	Command []string
-	// Files are those of the machine that the command needs, by the names that they have in the guest, where they stand in the working directory.
+	// Files are those of the machine that the command needs, by the names that they have in the guest, which may be in folders.
 	Files map[string]string `json:"-"`
 	// First says that the command takes the place of the guest's first process, as systemd must. It leaves its status in the file "status" of
 	// the folder at /mnt/shared, where the others leave what they say, and turns the guest off.
@@ -114,13 +114,20 @@ func prepare(folder string, job Job) error {
 	return nil
 }
 
+// copyFile copies a file, or makes a link to it where that can be had: programs are big.
 func copyFile(to, from string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
 	source, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700) //nolint:gosec // programs are executed
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
 	if err != nil {
 		return err
 	}
