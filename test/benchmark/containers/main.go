@@ -84,6 +84,6 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	table(measured)
+	table(os.Stdout, measured)
 	return nil
 }

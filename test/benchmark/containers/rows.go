@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -82,11 +83,11 @@ func once(ctx context.Context, dockerd *engine.Dockerd, network string) (start, 
 	return start, time.Since(began), err
 }
 
-// table writes the table. What a network adds is compared round by round, so that what else the machine does is in both.
-func table(rows []*row) {
-	fmt.Printf("| network | run, ms | of that the network | rm, ms | of that the network | n |\n|---|---|---|---|---|---|\n")
+// table writes what was measured. What a network adds is compared round by round, so that what else the machine does is in both.
+func table(out io.Writer, rows []*row) {
+	fmt.Fprintf(out, "| network | run, ms | of that the network | rm, ms | of that the network | n |\n|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Printf("| %s | %s | %s | %s | %s | %d |\n", r.name, spread(r.start), added(r.start, rows[0].start), spread(r.end), added(r.end, rows[0].end), len(r.start))
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %d |\n", r.name, spread(r.start), added(r.start, rows[0].start), spread(r.end), added(r.end, rows[0].end), len(r.start))
 	}
 }
 

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTable holds how rounds become a table: medians, and what a network adds in the same round.
+func TestTable(t *testing.T) {
+	of := func(all ...int) (d []time.Duration) {
+		for _, n := range all {
+			d = append(d, time.Duration(n)*time.Millisecond)
+		}
+		return d
+	}
+	var out strings.Builder
+	table(&out, []*row{
+		{name: "none", start: of(100, 900, 110), end: of(50, 60, 70)},
+		{name: "other", start: of(130, 920, 150), end: of(51, 59, 75)},
+	})
+	const want = `| network | run, ms | of that the network | rm, ms | of that the network | n |
+|---|---|---|---|---|---|
+| none | 110 (100 to 900) | 0 | 60 (50 to 70) | 0 | 3 |
+| other | 150 (130 to 920) | 30 | 59 (51 to 75) | 1 | 3 |
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
