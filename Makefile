@@ -114,6 +114,7 @@ test-race: ## Run with the race detector what is too large for it in test (the f
 
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
+	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
 	@echo '==> system suites: a browser, shells, Docker'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'

@@ -58,8 +58,8 @@ func (f *Failed) Error() string {
 	return fmt.Sprintf("the program ended with status %d", f.Status)
 }
 
-// Run boots a guest, which does the job, and waits until it is off, or the context ends it. What the program printed is written to out; if the guest
-// came to no end of its own, what its kernel said as well.
+// Run boots a guest, which does the job, and waits until it is off, or the context ends it. What the program printed is written to out; if it failed, what
+// the guest's kernel said as well.
 func Run(ctx context.Context, job Job, out io.Writer) error {
 	kernel, err := exec.LookPath("linux.uml")
 	if err != nil {
@@ -79,10 +79,14 @@ func Run(ctx context.Context, job Job, out io.Writer) error {
 	}
 	status, err := os.ReadFile(filepath.Join(folder, statusFile))
 	if err != nil {
-		fmt.Fprintf(out, "\n--- what the guest's kernel said ---\n%s", said)
-		return errors.Join(errors.New("running a guest: it went without a status"), ended, ctx.Err())
+		err = errors.Join(errors.New("running a guest: it went without a status"), ended, ctx.Err())
+	} else {
+		err = judge(string(status))
 	}
-	return judge(string(status))
+	if err != nil {
+		fmt.Fprintf(out, "\n--- what the guest's kernel said ---\n%s", said)
+	}
+	return err
 }
 
 // judge makes an error of a status: a number, or what the guest could not do.
@@ -117,6 +121,10 @@ func prepare(folder string, job Job) error {
 // copyFile copies a file, or makes a link to it where that can be had: programs are big.
 func copyFile(to, from string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return err
+	}
+	from, err := filepath.EvalSymlinks(from) // there is nothing in the guest's /tmp
+	if err != nil {
 		return err
 	}
 	if os.Link(from, to) == nil {
