@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"unicode/utf8"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// maximumName is how many characters the name of a component may have (work.karmada.io/v1alpha2, Component).
+const maximumName = 32
+
+// components is a rule that names components.
+type components struct {
+	at           string
+	when         condition
+	items        *items
+	name         text
+	count        number
+	requirements requirements
+}
+
+// components compiles a rule.
+func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) components {
+	list, env := c.forEach(p, spec.ForEach)
+	r := components{at: c.at(p), items: list, when: c.when(env, p, spec.When)}
+	c.needed(p, "name", spec.Name)
+	r.name = c.text(env, p.at("name"), spec.Name)
+	if name, ok := constant(r.name, env); ok {
+		if utf8.RuneCountInString(name) > maximumName {
+			c.add(p.at("name"), source.InvalidName, "has more than %d characters", maximumName)
+		}
+		if list != nil {
+			c.add(p.at("name"), source.DuplicateName, "is the same for all items; write it with ${ item… }")
+		}
+	}
+	r.count = c.number(env, p.at("count"))
+	r.requirements = c.requirements(env, p.at("requirements"))
+	return r
+}
+
+// answerComponents collects the components of all rules that apply.
+func (r *rules) answerComponents(q *question) (interpreter.Response, error) {
+	found := []interpreter.Component{}
+	names := map[string]bool{}
+	for i := range r.components {
+		rule, before := &r.components[i], len(found)
+		err := rule.items.each(q, func() error {
+			holds, err := rule.when.holds(q)
+			if err != nil || !holds {
+				return err
+			}
+			component, err := rule.of(q)
+			if err != nil {
+				return err
+			}
+			if names[component.Name] {
+				return unfit("%s: two components have the same name", rule.at)
+			}
+			names[component.Name] = true
+			found = append(found, component)
+			return nil
+		})
+		if err != nil {
+			return interpreter.Response{}, err
+		}
+		if len(found) > before {
+			q.because = append(q.because, rule.at)
+		}
+	}
+	return interpreter.Response{Components: found}, nil
+}
+
+// of computes a component.
+func (r *components) of(q *question) (interpreter.Component, error) {
+	name, err := r.name.of(q)
+	if err != nil {
+		return interpreter.Component{}, err
+	}
+	if length := utf8.RuneCountInString(name); length == 0 || length > maximumName {
+		return interpreter.Component{}, unfit("%s: the name has %d characters: it must have 1 to %d", r.at, length, maximumName)
+	}
+	count, err := r.count.of(q)
+	if err != nil {
+		return interpreter.Component{}, err
+	}
+	needed, err := r.requirements.of(q)
+	return interpreter.Component{Name: name, Replicas: count, Requirements: needed}, err
+}

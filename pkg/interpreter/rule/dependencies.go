@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// dependencies is a rule that names objects which must come with another.
+type dependencies struct {
+	at                                string
+	when                              condition
+	items                             *items
+	apiVersion, kind, namespace, name text
+	// own says that the namespace is that of the object, and named that it is found by name, not by labels.
+	own, named bool
+	selector   value
+}
+
+// dependencies compiles a rule.
+func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) dependencies {
+	list, env := c.forEach(p, spec.ForEach)
+	d := dependencies{at: c.at(p), items: list, when: c.when(env, p, spec.When), own: spec.Namespace.At.Absent(), named: !spec.Name.At.Absent()}
+	for _, field := range []struct {
+		name string
+		text source.Text
+		into *text
+	}{
+		{"apiVersion", spec.APIVersion, &d.apiVersion}, {"kind", spec.Kind, &d.kind},
+		{"namespace", spec.Namespace, &d.namespace}, {"name", spec.Name, &d.name},
+	} {
+		*field.into = c.text(env, p.at(field.name), field.text)
+	}
+	c.needed(p, "apiVersion", spec.APIVersion)
+	c.needed(p, "kind", spec.Kind)
+	if version, ok := constant(d.apiVersion, env); ok && version != "" && !isVersion(version) {
+		c.add(p.at("apiVersion"), source.InvalidName, "%q is neither v1 nor group/version", version)
+	}
+	if kind, ok := constant(d.kind, env); ok && kind != "" && !kindName.MatchString(kind) {
+		c.add(p.at("kind"), source.InvalidName, "%q is no kind, such as Secret", kind)
+	}
+	selector := p.at("labelSelector")
+	if d.selector = c.value(env, selector); d.named != selector.absent() {
+		c.add(p, source.ExclusiveFields, "exactly one of name and labelSelector is needed")
+	}
+	if !selector.absent() && d.selector.tree != nil && d.selector.tree.Constant() {
+		if raw, err := d.selector.tree.JSON(background, nil); err == nil && !isSelector(raw) {
+			c.add(selector, source.WrongValue, "is no selector of labels, such as {matchLabels: {app: acme}}")
+		}
+	}
+	return d
+}
+
+func isVersion(text string) bool {
+	_, version, ok := splitVersion(text)
+	return ok && version != ""
+}
+
+// isSelector says whether a value is a selector of labels as Kubernetes has them.
+func isSelector(raw []byte) bool {
+	var selector metav1.LabelSelector
+	strict, err := kjson.UnmarshalStrict(raw, &selector)
+	return err == nil && len(strict) == 0 && len(validation.ValidateLabelSelector(&selector, validation.LabelSelectorValidationOptions{}, nil)) == 0
+}
+
+// answerDependencies collects what all rules that apply name, each object once.
+func (r *rules) answerDependencies(q *question) (interpreter.Response, error) {
+	found := []interpreter.Dependency{}
+	seen := map[string]bool{}
+	for i := range r.dependencies {
+		rule, applied := &r.dependencies[i], false
+		err := rule.items.each(q, func() error {
+			holds, err := rule.when.holds(q)
+			if err != nil || !holds {
+				return err
+			}
+			d, err := rule.of(q)
+			if err != nil {
+				return err
+			}
+			applied = true
+			key := strings.Join([]string{d.APIVersion, d.Kind, d.Namespace, d.Name, string(d.LabelSelector)}, "\x00")
+			if !seen[key] {
+				seen[key] = true
+				found = append(found, d)
+			}
+			return nil
+		})
+		if err != nil {
+			return interpreter.Response{}, err
+		}
+		if applied {
+			q.because = append(q.because, rule.at)
+		}
+	}
+	return interpreter.Response{Dependencies: found}, nil
+}
+
+// of computes a dependency.
+func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
+	var result interpreter.Dependency
+	for _, field := range []struct {
+		text text
+		into *string
+	}{
+		{d.apiVersion, &result.APIVersion}, {d.kind, &result.Kind}, {d.namespace, &result.Namespace}, {d.name, &result.Name},
+	} {
+		var err error
+		if *field.into, err = field.text.of(q); err != nil {
+			return result, err
+		}
+	}
+	if d.own {
+		result.Namespace = q.object.CameText("metadata", "namespace")
+	}
+	selector, err := d.selector.of(q)
+	switch {
+	case err != nil:
+		return result, err
+	case !isVersion(result.APIVersion):
+		return result, unfit("%s.apiVersion: what it gives is neither v1 nor group/version", d.at)
+	case !kindName.MatchString(result.Kind):
+		return result, unfit("%s.kind: what it gives is no kind", d.at)
+	case d.named && result.Name == "":
+		return result, unfit("%s.name: what it gives is empty", d.at)
+	case !d.named && !isSelector(selector):
+		return result, unfit("%s.labelSelector: what it gives is no selector of labels", d.at)
+	}
+	result.LabelSelector = selector
+	return result, nil
+}

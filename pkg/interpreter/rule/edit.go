@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// edit is a rule that changes an object.
+type edit struct {
+	at     string
+	when   condition
+	set    []setting
+	remove []path
+	refuse text
+}
+
+// setting is a value at a path.
+type setting struct {
+	path
+	value value
+}
+
+// edit compiles a rule that changes an object.
+func (c *compiler) edit(p place, spec v1alpha1.InterpretEdit) edit {
+	e := c.changes(p, spec)
+	if len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
+		c.add(p, NothingToDo, "changes nothing: set, remove or refuse is needed")
+	}
+	return e
+}
+
+// changes compiles what all rules that change objects have.
+func (c *compiler) changes(p place, spec v1alpha1.InterpretEdit) edit {
+	e := edit{at: c.at(p), when: c.when(c.plain, p, spec.When), refuse: c.text(c.plain, p.at("refuse"), spec.Refuse)}
+	e.set = c.settings(p.at("set"))
+	e.remove = c.paths(p.at("remove"), spec.Remove)
+	for i, removed := range e.remove {
+		c.identity(p.at("remove").item(i), removed)
+	}
+	for i, s := range e.set {
+		c.identity(place{node: p.at("set").value().Fields()[i].Key, path: s.value.at}, s.path)
+	}
+	if !spec.Refuse.At.Absent() && len(spec.Set)+len(spec.Remove) > 0 {
+		c.add(p, source.ExclusiveFields, "changes the object and refuses it: write two rules")
+	}
+	return e
+}
+
+// settings compiles values by their paths, in the order in which they are written.
+func (c *compiler) settings(p place) []setting {
+	var settings []setting
+	p.members(func(key, v place) {
+		settings = append(settings, setting{c.path(key, key.text()), c.value(c.plain, v)})
+	})
+	return settings
+}
+
+// identity finds that a path is that of what an object is known by.
+func (c *compiler) identity(p place, at path) {
+	switch at.text {
+	case "apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid":
+		c.add(p, WrongPath, "%s is what the object is known by, and must not be changed", at.text)
+	}
+}
+
+// apply changes the object of the question.
+func (e *edit) apply(q *question) error {
+	if e.refuse.template != nil {
+		message, err := e.refuse.of(q)
+		if err != nil {
+			return err
+		}
+		return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: message}
+	}
+	root := q.object.Root()
+	for i := range e.set {
+		raw, err := e.set[i].value.of(q)
+		if err != nil {
+			return err
+		}
+		if err := e.set[i].put(root, raw); err != nil {
+			return err
+		}
+	}
+	for _, removed := range e.remove {
+		removed.remove(root)
+	}
+	return nil
+}
+
+// applied applies all rules whose conditions hold of the object as it came, in their order.
+func applied(q *question, rules []edit) (interpreter.Response, error) {
+	for i := range rules {
+		if err := rules[i].run(q, rules[i].apply); err != nil {
+			return interpreter.Response{}, err
+		}
+	}
+	return q.patched()
+}
+
+// run applies a rule if its condition holds.
+func (e *edit) run(q *question, apply func(*question) error) error {
+	holds, err := e.when.holds(q)
+	if err != nil || !holds {
+		return err
+	}
+	q.because = append(q.because, e.at)
+	return apply(q)
+}
+
+// answerRevise gives the object another number of replicas.
+func (r *rules) answerRevise(q *question) (interpreter.Response, error) { return applied(q, r.revise) }

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+// unfit says that the object, or what members say, is not as it is needed. No argument may be a value of the object.
+func unfit(format string, arguments ...any) error {
+	return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: fmt.Sprintf(format, arguments...)}
+}
+
+// broken says that an expression has failed, which holds no values, and where.
+func (q *question) broken(at string, err error) error {
+	if ended := q.ctx.Err(); ended != nil {
+		return &interpreter.Failure{Code: interpreter.CodeBroken, Message: at + ": stopped: " + ended.Error()}
+	}
+	var failure *interpreter.Failure
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: at + ": " + err.Error()}
+}
+
+// unreadable says why a text cannot be read as an object; the messages of the errors hold offsets and nothing else.
+func unreadable(what string, err error) error {
+	for _, known := range []error{document.ErrTooDeep, document.ErrTooLarge, document.ErrDuplicateKey} {
+		if errors.Is(err, known) {
+			return unfit("%s cannot be read: %s", what, known)
+		}
+	}
+	return unfit("%s is no JSON", what)
+}

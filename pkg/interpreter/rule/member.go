@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+// member is what a member cluster says. The status is nil where there is none yet.
+type member struct {
+	*interpreter.Member
+	status *document.Document
+	value  ref.Val
+}
+
+// readMembers reads the statuses, and orders them by the names of clusters.
+func readMembers(all []interpreter.Member) ([]*member, error) {
+	members := make([]*member, len(all))
+	for i := range all {
+		members[i] = &member{Member: &all[i]}
+	}
+	slices.SortStableFunc(members, func(a, b *member) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	for _, m := range members {
+		if len(m.Status) == 0 || isNull(m.Status) {
+			continue
+		}
+		status, err := readObject("the status of the member "+m.Cluster, m.Status)
+		if err != nil {
+			return members, err
+		}
+		m.status = status
+	}
+	return members, nil
+}
+
+// memberValues is the variable members.
+func (q *question) memberValues() ref.Val {
+	values := make([]ref.Val, len(q.members))
+	for i, m := range q.members {
+		values[i] = memberType.Value(m)
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, values)
+}
+
+// unknownHealth is the health of a member of which nothing is said.
+const unknownHealth = "Unknown"
+
+// Field implements expression.Fields.
+func (m *member) Field(name string) (any, bool) {
+	switch name {
+	case "cluster":
+		return m.Cluster, true
+	case "applied":
+		return m.Applied, true
+	case "message":
+		return m.Message, true
+	case "health":
+		return cmp.Or(m.Health, unknownHealth), true
+	case "status":
+		if m.status == nil {
+			return nil, false
+		}
+		return lazily(&m.value, func() ref.Val { return valueOf(m.status.Original()) }), true
+	}
+	return nil, false
+}

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// path is the way to a field. The zero path is the whole.
+type path struct {
+	steps fieldpath.Path
+	text  string
+}
+
+// path reads a path; what is wrong is the zero path.
+func (c *compiler) path(p place, t source.Text) path {
+	if t.At.Absent() {
+		return path{}
+	}
+	steps, err := fieldpath.Parse(t.Value)
+	if err != nil {
+		c.add(p, WrongPath, "%q is no path: %s", t.Value, err)
+		return path{}
+	}
+	return path{steps, steps.String()}
+}
+
+// paths reads a list of paths.
+func (c *compiler) paths(list place, texts []source.Text) []path {
+	read := make([]path, len(texts))
+	for i, t := range texts {
+		if t.At.Absent() {
+			c.add(list.item(i), source.MissingField, "is empty")
+		}
+		read[i] = c.path(list.item(i), t)
+	}
+	return read
+}
+
+// find is what stands at the path, nil where nothing does; null is nothing.
+func (p path) find(n *document.Node) *document.Node {
+	for _, s := range p.steps {
+		n = find(n, s)
+	}
+	if n.Kind() == document.Null {
+		return nil
+	}
+	return n
+}
+
+func find(n *document.Node, s fieldpath.Step) *document.Node {
+	switch {
+	case s.Position:
+		i, err := strconv.Atoi(s.Key)
+		if err != nil {
+			return nil
+		}
+		return n.Item(i)
+	case s.By == "":
+		return n.Get(s.Key)
+	}
+	for _, item := range n.Items() {
+		if meant(item, s) {
+			return item
+		}
+	}
+	return nil
+}
+
+// meant says whether an item is the one with the member: 443 is 443 and "443".
+func meant(item *document.Node, s fieldpath.Step) bool {
+	member := item.Get(s.By)
+	return member.Is(s.Key) || !s.Quoted && member.Kind() != document.String && string(member.Raw()) == s.Key
+}
+
+// put makes the place what raw says; nil takes it away. What is missing on the way is made, but no items by their positions.
+func (p path) put(root *document.Node, raw []byte) error {
+	if raw == nil {
+		p.remove(root)
+		return nil
+	}
+	parent := root
+	for i, s := range p.steps[:len(p.steps)-1] {
+		kind := document.Object
+		if next := p.steps[i+1]; next.By != "" || next.Position {
+			kind = document.Array
+		}
+		var err error
+		if parent, err = p.ensure(parent, s, kind); err != nil {
+			return err
+		}
+	}
+	last := p.steps[len(p.steps)-1]
+	present := find(parent, last)
+	var err error
+	switch {
+	case present != nil:
+		err = present.Replace(raw)
+	case last.Position:
+		return p.misses("there is no such item")
+	case last.By != "":
+		_, err = parent.Append(raw)
+	default:
+		_, err = parent.Set(last.Key, raw)
+	}
+	if err != nil {
+		return unreadable(p.text, err)
+	}
+	return nil
+}
+
+// ensure is the step below a place, made where it is missing.
+func (p path) ensure(n *document.Node, s fieldpath.Step, kind document.Kind) (*document.Node, error) {
+	present := find(n, s)
+	switch {
+	case present.Kind() == kind:
+		return present, nil
+	case present != nil && present.Kind() != document.Null:
+		return nil, p.misses("on the way there is " + word(present) + " where there must be " + words[kind])
+	case s.Position, s.By != "" && kind != document.Object:
+		return nil, p.misses("there is no such item")
+	}
+	var err error
+	if s.By != "" {
+		present, err = n.Append(keyed(s))
+	} else {
+		present, err = n.Ensure(s.Key, kind)
+	}
+	if err != nil {
+		return nil, unreadable(p.text, err)
+	}
+	return present, nil
+}
+
+func (p path) misses(why string) error { return unfit("%s: %s", p.text, why) }
+
+var whole = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17}|true|false)$`)
+
+// keyed is a new item with the member by which it is found.
+func keyed(s fieldpath.Step) []byte {
+	value := document.Quote(s.Key)
+	if !s.Quoted && whole.MatchString(s.Key) {
+		value = []byte(s.Key)
+	}
+	return slices.Concat([]byte("{"), document.Quote(s.By), []byte(":"), value, []byte("}"))
+}
+
+// remove takes the place away, and of items that are found by a member all that have it.
+func (p path) remove(root *document.Node) {
+	parent := root
+	for _, s := range p.steps[:len(p.steps)-1] {
+		parent = find(parent, s)
+	}
+	last := p.steps[len(p.steps)-1]
+	if last.By == "" && !last.Position {
+		parent.Remove(last.Key)
+		return
+	}
+	for i, item := range slices.Backward(parent.Items()) {
+		if last.Position && strconv.Itoa(i) == last.Key || !last.Position && meant(item, last) {
+			parent.RemoveItem(i)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+// Program is all that is known of kinds. It is immutable and safe for concurrent use.
+type Program struct {
+	kinds map[groupKind]*versions
+	known []Known
+}
+
+// Known is a kind as profiles name it, and the operations for which there are rules. Version is * where they are for all versions.
+type Known struct {
+	interpreter.Kind
+	Operations []interpreter.Operation
+}
+
+type groupKind struct{ group, kind string }
+
+// versions are the rules of a kind: of those versions that profiles name, and of all others, nil where there are none.
+type versions struct {
+	named  map[string]*rules
+	others *rules
+}
+
+// rules are those of a kind, by operation.
+type rules struct {
+	replicas     []replicas
+	components   []components
+	revise       []edit
+	retain       []retain
+	aggregate    []aggregate
+	status       []status
+	health       []health
+	dependencies []dependencies
+	prune        []edit
+}
+
+// operation is how one is answered.
+type operation struct {
+	count  func(*rules) int
+	answer func(*rules, *question) (interpreter.Response, error)
+}
+
+var operations = map[interpreter.Operation]operation{
+	interpreter.Replicas:     {func(r *rules) int { return len(r.replicas) }, (*rules).answerReplicas},
+	interpreter.Components:   {func(r *rules) int { return len(r.components) }, (*rules).answerComponents},
+	interpreter.Revise:       {func(r *rules) int { return len(r.revise) }, (*rules).answerRevise},
+	interpreter.Retain:       {func(r *rules) int { return len(r.retain) }, (*rules).answerRetain},
+	interpreter.Aggregate:    {func(r *rules) int { return len(r.aggregate) }, (*rules).answerAggregate},
+	interpreter.Status:       {func(r *rules) int { return len(r.status) }, (*rules).answerStatus},
+	interpreter.Health:       {func(r *rules) int { return len(r.health) }, (*rules).answerHealth},
+	interpreter.Dependencies: {func(r *rules) int { return len(r.dependencies) }, (*rules).answerDependencies},
+	interpreter.Prune:        {func(r *rules) int { return len(r.prune) }, (*rules).answerPrune},
+}
+
+// any says whether there is a rule.
+func (r *rules) any() bool {
+	for _, o := range operations {
+		if o.count(r) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// and are these rules, and behind them those of others.
+func (r *rules) and(o *rules) *rules {
+	return &rules{
+		replicas: slices.Concat(r.replicas, o.replicas), components: slices.Concat(r.components, o.components),
+		revise: slices.Concat(r.revise, o.revise), retain: slices.Concat(r.retain, o.retain),
+		aggregate: slices.Concat(r.aggregate, o.aggregate), status: slices.Concat(r.status, o.status),
+		health: slices.Concat(r.health, o.health), dependencies: slices.Concat(r.dependencies, o.dependencies),
+		prune: slices.Concat(r.prune, o.prune),
+	}
+}
+
+// newProgram puts the entries together, in their order.
+func newProgram(entries []*entry) *Program {
+	p := &Program{kinds: map[groupKind]*versions{}}
+	for _, e := range entries {
+		key := groupKind{e.group, e.kind}
+		if p.kinds[key] == nil {
+			p.kinds[key] = &versions{named: map[string]*rules{}}
+		}
+		if e.version != "" {
+			p.kinds[key].named[e.version] = &rules{}
+		}
+	}
+	for _, e := range entries {
+		v := p.kinds[groupKind{e.group, e.kind}]
+		for version, known := range v.named {
+			if e.version == "" || e.version == version {
+				v.named[version] = known.and(&e.rules)
+			}
+		}
+		if e.version == "" {
+			v.others = cmp.Or(v.others, &rules{}).and(&e.rules)
+		}
+	}
+	p.known = p.list()
+	return p
+}
+
+func (p *Program) list() []Known {
+	var known []Known
+	for key, v := range p.kinds {
+		for version, r := range v.named {
+			known = append(known, Known{interpreter.Kind{Group: key.group, Version: version, Kind: key.kind}, r.operations()})
+		}
+		if v.others != nil {
+			known = append(known, Known{interpreter.Kind{Group: key.group, Version: "*", Kind: key.kind}, v.others.operations()})
+		}
+	}
+	slices.SortFunc(known, func(a, b Known) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Version, b.Version))
+	})
+	return known
+}
+
+// operations are those for which there are rules.
+func (r *rules) operations() []interpreter.Operation {
+	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return operations[o].count(r) == 0 })
+}
+
+// Kinds are all kinds for which there are rules, by group, kind and version. A version that is named has the rules of all versions, too.
+func (p *Program) Kinds() []Known { return slices.Clone(p.known) }
+
+// Supports says whether there are rules for an operation of a kind.
+func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool {
+	r, known := p.of(kind), operations[o]
+	return r != nil && known.count != nil && known.count(r) > 0
+}
+
+// of are the rules of a kind, nil where there are none.
+func (p *Program) of(kind interpreter.Kind) *rules {
+	v := p.kinds[groupKind{kind.Group, kind.Kind}]
+	if v == nil {
+		return nil
+	}
+	return cmp.Or(v.named[kind.Version], v.others)
+}
+
+// Interpret answers a question. The error is an *interpreter.Failure. What is asked about is not changed, and must not change meanwhile.
+func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+	if !p.Supports(r.Kind, r.Operation) {
+		message := fmt.Sprintf("no profile has rules of %s for %s", r.Operation, r.Kind)
+		if !r.Operation.Known() {
+			message = fmt.Sprintf("the operation %q is not known", r.Operation)
+		}
+		return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeUnknown, Message: message}
+	}
+	q, err := newQuestion(ctx, &r)
+	defer q.release()
+	if err != nil {
+		return interpreter.Response{}, err
+	}
+	response, err := operations[r.Operation].answer(p.of(r.Kind), q)
+	if err != nil {
+		return interpreter.Response{}, err
+	}
+	response.Because = q.because
+	return response, nil
+}
+
+// none is what is said where no rule applies, of which one must.
+func none(o interpreter.Operation) error { return unfit("no rule of %s applies to the object", o) }
+
+// patched is the answer that changes the object.
+func (q *question) patched() (interpreter.Response, error) {
+	if err := q.object.Err(); err != nil {
+		return interpreter.Response{}, unreadable("the object", err)
+	}
+	return interpreter.Response{Patch: slices.Clone(q.object.Patch())}, nil
+}

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// asked is a question as the files of testdata/answers write it. Raw is an object that no YAML can write.
+type asked struct {
+	Name      string
+	Operation interpreter.Operation
+	Kind      *interpreter.Kind
+	Object    json.RawMessage
+	Observed  json.RawMessage
+	Raw       string
+	Replicas  int32
+	Members   []interpreter.Member
+}
+
+// request is the question, by default of a Queue of acme.com/v1.
+func (a asked) request() interpreter.Request {
+	r := interpreter.Request{
+		Operation: a.Operation, Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Object: a.Object, Observed: a.Observed,
+		Replicas: a.Replicas, Members: a.Members,
+	}
+	if a.Kind != nil {
+		r.Kind = *a.Kind
+	}
+	if a.Raw != "" {
+		r.Object = json.RawMessage(a.Raw)
+	}
+	return r
+}
+
+// load compiles a profile in which nothing is wrong.
+func load(t testing.TB, files ...source.File) *rule.Program {
+	t.Helper()
+	documents, findings := profile.LoadInterpreters(files...)
+	program, more := rule.Compile(documents)
+	if findings = append(findings, more...); len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	return program
+}
+
+// TestAnswers holds that each question of testdata/answers is answered as its want.txt says.
+func TestAnswers(t *testing.T) {
+	folders, err := filepath.Glob("testdata/answers/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			program := load(t, golden.Read(t, filepath.Join(folder, "profile.yaml")))
+			var out strings.Builder
+			for _, a := range questions(t, folder) {
+				response, err := program.Interpret(context.Background(), a.request())
+				out.WriteString("## " + a.Name + "\n" + describe(response, err))
+				checkResponse(t, a.request(), response, err)
+			}
+			golden.Compare(t, filepath.Join(folder, "want.txt"), out.String())
+		})
+	}
+}
+
+// questions reads those of a folder.
+func questions(t testing.TB, folder string) []asked {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, "questions.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []asked
+	if err := yaml.UnmarshalStrict(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// describe writes an answer.
+func describe(r interpreter.Response, err error) string {
+	var failure *interpreter.Failure
+	if errors.As(err, &failure) {
+		return fmt.Sprintf("%d %s\n", failure.Code, failure.Message)
+	}
+	var out strings.Builder
+	line := func(name string, value any) {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			raw = []byte(err.Error())
+		}
+		if string(raw) != "null" {
+			out.WriteString(name + ": " + string(raw) + "\n")
+		}
+	}
+	if r.Patch != nil {
+		out.WriteString("patch: " + string(r.Patch) + "\n")
+	}
+	line("replicas", r.Replicas)
+	line("requirements", r.Requirements)
+	line("components", r.Components)
+	line("dependencies", r.Dependencies)
+	if r.Status != nil {
+		out.WriteString("status: " + string(r.Status) + "\n")
+	}
+	line("healthy", r.Healthy)
+	out.WriteString("because: " + strings.Join(r.Because, ", ") + "\n")
+	return out.String()
+}
+
+// TestFindings holds that in each profile of testdata/findings exactly what its want.txt says is found, and that there is a program only where
+// nothing but warnings is.
+func TestFindings(t *testing.T) {
+	folders, err := filepath.Glob("testdata/findings/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join(folder, "profile.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents, findings := profile.LoadInterpreters(source.File{Name: "profile.yaml", Data: data})
+			program, more := rule.Compile(documents)
+			findings = append(findings, more...)
+			findings.Sort()
+			if (program == nil) != (len(findings.Errors()) > 0) {
+				t.Errorf("there is a program: %t", program != nil)
+			}
+			var out strings.Builder
+			for _, f := range findings {
+				out.WriteString(f.Error() + " [" + f.Severity.String() + " " + string(f.Rule) + "]\n")
+			}
+			golden.Compare(t, filepath.Join(folder, "want.txt"), out.String())
+		})
+	}
+}

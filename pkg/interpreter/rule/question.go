@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"context"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	celinterpreter "github.com/google/cel-go/interpreter"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+// question is one question on its way to an answer, and what expressions see of it. It is for one goroutine.
+type question struct {
+	ctx     context.Context
+	asked   *interpreter.Request
+	object  *document.Document
+	because []string
+
+	observed *document.Document // of Retain
+	members  []*member          // of Aggregate, by the names of clusters
+	item     ref.Val            // of a forEach
+
+	// What expressions have named, made when they first did.
+	objectValue, observedValue, membersValue, kindValue ref.Val
+}
+
+// newQuestion reads what is asked about. It must be released.
+func newQuestion(ctx context.Context, r *interpreter.Request) (*question, error) {
+	q := &question{ctx: ctx, asked: r}
+	var err error
+	if q.object, err = readObject("the object", r.Object); err != nil {
+		return q, err
+	}
+	switch r.Operation {
+	case interpreter.Retain:
+		q.observed, err = readObject("the observed object", r.Observed)
+	case interpreter.Aggregate:
+		q.members, err = readMembers(r.Members)
+	case interpreter.Revise:
+		if r.Replicas < 0 {
+			err = unfit("the number of replicas is negative")
+		}
+	}
+	return q, err
+}
+
+// readObject reads an object.
+func readObject(what string, raw []byte) (*document.Document, error) {
+	if len(raw) == 0 {
+		return nil, unfit("%s is missing", what)
+	}
+	read, err := document.Parse(raw)
+	if err != nil {
+		return nil, unreadable(what, err)
+	}
+	if root := read.Root(); root.Kind() != document.Object {
+		defer read.Release()
+		return nil, unfit("%s is %s, and must be an object", what, word(root))
+	}
+	return read, nil
+}
+
+// release gives back what was read. What was answered stays valid.
+func (q *question) release() {
+	q.object.Release()
+	q.observed.Release()
+	for _, m := range q.members {
+		m.status.Release()
+	}
+}
+
+// ResolveName implements celinterpreter.Activation.
+func (q *question) ResolveName(name string) (any, bool) {
+	switch name {
+	case "object":
+		return lazily(&q.objectValue, func() ref.Val { return valueOf(q.object.Original()) }), true
+	case "observed":
+		return lazily(&q.observedValue, func() ref.Val { return valueOf(q.observed.Original()) }), true
+	case "members":
+		return lazily(&q.membersValue, q.memberValues), true
+	case "kind":
+		return lazily(&q.kindValue, func() ref.Val { return kindType.Value((*kindFields)(&q.asked.Kind)) }), true
+	case "replicas":
+		return types.Int(q.asked.Replicas), true
+	case "item":
+		return q.item, q.item != nil
+	}
+	return nil, false
+}
+
+// Parent implements celinterpreter.Activation.
+func (*question) Parent() celinterpreter.Activation { return nil }
+
+func lazily(value *ref.Val, make func() ref.Val) ref.Val {
+	if *value == nil {
+		*value = make()
+	}
+	return *value
+}
+
+// kindFields are the fields of kind.
+type kindFields interpreter.Kind
+
+// Field implements expression.Fields.
+func (k *kindFields) Field(name string) (any, bool) {
+	switch name {
+	case "group":
+		return k.Group, true
+	case "version":
+		return k.Version, true
+	case "kind":
+		return k.Kind, true
+	}
+	return nil, false
+}
+
+var _ expression.Fields = (*kindFields)(nil)

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// requirements are what each replica needs; without a value, nothing is known of it.
+type requirements struct{ value }
+
+// replicaRequirements and nodeClaim are Karmada's words for it (work.karmada.io/v1alpha2, ReplicaRequirements).
+type replicaRequirements struct {
+	NodeClaim         map[string]json.RawMessage `json:"nodeClaim"`
+	ResourceRequest   map[string]json.RawMessage `json:"resourceRequest"`
+	Namespace         *string                    `json:"namespace"`
+	PriorityClassName *string                    `json:"priorityClassName"`
+}
+
+type nodeClaim struct {
+	NodeSelector     map[string]string    `json:"nodeSelector"`
+	Tolerations      []corev1.Toleration  `json:"tolerations"`
+	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity"`
+}
+
+// wholeField is where requirements are wrong as a whole.
+const wholeField = "requirements"
+
+var (
+	requirementFields = []string{"nodeClaim", "resourceRequest", "namespace", "priorityClassName"}
+	nodeClaimFields   = []string{"nodeSelector", "tolerations", "hardNodeAffinity"}
+)
+
+// requirements compiles what each replica needs, and checks what of it is written out.
+func (c *compiler) requirements(env *expression.Environment, p place) requirements {
+	compiled := requirements{c.value(env, p)}
+	switch {
+	case p.absent() || compiled.tree == nil:
+		return compiled
+	case p.node.Kind == yaml.ScalarNode && strings.HasPrefix(p.node.Value, "${"):
+		return compiled
+	case p.node.Kind != yaml.MappingNode:
+		c.add(p, source.WrongType, "must be a mapping, or an expression for one")
+		return compiled
+	}
+	c.keys(p, requirementFields)
+	c.keys(p.at("nodeClaim"), nodeClaimFields)
+	p.at("resourceRequest").members(func(_, v place) {
+		n := v.value()
+		if n.Kind != yaml.ScalarNode || n.Absent() || strings.Contains(n.Value, "${") {
+			return
+		}
+		if quantity, err := resource.ParseQuantity(n.Value); err != nil || quantity.Sign() < 0 {
+			c.add(v, source.WrongValue, "%q is no quantity, such as 500m or 2Gi", n.Value)
+		}
+	})
+	c.written(p, compiled)
+	return compiled
+}
+
+// written checks requirements that no object changes.
+func (c *compiler) written(p place, r requirements) {
+	if !r.tree.Constant() || slices.ContainsFunc(c.findings, func(f source.Finding) bool { return source.Within(f.Path, p.path) }) {
+		return
+	}
+	raw, err := r.tree.JSON(background, nil)
+	if err != nil {
+		return
+	}
+	if _, field := readRequirements(raw); field != "" {
+		if field != wholeField {
+			p = p.at(field)
+		}
+		c.add(p, source.WrongValue, "is not of the form that Karmada has for it")
+	}
+}
+
+// keys finds members of a mapping that there are not.
+func (c *compiler) keys(p place, known []string) {
+	for _, field := range p.value().Fields() {
+		if !slices.Contains(known, field.Key.Value) {
+			c.findings = append(c.findings, source.UnknownKey(field.Key, p.path, p.node, known))
+		}
+	}
+}
+
+// of computes the requirements; nil where nothing is needed.
+func (r requirements) of(q *question) (*interpreter.Requirements, error) {
+	raw, err := r.value.of(q)
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	read, field := readRequirements(raw)
+	if field != "" {
+		return nil, unfit("%s: what it gives is not of the form that Karmada has for it", strings.TrimSuffix(r.at+"."+field, "."+wholeField))
+	}
+	return read, nil
+}
+
+// readRequirements reads what was computed; null is what was not written. field is where it is wrong, and empty where nothing is.
+func readRequirements(raw []byte) (read *interpreter.Requirements, field string) {
+	var parts map[string]json.RawMessage
+	if json.Unmarshal(raw, &parts) != nil {
+		return nil, wholeField
+	}
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		if !slices.Contains(requirementFields, name) {
+			return nil, wholeField
+		}
+	}
+	var all replicaRequirements
+	for name, into := range map[string]any{
+		"nodeClaim": &all.NodeClaim, "resourceRequest": &all.ResourceRequest, "namespace": &all.Namespace, "priorityClassName": &all.PriorityClassName,
+	} {
+		if part, ok := parts[name]; ok && json.Unmarshal(part, into) != nil {
+			return nil, name
+		}
+	}
+	result := interpreter.Requirements{}
+	if all.Namespace != nil {
+		result.Namespace = *all.Namespace
+	}
+	if all.PriorityClassName != nil {
+		result.PriorityClassName = *all.PriorityClassName
+	}
+	var ok bool
+	if result.NodeClaim, ok = readNodeClaim(all.NodeClaim); !ok {
+		return nil, "nodeClaim"
+	}
+	if result.ResourceRequest, ok = readRequest(all.ResourceRequest); !ok {
+		return nil, "resourceRequest"
+	}
+	if len(result.NodeClaim)+len(result.ResourceRequest)+len(result.Namespace)+len(result.PriorityClassName) == 0 {
+		return nil, ""
+	}
+	return &result, ""
+}
+
+// readNodeClaim holds that Karmada can read a claim.
+func readNodeClaim(parts map[string]json.RawMessage) (json.RawMessage, bool) {
+	maps.DeleteFunc(parts, func(_ string, raw json.RawMessage) bool { return isNull(raw) })
+	if len(parts) == 0 {
+		return nil, true
+	}
+	raw, err := json.Marshal(parts)
+	if err != nil {
+		return nil, false
+	}
+	strict, err := kjson.UnmarshalStrict(raw, &nodeClaim{})
+	return raw, err == nil && len(strict) == 0
+}
+
+// readRequest holds that all resources are quantities, and writes them as texts.
+func readRequest(parts map[string]json.RawMessage) (json.RawMessage, bool) {
+	texts := map[string]string{}
+	for name, raw := range parts {
+		if isNull(raw) {
+			continue
+		}
+		text := string(raw)
+		if raw[0] == '"' && json.Unmarshal(raw, &text) != nil {
+			return nil, false
+		}
+		if quantity, err := resource.ParseQuantity(text); err != nil || quantity.Sign() < 0 {
+			return nil, false
+		}
+		texts[name] = text
+	}
+	if len(texts) == 0 {
+		return nil, true
+	}
+	raw, err := json.Marshal(texts)
+	return raw, err == nil
+}

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+
+// The rules of lint beside those of all documents.
+const (
+	// WrongPath is a text that is no path, or the path of what must not be changed.
+	WrongPath source.Rule = "wrong-path"
+	// NothingToDo is a rule that changes nothing.
+	NothingToDo source.Rule = "nothing-to-do"
+)

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"encoding/json"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// union compiles the items of all members' lists.
+func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
+	if spec == nil {
+		c.add(p, source.MissingField, "is empty")
+		return nil
+	}
+	c.needed(p, "path", spec.Path)
+	at, key := c.path(p.at("path"), spec.Path), c.path(p.at("key"), spec.Key)
+	return func(q *question) ([]byte, error) {
+		var items []*document.Node
+		seen := map[string]*document.Node{}
+		all := q.take(at)
+		for _, f := range all {
+			if f.Kind() != document.Array {
+				return nil, f.misfit(at, "a list")
+			}
+			for _, item := range f.Items() {
+				judged := key.find(item)
+				if judged == nil {
+					return nil, unfit("the member %s: an item in status.%s has no %s", f.Cluster, at.text, key.text)
+				}
+				name := canonical(judged)
+				switch known := seen[name]; {
+				case known == nil:
+					seen[name] = item
+					items = append(items, item)
+				case !known.Equal(item):
+					return nil, unfit("the member %s: an item in status.%s differs from that of another member with the same %s", f.Cluster, at.text, key.text)
+				}
+			}
+		}
+		if len(all) == 0 {
+			return nil, nil
+		}
+		return listOf(items), nil
+	}
+}
+
+// canonical is a text that places with equal values have in common.
+func canonical(n *document.Node) string {
+	switch n.Kind() {
+	case document.Object, document.Array:
+		if raw, err := json.Marshal(native(n)); err == nil {
+			return string(raw)
+		}
+	case document.String:
+		text, _ := n.Text()
+		return `"` + text
+	}
+	return string(n.Raw())
+}

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// worst compiles the first value of an order that a member has.
+func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
+	if spec == nil {
+		c.add(p, source.MissingField, "is empty")
+		return nil
+	}
+	c.needed(p, "path", spec.Path)
+	at, by := c.path(p.at("path"), spec.Path), c.path(p.at("by"), spec.By)
+	if len(spec.Order) == 0 {
+		c.add(p.at("order"), source.MissingField, "is missing: the values from the worst to the best")
+	}
+	order := map[string]int{}
+	for i, value := range spec.Order {
+		if _, double := order[value.Value]; double {
+			c.add(p.at("order").item(i), source.DuplicateName, "%q stands twice", value.Value)
+		}
+		order[value.Value] = i + 1
+	}
+	return func(q *question) ([]byte, error) {
+		var (
+			chosen []byte
+			rank   int
+		)
+		for _, f := range q.take(at) {
+			judged := by.find(f.Node)
+			if judged == nil {
+				continue
+			}
+			word, ok := judged.Text()
+			if !ok {
+				if kind := judged.Kind(); kind == document.Object || kind == document.Array {
+					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by)}, "a text")
+				}
+				word = string(judged.Raw())
+			}
+			if of := order[word]; chosen == nil || of < rank {
+				chosen, rank = f.Raw(), of
+			}
+		}
+		return chosen, nil
+	}
+}
+
+// dotted is a path behind another one.
+func dotted(p path) string {
+	if p.text == "" {
+		return ""
+	}
+	return "." + p.text
+}
+
+// severities of a condition's status from the worst: of one that is good when true, and of one that is bad then. All others come before the best.
+var (
+	positive = []string{"False", "Unknown"}
+	negative = []string{"True", "Unknown"}
+)
+
+// severity of a status: 0 is the worst.
+func severity(status string, bad bool) int {
+	order, best := positive, "True"
+	if bad {
+		order, best = negative, "False"
+	}
+	if i := slices.Index(order, status); i >= 0 {
+		return i
+	}
+	if status == best {
+		return len(order) + 1
+	}
+	return len(order)
+}
+
+// worstConditions compiles one condition of each type, the worst that a member has.
+func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) combine {
+	if spec == nil {
+		c.add(p, source.MissingField, "is empty")
+		return nil
+	}
+	c.needed(p, "path", spec.Path)
+	at := c.path(p.at("path"), spec.Path)
+	bad := map[string]bool{}
+	for _, t := range spec.Negative {
+		bad[t.Value] = true
+	}
+	return func(q *question) ([]byte, error) {
+		var (
+			types  []string
+			chosen = map[string]*document.Node{}
+			ranks  = map[string]int{}
+		)
+		all := q.take(at)
+		for _, f := range all {
+			if f.Kind() != document.Array {
+				return nil, f.misfit(at, "a list")
+			}
+			for _, condition := range f.Items() {
+				name, typed := condition.Get("type").Text()
+				status, ok := condition.Get("status").Text()
+				if !typed || !ok {
+					return nil, unfit("the member %s: a condition in status.%s has no type or no status", f.Cluster, at.text)
+				}
+				rank := severity(status, bad[name])
+				if chosen[name] == nil {
+					types = append(types, name)
+				}
+				if chosen[name] == nil || rank < ranks[name] {
+					chosen[name], ranks[name] = condition, rank
+				}
+			}
+		}
+		if len(all) == 0 {
+			return nil, nil
+		}
+		conditions := make([]*document.Node, len(types))
+		for i, name := range types {
+			conditions[i] = chosen[name]
+		}
+		return listOf(conditions), nil
+	}
+}
+
+// listOf writes a list of places as they are written where they stand.
+func listOf(items []*document.Node) []byte {
+	out := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, item.Raw()...)
+	}
+	return append(out, ']')
+}
