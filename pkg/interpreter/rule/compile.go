@@ -84,7 +84,7 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 	c.of = &entry{kind: spec.Kind.Value}
 	c.needed(p, "kind", spec.Kind)
-	if !spec.Kind.At.Absent() && !kindName.MatchString(spec.Kind.Value) {
+	if spec.Kind.Value != "" && !kindName.MatchString(spec.Kind.Value) {
 		c.add(p.at("kind"), source.InvalidName, "%q is no kind, such as Deployment", spec.Kind.Value)
 	}
 	c.needed(p, "apiVersion", spec.APIVersion)

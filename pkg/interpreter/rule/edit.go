@@ -37,13 +37,10 @@ func (c *compiler) edit(p place, spec v1alpha1.InterpretEdit) edit {
 // changes compiles what all rules that change objects have.
 func (c *compiler) changes(p place, spec v1alpha1.InterpretEdit) edit {
 	e := edit{at: c.at(p), when: c.when(c.plain, p, spec.When), refuse: c.text(c.plain, p.at("refuse"), spec.Refuse)}
-	e.set = c.settings(p.at("set"))
+	e.set = c.settings(p.at("set"), c.identity)
 	e.remove = c.paths(p.at("remove"), spec.Remove)
 	for i, removed := range e.remove {
 		c.identity(p.at("remove").item(i), removed)
-	}
-	for i, s := range e.set {
-		c.identity(place{node: p.at("set").value().Fields()[i].Key, path: s.value.at}, s.path)
 	}
 	if !spec.Refuse.At.Absent() && len(spec.Set)+len(spec.Remove) > 0 {
 		c.add(p, source.ExclusiveFields, "changes the object and refuses it: write two rules")
@@ -52,10 +49,12 @@ func (c *compiler) changes(p place, spec v1alpha1.InterpretEdit) edit {
 }
 
 // settings compiles values by their paths, in the order in which they are written.
-func (c *compiler) settings(p place) []setting {
+func (c *compiler) settings(p place, check func(place, path)) []setting {
 	var settings []setting
 	p.members(func(key, v place) {
-		settings = append(settings, setting{c.path(key, key.text()), c.value(c.plain, v)})
+		s := setting{c.path(key, key.text()), c.value(c.plain, v)}
+		check(key, s.path)
+		settings = append(settings, s)
 	})
 	return settings
 }

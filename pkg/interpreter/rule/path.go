@@ -81,6 +81,16 @@ func meant(item *document.Node, s fieldpath.Step) bool {
 	return member.Is(s.Key) || !s.Quoted && member.Kind() != document.String && string(member.Raw()) == s.Key
 }
 
+// reaches says that all items on the way are there.
+func (p path) reaches(n *document.Node) bool {
+	for _, s := range p.steps[:len(p.steps)-1] {
+		if n = find(n, s); n == nil && (s.By != "" || s.Position) {
+			return false
+		}
+	}
+	return true
+}
+
 // put makes the place what raw says; nil takes it away. What is missing on the way is made, but no items by their positions.
 func (p path) put(root *document.Node, raw []byte) error {
 	if raw == nil {

@@ -27,11 +27,11 @@ func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 	return r
 }
 
-// apply keeps the fields that the observed object has, and changes the object.
+// apply keeps the fields that the observed object has, but in no item that the object has no longer, and changes the object.
 func (r *retain) apply(q *question) error {
 	for _, field := range r.fields {
 		kept := field.find(q.observed.Root())
-		if kept == nil {
+		if kept == nil || !field.reaches(q.object.Root()) {
 			continue
 		}
 		if err := field.put(q.object.Root(), kept.Raw()); err != nil {

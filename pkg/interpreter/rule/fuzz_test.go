@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// programs are those of testdata/answers.
+func programs(t testing.TB) map[string]*rule.Program {
+	t.Helper()
+	folders, err := filepath.Glob("testdata/answers/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	all := map[string]*rule.Program{}
+	for _, folder := range folders {
+		all[folder] = load(t, golden.Read(t, filepath.Join(folder, "profile.yaml")))
+	}
+	return all
+}
+
+// FuzzInterpret holds that there is an answer that Karmada's client takes, or a Failure, whatever the object, the observed one and the statuses of
+// members are, that nothing of what is asked about is changed, and that the answer is the same when it is asked again.
+func FuzzInterpret(f *testing.F) {
+	all := programs(f)
+	for folder := range all {
+		for _, a := range questions(f, folder) {
+			var status json.RawMessage
+			if len(a.Members) > 0 {
+				status = a.Members[0].Status
+			}
+			f.Add([]byte(a.request().Object), []byte(a.Observed), []byte(status), a.Replicas)
+		}
+	}
+	f.Fuzz(func(t *testing.T, object, observed, status []byte, replicas int32) {
+		for _, program := range all {
+			for _, known := range program.Kinds() {
+				for _, operation := range known.Operations {
+					r := interpreter.Request{
+						Operation: operation, Kind: known.Kind, Object: bytes.Clone(object), Observed: bytes.Clone(observed), Replicas: replicas,
+						Members: []interpreter.Member{{Cluster: "b", Status: status}, {Cluster: "a", Status: observed, Applied: true}},
+					}
+					response, err := program.Interpret(context.Background(), r)
+					checkResponse(t, r, response, err)
+					if !bytes.Equal(r.Object, object) || !bytes.Equal(r.Observed, observed) {
+						t.Errorf("%s has changed what was asked about", operation)
+					}
+					again, err2 := program.Interpret(context.Background(), r)
+					if describe(response, err) != describe(again, err2) {
+						t.Errorf("%s is answered in another way when it is asked again", operation)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestUnknownFields holds that fields that no rule names change no patch, so that they survive as they are written.
+func TestUnknownFields(t *testing.T) {
+	patches := 0
+	for folder, program := range programs(t) {
+		for _, a := range questions(t, folder) {
+			before, err := program.Interpret(context.Background(), a.request())
+			if err != nil || before.Patch == nil {
+				continue
+			}
+			patches++
+			r := a.request()
+			r.Object = decorate(t, r.Object)
+			after, err := program.Interpret(context.Background(), r)
+			if err != nil || !bytes.Equal(before.Patch, after.Patch) {
+				t.Errorf("%s: %s: the patch was %s and is %s (%v)", folder, a.Name, before.Patch, after.Patch, err)
+			}
+		}
+	}
+	if patches < 15 {
+		t.Errorf("only %d patches were seen", patches)
+	}
+}
+
+// decorate gives each mapping a field that nobody knows.
+func decorate(t *testing.T, raw json.RawMessage) json.RawMessage {
+	t.Helper()
+	trimmed := bytes.TrimSpace(raw)
+	switch trimmed[0] {
+	case '{':
+		var members map[string]json.RawMessage
+		unmarshal(t, trimmed, &members)
+		for key, member := range members {
+			members[key] = decorate(t, member)
+		}
+		members["~/unknown"] = json.RawMessage(`{"huge":123456789012345678901234567890,"float":1.50}`)
+		return marshal(t, members)
+	case '[':
+		var items []json.RawMessage
+		unmarshal(t, trimmed, &items)
+		for i, item := range items {
+			items[i] = decorate(t, item)
+		}
+		return marshal(t, items)
+	default:
+		return raw
+	}
+}
+
+func unmarshal(t *testing.T, raw []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func marshal(t *testing.T, value any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
