@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -89,7 +90,10 @@ func (c *conn) ensureVeth(ctx context.Context, s Segment, p Port) (Port, error) 
 	case host.Type() != "veth":
 		return p, fmt.Errorf("%w: %s is no veth, but %s", network.ErrTaken, host.Attrs().Name, host.Type())
 	default:
-		if err = c.setHost(ctx, of, bridge.Attrs().Index, mtu); err == nil {
+		if !settled(host, of, bridge.Attrs().Index, mtu) {
+			err = c.setHost(ctx, of, bridge.Attrs().Index, mtu)
+		}
+		if err == nil {
 			p, err = c.adoptPeer(ctx, p, of, host, mtu)
 		}
 	}
@@ -149,6 +153,12 @@ func (c *conn) setHost(ctx context.Context, of mark, bridge, mtu int) error {
 	return fault("setting up the bridge's port", c.setNamed(ctx, hostName(of.endpoint), wanted))
 }
 
+// settled says whether the end that stays here is as setHost makes it, in one message: changes wait for all others of the machine.
+func settled(host netlink.Link, of mark, bridge, mtu int) bool {
+	a := host.Attrs()
+	return a.Alias == of.String() && a.MasterIndex == bridge && a.MTU == mtu && a.Flags&net.FlagUp != 0
+}
+
 // adoptPeer completes the other end of a veth pair where it is here, and looks at it where it is in a sandbox.
 func (c *conn) adoptPeer(ctx context.Context, p Port, of mark, host netlink.Link, mtu int) (Port, error) {
 	a := host.Attrs()
@@ -171,6 +181,9 @@ func (c *conn) adoptPeer(ctx context.Context, p Port, of mark, host netlink.Link
 	p.MAC = network.HardwareAddr(peer.Attrs().HardwareAddr)
 	if wanted.mac != nil {
 		p.MAC = wanted.mac
+	}
+	if wanted.mac == nil && peer.Attrs().Alias == wanted.alias && peer.Attrs().MTU == mtu {
+		return p, nil
 	}
 	return p, fault("completing the interface", c.set(ctx, peer.Attrs().Index, wanted))
 }
