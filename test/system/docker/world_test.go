@@ -45,7 +45,7 @@ func empty(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
-	machine, err := engine.Boot(ctx)
+	machine, err := engine.Options{Unprivileged: os.Geteuid() != 0}.Boot(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
