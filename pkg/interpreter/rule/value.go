@@ -14,14 +14,10 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
 // isNull says whether a text is null and nothing else.
 func isNull(raw []byte) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
-
-// valueOf is what expressions see of a place.
-func valueOf(n *document.Node) ref.Val { return expression.Value(native(n)) }
 
 // native decodes a place: whole numbers are int64, all others float64.
 func native(n *document.Node) any {

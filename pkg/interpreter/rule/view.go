@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"reflect"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+)
+
+// valueOf is what expressions see of a place: a view of an object or a list, of which only what is named is decoded, and any other value itself.
+func valueOf(n *document.Node) ref.Val {
+	switch n.Kind() {
+	case document.Object:
+		return &mapping{place: seen{node: n}}
+	case document.Array:
+		return &list{place: seen{node: n}}
+	default:
+		return expression.Value(native(n))
+	}
+}
+
+// seen is a place that is decoded as a whole when that is needed.
+type seen struct {
+	node  *document.Node
+	value ref.Val
+}
+
+func (s *seen) whole() ref.Val {
+	if s.value == nil {
+		s.value = expression.Value(native(s.node))
+	}
+	return s.value
+}
+
+// mapping is the view of an object.
+type mapping struct{ place seen }
+
+var _ traits.Mapper = (*mapping)(nil)
+
+// Find implements traits.Mapper.
+func (m *mapping) Find(key ref.Val) (ref.Val, bool) {
+	name, ok := key.(types.String)
+	if !ok {
+		return nil, false
+	}
+	member := m.place.node.Get(string(name))
+	if member == nil {
+		return nil, false
+	}
+	return valueOf(member), true
+}
+
+// Get implements traits.Indexer.
+func (m *mapping) Get(key ref.Val) ref.Val {
+	if value, ok := m.Find(key); ok {
+		return value
+	}
+	return m.full().Get(key)
+}
+
+// Contains implements traits.Container.
+func (m *mapping) Contains(key ref.Val) ref.Val {
+	if name, ok := key.(types.String); ok {
+		return types.Bool(m.place.node.Get(string(name)) != nil)
+	}
+	return m.full().Contains(key)
+}
+
+// Size implements traits.Sizer.
+func (m *mapping) Size() ref.Val { return types.Int(m.place.node.Len()) }
+
+// IsZeroValue implements traits.Zeroer.
+func (m *mapping) IsZeroValue() bool { return m.place.node.Len() == 0 }
+
+// Iterator implements traits.Iterable.
+func (m *mapping) Iterator() traits.Iterator { return m.full().Iterator() }
+
+// ConvertToNative implements ref.Val.
+func (m *mapping) ConvertToNative(t reflect.Type) (any, error) { return m.full().ConvertToNative(t) }
+
+// ConvertToType implements ref.Val.
+func (m *mapping) ConvertToType(t ref.Type) ref.Val { return m.full().ConvertToType(t) }
+
+// Equal implements ref.Val.
+func (m *mapping) Equal(other ref.Val) ref.Val { return m.full().Equal(other) }
+
+// Type implements ref.Val.
+func (*mapping) Type() ref.Type { return types.MapType }
+
+// Value implements ref.Val.
+func (m *mapping) Value() any { return m.full().Value() }
+
+func (m *mapping) full() traits.Mapper {
+	if whole, ok := m.place.whole().(traits.Mapper); ok {
+		return whole
+	}
+	return types.NewStringStringMap(types.DefaultTypeAdapter, nil)
+}
+
+// list is the view of a list.
+type list struct{ place seen }
+
+var _ traits.Lister = (*list)(nil)
+
+// Get implements traits.Indexer.
+func (l *list) Get(index ref.Val) ref.Val {
+	if i, ok := index.(types.Int); ok && i >= 0 && int(i) < l.place.node.Len() {
+		return valueOf(l.place.node.Item(int(i)))
+	}
+	return l.full().Get(index)
+}
+
+// IsZeroValue implements traits.Zeroer.
+func (l *list) IsZeroValue() bool { return l.place.node.Len() == 0 }
+
+// Iterator implements traits.Iterable.
+func (l *list) Iterator() traits.Iterator { return &walk{items: l.place.node.Items()} }
+
+// Size implements traits.Sizer.
+func (l *list) Size() ref.Val { return types.Int(l.place.node.Len()) }
+
+// Add implements traits.Adder.
+func (l *list) Add(other ref.Val) ref.Val { return l.full().Add(other) }
+
+// Contains implements traits.Container.
+func (l *list) Contains(value ref.Val) ref.Val { return l.full().Contains(value) }
+
+// ConvertToNative implements ref.Val.
+func (l *list) ConvertToNative(t reflect.Type) (any, error) { return l.full().ConvertToNative(t) }
+
+// ConvertToType implements ref.Val.
+func (l *list) ConvertToType(t ref.Type) ref.Val { return l.full().ConvertToType(t) }
+
+// Equal implements ref.Val.
+func (l *list) Equal(other ref.Val) ref.Val { return l.full().Equal(other) }
+
+// Type implements ref.Val.
+func (*list) Type() ref.Type { return types.ListType }
+
+// Value implements ref.Val.
+func (l *list) Value() any { return l.full().Value() }
+
+func (l *list) full() traits.Lister {
+	if whole, ok := l.place.whole().(traits.Lister); ok {
+		return whole
+	}
+	return types.NewStringList(types.DefaultTypeAdapter, nil)
+}
+
+// walk is an iterator over the items of a list.
+type walk struct {
+	traits.Iterator
+	items []*document.Node
+}
+
+// HasNext implements traits.Iterator.
+func (w *walk) HasNext() ref.Val { return types.Bool(len(w.items) > 0) }
+
+// Next implements traits.Iterator.
+func (w *walk) Next() ref.Val {
+	next := w.items[0]
+	w.items = w.items[1:]
+	return valueOf(next)
+}
