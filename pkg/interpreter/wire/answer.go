@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+// longestComponent is the most characters that Karmada takes for the name of a component.
+const longestComponent = 32
+
+// answer is what is said about an object, as both dialects say it. Each operation has its own fields, and the others stay empty.
+type answer struct {
+	Patch        []byte                    `json:"patch,omitempty"`
+	PatchType    string                    `json:"patchType,omitempty"`
+	Replicas     *int32                    `json:"replicas,omitempty"`
+	Requirements *interpreter.Requirements `json:"replicaRequirements,omitempty"`
+	Components   *[]interpreter.Component  `json:"components,omitempty"`
+	Dependencies *[]interpreter.Dependency `json:"dependencies,omitempty"`
+	Healthy      *bool                     `json:"healthy,omitempty"`
+	// Status is written by each dialect under its own name.
+	Status json.RawMessage `json:"-"`
+
+	operation interpreter.Operation
+}
+
+// answerOf takes what the operation has out of a response, and holds that callers accept it: what they refuse, they would refuse as a whole and say
+// little about. The error is the fault of the rules.
+func answerOf(o interpreter.Operation, r interpreter.Response) (*answer, error) {
+	a := &answer{operation: o}
+	var err error
+	switch o {
+	case interpreter.Replicas:
+		a.Replicas, a.Requirements = r.Replicas, r.Requirements
+		if a.Replicas == nil || *a.Replicas < 0 {
+			return nil, lacking("a number of replicas")
+		}
+		err = checkRequirements(a.Requirements)
+	case interpreter.Components:
+		a.Components = list(r.Components)
+		err = checkAll(r.Components, checkComponent)
+	case interpreter.Dependencies:
+		a.Dependencies = list(r.Dependencies)
+		err = checkAll(r.Dependencies, checkDependency)
+	case interpreter.Health:
+		if a.Healthy = r.Healthy; a.Healthy == nil {
+			err = lacking("a health")
+		}
+	case interpreter.Status:
+		a.Status, err = statusIn(r.Status)
+	case interpreter.Revise, interpreter.Retain, interpreter.Aggregate, interpreter.Prune:
+		if a.Patch, err = patchIn(r.Patch); len(a.Patch) > 0 {
+			a.PatchType = "JSONPatch"
+		}
+	default:
+		err = lacking("an answer to such a question")
+	}
+	return a, err
+}
+
+// lacking is the failure of rules that do not give what is needed.
+func lacking(what string, values ...any) error {
+	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: "the rules do not give " + fmt.Sprintf(what, values...)}
+}
+
+// list is a list that is there also when it is empty.
+func list[T any](items []T) *[]T {
+	if items == nil {
+		items = []T{}
+	}
+	return &items
+}
+
+func checkAll[T any](items []T, check func(T) error) error {
+	for _, item := range items {
+		if err := check(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkComponent(c interpreter.Component) error {
+	switch {
+	case c.Name == "" || len(c.Name) > longestComponent:
+		return lacking("a component a name of at most %d characters", longestComponent)
+	case c.Replicas < 0:
+		return lacking("a component a number of replicas")
+	}
+	return checkRequirements(c.Requirements)
+}
+
+func checkDependency(d interpreter.Dependency) error {
+	switch {
+	case d.APIVersion == "" || d.Kind == "":
+		return lacking("a dependency an apiVersion and a kind")
+	case d.Name == "" && isNothing(d.LabelSelector):
+		return lacking("a dependency a name or a labelSelector")
+	case !fits(d.LabelSelector, &metav1.LabelSelector{}):
+		return lacking("a dependency a labelSelector that can be read")
+	}
+	return nil
+}
+
+// nodeClaim is that of Karmada's work API.
+type nodeClaim struct {
+	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity"`
+	NodeSelector     map[string]string    `json:"nodeSelector"`
+	Tolerations      []corev1.Toleration  `json:"tolerations"`
+}
+
+func checkRequirements(r *interpreter.Requirements) error {
+	switch {
+	case r == nil:
+	case !fits(r.NodeClaim, &nodeClaim{}):
+		return lacking("a nodeClaim that can be read")
+	case !fits(r.ResourceRequest, &corev1.ResourceList{}):
+		return lacking("a resourceRequest that can be read")
+	}
+	return nil
+}
+
+// isNothing says whether there is no value: empty, or null.
+func isNothing(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// fits says whether a value can be read as a type of the callers.
+func fits(raw json.RawMessage, into any) bool {
+	return len(raw) == 0 || json.Unmarshal(raw, into) == nil
+}
+
+// statusIn is a status; none is one without fields, since callers want one.
+func statusIn(raw json.RawMessage) (json.RawMessage, error) {
+	switch raw = bytes.TrimSpace(raw); {
+	case isNothing(raw):
+		return json.RawMessage(`{}`), nil
+	case raw[0] != '{' || !json.Valid(raw):
+		return nil, lacking("a status that is an object")
+	}
+	return raw, nil
+}
+
+// patchIn is a patch; one without operations is none.
+func patchIn(raw json.RawMessage) ([]byte, error) {
+	if isNothing(raw) {
+		return nil, nil
+	}
+	var operations []struct {
+		Op   string  `json:"op"`
+		Path *string `json:"path"`
+	}
+	if json.Unmarshal(raw, &operations) != nil {
+		return nil, lacking("a JSON patch")
+	}
+	for _, o := range operations {
+		if o.Op == "" || o.Path == nil {
+			return nil, lacking("a JSON patch of operations with op and path")
+		}
+	}
+	if len(operations) == 0 {
+		return nil, nil
+	}
+	return raw, nil
+}

@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+// asked is a message that was read.
+type asked struct {
+	dialect *dialect
+	uid     string
+	interpreter.Request
+}
+
+// malformed is a message that is not as its dialect has it; the object in it may be well.
+func malformed(format string, values ...any) *interpreter.Failure {
+	return &interpreter.Failure{Code: http.StatusBadRequest, Message: fmt.Sprintf(format, values...)}
+}
+
+// unfit is an object that is none.
+func unfit(format string, values ...any) *interpreter.Failure {
+	return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: fmt.Sprintf(format, values...)}
+}
+
+// read reads a message. Fields that are not known are let pass, since callers are newer than we, and so are those that the operation does not have:
+// Karmada sends `replicas: 0` with all of them. What was read refers to the body, which must not change.
+func read(body []byte) (*asked, error) {
+	d, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Release()
+	a, err := readMessage(d.Root())
+	// An object with a key twice is reported when it is looked into, and nothing that was read in it counts.
+	if twice := d.Err(); twice != nil {
+		return nil, malformed("%s", twice)
+	}
+	return a, err
+}
+
+func parse(body []byte) (*document.Document, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, malformed("the body is empty, where a message is wanted")
+	}
+	d, err := document.Parse(body)
+	switch {
+	case errors.Is(err, document.ErrTooDeep):
+		return nil, malformed("the body is nested too deeply")
+	case err != nil:
+		return nil, malformed("the body is not JSON: %s", err)
+	case d.Root().Kind() != document.Object:
+		d.Release()
+		return nil, malformed("the body must be an object")
+	}
+	return d, nil
+}
+
+func readMessage(root *document.Node) (*asked, error) {
+	kind, _ := root.Get("kind").Text()
+	a := &asked{dialect: dialects[kind]}
+	request := root.Get("request")
+	switch {
+	case a.dialect == nil:
+		return nil, malformed("kind must be %s or %s", KindContext, KindReview)
+	case !root.Get("apiVersion").Is(Group + "/" + Version):
+		return nil, malformed("apiVersion must be %s/%s: no other version is spoken here", Group, Version)
+	case request.Kind() != document.Object:
+		return nil, malformed("request must be an object")
+	}
+	var err error
+	if a.uid, err = text(request, "request", "uid", true); err != nil {
+		return nil, err
+	}
+	if err := a.readKind(request); err != nil {
+		return nil, err
+	}
+	if err := a.readOperation(request); err != nil {
+		return nil, err
+	}
+	return a, a.readSubject(request)
+}
+
+func (a *asked) readKind(request *document.Node) error {
+	kind := request.Get("kind")
+	if kind.Kind() != document.Object {
+		return malformed("request.kind must be an object with group, version and kind")
+	}
+	for _, part := range []struct {
+		name   string
+		into   *string
+		needed bool
+	}{{"group", &a.Kind.Group, false}, {"version", &a.Kind.Version, true}, {"kind", &a.Kind.Kind, true}} {
+		var err error
+		if *part.into, err = text(kind, "request.kind", part.name, part.needed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *asked) readOperation(request *document.Node) error {
+	name, err := text(request, "request", "operation", true)
+	if err != nil {
+		return err
+	}
+	var known bool
+	if a.Operation, known = a.dialect.operations[name]; !known {
+		return &interpreter.Failure{Code: interpreter.CodeUnknown, Message: fmt.Sprintf("the operation %.40q is not known; there are %s",
+			name, strings.Join(slices.Sorted(maps.Keys(a.dialect.operations)), ", "))}
+	}
+	return nil
+}
+
+// readSubject reads what is asked about.
+func (a *asked) readSubject(request *document.Node) error {
+	var err error
+	if a.Object, err = object(request, "object"); err != nil {
+		return err
+	}
+	if err := a.same(request.Get("object")); err != nil {
+		return err
+	}
+	switch a.Operation {
+	case interpreter.Revise:
+		a.Replicas, err = number(request, "replicas")
+	case interpreter.Retain:
+		a.Observed, err = object(request, "observedObject")
+	case interpreter.Aggregate:
+		a.Members, err = members(request.Get("aggregatedStatus"))
+	}
+	return err
+}
+
+// same holds that the object is of the kind that is asked about, where it says so.
+func (a *asked) same(object *document.Node) error {
+	version := a.Kind.Version
+	if a.Kind.Group != "" {
+		version = a.Kind.Group + "/" + version
+	}
+	for _, part := range [][2]string{{"apiVersion", version}, {"kind", a.Kind.Kind}} {
+		if is := object.Get(part[0]); is != nil && !is.Is(part[1]) {
+			return unfit("request.object.%s is not that of request.kind", part[0])
+		}
+	}
+	return nil
+}
+
+// absent says whether there is no value: no member, or null.
+func absent(n *document.Node) bool { return n == nil || n.Kind() == document.Null }
+
+// text reads a string.
+func text(in *document.Node, path, name string, needed bool) (string, error) {
+	n := in.Get(name)
+	if absent(n) && !needed {
+		return "", nil
+	}
+	value, ok := n.Text()
+	if !ok || needed && value == "" {
+		return "", malformed("%s.%s must be a text%s", path, name, map[bool]string{true: ", and not empty"}[needed])
+	}
+	return value, nil
+}
+
+// object gives the text of an object.
+func object(request *document.Node, name string) ([]byte, error) {
+	n := request.Get(name)
+	switch {
+	case absent(n):
+		return nil, unfit("request.%s is missing", name)
+	case n.Kind() != document.Object:
+		return nil, unfit("request.%s must be an object", name)
+	}
+	return n.Raw(), nil
+}
+
+// number reads a whole number of 32 bits that is not negative.
+func number(request *document.Node, name string) (int32, error) {
+	n := request.Get(name)
+	if absent(n) {
+		return 0, unfit("request.%s is missing", name)
+	}
+	value, err := strconv.ParseInt(string(n.Raw()), 10, 32)
+	if err != nil || value < 0 {
+		return 0, unfit("request.%s must be a whole number of 32 bits that is not negative", name)
+	}
+	return int32(value), nil
+}
+
+// members reads what the members say. One that has no status yet, as it could not be applied, is one of them.
+func members(list *document.Node) ([]interpreter.Member, error) {
+	if absent(list) {
+		return nil, nil
+	}
+	if list.Kind() != document.Array {
+		return nil, malformed("request.aggregatedStatus must be a list")
+	}
+	var all []interpreter.Member
+	for i, item := range list.Items() {
+		m, err := member(item, fmt.Sprintf("request.aggregatedStatus[%d]", i))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func member(item *document.Node, path string) (interpreter.Member, error) {
+	var m interpreter.Member
+	if item.Kind() != document.Object {
+		return m, malformed("%s must be an object", path)
+	}
+	for _, part := range []struct {
+		name   string
+		into   *string
+		needed bool
+	}{{"clusterName", &m.Cluster, true}, {"appliedMessage", &m.Message, false}, {"health", &m.Health, false}} {
+		var err error
+		if *part.into, err = text(item, path, part.name, part.needed); err != nil {
+			return m, err
+		}
+	}
+	switch applied := item.Get("applied"); {
+	case absent(applied):
+	case applied.Kind() != document.Bool:
+		return m, malformed("%s.applied must be true or false", path)
+	default:
+		m.Applied = string(applied.Raw()) == "true"
+	}
+	switch status := item.Get("status"); {
+	case absent(status):
+	case status.Kind() != document.Object:
+		return m, unfit("%s.status must be an object", path)
+	default:
+		m.Status = status.Raw()
+	}
+	return m, nil
+}
