@@ -53,7 +53,7 @@ func (o options) run(out io.Writer) error {
 	there := 0
 	for _, held := range o.held {
 		for _, row := range rows {
-			load := engine.Load{Network: row.network.Name, Endpoints: held - there, Callers: 8, Prefix: fmt.Sprint(row.network.Name, "-held-", held, "-"), Keep: true}
+			load := engine.Load{Network: row.network.Name, Endpoints: held - there, Callers: 16, Prefix: fmt.Sprint(row.network.Name, "-held-", held, "-"), Keep: true}
 			if _, err := m.Load(load); err != nil {
 				return fmt.Errorf("filling the network of %s: %w", row.name, err)
 			}
