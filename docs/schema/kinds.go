@@ -33,6 +33,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{"ProviderProfile", "providerprofile.json", "profiles", ProviderProfile},
 		{"NetworkProfile", "networkprofile.json", "network profiles", NetworkProfile},
+		{"InterpreterProfile", "interpreterprofile.json", "interpreter profiles", InterpreterProfile},
 		{"ProviderProfileTest", "providerprofiletest.json", "tables of tests for graft test", ProviderProfileTest},
 		{"TestFolder", "testcase.json", "case.yaml in a folder of a test", TestFolder},
 		{"ControllerConfiguration", "controllerconfiguration.json", "the configuration of the extension", ControllerConfiguration},

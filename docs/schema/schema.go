@@ -17,6 +17,11 @@ var ProviderProfile []byte
 //go:embed networkprofile.json
 var NetworkProfile []byte
 
+// InterpreterProfile is the schema of interpreter profiles.
+//
+//go:embed interpreterprofile.json
+var InterpreterProfile []byte
+
 // ControllerConfiguration is the schema of the configuration of the extension.
 //
 //go:embed controllerconfiguration.json

@@ -26,6 +26,7 @@ func main() {
 		"expressions.md":           writeExpressions,
 		"configuration.md":         writeConfiguration("controllerconfiguration.json"),
 		"network-profile.md":       writeNetworkProfile,
+		"interpreter-profile.md":   writeInterpreterProfile,
 		"network-configuration.md": writeConfiguration("networkproviderconfiguration.json"),
 		"test.md":                  writeProfileTest,
 		"cli.md":                   writeCommandLine,

@@ -27,6 +27,7 @@ func main() {
 		"controllerconfiguration.json":      controllerConfiguration,
 		"networkproviderconfiguration.json": networkProviderConfiguration,
 		"networkprofile.json":               networkProfile,
+		"interpreterprofile.json":           interpreterProfile,
 		"providerprofiletest.json":          providerProfileTest,
 		"testcase.json":                     testFolder,
 	} {

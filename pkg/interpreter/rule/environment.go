@@ -39,6 +39,11 @@ func Variables(operation interpreter.Operation) []expression.Variable {
 	}
 }
 
+// Repeats says whether the rules of an operation have a forEach.
+func Repeats(operation interpreter.Operation) bool {
+	return operation == interpreter.Components || operation == interpreter.Dependencies
+}
+
 // scope compiles the expressions of an operation: alone, and beside a forEach.
 type scope struct{ plain, each *expression.Environment }
 
@@ -50,7 +55,7 @@ var theScopes = sync.OnceValues(func() (map[interpreter.Operation]scope, error) 
 			return nil, err
 		}
 		each := plain
-		if operation == interpreter.Components || operation == interpreter.Dependencies {
+		if Repeats(operation) {
 			if each, err = plain.Extend(expression.Variable{Name: "item", Type: cel.DynType}); err != nil {
 				return nil, err
 			}

@@ -29,6 +29,7 @@ var kinds = []kind{
 	{word: "profile", name: "ProviderProfile", schema: read(schema.ProviderProfile), examples: profileExamples},
 	{word: "configuration", name: "ControllerConfiguration", schema: read(schema.ControllerConfiguration)},
 	{word: "network", name: "NetworkProfile", schema: read(schema.NetworkProfile)},
+	{word: "interpreter", name: "InterpreterProfile", schema: read(schema.InterpreterProfile)},
 	{word: "provider", name: "NetworkProviderConfiguration", schema: read(schema.NetworkProviderConfiguration)},
 	{word: "test", name: "ProviderProfileTest", schema: read(schema.ProviderProfileTest)},
 	{word: "case", name: "TestFolder", schema: read(schema.TestFolder)},
@@ -57,7 +58,13 @@ func (k kind) topic() topic {
 	return topic{name: k.word, summary: k.summary(), page: k.page, below: k.below}
 }
 
-func (k kind) summary() string { return "the fields of a " + k.name + " by their path" }
+func (k kind) summary() string {
+	article := "a "
+	if strings.HasPrefix(k.name, "I") {
+		article = "an "
+	}
+	return "the fields of " + article + k.name + " by their path"
+}
 
 // page is about a field, or about the document for the empty path.
 func (k kind) page(path string) (*Page, error) {

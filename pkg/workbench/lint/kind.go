@@ -43,6 +43,7 @@ type Kind struct {
 var kinds = []Kind{
 	providerProfile,
 	networkProfile,
+	interpreterProfile,
 	providerProfileTest,
 	controllerConfiguration,
 	networkProviderConfiguration,

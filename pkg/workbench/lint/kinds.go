@@ -8,6 +8,7 @@ import (
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -37,6 +38,16 @@ var networkProfile = Kind{
 		documents, findings := profile.DecodeNetworks(parts, known)
 		_, problems := policy.Compile(documents)
 		problems = append(problems, catalog.Check(policy.Clouds(documents))...)
+		return append(findings, problems.Beyond(findings)...)
+	},
+}
+
+// interpreterProfile is checked as graft-resource-interpreter does when it loads profiles.
+var interpreterProfile = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfile, Heads: true,
+	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+		documents, findings := profile.DecodeInterpreters(parts, known)
+		_, problems := rule.Compile(documents)
 		return append(findings, problems.Beyond(findings)...)
 	},
 }

@@ -22,7 +22,7 @@ const root = "../../.."
 func TestEveryFindingHasARule(t *testing.T) {
 	seen := 0
 	for _, pattern := range []string{"controlplane/mutation/testdata/refused", "controlplane/mutation/testdata/warned",
-		"controlplane/mutation/testdata/versions", "network/policy/testdata/findings"} {
+		"controlplane/mutation/testdata/versions", "network/policy/testdata/findings", "interpreter/rule/testdata/findings"} {
 		for _, folder := range cases(t, filepath.Join(root, "pkg", filepath.FromSlash(pattern), "*")) {
 			report := Run(Options{}, []Input{{File: golden.Read(t, filepath.Join(folder, "profile.yaml"))}})
 			for _, f := range report.Findings {
@@ -40,7 +40,8 @@ func TestEveryFindingHasARule(t *testing.T) {
 
 // TestEveryCallHasARule holds that each finding that the packages below profiles make is given its rule where it is made.
 func TestEveryCallHasARule(t *testing.T) {
-	for _, below := range []string{"source", "profile", "apis/config", "controlplane/mutation", "controlplane/operation", "expression", "network/policy"} {
+	for _, below := range []string{"source", "profile", "apis/config", "controlplane/mutation", "controlplane/operation", "expression", "network/policy",
+		"interpreter/rule"} {
 		err := filepath.WalkDir(filepath.Join(root, "pkg", below), func(name string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 				return err

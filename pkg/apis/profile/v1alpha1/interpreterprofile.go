@@ -131,7 +131,7 @@ type InterpretDependencies struct {
 	When source.Text `json:"when,omitempty"`
 	// ForEach is a list, a ${ CEL } expression: there is a dependency for each of its items, the variable item.
 	ForEach source.Text `json:"forEach,omitempty"`
-	// APIVersion and Kind are those of the dependency.
+	// APIVersion is that of the dependency.
 	APIVersion source.Text `json:"apiVersion"`
 	// Kind is that of the dependency.
 	Kind source.Text `json:"kind"`
@@ -150,12 +150,15 @@ type InterpretAggregate struct {
 	Field source.Text `json:"field"`
 	// When is the condition; always when absent.
 	When source.Text `json:"when,omitempty"`
-	// Sum, Min and Max are of numbers; members that have none do not count.
+	// Sum is that of the numbers; members that have none do not count.
 	Sum source.Text `json:"sum,omitempty"`
+	// Min is the smallest number; members that have none do not count.
 	Min source.Text `json:"min,omitempty"`
+	// Max is the largest number; members that have none do not count.
 	Max source.Text `json:"max,omitempty"`
-	// All and Any are of booleans; a member that has none is false.
+	// All says whether all members have true; one that has nothing has not.
 	All source.Text `json:"all,omitempty"`
+	// Any says whether a member has true.
 	Any source.Text `json:"any,omitempty"`
 	// Same is what all members have that have it; the field is taken away where they differ.
 	Same source.Text `json:"same,omitempty"`
