@@ -105,6 +105,7 @@ test-libnetwork: build ## Run the network controllers of Docker 28 and 29 agains
 	@echo "==> Docker's network controllers (the first time, a minute passes while they are compiled)"
 	@mkdir -p $(LIBNETWORK)
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
+	@if [ -n "$$GRAFT_TEST_WITHOUT_KERNEL" ]; then echo '*** GRAFT_TEST_WITHOUT_KERNEL IS SET: WHERE THE KERNEL REFUSES NAMESPACES, NOTHING OF THIS RUNS' >&2; fi
 	cd test/libnetwork && GRAFT_PROGRAMS="$$(cat ../../bin/graft ../../bin/graft-network-provider ../../$(LIBNETWORK)/* | cksum)" \
 		go test -vet=off -timeout 10m $(TESTFLAGS) ./...
 

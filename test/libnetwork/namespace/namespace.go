@@ -41,6 +41,9 @@ As root, or in a container with --privileged, it runs too. To leave it out: %s=1
 
 `
 
+// explained says that it has been said what helps; once is enough.
+var explained sync.Once
+
 // Enter gives a part in the process that is in namespaces of its own. In the one that was started it runs such a process for each part, at the same
 // time, and gives none and the worst of their exit statuses.
 func Enter(parts ...string) (part string, status int) {
@@ -82,7 +85,7 @@ func outside(part string, out, errs io.Writer) (status int) {
 	case errors.As(err, &exit) && exit.Exited():
 		return exit.ExitCode()
 	case refused(err):
-		fmt.Fprintf(errs, permit, err, without)
+		explained.Do(func() { fmt.Fprintf(errs, permit, err, without) })
 		if os.Getenv(without) != "" {
 			return 0
 		}
