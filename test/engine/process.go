@@ -113,7 +113,7 @@ func (p *Process) signal(signal syscall.Signal) error {
 		p.ended = nil
 		return nil
 	case <-time.After(patience):
-		return fmt.Errorf("%s does not end: %w; its log ends with:\n%s", p.Name, err, p.Tail())
+		return errors.Join(err, fmt.Errorf("%s does not end; its log ends with:\n%s", p.Name, p.Tail()))
 	}
 }
 
