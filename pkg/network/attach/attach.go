@@ -96,6 +96,8 @@ type Attachments struct {
 	mutex sync.Mutex
 	// missing are endpoints that seemed to be gone, since when.
 	missing map[string]time.Time
+	// strange are links with our mark that no row knows, since when, by their names.
+	strange map[string]time.Time
 	removed Removed
 }
 
@@ -118,7 +120,7 @@ func New(o Options) *Attachments {
 	}
 	a := &Attachments{
 		options: o, networks: newBook[networkRow](o, "network"), endpoints: newBook[endpointRow](o, "endpoint"), nodes: newBook[nodeRow](o, "node"),
-		missing: map[string]time.Time{},
+		missing: map[string]time.Time{}, strange: map[string]time.Time{},
 	}
 	a.endpoints.changed = a.claims.follow
 	return a

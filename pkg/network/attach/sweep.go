@@ -216,13 +216,43 @@ func (a *Attachments) forget(gone map[string]bool) {
 	maps.DeleteFunc(a.missing, func(key string, _ time.Time) bool { return !gone[key] })
 }
 
-// strays removes links with our mark that no row knows.
+// strays removes links with our mark that no row has known for longer than the grace. As rows are written before links, a crash leaves none: they are of
+// another ledger, which may be the right one. Where there is no network at all, none is removed.
 func (a *Attachments) strays(ctx context.Context, marked []link.Marked) error {
-	var errs []error
-	for _, m := range marked {
-		errs = append(errs, a.stray(ctx, m))
+	networks, err := a.networks.all(ctx)
+	if err != nil {
+		return err
 	}
+	var errs []error
+	strange := map[string]bool{}
+	for _, m := range marked {
+		known, err := a.knows(ctx, m)
+		if known || err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		strange[m.Name] = true
+		if since := a.strangeSince(m); len(networks) > 0 && a.options.Clock.Since(since) >= a.options.Grace {
+			errs = append(errs, a.stray(ctx, m))
+		}
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	maps.DeleteFunc(a.strange, func(name string, _ time.Time) bool { return !strange[name] })
 	return errors.Join(errs...)
+}
+
+// strangeSince is when a link was seen first that no row knows.
+func (a *Attachments) strangeSince(m link.Marked) time.Time {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	since, before := a.strange[m.Name]
+	if !before {
+		since = a.options.Clock.Now()
+		a.strange[m.Name] = since
+		a.options.Report(fmt.Errorf("the link %s bears our mark, and this ledger has no network of it: is it the right ledger?", m.Name))
+	}
+	return since
 }
 
 // stray removes a link unless a row knows it. As rows are written before links are made, none can follow.

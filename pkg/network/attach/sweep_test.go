@@ -88,7 +88,8 @@ func TestComesBack(t *testing.T) {
 	w.same("removed", nil, w.swept.Endpoints)
 }
 
-// TestStrays is that links with the mark go that no row knows, and others stay.
+// TestStrays is that links with the mark go that no row has known for long, and others stay. What bears the mark of networks, and there is none, is of
+// another ledger.
 func TestStrays(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))
@@ -98,9 +99,34 @@ func TestStrays(t *testing.T) {
 		{Name: "ghlost", Network: "net", Endpoint: "lost"}, {Name: "gblost", Network: "lost"}, {Name: "gl7"}, {Name: "gvother", Network: "other", Endpoint: "ep"},
 	}
 	w.restart()
+	w.same("removed at once", nil, w.swept.Links)
+	w.same("reports", []string{
+		"the link ghlost bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link gblost bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link gl7 bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link gvother bears our mark, and this ledger has no network of it: is it the right ledger?",
+	}, w.reports)
+	w.clock.Step(10 * time.Minute)
+	w.must(w.Sweep(t.Context()))
 	w.same("links", []string{"net", "net/ep"}, w.kernel.has())
 	w.same("removed", []string{"ghlost", "gblost", "gl7", "gvother"}, w.swept.Links)
 	w.usage(attach.Usage{Networks: 1, Endpoints: 1, Joined: 1, Removed: attach.Removed{Links: 4}})
+}
+
+// TestWrongLedger is that a server which was given another ledger removes nothing of what containers use.
+func TestWrongLedger(t *testing.T) {
+	w := newWorld(t)
+	w.kernel.strays = []link.Marked{{Name: "ghlost", Network: "net", Endpoint: "lost"}, {Name: "gblost", Network: "lost"}}
+	w.restart()
+	for range 3 {
+		w.clock.Step(time.Hour)
+		w.must(w.Sweep(t.Context()))
+	}
+	w.same("removed", nil, w.swept.Links)
+	w.same("reports", []string{
+		"the link ghlost bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link gblost bears our mark, and this ledger has no network of it: is it the right ledger?",
+	}, w.reports)
 }
 
 // TestInTheWay is that what a deletion could not remove is kept, and removed by a sweep.
@@ -168,11 +194,12 @@ func TestParentMissing(t *testing.T) {
 // TestRun is that sweeps are made.
 func TestRun(t *testing.T) {
 	w := newWorld(t)
+	w.create(bare("net"))
 	w.kernel.strays = []link.Marked{{Name: "gblost", Network: "lost"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended sync.WaitGroup
 	ended.Go(func() { w.Run(ctx) })
-	for deadline := time.Now().Add(10 * time.Second); len(w.kernel.has()) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(w.kernel.has()) > 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing was swept")
 		}
