@@ -71,7 +71,8 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, machine.Halt()) }()
 	dockerd := machine.Dockerd(true)
-	if err := machine.Provider(program, profile).Start(ctx); err != nil {
+	provider := machine.Provider(program, profile, "--log-level=debug", "--log-format=json")
+	if err := provider.Start(ctx); err != nil {
 		return err
 	}
 	if err := dockerd.Start(ctx); err != nil {
@@ -80,7 +81,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err := dockerd.Import(ctx); err != nil {
 		return err
 	}
-	measured, err := measure(ctx, dockerd, o)
+	measured, err := measure(ctx, dockerd, &answers{path: provider.Log()}, o)
 	if err != nil {
 		return err
 	}

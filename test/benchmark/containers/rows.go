@@ -23,8 +23,8 @@ type row struct {
 	name, network string
 	// create has the arguments of docker network create; empty: the network is there.
 	create string
-	// start is how long docker run --detach took in each round, and end docker rm --force.
-	start, end []time.Duration
+	// start is how long docker run --detach took in each round, and end docker rm --force; startOwn and endOwn are what the provider took of it.
+	start, end, startOwn, endOwn []time.Duration
 }
 
 // rows are all that is measured. The first one is what the others are compared with.
@@ -40,7 +40,7 @@ func rows() []*row {
 }
 
 // measure starts and ends a container of each row in each round, in another order each time.
-func measure(ctx context.Context, dockerd *engine.Dockerd, o options) ([]*row, error) {
+func measure(ctx context.Context, dockerd *engine.Dockerd, answers *answers, o options) ([]*row, error) {
 	var measured []*row
 	for i, r := range rows() {
 		if i > 0 && !o.rows.MatchString(r.name) {
@@ -58,12 +58,11 @@ func measure(ctx context.Context, dockerd *engine.Dockerd, o options) ([]*row, e
 		order := slices.Clone(measured)
 		for i := range order {
 			r := order[(i+round)%len(order)]
-			start, end, err := once(ctx, dockerd, r.network)
-			if err != nil {
+			if err := r.once(ctx, dockerd, answers); err != nil {
 				return nil, fmt.Errorf("%q: %w", r.name, err)
 			}
-			if round > 0 { // the first one finds nothing in memory
-				r.start, r.end = append(r.start, start), append(r.end, end)
+			if round == 0 { // it finds nothing in memory
+				r.start, r.end, r.startOwn, r.endOwn = nil, nil, nil, nil
 			}
 		}
 		fmt.Fprintf(os.Stderr, "\r%d of %d rounds", round, o.rounds)
@@ -73,22 +72,43 @@ func measure(ctx context.Context, dockerd *engine.Dockerd, o options) ([]*row, e
 }
 
 // once is one container.
-func once(ctx context.Context, dockerd *engine.Dockerd, network string) (start, end time.Duration, err error) {
-	began := time.Now()
-	if _, err = dockerd.Do(ctx, "run", "--detach", "--name=one", "--network="+network, engine.Image, "/bin/sleep", "1d"); err != nil {
-		return 0, 0, err
+func (r *row) once(ctx context.Context, dockerd *engine.Dockerd, answers *answers) error {
+	for _, part := range []struct {
+		took, own *[]time.Duration
+		command   []string
+	}{
+		{&r.start, &r.startOwn, []string{"run", "--detach", "--name=one", "--network=" + r.network, engine.Image, "/bin/sleep", "1d"}},
+		{&r.end, &r.endOwn, []string{"rm", "--force", "one"}},
+	} {
+		began := time.Now()
+		if _, err := dockerd.Do(ctx, part.command...); err != nil {
+			return err
+		}
+		*part.took = append(*part.took, time.Since(began))
+		own, err := answers.next()
+		if err != nil {
+			return err
+		}
+		*part.own = append(*part.own, own)
 	}
-	start, began = time.Since(began), time.Now()
-	_, err = dockerd.Do(ctx, "rm", "--force", "one")
-	return start, time.Since(began), err
+	return nil
 }
 
 // table writes what was measured. What a network adds is compared round by round, so that what else the machine does is in both.
 func table(out io.Writer, rows []*row) {
-	fmt.Fprintf(out, "| network | run, ms | of that the network | rm, ms | of that the network | n |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(out, "| network | run, ms | the network | the provider | rm, ms | the network | the provider | n |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %d |\n", r.name, spread(r.start), added(r.start, rows[0].start), spread(r.end), added(r.end, rows[0].end), len(r.start))
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %d |\n", r.name, spread(r.start), added(r.start, rows[0].start), own(r.startOwn),
+			spread(r.end), added(r.end, rows[0].end), own(r.endOwn), len(r.start))
 	}
+}
+
+// own is the median of what the provider took, if it was asked at all.
+func own(all []time.Duration) string {
+	if middle := quantile(all, 0.5); middle > 0 {
+		return fmt.Sprintf("%.1f", milliseconds(middle))
+	}
+	return ""
 }
 
 // added is the median of what a row takes more than the first one in the same round.
