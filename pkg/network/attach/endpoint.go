@@ -140,7 +140,7 @@ func (a *Attachments) port(ctx context.Context, n networkRow, row endpointRow) (
 		return row, err
 	}
 	want := link.Port{Endpoint: row.ID, MAC: row.MAC, VLAN: row.VLAN}
-	return row, a.kernel(ctx, func(ctx context.Context) error {
+	err = a.kernel(ctx, func(ctx context.Context) error {
 		made, err := a.options.Kernel.EnsurePort(ctx, s, want)
 		if errors.Is(err, link.ErrNoSegment) {
 			if err = a.ensure(ctx, n); err == nil {
@@ -153,6 +153,7 @@ func (a *Attachments) port(ctx context.Context, n networkRow, row endpointRow) (
 		row.MAC, row.Boot = made.MAC, a.options.Boot
 		return nil
 	})
+	return row, err
 }
 
 // claim takes what an endpoint is to have that no other may have. What an endpoint has that is gone is taken from it: whoever gave it to this one knows.
