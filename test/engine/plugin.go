@@ -21,7 +21,7 @@ const Managed = "graft:latest"
 func (d *Dockerd) Plug(ctx context.Context, folder string, arguments ...string) error {
 	configuration, state := filepath.Join(d.machine.Folder, "etc"), filepath.Join(d.machine.Folder, "state")
 	for _, path := range []string{configuration, state} {
-		if err := os.MkdirAll(path, 0o755); err != nil { //nolint:gosec // as /etc and /var/lib
+		if err := os.MkdirAll(path, 0o755); err != nil {
 			return fmt.Errorf("making folders for the plugin: %w", err)
 		}
 	}
