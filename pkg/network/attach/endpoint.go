@@ -79,14 +79,20 @@ func (a *Attachments) attach(ctx context.Context, n networkRow, e Endpoint) (End
 	if err := a.claim(ctx, n, row); err != nil {
 		return Endpoint{}, err
 	}
+	written := false
+	defer func() {
+		if !written { // be it that something has panicked: nothing else would ever free what it claims
+			a.claims.free(row.key())
+		}
+	}()
 	row.State, row.Since, row.Boot = making, a.options.Clock.Now(), a.options.Boot
 	described := a.describe(ctx, p)
 	err = a.endpoints.put(ctx, row.key(), row)
 	described()
 	if err != nil {
-		a.claims.free(row.key())
 		return Endpoint{}, err
 	}
+	written = true
 	made, err := a.make(ctx, n, p, row)
 	if err != nil {
 		a.undo(ctx, func(ctx context.Context) error { return a.detach(ctx, n, row) })
