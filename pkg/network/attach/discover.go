@@ -55,20 +55,6 @@ func (a *Attachments) spread(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// again makes the links of a network that is ready as they are to be.
-func (a *Attachments) again(ctx context.Context, id string) error {
-	unlock, err := a.locks.alone(ctx, networkLock(id))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	row, ok, err := a.networks.get(ctx, id)
-	if err != nil || !ok || row.State != ready {
-		return err
-	}
-	return a.ensure(ctx, row)
-}
-
 // derivedVNI is the number of a vxlan that follows from a network's identifier, which all machines of a cluster know.
 func derivedVNI(id string) uint32 {
 	sum := sha256.Sum256([]byte(id))

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 
@@ -217,31 +216,6 @@ func (a *Attachments) of(ctx context.Context, id string) ([]endpointRow, error) 
 	return all, nil
 }
 
-// ensure makes the links of a network, where they are not there.
-func (a *Attachments) ensure(ctx context.Context, row networkRow) error {
-	s, err := a.segment(ctx, row)
-	if err != nil {
-		return err
-	}
-	return a.kernel(ctx, func(ctx context.Context) error {
-		if err := a.options.Kernel.EnsureSegment(ctx, s); err != nil {
-			return fmt.Errorf("making the links of network %s: %w", short(row.ID), err)
-		}
-		return a.tell(ctx, s)
-	})
-}
-
-// tell tells a tunnel of its other ends.
-func (a *Attachments) tell(ctx context.Context, s link.Segment) error {
-	if s.Kind != link.VXLAN {
-		return nil
-	}
-	if err := a.options.Kernel.SetPeers(ctx, s, s.Peers); err != nil {
-		return fmt.Errorf("setting the peers of network %s: %w", short(s.Network), err)
-	}
-	return nil
-}
-
 // DeleteNetwork removes a network, and endpoints that are left in it. An unknown one is no error. What could not be removed is in a later sweep.
 func (a *Attachments) DeleteNetwork(ctx context.Context, id string) error {
 	if err := checkIdentifiers(id); err != nil {
@@ -308,29 +282,4 @@ func (a *Attachments) undo(ctx context.Context, do func(context.Context) error) 
 	if err := do(ctx); err != nil {
 		a.options.Report(fmt.Errorf("undoing what failed: %w", err))
 	}
-}
-
-// segment is a network as the kernel is to have it.
-func (a *Attachments) segment(ctx context.Context, row networkRow) (link.Segment, error) {
-	s := row.segment()
-	if s.Kind != link.VXLAN {
-		return s, nil
-	}
-	nodes, err := a.nodes.all(ctx)
-	if err != nil {
-		return s, err
-	}
-	s.Peers = slices.Clone(s.Peers)
-	for _, text := range slices.Sorted(maps.Keys(nodes)) {
-		address, err := netip.ParseAddr(text)
-		switch {
-		case err != nil:
-			return s, fmt.Errorf("reading the address of a node: %w", err)
-		case nodes[text].Self && !s.Local.IsValid():
-			s.Local = address
-		case !nodes[text].Self && address != s.Local && !slices.Contains(s.Peers, address):
-			s.Peers = append(s.Peers, address)
-		}
-	}
-	return s, nil
 }
