@@ -6,6 +6,7 @@ package rule
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -52,10 +53,11 @@ type compiler struct {
 	profile string
 }
 
-// entry is what a document says of a kind.
+// entry is what a document says of kinds.
 type entry struct {
 	// version is empty where it is any.
-	group, version, kind string
+	group, version string
+	kinds          []string
 	rules
 }
 
@@ -82,11 +84,8 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 
 // kind compiles what is said of a kind, operation by operation.
 func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
-	c.of = &entry{kind: spec.Kind.Value}
-	c.needed(p, "kind", spec.Kind)
-	if spec.Kind.Value != "" && !kindName.MatchString(spec.Kind.Value) {
-		c.add(p.at("kind"), source.InvalidName, "%q is no kind, such as Deployment", spec.Kind.Value)
-	}
+	c.of = &entry{}
+	c.names(p, spec)
 	c.needed(p, "apiVersion", spec.APIVersion)
 	if !spec.APIVersion.At.Absent() {
 		var ok bool
@@ -108,6 +107,37 @@ func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 		c.add(p, source.MissingField, "says nothing of the kind: at least one operation is needed, such as health")
 	}
 	return c.of
+}
+
+// names reads the names of the kinds.
+func (c *compiler) names(p place, spec v1alpha1.InterpretedKind) {
+	if p.at("kinds").missing {
+		c.needed(p, "kind", spec.Kind)
+		c.name(p.at("kind"), spec.Kind)
+		return
+	}
+	if !p.at("kind").missing || len(spec.Kinds) == 0 {
+		c.add(p, source.ExclusiveFields, "exactly one of kind and kinds is needed")
+	}
+	for i, name := range spec.Kinds {
+		at := p.at("kinds").item(i)
+		if slices.Contains(c.of.kinds, name.Value) {
+			c.add(at, source.DuplicateName, "%q stands twice", name.Value)
+			continue
+		}
+		c.name(at, name)
+	}
+}
+
+// name reads the name of a kind.
+func (c *compiler) name(p place, name source.Text) {
+	if name.At.Absent() || name.Value == "" {
+		return
+	}
+	if !kindName.MatchString(name.Value) {
+		c.add(p, source.InvalidName, "%q is no kind, such as Deployment", name.Value)
+	}
+	c.of.kinds = append(c.of.kinds, name.Value)
 }
 
 // each compiles the rules of an operation.
@@ -140,10 +170,10 @@ func (c *compiler) needed(p place, name string, t source.Text) {
 // partial is what is known of an expression before there is an object: the kind.
 func (c *compiler) partial(env *expression.Environment) *expression.Partial {
 	partial := env.Partial()
-	if c.of.kind == "" {
-		return partial
+	if len(c.of.kinds) == 1 {
+		partial = partial.With("kind", "kind", expression.Value(c.of.kinds[0]))
 	}
-	partial = partial.With("kind", "kind", expression.Value(c.of.kind)).With("kind", "group", expression.Value(c.of.group))
+	partial = partial.With("kind", "group", expression.Value(c.of.group))
 	if c.of.version != "" {
 		partial = partial.With("kind", "version", expression.Value(c.of.version))
 	}

@@ -5,6 +5,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -38,5 +40,6 @@ func (c *compiler) hidden() {
 
 // covers says whether an entry is of all kinds that another is of.
 func (e *entry) covers(o *entry) bool {
-	return e.kind != "" && e.kind == o.kind && e.group == o.group && (e.version == "" || e.version == o.version)
+	other := func(kind string) bool { return !slices.Contains(e.kinds, kind) }
+	return len(o.kinds) > 0 && !slices.ContainsFunc(o.kinds, other) && e.group == o.group && (e.version == "" || e.version == o.version)
 }

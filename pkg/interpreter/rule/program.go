@@ -89,27 +89,35 @@ func (r *rules) and(o *rules) *rules {
 func newProgram(entries []*entry) *Program {
 	p := &Program{kinds: map[groupKind]*versions{}}
 	for _, e := range entries {
-		key := groupKind{e.group, e.kind}
-		if p.kinds[key] == nil {
-			p.kinds[key] = &versions{named: map[string]*rules{}}
-		}
-		if e.version != "" {
-			p.kinds[key].named[e.version] = &rules{}
+		for _, kind := range e.kinds {
+			key := groupKind{e.group, kind}
+			if p.kinds[key] == nil {
+				p.kinds[key] = &versions{named: map[string]*rules{}}
+			}
+			if e.version != "" {
+				p.kinds[key].named[e.version] = &rules{}
+			}
 		}
 	}
 	for _, e := range entries {
-		v := p.kinds[groupKind{e.group, e.kind}]
-		for version, known := range v.named {
-			if e.version == "" || e.version == version {
-				v.named[version] = known.and(&e.rules)
-			}
-		}
-		if e.version == "" {
-			v.others = cmp.Or(v.others, &rules{}).and(&e.rules)
+		for _, kind := range e.kinds {
+			p.kinds[groupKind{e.group, kind}].add(e)
 		}
 	}
 	p.known = p.list()
 	return p
+}
+
+// add puts the rules of an entry behind those that are there.
+func (v *versions) add(e *entry) {
+	for version, known := range v.named {
+		if e.version == "" || e.version == version {
+			v.named[version] = known.and(&e.rules)
+		}
+	}
+	if e.version == "" {
+		v.others = cmp.Or(v.others, &rules{}).and(&e.rules)
+	}
 }
 
 func (p *Program) list() []Known {

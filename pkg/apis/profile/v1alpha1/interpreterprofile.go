@@ -21,12 +21,14 @@ type InterpreterProfile struct {
 	Kinds []InterpretedKind `json:"kinds"`
 }
 
-// InterpretedKind is what is known of one kind. An operation without rules is not answered.
+// InterpretedKind is what is known of a kind, or of several kinds that have the same rules. An operation without rules is not answered.
 type InterpretedKind struct {
 	// APIVersion is group/version of the objects, such as acme.com/v1, or acme.com/* for all versions; v1 is the core group.
 	APIVersion source.Text `json:"apiVersion"`
 	// Kind is that of the objects.
-	Kind source.Text `json:"kind"`
+	Kind source.Text `json:"kind,omitempty"`
+	// Kinds are those of the objects, in place of kind, where several have the same rules.
+	Kinds []source.Text `json:"kinds,omitempty"`
 	// Replicas say how many replicas an object has, and what each needs; the first that applies does.
 	Replicas []InterpretReplicas `json:"replicas,omitempty"`
 	// Components say the same of the parts of an object that has several; all that apply add theirs.
