@@ -60,8 +60,8 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 		Service: p.reloader.Service(), Policy: p.reloader.Policy, Store: p.store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report,
 		Freed: d.freed,
-		Knows: func(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (known, has bool, err error) {
-			return d.networks.Knows(ctx, space, subnet, address)
+		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
+			return d.networks.Knows(ctx, network, space, subnet, address)
 		},
 	})
 	d.networks = attach.New(attach.Options{

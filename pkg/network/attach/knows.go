@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// Knows says whether there is a network that has a subnet of an address space, and whether an address is its gateway, an auxiliary one or that of an
-// endpoint of it.
-func (a *Attachments) Knows(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (known, has bool, err error) {
+// Knows says whether a network is there, all of it, that has a subnet of an address space, and whether an address is the gateway, an auxiliary one or that
+// of an endpoint of any network that has the subnet, however far that has come.
+func (a *Attachments) Knows(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
 	networks, err := a.networks.all(ctx)
 	if err != nil {
 		return false, false, err
@@ -26,12 +26,10 @@ func (a *Attachments) Knows(ctx context.Context, space string, subnet netip.Pref
 			if s.Space != space || s.Prefix != subnet {
 				continue
 			}
-			known = true
+			there = there || n.ID == network && n.State == ready
 			auxiliary := slices.Contains(slices.Collect(maps.Values(s.Auxiliary)), address)
-			if has = s.Gateway == address || auxiliary || a.claims.has(addressThing(n.ID, address)); has {
-				return true, true, nil
-			}
+			has = has || s.Gateway == address || auxiliary || a.claims.has(addressThing(n.ID, address))
 		}
 	}
-	return known, false, nil
+	return there, has, nil
 }

@@ -189,17 +189,17 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 	return fmt.Errorf("%w: %s is given and given back again and again", network.ErrUnavailable, address)
 }
 
-// lose finds out whether an address was given by a process that was killed before it could answer: then a network is known in which nobody has it.
+// lose finds out whether an address was given by a process that was killed before it could answer: then it is known that nobody has it.
 func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.Addr) error {
 	w.lost = ""
 	if w.space.shared || strings.HasPrefix(held.Holder.UID, w.life+"-") {
 		return nil
 	}
-	known, has, err := w.options.Knows(ctx, w.space.name, w.lease.Prefix, address)
+	nobody, _, err := w.nobody(ctx, w.space, w.lease, w.lease.Prefix, address)
 	if err != nil {
 		return fmt.Errorf("asking who has %s: %w", address, err)
 	}
-	if known && !has {
+	if nobody {
 		w.lost = held.Holder.UID
 	}
 	return nil

@@ -142,6 +142,8 @@ func (w *world) setting(ctx context.Context, verb string, words []string) (strin
 		for _, word := range words[1:] {
 			w.networks[subnet] = append(w.networks[subnet], netip.MustParseAddr(word))
 		}
+	case "named":
+		return "", w.Known(ctx, lease.LocalSpace, netip.MustParsePrefix(words[0]), words[1])
 	case "refuse":
 		w.cloud.fail(netip.MustParseAddr(words[0]), fmt.Errorf("%w: no", network.ErrRefused))
 	case "break":

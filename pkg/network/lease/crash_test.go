@@ -62,6 +62,8 @@ var life = []struct{ do, want string }{
 	{"pool local 10.65.0.0/24 pool=spare", "local/spare/10.65.0.0/24"},
 	{"pool local 10.67.0.0/24 pool=cloudy", "local/cloudy/10.67.0.0/24"},
 	{"gateway local/spare/10.65.0.0/24 10.65.0.1", "10.65.0.1/24"},
+	{"named 10.65.0.0/24 net", "ok"},
+	{"named 10.67.0.0/24 net", "ok"},
 	{"address local/spare/10.65.0.0/24 10.65.0.20", "10.65.0.20/24"},
 	{"address local/cloudy/10.67.0.0/24 10.67.0.20", "10.67.0.20/24"},
 	{"address local/cloudy/10.67.0.0/24 10.67.0.21", "10.67.0.21/24"},

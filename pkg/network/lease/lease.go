@@ -59,8 +59,9 @@ type Options struct {
 	Node string
 	// Grace is how long an address stays that nobody needs any more. Default 10 minutes. Period is how often it is looked for. Default 1 minute.
 	Grace, Period time.Duration
-	// Knows says whether a network is known that has a subnet of a space, and whether it, or somebody in it, has an address; nil: none is known.
-	Knows func(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (known, has bool, err error)
+	// Knows says whether a network is there that has a subnet of a space, and whether any network with the subnet, or somebody in one, has an address;
+	// nil: none is there.
+	Knows func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error)
 	// Freed is told of what nobody needed any more, and Report of what went wrong in the background; nil: nobody is.
 	Freed  func(network.Allocation)
 	Report func(error)
@@ -86,6 +87,8 @@ type Pool struct {
 	// Used says that an address of it was asked for, so that the client knows of the lease; Users are by whom, in the global space.
 	Used  bool     `json:"used,omitempty"`
 	Users []string `json:"users,omitempty"`
+	// Network is the one that the client has named since it asked for the lease last, in the local space; empty: none. See Known.
+	Network string `json:"network,omitempty"`
 	// Since is when it began.
 	Since time.Time `json:"since"`
 }
@@ -113,6 +116,8 @@ type Leases struct {
 	started *start
 	// untold are the leases that could not be written, or so it seems: the client was not told of them.
 	untold map[string]bool
+	// networks are those that leases of the local space are noted to be of, by the subnets: what is in the rows, so that they need not be read.
+	networks sync.Map
 	// gone are the addresses that nobody needed in the last sweep, with the time since when.
 	gone map[network.Owner]time.Time
 }
@@ -136,7 +141,7 @@ func New(o Options) *Leases {
 		o.Freed = func(network.Allocation) {}
 	}
 	if o.Knows == nil {
-		o.Knows = func(context.Context, string, netip.Prefix, netip.Addr) (known, has bool, err error) {
+		o.Knows = func(context.Context, string, string, netip.Prefix, netip.Addr) (there, has bool, err error) {
 			return false, false, nil
 		}
 	}

@@ -170,6 +170,7 @@ func (l *Leases) confirm(
 		p.Profile, p.Options = users[optionProfile], users
 	}
 	if !s.shared {
+		p.Network = "" // it may be another one's by now
 		if p.Activation = activation; l.lost(p) {
 			p.Term, p.Since = l.unique(), l.options.Clock.Now().UTC()
 		}
@@ -186,6 +187,7 @@ func (l *Leases) replace(ctx context.Context, s *space, p Pool, found map[string
 	if was, there := found[p.ID]; on != there || !reflect.DeepEqual(stands, was) {
 		return record.ErrStale
 	}
+	l.networks.Delete(p.Prefix)
 	if err := l.put(ctx, s, p); err != nil {
 		return err
 	}
@@ -221,6 +223,9 @@ func (l *Leases) ReleasePool(ctx context.Context, id string) error {
 
 // end ends the lease of this node, and in the global space the lease itself with the last of its users.
 func (l *Leases) end(ctx context.Context, s *space, id string) error {
+	if _, prefix, is := s.parse(id); is && !s.shared {
+		l.networks.Delete(prefix)
+	}
 	p, on, err := s.table.Get(ctx, id)
 	if broken := (*ledger.BrokenRow)(nil); err != nil && !errors.As(err, &broken) || err == nil && !on {
 		return err

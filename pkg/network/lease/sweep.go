@@ -32,7 +32,7 @@ func (l *Leases) Run(ctx context.Context) {
 }
 
 // Sweep frees addresses that nobody has needed for the grace: those whose lease is gone, as the client has given back the pool and not them, and those
-// that nobody has of a network that is known, as the client or this program was killed before they came to be used.
+// that nobody has of a network that the client knows, as the client or this program was killed before they came to be used.
 func (l *Leases) Sweep(ctx context.Context) error {
 	now := l.options.Clock.Now()
 	l.mutex.Lock()
@@ -99,11 +99,11 @@ func (l *Leases) stray(ctx context.Context, s *space, a network.Allocation, p Po
 	}
 	id, address, _ := s.held(a.Owner)
 	_, prefix, _ := s.parse(id)
-	known, has, err := l.options.Knows(ctx, s.name, prefix, address)
+	nobody, has, err := l.nobody(ctx, s, p, prefix, address)
 	if err != nil {
 		return false, fmt.Errorf("asking who has %s: %w", address, err)
 	}
-	return !has && (known || !leased), nil
+	return nobody || !has && !leased, nil
 }
 
 // leased says whether an address is of a lease as it is now, and not of an earlier one of the same identifier.

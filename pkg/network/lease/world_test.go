@@ -44,7 +44,7 @@ type world struct {
 	mutex   sync.Mutex
 	freed   []string
 	reports []string
-	// networks are those that are known: their subnets, and who has which addresses of them.
+	// networks are those that are there, each called net: their subnets, and which addresses of them somebody has.
 	networks map[netip.Prefix][]netip.Addr
 }
 
@@ -108,12 +108,12 @@ func (w *world) begin() error {
 	w.service = service.New(w.ledger, served, service.Options{Clock: w.clock})
 	w.Leases = lease.New(lease.Options{
 		Service: w.service, Policy: func() *policy.Policy { return w.policy }, Store: w.store, Clock: w.clock, Node: w.node,
-		Knows: func(_ context.Context, space string, subnet netip.Prefix, address netip.Addr) (known, has bool, err error) {
+		Knows: func(_ context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
 			w.mutex.Lock()
 			defer w.mutex.Unlock()
-			holders, known := w.networks[subnet]
-			known = known && space == lease.LocalSpace
-			return known, known && slices.Contains(holders, address), nil
+			holders, has := w.networks[subnet]
+			has = has && space == lease.LocalSpace
+			return has && network == "net", has && slices.Contains(holders, address), nil
 		},
 		Freed: func(a network.Allocation) {
 			w.mutex.Lock()

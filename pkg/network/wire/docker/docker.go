@@ -55,7 +55,7 @@ type Networks interface {
 type Leases interface {
 	Activate(ctx context.Context) error
 	RequestPool(ctx context.Context, r lease.PoolRequest) (lease.Pool, error)
-	Known(ctx context.Context, space string, subnet netip.Prefix) error
+	Known(ctx context.Context, space string, subnet netip.Prefix, network string) error
 	ReleasePool(ctx context.Context, id string) error
 	RequestAddress(ctx context.Context, id string, address netip.Addr, options map[string]string) (netip.Prefix, error)
 	ReleaseAddress(ctx context.Context, id string, address netip.Addr) error

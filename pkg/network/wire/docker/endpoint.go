@@ -19,11 +19,14 @@ func (h *handler) createEndpoint(ctx context.Context, q *endpointRequest) (any, 
 	if err != nil {
 		return nil, err
 	}
-	made, err := h.Networks.CreateEndpoint(ctx, e)
+	n, err := h.Networks.Network(ctx, q.NetworkID)
 	if err != nil {
 		return nil, err
 	}
-	n, err := h.Networks.Network(ctx, q.NetworkID)
+	if err := h.known(ctx, n); err != nil {
+		return nil, err
+	}
+	made, err := h.Networks.CreateEndpoint(ctx, e)
 	if err != nil {
 		return nil, err
 	}

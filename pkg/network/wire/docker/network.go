@@ -75,12 +75,20 @@ func (h *handler) createNetwork(ctx context.Context, q *networkRequest) (any, er
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range n.Subnets {
-		if err := h.Leases.Known(ctx, s.Space, s.Prefix); err != nil {
-			return nil, err
-		}
+	if err := h.known(ctx, n); err != nil {
+		return nil, err
 	}
 	return nil, h.Networks.CreateNetwork(ctx, n)
+}
+
+// known notes that Docker knows a network. That is done before anything is made: what was asked for meanwhile is another network's.
+func (h *handler) known(ctx context.Context, n attach.Network) error {
+	for _, s := range n.Subnets {
+		if err := h.Leases.Known(ctx, s.Space, s.Prefix, n.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (h *handler) deleteNetwork(ctx context.Context, q *networkRequest) (any, error) {

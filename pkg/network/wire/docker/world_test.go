@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ type world struct {
 	clock    *clocktesting.FakeClock
 	kernel   *kernel
 	networks *attach.Attachments
+	leases   *lease.Leases
 	options  docker.Options
 	handler  http.Handler
 	// failed says that an endpoint of a transcript was refused.
@@ -101,14 +103,19 @@ func (w *world) open() {
 		w.t.Fatal(err)
 	}
 	current := func() *policy.Policy { return w.policy }
-	leases := lease.New(lease.Options{Service: s, Policy: current, Store: w.store, Clock: w.clock})
-	w.networks = attach.New(attach.Options{Service: s, Policy: current, Leases: leases, Store: w.store, Kernel: w.kernel, Clock: w.clock})
+	w.leases = lease.New(lease.Options{
+		Service: s, Policy: current, Store: w.store, Clock: w.clock, Grace: time.Minute,
+		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
+			return w.networks.Knows(ctx, network, space, subnet, address)
+		},
+	})
+	w.networks = attach.New(attach.Options{Service: s, Policy: current, Leases: w.leases, Store: w.store, Kernel: w.kernel, Clock: w.clock})
 	if err := w.networks.Recover(ctx); err != nil {
 		w.t.Fatal(err)
 	}
 	w.options = docker.Options{
 		Options:  wire.Options{Service: s, Policy: current, Log: testr.NewWithInterface(w.t, testr.Options{})},
-		Networks: w.networks, Leases: leases,
+		Networks: w.networks, Leases: w.leases,
 	}
 	w.handler = docker.New(w.options)
 }

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package docker_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestForgotten holds that nothing is freed, and so nothing given twice, where Docker has lost its data and makes something else of a subnet: the network
+// of before, which is there still, does not have the addresses, and says nothing. As soon as the subnet is again that of a network here, what this has not
+// is freed.
+func TestForgotten(t *testing.T) {
+	w := newWorld(t)
+	must := func(method, body string) {
+		t.Helper()
+		if status, answer := w.call(method, body); status != 200 || strings.Contains(answer, "Err") {
+			t.Fatalf("%s: %d %s", method, status, answer)
+		}
+	}
+	sweep := func() int {
+		t.Helper()
+		for range 2 {
+			if err := w.leases.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.clock.Step(5 * time.Minute)
+		}
+		return len(w.held())
+	}
+	const pool = `{"AddressSpace":"graft-local","Pool":"10.64.0.0/24"}`
+	const create = `{"NetworkID":"%s","IPv4Data":[{"AddressSpace":"graft-local","Pool":"10.64.0.0/24","Gateway":"10.64.0.1/24"}]}`
+	must("Plugin.Activate", "")
+	must("IpamDriver.RequestPool", pool)
+	must("NetworkDriver.CreateNetwork", fmt.Sprintf(create, "forgotten"))
+	must("Plugin.Activate", "")
+	must("IpamDriver.RequestPool", pool)
+	for range 4 {
+		must("IpamDriver.RequestAddress", `{"PoolID":"local/overlay/10.64.0.0/24"}`)
+	}
+	if left := sweep(); left != 4 {
+		t.Fatalf("of 4 addresses of a network of another driver, %d are held", left)
+	}
+	must("NetworkDriver.CreateNetwork", fmt.Sprintf(create, "another"))
+	must("NetworkDriver.CreateEndpoint", `{"NetworkID":"another","EndpointID":"one","Interface":{"Address":"10.64.0.10/24"}}`)
+	if left := sweep(); left != 1 {
+		t.Errorf("of a network that has one address, %d are held", left)
+	}
+}
