@@ -40,7 +40,7 @@ type dockers struct {
 	leases   *lease.Leases
 }
 
-// newDockers opens the kernel, says what it lacks, and brings to its end what was begun before the start; nil where no listener names the contract.
+// newDockers opens the kernel and says what it lacks; nil where no listener names the contract.
 func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 	if !p.Config.AnswersDocker() {
 		return nil, nil //nolint:nilnil // there is none, and that is right
@@ -49,6 +49,9 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 	var err error
 	if d.kernel, err = link.Open(link.Options{Timeout: d.config.KernelTimeout.Duration}); err != nil {
 		return nil, fmt.Errorf("opening the kernel for Docker: %w", err)
+	}
+	if err := d.kernel.Own(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the kernel for Docker: %w", err), d.kernel.Close())
 	}
 	d.tell(d.kernel.Probe(ctx))
 	d.metrics = newDockerMetrics(p.registry)
@@ -69,11 +72,19 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 		Kernel: counted{d.kernel, d.metrics}, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Swept: d.swept,
 	})
-	if err := d.networks.Recover(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("recovering Docker's networks: %w", err), d.kernel.Close())
-	}
 	p.registry.MustRegister(dockerCollector{d.networks.Usage})
 	return d, nil
+}
+
+// recover brings to its end what was begun before the start. It is right for nil.
+func (d *dockers) recover(ctx context.Context) error {
+	if d == nil {
+		return nil
+	}
+	if err := d.networks.Recover(ctx); err != nil {
+		return fmt.Errorf("recovering Docker's networks: %w", err)
+	}
+	return nil
 }
 
 // close lets go of the kernel. It is right for nil.

@@ -168,6 +168,10 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// Not before all addresses are this server's: one that is started beside another by mistake must not touch its links.
+	if err := p.dockers.recover(ctx); err != nil {
+		return errors.Join(err, p.server.Close())
+	}
 	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	working, rest := context.WithCancel(context.WithoutCancel(ctx))

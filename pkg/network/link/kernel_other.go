@@ -24,6 +24,9 @@ func Open(Options) (*Kernel, error) { return nil, errLinux }
 // Close does nothing.
 func (*Kernel) Close() error { return nil }
 
+// Own fails.
+func (*Kernel) Own() error { return errLinux }
+
 // Probe says of each kind that only Linux has it.
 func (*Kernel) Probe(context.Context) map[Kind]error {
 	missing := map[Kind]error{}
