@@ -18,7 +18,9 @@ import (
 )
 
 // Discovered is told that there is a machine, or that it is gone. Each one but this is an end of every vxlan; this one says which address its own ends
-// have where the network says none. It is remembered, as nobody says it again.
+// have where the network says none. It is remembered, as nobody says it again: a plugin that Docker loads later than it comes into a Swarm is told of
+// this machine alone. That is why another address of this machine takes the place of the one before, which nobody takes back, and leaves the others:
+// one too many costs some packets that nobody is there for, and one too few the way to it.
 func (a *Attachments) Discovered(ctx context.Context, node netip.Addr, self, gone bool) error {
 	node = node.Unmap()
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
@@ -29,15 +31,30 @@ func (a *Attachments) Discovered(ctx context.Context, node netip.Addr, self, gon
 		return err
 	}
 	defer unlock()
-	if gone {
-		err = a.nodes.remove(ctx, node.String())
-	} else {
-		err = a.nodes.put(ctx, node.String(), nodeRow{Self: self})
-	}
-	if err != nil {
+	if err := a.know(ctx, node, self, gone); err != nil {
 		return err
 	}
 	return a.spread(ctx)
+}
+
+// know takes down that there is a machine, or that it is gone. This one has one address: that which was said last.
+func (a *Attachments) know(ctx context.Context, node netip.Addr, self, gone bool) error {
+	if gone {
+		return a.nodes.remove(ctx, node.String())
+	}
+	rows, err := a.nodes.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, address := range slices.Sorted(maps.Keys(rows)) {
+		if !self || !rows[address].Self || address == node.String() {
+			continue
+		}
+		if err := a.nodes.remove(ctx, address); err != nil {
+			return err
+		}
+	}
+	return a.nodes.put(ctx, node.String(), nodeRow{Self: self})
 }
 
 // spread brings what is known of other machines to all tunnels.
