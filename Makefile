@@ -115,8 +115,9 @@ test-race: ## Run with the race detector what is too large for it in test (the f
 
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
+	@$(TOOLS) etcd
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
-	@echo '==> system suites: a browser, shells, Docker'
+	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel that has all kinds of links'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
@@ -156,7 +157,7 @@ check: check-format ## Check format, vet, linters with the import rules, generat
 	go vet ./...
 	go vet -tags system ./test/system/...
 	cd hack/tools/chart && go vet ./...
-	cd test/libnetwork && go vet ./...
+	cd test/libnetwork && go vet -tags system ./...
 	@echo '==> golangci-lint (the first time, about three minutes)'
 	$(LINT) run
 	cd test/libnetwork && ../../$(LINT) run
