@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+)
+
+const uid = "1d8a8ff1-0f3b-4e1c-9c0b-0d6a8f7a1c11"
+
+// question is a message that asks for the health of an object whose text is as long as is wanted.
+func question(length int) []byte {
+	return fmt.Appendf(nil, `{"kind":"ResourceInterpreterContext","apiVersion":"config.karmada.io/v1alpha1","request":{"uid":%q,`+
+		`"kind":{"group":"acme.com","version":"v1","kind":"Queue"},"name":"q","operation":"InterpretHealth","object":{"spec":{"text":"%s"}},"replicas":0}}`,
+		uid, strings.Repeat("x", length))
+}
+
+// working is an interpreter that does what a test wants.
+type working func(ctx context.Context, r interpreter.Request) (interpreter.Response, error)
+
+func (f working) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+	return f(ctx, r)
+}
+
+var healthy = working(func(context.Context, interpreter.Request) (interpreter.Response, error) {
+	yes := true
+	return interpreter.Response{Healthy: &yes}, nil
+})
+
+// failed is the code and the message of an answer of Karmada's dialect to question.
+func failed(t *testing.T, status int, answer []byte) (int32, string) {
+	t.Helper()
+	var m contextMessage
+	if err := strictly(answer, &m); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s: %v", status, answer, err)
+	}
+	if err := acceptContext(uid, "InterpretHealth", m.Response); err != nil {
+		t.Fatal(err)
+	}
+	if m.Response.Successful {
+		return http.StatusOK, ""
+	}
+	return m.Response.Status.Code, m.Response.Status.Message
+}
+
+// TestLacking holds that nothing is sent that clients do not accept.
+func TestLacking(t *testing.T) {
+	raw, err := os.ReadFile("testdata/lacking.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []messageCase
+	if err := yaml.UnmarshalStrict(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	base := readCases(t, "context")[0].Body
+	for _, c := range cases {
+		t.Run(c.About, func(t *testing.T) {
+			request := maps.Clone(base["request"].(map[string]any))
+			request["operation"], request["observedObject"] = *c.Operation, request["object"]
+			body, _ := json.Marshal(map[string]any{"kind": base["kind"], "apiVersion": base["apiVersion"], "request": request})
+			status, answer := post(t, wire.New(wire.Options{Interpreter: &scripted{given: c.Given}, Log: logr.Discard()}), "", body)
+			if code, message := failed(t, status, answer); code != interpreter.CodeBroken || message != c.Message {
+				t.Errorf("got %d %s", code, message)
+			}
+		})
+	}
+}
+
+// TestTruncated cuts a message at each byte: from the end of the uid on, it is always answered.
+func TestTruncated(t *testing.T) {
+	h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()})
+	whole := question(10)
+	known := bytes.Index(whole, []byte(uid)) + len(uid) + 1
+	for i := range whole {
+		status, answer := post(t, h, "", whole[:i])
+		if i < known {
+			if status != http.StatusBadRequest || bytes.Contains(answer, []byte(uid)) {
+				t.Fatalf("%d: %d %s", i, status, answer)
+			}
+			continue
+		}
+		if code, _ := failed(t, status, answer); code != http.StatusBadRequest {
+			t.Fatalf("%d: got %d", i, code)
+		}
+	}
+	if code, _ := failed(t, http.StatusOK, second(post(t, h, "", whole))); code != http.StatusOK {
+		t.Errorf("got %d", code)
+	}
+}
+
+func second(_ int, answer []byte) []byte { return answer }
+
+func TestTooLarge(t *testing.T) {
+	h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()})
+	overhead := len(question(0))
+	for length, want := range map[int]int32{
+		wire.DefaultMaximumBytes: http.StatusOK, wire.DefaultMaximumBytes + 1: http.StatusRequestEntityTooLarge,
+		2 * wire.DefaultMaximumBytes: http.StatusRequestEntityTooLarge, 3 * wire.DefaultMaximumBytes: http.StatusRequestEntityTooLarge,
+	} {
+		status, answer := post(t, h, "", question(length-overhead))
+		if code, message := failed(t, status, answer); code != want {
+			t.Errorf("%d bytes: got %d %s", length, code, message)
+		}
+	}
+	small := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: 300})
+	status, answer := post(t, small, "", question(300))
+	if code, message := failed(t, status, answer); code != http.StatusRequestEntityTooLarge || message != "the body is larger than 300 bytes" {
+		t.Errorf("got %d %s", code, message)
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	hanging := working(func(context.Context, interpreter.Request) (interpreter.Response, error) { select {} })
+	obedient := working(func(ctx context.Context, _ interpreter.Request) (interpreter.Response, error) {
+		<-ctx.Done()
+		return interpreter.Response{}, fmt.Errorf("evaluating: %w", ctx.Err())
+	})
+	for name, i := range map[string]wire.Interpreter{"hanging": hanging, "obedient": obedient} {
+		for query, patience := range map[string]time.Duration{
+			"": 30 * time.Millisecond, "?timeout=50ms": time.Hour, "?timeout=1h": 30 * time.Millisecond, "?timeout=soon": 30 * time.Millisecond,
+			"?timeout=-1s": 30 * time.Millisecond,
+		} {
+			t.Run(name+query, func(t *testing.T) {
+				h := wire.New(wire.Options{Interpreter: i, Log: logr.Discard(), Patience: patience})
+				status, answer := post(t, h, query, question(1))
+				if code, message := failed(t, status, answer); code != http.StatusGatewayTimeout || message != "it takes longer than the caller waits" {
+					t.Errorf("got %d %s", code, message)
+				}
+			})
+		}
+	}
+}
+
+// TestAnsweredInTime holds that a caller that waits for a second has its answer within it.
+func TestAnsweredInTime(t *testing.T) {
+	hanging := working(func(ctx context.Context, _ interpreter.Request) (interpreter.Response, error) {
+		<-ctx.Done()
+		return interpreter.Response{}, ctx.Err()
+	})
+	started := time.Now()
+	status, answer := post(t, wire.New(wire.Options{Interpreter: hanging, Log: logr.Discard()}), "?timeout=1s", question(1))
+	if code, _ := failed(t, status, answer); code != http.StatusGatewayTimeout || time.Since(started) >= time.Second {
+		t.Errorf("got %d after %s", code, time.Since(started))
+	}
+}
+
+func TestMethods(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
+		recorder := httptest.NewRecorder()
+		wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()}).ServeHTTP(recorder, httptest.NewRequest(method, "/", bytes.NewReader(question(1))))
+		checkStatus(t, recorder.Code, recorder.Body.Bytes(), http.StatusMethodNotAllowed, "questions are asked by POST", "")
+		if recorder.Header().Get("Allow") != http.MethodPost {
+			t.Errorf("%s: got %v", method, recorder.Header())
+		}
+	}
+}
+
+// broken is a body that ends with an error.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+func TestBrokenBodies(t *testing.T) {
+	for err, want := range map[error]int32{
+		errors.New("the line is cut"): http.StatusBadRequest, os.ErrDeadlineExceeded: http.StatusRequestTimeout, io.ErrUnexpectedEOF: http.StatusBadRequest,
+	} {
+		recorder := httptest.NewRecorder()
+		body := io.MultiReader(bytes.NewReader(question(100)[:250]), broken{err})
+		wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()}).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", body))
+		if code, message := failed(t, recorder.Code, recorder.Body.Bytes()); code != want {
+			t.Errorf("%v: got %d %s", err, code, message)
+		}
+	}
+}
+
+// TestLogs holds that the log says why the server failed, and nothing that an object holds.
+func TestLogs(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
+	for _, g := range []given{{Panic: "out of order"}, {Error: "no memory"}, {Failure: &interpreter.Failure{Code: 422, Message: "spec.text is missing"}}} {
+		post(t, wire.New(wire.Options{Interpreter: &scripted{given: g}, Log: log}), "", question(20))
+	}
+	if len(lines) != 3 {
+		t.Fatalf("got %q", lines)
+	}
+	for i, want := range []string{"out of order", "no memory", "spec.text is missing"} {
+		if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], uid) || strings.Contains(lines[i], "xxx") {
+			t.Errorf("got %s", lines[i])
+		}
+	}
+}
+
+func TestOperations(t *testing.T) {
+	for kind, lacks := range map[string][]interpreter.Operation{wire.KindContext: nil, wire.KindReview: {interpreter.Components}, "Other": interpreter.Operations()} {
+		named := wire.Operations(kind)
+		for _, o := range interpreter.Operations() {
+			has := slices.Contains(slices.Collect(maps.Values(named)), o)
+			if has == slices.Contains(lacks, o) {
+				t.Errorf("%s has %s: %v", kind, o, has)
+			}
+		}
+		if len(named) != len(interpreter.Operations())-len(lacks) {
+			t.Errorf("%s: got %v", kind, named)
+		}
+	}
+}
