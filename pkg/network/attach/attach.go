@@ -98,7 +98,9 @@ type Attachments struct {
 	missing map[string]time.Time
 	// strange are links with our mark that no row knows, since when, by their names.
 	strange map[string]time.Time
-	removed Removed
+	// reported is what was reported and is so for long.
+	reported map[string]bool
+	removed  Removed
 }
 
 // New makes Attachments; nothing is read or changed before they are used.
@@ -120,7 +122,7 @@ func New(o Options) *Attachments {
 	}
 	a := &Attachments{
 		options: o, networks: newBook[networkRow](o, "network"), endpoints: newBook[endpointRow](o, "endpoint"), nodes: newBook[nodeRow](o, "node"),
-		missing: map[string]time.Time{}, strange: map[string]time.Time{},
+		missing: map[string]time.Time{}, strange: map[string]time.Time{}, reported: map[string]bool{},
 	}
 	a.endpoints.changed = a.claims.follow
 	return a

@@ -59,21 +59,64 @@ func (a *Attachments) segment(ctx context.Context, row networkRow) (link.Segment
 	if s.Kind != link.VXLAN {
 		return s, nil
 	}
-	nodes, err := a.nodes.all(ctx)
+	rows, err := a.nodes.all(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.Peers = slices.Clone(s.Peers)
-	for _, text := range slices.Sorted(maps.Keys(nodes)) {
+	nodes := map[netip.Addr]nodeRow{}
+	for text, node := range rows {
 		address, err := netip.ParseAddr(text)
-		switch {
-		case err != nil:
+		if err != nil {
 			return s, fmt.Errorf("reading the address of a node: %w", err)
-		case nodes[text].Self && !s.Local.IsValid():
-			s.Local = address
-		case !nodes[text].Self && address != s.Local && !slices.Contains(s.Peers, address):
+		}
+		nodes[address] = node
+	}
+	for _, left := range between(&s, nodes) {
+		a.once("leaving "+left.String()+" out of "+row.ID, fmt.Errorf("the network %s leaves out the machine %s: its tunnel is of the other family, which all "+
+			"ends of it have", short(row.ID), left))
+	}
+	return s, nil
+}
+
+// between adds machines to the ends of a tunnel, and gives those that are left out: all ends are of one family. That is the one which the network says,
+// or else this machine's, or else IPv4 where any machine has it.
+func between(s *link.Segment, nodes map[netip.Addr]nodeRow) (left []netip.Addr) {
+	all := slices.SortedFunc(maps.Keys(nodes), netip.Addr.Compare) // IPv4 first
+	self := slices.IndexFunc(all, func(address netip.Addr) bool { return nodes[address].Self })
+	var family netip.Addr
+	switch {
+	case s.Local.IsValid():
+		family = s.Local.Unmap()
+	case len(s.Peers) > 0:
+		family = s.Peers[0].Unmap()
+	case self >= 0:
+		family = all[self]
+	case len(all) > 0:
+		family = all[0]
+	}
+	s.Peers = slices.Clone(s.Peers)
+	if !s.Local.IsValid() && self >= 0 && all[self].BitLen() == family.BitLen() {
+		s.Local = all[self]
+	}
+	for i, address := range all {
+		switch {
+		case address == s.Local, i == self && s.Local.IsValid(), slices.Contains(s.Peers, address):
+		case address.BitLen() != family.BitLen():
+			left = append(left, address)
+		case !nodes[address].Self:
 			s.Peers = append(s.Peers, address)
 		}
 	}
-	return s, nil
+	return left
+}
+
+// once reports what is so for long a single time.
+func (a *Attachments) once(key string, err error) {
+	a.mutex.Lock()
+	known := a.reported[key]
+	a.reported[key] = true
+	a.mutex.Unlock()
+	if !known {
+		a.options.Report(err)
+	}
 }
