@@ -95,6 +95,14 @@ func (d *dockers) close() error {
 	return d.kernel.Close()
 }
 
+// guard puts other profiles in force, unless networks are in the way. It is right for nil.
+func (d *dockers) guard(ctx context.Context, next *policy.Policy, put func() error) error {
+	if d == nil {
+		return put()
+	}
+	return d.networks.Guard(ctx, next, put)
+}
+
 // run sweeps until the context ends. It is right for nil.
 func (d *dockers) run(ctx context.Context) {
 	if d == nil {

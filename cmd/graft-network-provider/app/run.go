@@ -96,6 +96,9 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 func (p *program) reloading() reload.Options {
 	o, log := p.Options.reloading(), p.log.WithName("background")
 	o.Metrics, o.Log = reload.NewMetrics(p.registry), p.log.WithName("profiles")
+	o.Guard = func(ctx context.Context, next *policy.Policy, put func() error) error {
+		return p.dockers.guard(ctx, next, put)
+	}
 	o.Service.Report = func(owner network.Owner, err error) {
 		p.metrics.FailedInBackground()
 		log.Error(err, "Work in the background failed", "owner", owner.String())

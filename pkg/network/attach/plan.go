@@ -146,6 +146,11 @@ func (p *plan) addresses(n networkRow) error {
 		if err := n.gives(address.Addr()); err != nil {
 			return err
 		}
+		s, _ := n.subnet(address.Addr())
+		if pool, prefix := s.overlap(p.policy); pool != nil {
+			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses to others, too: make the network anew",
+				ErrImpossible, s.Prefix, prefix, pool.Name)
+		}
 	}
 	if len(p.MAC) == 0 {
 		return nil

@@ -13,15 +13,18 @@ import (
 
 // Recover is called once, before anybody asks: what a crash has left is brought to its end, and the links of networks are made again where they have
 // gone, as with a restart of the machine. The error says that the rows cannot be read. What the kernel does not do now is reported, and is done when it
-// is needed.
+// is needed, or by the next sweep.
 func (a *Attachments) Recover(ctx context.Context) error {
 	for _, load := range []func(context.Context) error{a.networks.load, a.endpoints.load, a.nodes.load} {
 		if err := load(ctx); err != nil {
 			return err
 		}
 	}
-	if err := a.Sweep(ctx); err != nil {
+	if err := a.clean(ctx); err != nil {
 		a.options.Report(fmt.Errorf("sweeping at the start: %w", err))
+	}
+	if err := a.tellOverlaps(ctx); err != nil {
+		return err
 	}
 	rows, err := a.networks.all(ctx)
 	if err != nil {

@@ -93,13 +93,9 @@ func (c *composed) subnet(s Subnet) error {
 		return fmt.Errorf("%w: the profile %s has pools, and %s comes from elsewhere: use --ipam-driver graft --ipam-opt profile=%s, or --ipam-driver null",
 			ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
 	}
-	for _, pool := range c.policy.Pools {
-		for _, ours := range pool.Subnets {
-			if ours.Prefix.Overlaps(s.Prefix) {
-				return fmt.Errorf("%w: %s overlaps %s of the pool %s, which gives its addresses to others, too: use --ipam-driver graft --ipam-opt pool=%s",
-					ErrImpossible, s.Prefix, ours.Prefix, pool.Name, pool.Name)
-			}
-		}
+	if pool, prefix := s.overlap(c.policy); pool != nil {
+		return fmt.Errorf("%w: %s overlaps %s of the pool %s, which gives its addresses to others, too: use --ipam-driver graft --ipam-opt pool=%s",
+			ErrImpossible, s.Prefix, prefix, pool.Name, pool.Name)
 	}
 	return nil
 }

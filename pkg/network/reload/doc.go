@@ -9,6 +9,8 @@
 package reload
 
 import (
+	"context"
+
 	"github.com/go-logr/logr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -29,6 +31,9 @@ type Options struct {
 	Shared bool
 	// Clouds makes clouds as they are declared.
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
+	// Guard does what puts a policy in force in place of another, unless something that only it knows is in the way: then it gives the error, and is asked
+	// again later. nil: nothing is.
+	Guard func(ctx context.Context, next *policy.Policy, put func() error) error
 	// Service are the options of the service; its clock is that of the gates too.
 	Service service.Options
 	// Metrics may be nil.

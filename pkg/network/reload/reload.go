@@ -122,8 +122,9 @@ const (
 
 // again says whether documents that have not changed may be in force now.
 func (r *Reloader) again() bool {
-	_, stranded := errors.AsType[*Stranded](r.outcome)
-	return stranded && !r.options.Service.Clock.Now().Before(r.next)
+	_, inTheWay := errors.AsType[*Stranded](r.outcome)
+	_, stands := errors.AsType[standing](r.outcome)
+	return (inTheWay || stands) && !r.options.Service.Clock.Now().Before(r.next)
 }
 
 func (r *Reloader) load(ctx context.Context, files []source.File) error {
@@ -131,7 +132,26 @@ func (r *Reloader) load(ctx context.Context, files []source.File) error {
 	if err != nil {
 		return err
 	}
-	return r.put(ctx, next)
+	return r.guarded(ctx, next)
+}
+
+// standing is the error of a Guard, and may end without a change of the documents.
+type standing struct{ error }
+
+// Unwrap is the error.
+func (s standing) Unwrap() error { return s.error }
+
+// guarded makes it seen, unless what the Guard knows is in the way.
+func (r *Reloader) guarded(ctx context.Context, next *draft) error {
+	if r.options.Guard == nil {
+		return r.put(ctx, next)
+	}
+	begun := false
+	err := r.options.Guard(ctx, next.policy, func() error { begun = true; return r.put(ctx, next) })
+	if err != nil && !begun {
+		return standing{err}
+	}
+	return err
 }
 
 // put makes the ledger, the service and then the codecs see it.

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+)
+
+// overlap is the first pool of a policy, by name, with a subnet that another IPAM driver gives addresses of, too; nil: there is none.
+func (s Subnet) overlap(p *policy.Policy) (of *policy.Pool, prefix netip.Prefix) {
+	if s.leased() || !s.Gives() {
+		return nil, prefix
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
+		for _, ours := range p.Pools[name].Subnets {
+			if ours.Prefix.Overlaps(s.Prefix) {
+				return p.Pools[name], ours.Prefix
+			}
+		}
+	}
+	return nil, prefix
+}
+
+// Guard does what puts another policy in force, unless a pool would come over a subnet of a network that is there, whose addresses another IPAM driver
+// gives: both would give the same. No network is made meanwhile. What overlaps under the policy in force already is in nobody's way.
+func (a *Attachments) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
+	unlock, err := a.locks.alone(ctx, allNetworks)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	already, err := a.overlaps(ctx, a.options.Policy())
+	if err != nil {
+		return err
+	}
+	found, err := a.overlaps(ctx, next)
+	if err != nil {
+		return err
+	}
+	found = slices.DeleteFunc(found, func(line string) bool { return slices.Contains(already, line) })
+	if len(found) > 0 {
+		return fmt.Errorf("addresses of Docker's networks would be given twice:\n  %s\nGive the pool another subnet, or remove the network first",
+			strings.Join(found, "\n  "))
+	}
+	return put()
+}
+
+// overlaps are the pools of a policy that are over subnets of networks whose addresses another IPAM driver gives, a line for each subnet.
+func (a *Attachments) overlaps(ctx context.Context, p *policy.Policy) ([]string, error) {
+	networks, err := a.networks.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, id := range slices.Sorted(maps.Keys(networks)) {
+		for _, s := range networks[id].Subnets {
+			if pool, prefix := s.overlap(p); pool != nil {
+				lines = append(lines, fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", s.Prefix, short(id), prefix, pool.Name))
+			}
+		}
+	}
+	return lines, nil
+}
+
+// tellOverlaps reports what overlaps since a profile was changed while nobody looked.
+func (a *Attachments) tellOverlaps(ctx context.Context) error {
+	lines, err := a.overlaps(ctx, a.options.Policy())
+	if len(lines) > 0 {
+		a.options.Report(errors.New("addresses may be given twice: " + strings.Join(lines, "; ") +
+			"; such networks are given no more endpoints: give the pool another subnet, or remove the network"))
+	}
+	return err
+}
