@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+)
+
+// DeepCopyObject implements runtime.Object.
+func (m *contextMessage) DeepCopyObject() runtime.Object { return copied(m, &contextMessage{}) }
+
+// DeepCopyObject implements runtime.Object.
+func (m *reviewMessage) DeepCopyObject() runtime.Object { return copied(m, &reviewMessage{}) }
+
+func copied(from, to runtime.Object) runtime.Object {
+	raw, err := json.Marshal(from)
+	if err != nil {
+		panic(err)
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		panic(err)
+	}
+	return to
+}
+
+// service is what Karmada asks for when a configuration names a service.
+const (
+	serviceName      = "interpreter"
+	serviceNamespace = "graft"
+)
+
+// transport is the way in which Karmada calls webhooks: the clients of k8s.io/apiserver, with our own types of the messages.
+type transport struct {
+	manager webhookutil.ClientManager
+	url     string
+	bundle  []byte
+}
+
+// newTransport serves a handler over TLS.
+func newTransport(t *testing.T, h http.Handler) *transport {
+	t.Helper()
+	certificate, bundle := issue(t)
+	server := httptest.NewUnstartedServer(h)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	group := schema.GroupVersion{Group: wire.Group, Version: wire.Version}
+	manager, err := webhookutil.NewClientManager([]schema.GroupVersion{group}, func(s *runtime.Scheme) error {
+		s.AddKnownTypeWithName(group.WithKind(wire.KindContext), &contextMessage{})
+		s.AddKnownTypeWithName(group.WithKind(wire.KindReview), &reviewMessage{})
+		metav1.AddToGroupVersion(s, group)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolver, err := webhookutil.NewDefaultAuthenticationInfoResolver("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager.SetAuthenticationInfoResolver(resolver)
+	manager.SetServiceResolver(resolved(server.Listener.Addr().String()))
+	return &transport{manager: manager, url: server.URL + "/interpret", bundle: bundle}
+}
+
+// resolved is where the service is.
+type resolved string
+
+// ResolveEndpoint implements webhookutil.ServiceResolver.
+func (r resolved) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	if namespace != serviceNamespace || name != serviceName || port != 443 {
+		return nil, errors.New("another service was asked for")
+	}
+	return &url.URL{Scheme: "https", Host: string(r)}, nil
+}
+
+// issue makes a certificate, and the bundle that trusts it.
+func issue(t *testing.T) (tls.Certificate, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: []string{serviceName + "." + serviceNamespace + ".svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// client is the client of a configuration with the URL, or with the service.
+func (p *transport) client(t *testing.T, service bool) *rest.RESTClient {
+	t.Helper()
+	config := webhookutil.ClientConfig{Name: "graft.example.com", CABundle: p.bundle, URL: p.url}
+	if service {
+		config.URL = ""
+		config.Service = &webhookutil.ClientConfigService{Name: serviceName, Namespace: serviceNamespace, Path: "/interpret", Port: 443}
+	}
+	client, err := p.manager.HookClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// ask sends a message as Karmada does, and decodes the answer into another.
+func ask(client *rest.RESTClient, timeout time.Duration, question, answer runtime.Object) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return client.Post().Body(question).Timeout(timeout).Do(ctx).Into(answer)
+}
+
+// TestTransport sends each case that a client of the types can send over its transport, and applies its rules to the answer.
+func TestTransport(t *testing.T) {
+	asks := &scripted{}
+	protocols := map[string]int{}
+	p := newTransport(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protocols[r.Proto]++
+		wire.New(wire.Options{Interpreter: asks, Log: logr.Discard()}).ServeHTTP(w, r)
+	}))
+	sent := 0
+	for _, service := range []bool{false, true} {
+		client := p.client(t, service)
+		for name := range files {
+			for _, c := range messages(t, name) {
+				question, answer := typed(c)
+				if question == nil {
+					continue
+				}
+				if name == "mistakes" {
+					c.Message = "*" // the client sends null as an empty value, which is another mistake
+				}
+				sent++
+				asks.given = c.Given
+				err := ask(client, 10*time.Second, question, answer)
+				accepted(t, name+"/"+c.About, c, answer, err)
+			}
+		}
+	}
+	if sent < 100 || protocols["HTTP/1.1"] != sent/2 || protocols["HTTP/2.0"] != sent/2 {
+		t.Errorf("sent %d by %v", sent, protocols)
+	}
+}
+
+// typed is a case as a client has it, and where the answer goes; nil: no client can send it.
+func typed(c messageCase) (question, answer runtime.Object) {
+	raw, _ := json.Marshal(c.Body)
+	question, answer = &contextMessage{}, &contextMessage{}
+	if c.Body["kind"] == wire.KindReview {
+		question, answer = &reviewMessage{}, &reviewMessage{}
+	}
+	if strictly(raw, question) != nil {
+		return nil, nil
+	}
+	return question, answer
+}
+
+// accepted holds that the client understands an answer.
+func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, err error) {
+	t.Helper()
+	uid, operation := c.request()["uid"].(string), c.request()["operation"].(string)
+	switch m := answer.(type) {
+	case *contextMessage:
+		if err == nil {
+			err = acceptContext(uid, operation, m.Response)
+		}
+		if err != nil {
+			t.Errorf("%s: the client refuses it: %v", about, err)
+			return
+		}
+		if c.Code != 0 && (m.Response.Successful || int(m.Response.Status.Code) != c.Code || !like(c.Message, m.Response.Status.Message)) {
+			t.Errorf("%s: got %+v", about, m.Response)
+		}
+	case *reviewMessage:
+		if c.Code != 0 {
+			if err == nil || !like(c.Message, err.Error()) {
+				t.Errorf("%s: got %v, want %s", about, err, c.Message)
+			}
+			return
+		}
+		if err == nil {
+			err = acceptReview(uid, operation, m.Response)
+		}
+		if err != nil {
+			t.Errorf("%s: the client refuses it: %v", about, err)
+		}
+	}
+}
+
+// TestTransportLimits sends what is large, what is too large, and what takes too long.
+func TestTransportLimits(t *testing.T) {
+	hanging := make(chan struct{})
+	asks := &scripted{}
+	p := newTransport(t, wire.New(wire.Options{Interpreter: asks, Log: logr.Discard()}))
+	slow := newTransport(t, wire.New(wire.Options{Interpreter: blocked(hanging), Log: logr.Discard()}))
+	t.Cleanup(func() { close(hanging) })
+	yes := true
+	asks.given.Healthy = &yes
+	for _, service := range []bool{false, true} {
+		for length, want := range map[int]int32{19 << 20: http.StatusOK, 21 << 20: http.StatusRequestEntityTooLarge} {
+			if code := p.health(t, service, length, 30*time.Second); code != want {
+				t.Errorf("%d bytes: got %d", length, code)
+			}
+		}
+		if code := slow.health(t, service, 1, time.Second); code != http.StatusGatewayTimeout {
+			t.Errorf("it hangs: got %d", code)
+		}
+	}
+}
+
+// blocked is an interpreter that comes back when the channel is closed.
+func blocked(until chan struct{}) working {
+	return func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+		<-until
+		return interpreter.Response{}, ctx.Err()
+	}
+}
+
+// health is the code of the answer about an object whose text is so long.
+func (p *transport) health(t *testing.T, service bool, length int, timeout time.Duration) int32 {
+	t.Helper()
+	var q, a contextMessage
+	if err := json.Unmarshal(question(1), &q); err != nil {
+		t.Fatal(err)
+	}
+	q.Request.Object.Raw = []byte(`{"spec":{"text":"` + strings.Repeat("x", length) + `"}}`)
+	err := ask(p.client(t, service), timeout, &q, &a)
+	if err == nil {
+		err = acceptContext(uid, "InterpretHealth", a.Response)
+	}
+	if err != nil {
+		t.Errorf("%d bytes: %v", length, err)
+		return 0
+	}
+	if a.Response.Successful {
+		return http.StatusOK
+	}
+	return a.Response.Status.Code
+}
+
+// TestTransportUnknown holds that what cannot be answered in a dialect tells Karmada why all the same.
+func TestTransportUnknown(t *testing.T) {
+	p := newTransport(t, wire.New(wire.Options{Interpreter: &scripted{}, Log: logr.Discard()}))
+	err := ask(p.client(t, true), time.Second, &contextMessage{}, &contextMessage{})
+	if diff := gocmp.Diff("request must be an object", err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
