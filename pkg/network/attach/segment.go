@@ -46,6 +46,11 @@ func (a *Attachments) again(ctx context.Context, id string) error {
 		return err
 	}
 	defer unlock()
+	return a.renew(ctx, id)
+}
+
+// renew is again for whoever holds the network's lock.
+func (a *Attachments) renew(ctx context.Context, id string) error {
 	row, ok, err := a.networks.get(ctx, id)
 	if err != nil || !ok || row.State != ready {
 		return err

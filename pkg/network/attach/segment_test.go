@@ -5,8 +5,12 @@
 package attach_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 )
 
 // TestOtherFamily is that machines of the other family are left out of a tunnel, each said once, and that the others are reached.
@@ -62,5 +66,52 @@ func TestOtherFamily(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLinksComeBack is that what a network has lost in the kernel is made again by the next sweep, and what a start could not make.
+func TestLinksComeBack(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(bare("net", "profile=acme.com/tunnel"))
+	w.create(bare("other", "parent=eth0"))
+	w.must(discovered("192.0.2.3", false)(w))
+	lost := errors.New("the parent is down")
+	for _, call := range []string{"ensure net", "peers net"} {
+		w.kernel.fail = func(what string) error {
+			if what == call {
+				return lost
+			}
+			return nil
+		}
+		w.reboot()
+		w.fails(w.Sweep(ctx), lost, "of network net")
+		w.kernel.fail = nil
+		w.must(w.Sweep(ctx))
+		w.same("links", []string{"net", "other"}, w.kernel.has())
+		w.same("ends", []string{"192.0.2.9", "192.0.2.3"}, w.ends("net"))
+	}
+	w.kernel.clear()
+	w.must(w.Sweep(ctx))
+	w.same("links", []string{"net", "other"}, w.kernel.has())
+	w.same("ends", []string{"192.0.2.9", "192.0.2.3"}, w.ends("net"))
+	if w.swept.Networks != nil {
+		t.Errorf("removed %v", w.swept)
+	}
+}
+
+// TestKernelLinksComeBack is that with links: a tunnel that somebody removes, and a parent that goes and comes back.
+func TestKernelLinksComeBack(t *testing.T) {
+	h := newHost(t)
+	ctx := t.Context()
+	h.create(kinds()[link.VXLAN])
+	h.create(attach.Network{ID: "outside", Options: mapOf("parent=eth0")})
+	want := h.links()
+	h.must(h.look.LinkDel(h.link("gx" + strings.TrimPrefix(link.InterfaceName("net"), "gv"))))
+	h.must(h.look.LinkSetNoMaster(h.link("eth0")))
+	h.must(h.Sweep(ctx))
+	h.same("links", want, h.links())
+	if master := h.link("eth0").Attrs().MasterIndex; master == 0 {
+		t.Error("the parent is no port of the bridge")
 	}
 }

@@ -38,7 +38,7 @@ func (a *Attachments) note(s Sweep) {
 	a.options.Swept(s)
 }
 
-// sweepFor bounds a sweep, and busyFor how long it waits for what is being used.
+// sweepFor bounds each half of a sweep, and busyFor how long it waits for what is being used.
 const (
 	sweepFor = time.Minute
 	busyFor  = time.Second
@@ -61,8 +61,14 @@ func (a *Attachments) Run(ctx context.Context) {
 }
 
 // Sweep brings to its end what was not, and removes what is stale: endpoints that are gone for longer than the grace, or since the machine was started,
-// and links with our mark that no row knows. Links without the mark are never touched.
+// and links with our mark that no row knows. Links without the mark are never touched. Then it makes again what networks have lost in the kernel: a tunnel,
+// the port of a bridge that leads outside, or what could not be made at the start.
 func (a *Attachments) Sweep(ctx context.Context) error {
+	return errors.Join(a.clean(ctx), a.restore(ctx))
+}
+
+// clean is the part of a sweep that removes.
+func (a *Attachments) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepFor)
 	defer cancel()
 	marked, err := a.marked(ctx)
@@ -70,6 +76,27 @@ func (a *Attachments) Sweep(ctx context.Context) error {
 		return errors.Join(err, a.finish(ctx))
 	}
 	return errors.Join(a.strays(ctx, marked), a.finish(ctx), a.stale(ctx, seen(marked)))
+}
+
+// restore makes the links of all networks as they are to be. Where they are, the kernel is only asked.
+func (a *Attachments) restore(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepFor)
+	defer cancel()
+	ids, err := a.networks.keys(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
+		unlock, err := a.idle(ctx, func(ctx context.Context) (func(), error) { return a.locks.together(ctx, networkLock(id)) })
+		if unlock == nil || err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, a.renew(ctx, id))
+		unlock()
+	}
+	return errors.Join(errs...)
 }
 
 // seen are the names of the links with our mark, by endpoint.
