@@ -250,14 +250,15 @@ func (a *Attachments) strays(ctx context.Context, marked []link.Marked) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	unknown, err := a.unknown(ctx, marked)
+	if len(unknown) > 0 { // some may have gone since they were listed, and then their rows
+		again, listErr := a.marked(ctx)
+		err = errors.Join(err, listErr)
+		unknown = slices.DeleteFunc(unknown, func(m link.Marked) bool { return !slices.Contains(again, m) })
+	}
+	errs := []error{err}
 	strange := map[string]bool{}
-	for _, m := range marked {
-		known, err := a.knows(ctx, m)
-		if known || err != nil {
-			errs = append(errs, err)
-			continue
-		}
+	for _, m := range unknown {
 		strange[m.Name] = true
 		if since := a.strangeSince(m); len(networks) > 0 && a.options.Clock.Since(since) >= a.options.Grace {
 			errs = append(errs, a.stray(ctx, m))
@@ -267,6 +268,18 @@ func (a *Attachments) strays(ctx context.Context, marked []link.Marked) error {
 	defer a.mutex.Unlock()
 	maps.DeleteFunc(a.strange, func(name string, _ time.Time) bool { return !strange[name] })
 	return errors.Join(errs...)
+}
+
+// unknown are those of links that no row knows.
+func (a *Attachments) unknown(ctx context.Context, marked []link.Marked) (unknown []link.Marked, err error) {
+	var errs []error
+	for _, m := range marked {
+		known, err := a.knows(ctx, m)
+		if errs = append(errs, err); !known && err == nil {
+			unknown = append(unknown, m)
+		}
+	}
+	return unknown, errors.Join(errs...)
 }
 
 // strangeSince is when a link was seen first that no row knows.
