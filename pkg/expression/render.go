@@ -97,6 +97,8 @@ func Text(value ref.Val) (string, error) {
 		return v.Version.String(), nil
 	case apiservercel.Quantity:
 		return v.Quantity.String(), nil
+	case *apiservercel.Quantity: // what add and sub of Kubernetes' library give
+		return v.Quantity.String(), nil
 	case apiservercel.IP:
 		return v.Addr.String(), nil
 	case apiservercel.CIDR:
