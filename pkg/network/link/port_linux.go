@@ -153,9 +153,9 @@ func (c *conn) setHost(ctx context.Context, of mark, bridge, mtu int) error {
 	return fault("setting up the bridge's port", c.setNamed(ctx, hostName(of.endpoint), wanted))
 }
 
-// settled says whether the end that stays here is as setHost makes it, in one message: changes wait for all others of the machine.
-func settled(host netlink.Link, of mark, bridge, mtu int) bool {
-	a := host.Attrs()
+// settled says whether a port of a bridge is as setHost and ensureTunnel make it: changes wait for all others of the machine.
+func settled(port netlink.Link, of mark, bridge, mtu int) bool {
+	a := port.Attrs()
 	return a.Alias == of.String() && a.MasterIndex == bridge && a.MTU == mtu && a.Flags&net.FlagUp != 0
 }
 

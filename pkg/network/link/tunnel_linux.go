@@ -126,8 +126,10 @@ func (c *conn) ensureTunnel(ctx context.Context, s Segment, bridge, base netlink
 			return errors.Join(err, fmt.Errorf("%w: the tunnel went away meanwhile", network.ErrUnavailable))
 		}
 	}
-	if err := c.setUp(ctx, tunnel.Attrs().Index, settings{alias: of.String(), mtu: mtu, master: bridge.Attrs().Index}); err != nil {
-		return c.tunnelFault(ctx, s.Spec, err)
+	if !settled(tunnel, of, bridge.Attrs().Index, mtu) {
+		if err := c.setUp(ctx, tunnel.Attrs().Index, settings{alias: of.String(), mtu: mtu, master: bridge.Attrs().Index}); err != nil {
+			return c.tunnelFault(ctx, s.Spec, err)
+		}
 	}
 	return c.flood(ctx, tunnel, s.Peers, false)
 }
