@@ -201,7 +201,7 @@ func (n number) of(q *question) (int32, error) {
 	if err != nil {
 		return 0, q.broken(n.at, err)
 	}
-	whole := float64(-1)
+	var whole float64
 	switch value := value.(type) {
 	case types.Int:
 		whole = float64(value)

@@ -98,9 +98,9 @@ func (q *question) ResolveName(name string) (any, bool) {
 // Parent implements celinterpreter.Activation.
 func (*question) Parent() celinterpreter.Activation { return nil }
 
-func lazily(value *ref.Val, make func() ref.Val) ref.Val {
+func lazily(value *ref.Val, first func() ref.Val) ref.Val {
 	if *value == nil {
-		*value = make()
+		*value = first()
 	}
 	return *value
 }
