@@ -52,10 +52,10 @@ type Kernel interface {
 
 // Leases knows what Docker's IPAM has been given; lease.Leases does.
 type Leases interface {
-	// Find is the allocation of an address in an address space of ours, and the pool that it is of. The error wraps network.ErrNotHeld.
-	Find(ctx context.Context, space string, address netip.Addr) (network.Allocation, *policy.Pool, error)
-	// Describe says whom such an address is for.
-	Describe(ctx context.Context, space string, address netip.Addr, of network.Holder) error
+	// Find is the allocation of an address of a subnet in an address space of ours, and the pool that it is of. The error wraps network.ErrNotHeld.
+	Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (network.Allocation, *policy.Pool, error)
+	// Describe says whom such an allocation is for, by its owner.
+	Describe(ctx context.Context, owner network.Owner, of network.Holder) error
 }
 
 // Options are those of Attachments.

@@ -105,10 +105,10 @@ func (a *Attachments) attach(ctx context.Context, n networkRow, e Endpoint) (End
 // time. What it returns waits for it. For people it is, so that a failure fails nothing.
 func (a *Attachments) describe(ctx context.Context, p *plan) (wait func()) {
 	var group sync.WaitGroup
-	for _, l := range p.leased {
+	for _, owner := range p.leased {
 		group.Go(func() {
-			if err := a.options.Leases.Describe(ctx, l.space, l.address, holderOf(p.Endpoint)); err != nil {
-				a.options.Report(fmt.Errorf("describing the holder of %s: %w", l.address, err))
+			if err := a.options.Leases.Describe(ctx, owner, holderOf(p.Endpoint)); err != nil {
+				a.options.Report(fmt.Errorf("describing the holder of what %s has: %w", owner, err))
 			}
 		})
 	}

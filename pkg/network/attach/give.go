@@ -32,7 +32,7 @@ func (a *Attachments) follow(ctx context.Context, n networkRow, p *plan) error {
 	for _, address := range p.Addresses {
 		s, _ := n.subnet(address.Addr())
 		if s.leased() && a.options.Leases != nil {
-			allocation, pool, err := a.options.Leases.Find(ctx, s.Space, address.Addr())
+			allocation, pool, err := a.options.Leases.Find(ctx, s.Space, s.Prefix, address.Addr())
 			if errors.Is(err, network.ErrNotHeld) {
 				return fmt.Errorf("%w: the IPAM driver has not given %s, or it was released", ErrImpossible, address.Addr())
 			}
@@ -40,7 +40,7 @@ func (a *Attachments) follow(ctx context.Context, n networkRow, p *plan) error {
 				return err
 			}
 			all = append(all, given{allocation, pool})
-			p.leased = append(p.leased, leasedAddress{s.Space, address.Addr()})
+			p.leased = append(p.leased, allocation.Owner)
 		}
 		ways.gateway(s.Gateway)
 	}

@@ -42,14 +42,8 @@ type plan struct {
 	// wanted are addresses that the user wants the endpoint to own, and routes those that are asked for beside.
 	wanted []netip.Addr
 	routes []network.Route
-	// leased are the addresses that Docker's IPAM has on lease from us.
-	leased []leasedAddress
-}
-
-// leasedAddress is an address in an address space.
-type leasedAddress struct {
-	space   string
-	address netip.Addr
+	// leased are the owners of the addresses that Docker's IPAM has on lease from us.
+	leased []network.Owner
 }
 
 // plan finds out how an endpoint is to be. Nothing is changed.

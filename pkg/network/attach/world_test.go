@@ -122,11 +122,12 @@ type leases map[netip.Addr]network.Allocation
 
 type finder struct{ *world }
 
-func (f finder) Find(_ context.Context, _ string, address netip.Addr) (network.Allocation, *policy.Pool, error) {
+func (f finder) Find(_ context.Context, _ string, _ netip.Prefix, address netip.Addr) (network.Allocation, *policy.Pool, error) {
 	a, ok := f.leases[address]
 	if !ok {
 		return a, nil, network.ErrNotHeld
 	}
+	a.Owner.Key = address.String()
 	return a, f.policy.Pool(a.Pool), nil
 }
 
@@ -153,10 +154,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (f finder) Describe(_ context.Context, _ string, address netip.Addr, of network.Holder) error {
+func (f finder) Describe(_ context.Context, owner network.Owner, of network.Holder) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.holders = append(f.holders, address.String()+" "+of.String()+" "+of.Device)
+	f.holders = append(f.holders, owner.Key+" "+of.String()+" "+of.Device)
 	return nil
 }
 
