@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
@@ -27,9 +28,8 @@ type answer struct {
 	Components   *[]interpreter.Component  `json:"components,omitempty"`
 	Dependencies *[]interpreter.Dependency `json:"dependencies,omitempty"`
 	Healthy      *bool                     `json:"healthy,omitempty"`
-	// Status is written by each dialect under its own name.
-	Status json.RawMessage `json:"-"`
-
+	// status is added by each dialect under its own name: as it is, since encoding it would read it once more.
+	status    []byte
 	operation interpreter.Operation
 }
 
@@ -56,7 +56,7 @@ func answerOf(o interpreter.Operation, r interpreter.Response) (*answer, error) 
 			err = lacking("a health")
 		}
 	case interpreter.Status:
-		a.Status, err = statusIn(r.Status)
+		a.status, err = statusIn(r.Status)
 	case interpreter.Revise, interpreter.Retain, interpreter.Aggregate, interpreter.Prune:
 		if a.Patch, err = patchIn(r.Patch); len(a.Patch) > 0 {
 			a.PatchType = "JSONPatch"
@@ -141,13 +141,15 @@ func fits(raw json.RawMessage, into any) bool {
 }
 
 // statusIn is a status; none is one without fields, since callers want one.
-func statusIn(raw json.RawMessage) (json.RawMessage, error) {
-	switch raw = bytes.TrimSpace(raw); {
-	case isNothing(raw):
-		return json.RawMessage(`{}`), nil
-	case raw[0] != '{' || !json.Valid(raw):
+func statusIn(raw json.RawMessage) ([]byte, error) {
+	if isNothing(raw) {
+		return []byte(`{}`), nil
+	}
+	d, err := document.Parse(raw)
+	if err != nil || d.Root().Kind() != document.Object {
 		return nil, lacking("a status that is an object")
 	}
+	d.Release()
 	return raw, nil
 }
 
@@ -156,19 +158,17 @@ func patchIn(raw json.RawMessage) ([]byte, error) {
 	if isNothing(raw) {
 		return nil, nil
 	}
-	var operations []struct {
-		Op   string  `json:"op"`
-		Path *string `json:"path"`
-	}
-	if json.Unmarshal(raw, &operations) != nil {
+	d, err := document.Parse(raw)
+	if err != nil || d.Root().Kind() != document.Array {
 		return nil, lacking("a JSON patch")
 	}
-	for _, o := range operations {
-		if o.Op == "" || o.Path == nil {
+	defer d.Release()
+	for _, o := range d.Root().Items() {
+		if o.Get("op").Kind() != document.String || o.Get("path").Kind() != document.String {
 			return nil, lacking("a JSON patch of operations with op and path")
 		}
 	}
-	if len(operations) == 0 {
+	if d.Root().Len() == 0 {
 		return nil, nil
 	}
 	return raw, nil

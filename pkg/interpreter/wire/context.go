@@ -5,7 +5,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -24,7 +23,6 @@ type contextResponse struct {
 	Successful bool           `json:"successful"`
 	Failure    *contextStatus `json:"status,omitempty"`
 	*answer
-	RawStatus json.RawMessage `json:"rawStatus,omitempty"`
 }
 
 // contextStatus says why there is no answer.
@@ -34,7 +32,7 @@ type contextStatus struct {
 }
 
 func contextSuccess(uid string, a *answer) (any, error) {
-	return message{Group + "/" + Version, KindContext, contextResponse{UID: uid, Successful: true, answer: a, RawStatus: a.Status}}, nil
+	return message{Group + "/" + Version, KindContext, contextResponse{UID: uid, Successful: true, answer: a}}, nil
 }
 
 // contextFailure answers with 200: what the answer says is read only then.

@@ -15,6 +15,8 @@ const (
 // dialect is how a kind of message is spoken.
 type dialect struct {
 	kind string
+	// status is the name of the field of a response that has the status of an object.
+	status string
 	// operations are all that the dialect has names for.
 	operations map[string]interpreter.Operation
 	// succeed makes the body of an answer that is complete.
@@ -25,7 +27,7 @@ type dialect struct {
 
 var dialects = map[string]*dialect{
 	KindContext: {
-		kind: KindContext,
+		kind: KindContext, status: "rawStatus",
 		operations: map[string]interpreter.Operation{
 			"InterpretReplica":    interpreter.Replicas,
 			"InterpretComponent":  interpreter.Components,
@@ -41,7 +43,7 @@ var dialects = map[string]*dialect{
 		fail:    contextFailure,
 	},
 	KindReview: {
-		kind: KindReview,
+		kind: KindReview, status: "status",
 		operations: map[string]interpreter.Operation{
 			"ExploreReplica":           interpreter.Replicas,
 			"ExploreReplicaRevising":   interpreter.Revise,

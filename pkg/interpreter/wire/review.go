@@ -16,7 +16,6 @@ type reviewResponse struct {
 	*answer
 	// Requirements have two of the fields only, and a review of replicas must have them.
 	Requirements *reviewRequirements `json:"replicaRequirements,omitempty"`
-	Status       json.RawMessage     `json:"status,omitempty"`
 }
 
 type reviewRequirements struct {
@@ -25,7 +24,7 @@ type reviewRequirements struct {
 }
 
 func reviewSuccess(uid string, a *answer) (any, error) {
-	response := reviewResponse{UID: uid, answer: a, Status: a.Status}
+	response := reviewResponse{UID: uid, answer: a}
 	if a.operation == interpreter.Replicas {
 		response.Requirements = &reviewRequirements{}
 		if r := a.Requirements; r != nil {

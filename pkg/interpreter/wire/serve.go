@@ -101,7 +101,19 @@ func (a *asked) encode(response interpreter.Response) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(body)
+	encoded, err := encode(body)
+	if err != nil || complete.status == nil {
+		return encoded, err
+	}
+	return withStatus(encoded, a.dialect.status, complete.status), nil
+}
+
+// withStatus adds a status to the response of a message, which is the last of it and has a field already.
+func withStatus(message []byte, field string, status []byte) []byte {
+	end := bytes.LastIndex(message, []byte("}}"))
+	whole := make([]byte, 0, len(message)+len(field)+len(status)+4)
+	whole = append(append(append(whole, message[:end]...), `,"`...), field...)
+	return append(append(append(whole, `":`...), status...), message[end:]...)
 }
 
 func encode(body any) ([]byte, error) {
