@@ -137,16 +137,22 @@ func (c *conn) own(ctx context.Context, name string, of mark) (netlink.Link, err
 	if link == nil || err != nil {
 		return nil, err
 	}
-	if alias := link.Attrs().Alias; alias != "" && alias != of.String() {
-		return nil, fmt.Errorf("%w: there is a link %s already, which is for %q", network.ErrTaken, name, alias)
+	if !of.may(link) {
+		return nil, fmt.Errorf("%w: there is a link %s already, which is for %q", network.ErrTaken, name, link.Attrs().Alias)
 	}
 	return link, nil
 }
 
-// removeOwn removes the link of a name, if it is ours.
+// may says that a link of one of our names is that of the mark: it has it, or it has none yet.
+func (m mark) may(link netlink.Link) bool {
+	alias := link.Attrs().Alias
+	return alias == "" || alias == m.String()
+}
+
+// removeOwn removes the link of a name, if it is ours: half made, too. One with another mark is nothing of ours, and stays.
 func (c *conn) removeOwn(ctx context.Context, name string, of mark) error {
-	link, err := c.own(ctx, name, of)
-	if link == nil || err != nil {
+	link, err := c.byName(ctx, name)
+	if link == nil || err != nil || !of.may(link) {
 		return err
 	}
 	return c.delete(ctx, link)

@@ -114,10 +114,16 @@ func (c *conn) createVeth(ctx context.Context, p Port, of mark, bridge, mtu int)
 	err := c.create(ctx, pair)
 	if errors.Is(err, unix.EEXIST) {
 		// An interface of this endpoint of another kind, which nobody uses as it is here.
-		if err := c.removeOwn(ctx, InterfaceName(p.Endpoint), of); err != nil {
+		var other netlink.Link
+		if other, err = c.own(ctx, InterfaceName(p.Endpoint), of); err != nil {
 			return p, err
 		}
-		err = c.create(ctx, pair)
+		if other != nil {
+			err = c.delete(ctx, other)
+		}
+		if err == nil {
+			err = c.create(ctx, pair)
+		}
 	}
 	if errors.Is(err, unix.EXFULL) {
 		return p, fmt.Errorf("%w: the bridge has as many ports as Linux lets it have, 1023: %w", network.ErrExhausted, err)
