@@ -69,7 +69,7 @@ func serve(t *testing.T, driver, space, document, more string) *server {
 	s.start()
 	t.Cleanup(func() {
 		s.stop()
-		for _, never := range []string{"panic", "goroutine ", "DATA RACE"} {
+		for _, never := range []string{"panic", "goroutine ", "DATA RACE", "is it the right ledger"} {
 			if strings.Contains(s.log.String(), never) {
 				t.Errorf("the server said %q", never)
 			}
