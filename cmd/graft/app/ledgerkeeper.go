@@ -105,7 +105,7 @@ var errExported = errors.New("this cannot be done with an export; `graft ledger 
 
 func (e exported) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
 	return e.read(ctx, func(item archive.Item) error {
-		entry := ledger.Entry{Allocation: item.Allocation, Thing: item.Thing, Until: item.Until, Record: item.Record != ""}
+		entry := ledger.Entry{Allocation: item.Allocation, Thing: item.Thing, Until: item.Until, Last: item.Last, Record: item.Record != ""}
 		if item.Allocation != nil {
 			entry.Owner = item.Allocation.Owner
 		}

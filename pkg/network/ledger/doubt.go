@@ -67,6 +67,8 @@ func (l *Ledger) learn(key string, number uint64, raw []byte) error {
 		return l.learnOwner(key, raw)
 	}
 	if raw == nil {
+		l.resting.remove(key)
+		delete(l.roused, key)
 		l.forget(key)
 		return nil
 	}
@@ -78,7 +80,8 @@ func (l *Ledger) learn(key string, number uint64, raw []byte) error {
 		return fmt.Errorf("reading the row %s: %w", key, err)
 	}
 	l.take(key)
-	l.rest(key, p.until)
+	l.resting.remove(key)
+	l.rest(key, p)
 	return nil
 }
 

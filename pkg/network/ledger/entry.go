@@ -23,10 +23,11 @@ type Entry struct {
 	Value []byte
 	// Allocation is what an owner holds.
 	Allocation *network.Allocation
-	// Thing is held by Owner, or rests until a time.
+	// Thing is held by Owner, or rests until a time; then Last is who had it, as far as that is known.
 	Thing  Thing
 	Owner  network.Owner
 	Until  time.Time
+	Last   network.Owner
 	Record bool
 }
 
@@ -127,7 +128,9 @@ func ReadEntry(key, value []byte) (Entry, error) {
 	if err == nil && !bytes.Equal(p.encode(), value) {
 		err = errors.New("the value is not written as Graft writes it")
 	}
-	e.Owner, e.Until = p.owner, p.until
+	if e.Owner, e.Until = p.owner, p.until; !p.until.IsZero() {
+		e.Owner, e.Last = network.Owner{}, p.owner
+	}
 	return e, err
 }
 
@@ -188,8 +191,8 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	return a, changesOf(a, raw), nil
 }
 
-// RestingRow is the change that lets a thing rest that nobody has.
-func RestingRow(t Thing, until time.Time) (Change, error) {
+// RestingRow is the change that lets a thing rest that nobody has; last is who had it, and the zero one where that is not known.
+func RestingRow(t Thing, until time.Time, last network.Owner) (Change, error) {
 	key := t.key()
 	if read, err := parseThing(key); err != nil || !read.equals(t) {
 		return Change{}, errors.New("a thing that rests is an address of a pool, a VLAN of a trunk, or a MAC address")
@@ -197,5 +200,8 @@ func RestingRow(t Thing, until time.Time) (Change, error) {
 	if until.IsZero() {
 		return Change{}, errors.New("it does not say until when it rests")
 	}
-	return Change{Key: key, Value: place{until: until}.encode()}, nil
+	if read, err := network.ParseOwner(last.String()); last != (network.Owner{}) && (err != nil || read != last) {
+		return Change{}, fmt.Errorf("%q, which had it last, is not an owner", last)
+	}
+	return Change{Key: key, Value: place{owner: last, until: until}.encode()}, nil
 }

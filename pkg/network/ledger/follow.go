@@ -120,11 +120,12 @@ func (l *Ledger) replace(fresh *Ledger) {
 		}
 	}
 	for key, row := range l.resting.rows {
-		if now, rests := fresh.resting.rows[key]; rests && now.until.Equal(row.until) {
+		if now, rests := fresh.resting.rows[key]; rests && now.same(row) {
 			fresh.resting.add(row)
 		}
 	}
 	l.strays, l.vlans, l.resting, l.quotas, l.doubts = fresh.strays, fresh.vlans, fresh.resting, fresh.quotas, nil
+	l.roused = nil
 }
 
 // Change implements Observer.
@@ -183,6 +184,7 @@ func (l *Ledger) apply(key string, value []byte, late time.Duration) {
 		_ = l.learnOwner(key, value) // one that cannot be read counts for nothing
 		return
 	}
+	delete(l.roused, key)
 	if value == nil {
 		l.resting.remove(key)
 		l.forget(key)
@@ -190,7 +192,7 @@ func (l *Ledger) apply(key string, value []byte, late time.Duration) {
 	}
 	l.take(key)
 	if p, err := parsePlace(value); err == nil && !p.until.IsZero() {
-		l.resting.add(rest{key: key, until: p.until, due: p.until.Add(late)})
+		l.resting.add(rest{key: key, until: p.until, due: p.until.Add(late), last: p.owner})
 	} else {
 		l.resting.remove(key)
 	}

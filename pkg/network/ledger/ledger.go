@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,7 +37,9 @@ type Ledger struct {
 	pools   map[string]*pool
 	vlans   map[network.Trunk]*allocator.VLANs
 	resting resting
-	quotas  quotas
+	// roused are rows that rest and that were chosen again for who had them last, until that is written; see again.
+	roused map[string]rest
+	quotas quotas
 	// doubts are the keys of rows of which it is not known how they are, with a number of the doubt; see doubt.
 	doubts  map[string]uint64
 	doubted uint64
@@ -123,7 +124,7 @@ func (l *Ledger) readAddress(key string, p place) error {
 		return err
 	}
 	l.takeAddress(name, address)
-	l.rest(key, p.until)
+	l.rest(key, p)
 	return nil
 }
 
@@ -133,12 +134,12 @@ func (l *Ledger) readVLAN(key string, p place) error {
 		return err
 	}
 	l.trunk(trunk).Take(id)
-	l.rest(key, p.until)
+	l.rest(key, p)
 	return nil
 }
 
 func (l *Ledger) readMAC(key string, p place) error {
-	l.rest(key, p.until)
+	l.rest(key, p)
 	return nil
 }
 
@@ -264,8 +265,8 @@ func (l *Ledger) forget(key string) {
 }
 
 // rest remembers a row that rests; one that is owned does not.
-func (l *Ledger) rest(key string, until time.Time) {
-	if !until.IsZero() {
-		l.resting.add(rest{key: key, until: until, due: until})
+func (l *Ledger) rest(key string, p place) {
+	if !p.until.IsZero() {
+		l.resting.add(rest{key: key, until: p.until, due: p.until, last: p.owner})
 	}
 }

@@ -33,7 +33,7 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 		owned := place{owner: owner}.encode()
 		var value []byte
 		if rests {
-			value = place{until: until}.encode()
+			value = place{owner: owner, until: until}.encode()
 		}
 		for _, key := range places(a) {
 			changes = append(changes, Change{Key: key, Was: owned, Value: value})
@@ -94,7 +94,7 @@ func (l *Ledger) rests(ctx context.Context, key string) (rest, error) {
 		return rest{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if p, err := parsePlace(raw); err == nil && !p.until.IsZero() {
-		return rest{key: key, until: p.until, due: p.until}, nil
+		return rest{key: key, until: p.until, due: p.until, last: p.owner}, nil
 	}
 	return rest{}, nil
 }
@@ -121,7 +121,7 @@ func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 func (l *Ledger) wake(ctx context.Context, rows []rest) error {
 	changes := make([]Change, len(rows))
 	for i, row := range rows {
-		changes[i] = Change{Key: row.key, Was: place{until: row.until}.encode()}
+		changes[i] = Change{Key: row.key, Was: row.row()}
 	}
 	err := l.commit(ctx, changes...)
 	for range maximumAttempts {

@@ -28,8 +28,11 @@ type Intent struct {
 	Addresses []netip.Addr
 	// Families are those that are wanted beside Addresses, by their length in bits; nil: all of the pool.
 	Families []int
-	Trunk    network.Trunk
-	Holder   network.Holder
+	// Kin begins the keys of owners, of the same contract, whose addresses it is given by name while they rest, as it is given those that it
+	// had itself; empty: nobody else's.
+	Kin    string
+	Trunk  network.Trunk
+	Holder network.Holder
 	// Quotas are those of the pool that it counts for.
 	Quotas []Quota
 	// Cloud is the name of the cloud that is asked; empty: none is.
@@ -208,11 +211,13 @@ func (l *Ledger) chooseAll(intents []Intent, all []network.Allocation, fresh []b
 	return nil
 }
 
-// drop marks what an allocation holds as free, in memory, and counts it no more.
+// drop marks what an allocation holds as free, or as resting where it rested, in memory, and counts it no more.
 func (l *Ledger) drop(a network.Allocation) {
 	l.quotas.refuse(a.Owner)
 	for _, key := range places(a) {
-		l.forget(key)
+		if !l.restOn(key) {
+			l.forget(key)
+		}
 	}
 }
 
@@ -233,12 +238,9 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	if attempt > 0 {
 		l.jump(in, of, attempt)
 	}
-	err = of.take(in, &a)
+	rested, err := l.takeAll(in, of, &a)
 	if err == nil && of.LastVLAN > 0 {
-		var ok bool
-		if a.VLAN, ok = l.trunk(in.Trunk).Choose(of.FirstVLAN, of.LastVLAN); !ok {
-			err = l.noVLAN(of, in.Trunk)
-		}
+		a.VLAN, err = l.chooseVLAN(in, of, rested)
 	}
 	if err != nil {
 		l.drop(a)
@@ -246,6 +248,7 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	}
 	if len(of.MACPrefix) > 0 && len(a.Addresses) > 0 {
 		a.MAC = allocator.MAC(of.MACPrefix, a.Addresses[0], attempt)
+		l.again(in, macKey(a.MAC))
 	}
 	l.quotas.choose(a)
 	return a, nil
@@ -262,22 +265,44 @@ func (l *Ledger) jump(in Intent, of *pool, attempt int) {
 	}
 }
 
-// take takes the addresses: those that were asked for, and one of each other family.
-func (p *pool) take(in Intent, a *network.Allocation) error {
+// chooseVLAN takes the VLAN that went with addresses that rested, or one that is free.
+func (l *Ledger) chooseVLAN(in Intent, of *pool, rested bool) (uint16, error) {
+	if rested {
+		if id, ok := l.sameVLAN(in, of); ok {
+			return id, nil
+		}
+	}
+	id, ok := l.trunk(in.Trunk).Choose(of.FirstVLAN, of.LastVLAN)
+	if !ok {
+		return 0, l.noVLAN(of, in.Trunk)
+	}
+	return id, nil
+}
+
+// takeAll takes the addresses: those that were asked for, and one of each other family. Rested says that one of them rested.
+func (l *Ledger) takeAll(in Intent, of *pool, a *network.Allocation) (rested bool, err error) {
 	named := map[int]bool{}
 	for _, address := range in.Addresses {
-		i, err := p.subnet(address)
+		i, err := of.subnet(address)
 		if err != nil {
-			return err
+			return rested, err
 		}
 		if named[i] {
-			return fmt.Errorf("%w: two addresses of one family were asked for", network.ErrOutside)
+			return rested, fmt.Errorf("%w: two addresses of one family were asked for", network.ErrOutside)
 		}
-		if named[i] = true; !p.indexes[i].Take(address) {
-			return fmt.Errorf("%w: %s", network.ErrTaken, address)
+		named[i] = true
+		again, err := l.takeNamed(in, of, i, address)
+		if err != nil {
+			return rested, err
 		}
+		rested = rested || again
 		a.Addresses = append(a.Addresses, address)
 	}
+	return rested, of.take(in, a, named)
+}
+
+// take takes an address of each family that is wanted and not named.
+func (p *pool) take(in Intent, a *network.Allocation, named map[int]bool) error {
 	for i, subnet := range p.Subnets {
 		if named[i] || !in.wants(subnet.Prefix.Addr().BitLen()) {
 			continue
@@ -320,6 +345,7 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 		}
 		changes = append(changes, rows...)
 	}
+	l.expected(changes)
 	if l.shared != nil {
 		return l.commit(ctx, changes...)
 	}
@@ -327,6 +353,11 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 	for i, a := range all {
 		if fresh[i] {
 			l.remember(a, changes[begins[i]].Value, err)
+			if err == nil {
+				l.mutex.Lock()
+				l.awake(places(a)...)
+				l.mutex.Unlock()
+			}
 		}
 	}
 	return err
@@ -351,6 +382,7 @@ func (l *Ledger) resolveAll(ctx context.Context, intents []Intent, all []network
 func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) error {
 	l.mutex.Lock()
 	l.quotas.refuse(a.Owner)
+	l.restOn(places(a)...)
 	l.doubt(places(a)...)
 	number := l.doubted
 	l.mutex.Unlock()
@@ -369,6 +401,11 @@ func (l *Ledger) resolve(ctx context.Context, in Intent, a network.Allocation) e
 		for _, address := range in.Addresses {
 			if key == addressKey(in.Pool, address) {
 				refused = fmt.Errorf("%w: %s", network.ErrTaken, address)
+				if p, err := parsePlace(raw); err == nil && !p.until.IsZero() {
+					if refused = takenAtRest(address, p.until); in.had(p.owner) {
+						refused = nil // it is given again, once that is known
+					}
+				}
 			}
 		}
 	}
@@ -390,11 +427,15 @@ func (l *Ledger) inDoubt(ctx context.Context, intents []Intent, chosen []network
 		case err == nil && missing[i] && l.shared != nil:
 			// Another server may have taken some of it meanwhile, and that may have been told already.
 			l.quotas.refuse(a.Owner)
+			l.restOn(places(a)...)
 			l.doubt(places(a)...)
 		case err == nil && missing[i]:
 			l.drop(a)
 		case err != nil || !slices.Equal(places(a), places(found[i])):
+			l.restOn(places(a)...)
 			l.doubt(rowsOf(a)...)
+		default:
+			l.awake(places(a)...)
 		}
 	}
 	if err == nil && !slices.Contains(missing, true) {

@@ -7,16 +7,25 @@ package ledger
 import (
 	"container/heap"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
 // patience is how long a server leaves a row that has rested to the server that let it rest; then that one may be gone.
 const patience = 5 * time.Second
 
-// rest is a row that rests until a time, and that is removed when it is due.
+// rest is a row that rests until a time, and that is removed when it is due. Last is who had it; zero where that is not known.
 type rest struct {
 	key        string
 	until, due time.Time
+	last       network.Owner
 }
+
+// row is what the store says of it.
+func (r rest) row() []byte { return place{owner: r.last, until: r.until}.encode() }
+
+// same says whether the store says the same of both.
+func (r rest) same(other rest) bool { return r.until.Equal(other.until) && r.last == other.last }
 
 // resting are the rows that rest. What wakes before its time leaves its entry in the queue, which is passed over when its turn comes.
 type resting struct {
@@ -26,9 +35,9 @@ type resting struct {
 	addresses map[family]uint64
 }
 
-// add notes a row; of one that is there already with the same time, the earlier due holds.
+// add notes a row; of one that is there already as it is, the earlier due holds.
 func (r *resting) add(row rest) {
-	if known, ok := r.rows[row.key]; ok && known.until.Equal(row.until) && !row.due.Before(known.due) {
+	if known, ok := r.rows[row.key]; ok && known.same(row) && !row.due.Before(known.due) {
 		return
 	}
 	if r.rows == nil {

@@ -26,6 +26,8 @@ import (
 //	mac/<address>                     "
 //	record/<node>/<table>/<key>       a value of another package, as JSON: see package record
 //	format                            the version of all this
+//
+// What rests says who had it last: that one can have it again sooner. Rows that were written before there was this do not say it.
 const (
 	prefixOwner   = "owner/"
 	prefixAddress = "ip/"
@@ -89,13 +91,13 @@ func parseVLAN(key string) (network.Trunk, uint16, error) {
 	return network.Trunk{}, 0, fmt.Errorf("the row %q is not that of a VLAN", key)
 }
 
-// place is who has one thing: an owner, or nobody while it rests until a time.
+// place is who has one thing: an owner, or nobody while it rests until a time; then the owner is who had it last, or the zero one.
 type place struct {
 	owner network.Owner
 	until time.Time
 }
 
-// The first byte of a place: = and the owner, or ~ and the seconds since 1970.
+// The first byte of a place: = and the owner, or ~ and the seconds since 1970, and = and the last owner where that is known.
 const (
 	placeOwned   = '='
 	placeResting = '~'
@@ -105,7 +107,11 @@ func (p place) encode() []byte {
 	if p.until.IsZero() {
 		return []byte(string(placeOwned) + p.owner.String())
 	}
-	return strconv.AppendInt([]byte{placeResting}, p.until.Unix(), 10)
+	row := strconv.AppendInt([]byte{placeResting}, p.until.Unix(), 10)
+	if p.owner == (network.Owner{}) {
+		return row
+	}
+	return append(append(row, placeOwned), p.owner.String()...)
 }
 
 func parsePlace(value []byte) (place, error) {
@@ -116,11 +122,21 @@ func parsePlace(value []byte) (place, error) {
 			owner, err := network.ParseOwner(text)
 			return place{owner: owner}, err
 		case placeResting:
-			seconds, err := strconv.ParseInt(text, 10, 64)
-			return place{until: time.Unix(seconds, 0).UTC()}, err
+			return parseResting(text)
 		}
 	}
 	return place{}, errors.New("a row says neither who has it nor that it rests")
+}
+
+// parseResting reads the time, and the last owner where it is there.
+func parseResting(text string) (place, error) {
+	number, last, known := strings.Cut(text, string(placeOwned))
+	seconds, err := strconv.ParseInt(number, 10, 64)
+	p := place{until: time.Unix(seconds, 0).UTC()}
+	if err == nil && known {
+		p.owner, err = network.ParseOwner(last)
+	}
+	return p, err
 }
 
 // places are the keys of all that an allocation holds beside its owner's row.

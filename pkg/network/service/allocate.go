@@ -157,7 +157,7 @@ func (s *Service) intents(requests []Request) []ledger.Intent {
 	intents, state := make([]ledger.Intent, len(requests)), network.Bound
 	for i, r := range requests {
 		intents[i] = ledger.Intent{
-			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, Trunk: r.Trunk, Holder: r.Holder, Quotas: r.Quotas,
+			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, Kin: r.Kin, Trunk: r.Trunk, Holder: r.Holder, Quotas: r.Quotas,
 			Now: s.options.Clock.Now(),
 		}
 		pool, err := s.pool(r.Pool)

@@ -65,7 +65,7 @@ func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOpti
 		case e.Allocation != nil:
 			return writing(w.Allocation(e.Value))
 		case !e.Until.IsZero():
-			return writing(w.Resting(e.Thing, e.Until))
+			return writing(w.Resting(e.Thing, e.Until, e.Last))
 		}
 		return nil
 	})

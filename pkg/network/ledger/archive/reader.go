@@ -51,6 +51,7 @@ type Item struct {
 	Record     string
 	Thing      ledger.Thing
 	Until      time.Time
+	Last       network.Owner
 	// Rows are those of it in a ledger where nothing of it is.
 	Rows []ledger.Change
 }
@@ -172,9 +173,7 @@ func (r *Reader) item(b body) (item Item, err error) {
 	item.Line = r.number
 	if b.Resting != nil {
 		r.summary.Resting++
-		row, err := ledger.RestingRow(b.Resting.Thing, b.Resting.Until)
-		item.Thing, item.Until, item.Rows = b.Resting.Thing, b.Resting.Until, []ledger.Change{row}
-		return item, err
+		return r.resting(item, *b.Resting)
 	}
 	if b.Record != nil {
 		if r.summary.Records++; r.version < versionRecords {
@@ -187,6 +186,18 @@ func (r *Reader) item(b body) (item Item, err error) {
 	r.summary.Allocations++
 	a, rows, err := ledger.AllocationRows(b.Allocation)
 	item.Allocation, item.Raw, item.Rows = &a, b.Allocation, rows
+	return item, err
+}
+
+// resting reads what rests.
+func (r *Reader) resting(item Item, of resting) (_ Item, err error) {
+	if of.Last != "" {
+		if item.Last, err = network.ParseOwner(of.Last); err != nil {
+			return item, err
+		}
+	}
+	row, err := ledger.RestingRow(of.Thing, of.Until, item.Last)
+	item.Thing, item.Until, item.Rows = of.Thing, of.Until, []ledger.Change{row}
 	return item, err
 }
 

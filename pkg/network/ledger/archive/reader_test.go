@@ -91,7 +91,7 @@ func FuzzReader(f *testing.F) {
 			if item.Record != "" {
 				return w.Record(item.Record, item.Rows[0].Value)
 			}
-			return w.Resting(item.Thing, item.Until)
+			return w.Resting(item.Thing, item.Until, item.Last)
 		})
 		if err != nil {
 			return

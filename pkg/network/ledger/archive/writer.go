@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
@@ -44,6 +45,8 @@ type body struct {
 type resting struct {
 	ledger.Thing
 	Until time.Time `json:"until"`
+	// Last is who had it, as <contract>/<key>; empty where that is not known.
+	Last string `json:"last,omitempty"`
 }
 
 // record is a row of another package, as it stands in a ledger.
@@ -121,10 +124,14 @@ func (w *Writer) Allocation(raw []byte) error {
 	return w.write([]byte(beginsAllocation), raw, []byte("}\n"))
 }
 
-// Resting writes what rests.
-func (w *Writer) Resting(t ledger.Thing, until time.Time) error {
+// Resting writes what rests, and who had it last; the zero owner: that is not known.
+func (w *Writer) Resting(t ledger.Thing, until time.Time, last network.Owner) error {
 	w.summary.Resting++
-	return w.line(body{Resting: &resting{t, until.UTC()}})
+	row := resting{Thing: t, Until: until.UTC()}
+	if last != (network.Owner{}) {
+		row.Last = last.String()
+	}
+	return w.line(body{Resting: &row})
 }
 
 // Record writes a row of another package, as it stands in a ledger.

@@ -128,7 +128,7 @@ func (c *Client) Search(ctx context.Context, q ledger.Query, each func(ledger.En
 			return c.broken(err)
 		}
 		if read.Resting != nil {
-			return each(ledger.Entry{Thing: *read.Resting, Until: read.Until})
+			return each(ledger.Entry{Thing: *read.Resting, Until: read.Until, Last: read.Last})
 		}
 		var a network.Allocation
 		if err := json.Unmarshal(read.Allocation, &a); err != nil {

@@ -53,7 +53,7 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 		}
 		rows = append(rows, of...)
 	}
-	rest, err := ledger.RestingRow(ledger.Thing{Pool: "pool", Address: netip.MustParseAddr("10.0.0.9")}, time.Unix(2e9, 0))
+	rest, err := ledger.RestingRow(ledger.Thing{Pool: "pool", Address: netip.MustParseAddr("10.0.0.9")}, time.Unix(2e9, 0), network.Owner{Contract: "docker", Key: "last"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ type entry struct {
 	Allocation json.RawMessage `json:"allocation,omitempty"`
 	Resting    *ledger.Thing   `json:"resting,omitempty"`
 	Until      time.Time       `json:"until,omitzero"`
+	Last       network.Owner   `json:"last,omitzero"`
 }
 
 func (h *handler) allocations(ctx context.Context, a *answer, r *http.Request) error {
@@ -39,7 +40,7 @@ func (h *handler) allocations(ctx context.Context, a *answer, r *http.Request) e
 		if e.Allocation != nil {
 			return a.line(entry{Allocation: e.Value})
 		}
-		return a.line(entry{Resting: &e.Thing, Until: e.Until})
+		return a.line(entry{Resting: &e.Thing, Until: e.Until, Last: e.Last})
 	})
 	if err == nil && !found {
 		a.begin()

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// had says whether an owner is one whose resting addresses the intent may have by name: the same one, or one of its kin.
+func (in Intent) had(last network.Owner) bool {
+	return last == in.Owner || in.Kin != "" && last.Contract == in.Owner.Contract && strings.HasPrefix(last.Key, in.Kin)
+}
+
+// again takes what rests for who had it last; false where it does not rest, or somebody else had it. It is roused until the choice is written or
+// dropped: nobody else gets it, and its rest does not end meanwhile. The mutex is held.
+func (l *Ledger) again(in Intent, key string) bool {
+	row, rests := l.resting.rows[key]
+	if !rests || !in.had(row.last) {
+		return false
+	}
+	l.resting.remove(key)
+	if l.roused == nil {
+		l.roused = map[string]rest{}
+	}
+	l.roused[key] = row
+	return true
+}
+
+// takeNamed takes an address that was asked for by name, and says whether it rested. The mutex is held.
+func (l *Ledger) takeNamed(in Intent, of *pool, i int, address netip.Addr) (rested bool, err error) {
+	if of.indexes[i].Take(address) {
+		return false, nil
+	}
+	key := addressKey(of.Name, address)
+	if _, blocked := of.blocked[address]; !blocked && l.again(in, key) {
+		return true, nil
+	}
+	if row, rests := l.resting.rows[key]; rests {
+		return false, takenAtRest(address, row.until)
+	}
+	return false, fmt.Errorf("%w: %s", network.ErrTaken, address)
+}
+
+// takenAtRest is the error of an address that rests.
+func takenAtRest(address netip.Addr, until time.Time) error {
+	return fmt.Errorf("%w: %s, which rests until %s after its release", network.ErrTaken, address, until.UTC().Format(time.RFC3339))
+}
+
+// sameVLAN takes the VLAN that rests of who had an address that was given again; false where there is none. The mutex is held.
+func (l *Ledger) sameVLAN(in Intent, of *pool) (uint16, bool) {
+	for id := of.FirstVLAN; id <= of.LastVLAN; id++ {
+		if l.again(in, vlanKey(in.Trunk, id)) {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// restOn lets what was roused rest on, as the choice is not written; false where nothing rests. The mutex is held.
+func (l *Ledger) restOn(keys ...string) (roused bool) {
+	for _, key := range keys {
+		row, is := l.roused[key]
+		if is {
+			delete(l.roused, key)
+			l.resting.add(row)
+		}
+		_, rests := l.resting.rows[key]
+		roused = roused || is || rests
+	}
+	return roused
+}
+
+// expected completes changes that write what was roused: the rows must be as they rested.
+func (l *Ledger) expected(changes []Change) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for i, change := range changes {
+		if row, is := l.roused[change.Key]; is {
+			changes[i].Was = row.row()
+		}
+	}
+}
+
+// awake notes that what was roused is written. The mutex is held.
+func (l *Ledger) awake(keys ...string) {
+	for _, key := range keys {
+		delete(l.roused, key)
+	}
+}
