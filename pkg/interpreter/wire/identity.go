@@ -18,43 +18,58 @@ type identity struct {
 // identify finds out who asks, in bodies that are cut off, are no JSON further on, or have values of wrong types: it follows braces and strings only.
 // Without a uid, Karmada says that it does not fit, and not what went wrong.
 func identify(body []byte) identity {
-	var (
-		found identity
-		depth int
-		keys  [3]string // of the members in which it is: of the message, and of its request
-	)
+	var in place
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
 		case '{', '[':
-			depth++
-			if depth < len(keys) {
-				keys[depth] = ""
-			}
+			in.depth++
+			in.name("")
 		case '}', ']':
-			depth = max(depth-1, 0)
+			in.depth = max(in.depth-1, 0)
 		case ',':
-			if depth < len(keys) {
-				keys[depth] = ""
-			}
+			in.name("")
 		case '"':
 			end := endOfString(body, i)
 			if end < 0 {
-				return found
+				return in.found
 			}
-			raw := body[i:end]
+			if raw := body[i:end]; isKey(body[end:]) {
+				in.name(unquote(raw))
+			} else {
+				in.take(raw)
+			}
 			i = end - 1
-			switch {
-			case depth == 0 || depth >= len(keys):
-			case isKey(body[end:]):
-				keys[depth] = unquote(raw)
-			case depth == 1 && keys[1] == "kind" && found.dialect == nil:
-				found.dialect = dialects[unquote(raw)]
-			case depth == 2 && keys[1] == "request" && keys[2] == "uid" && found.uid == "":
-				found.uid = unquote(raw)
-			}
 		}
 	}
-	return found
+	return in.found
+}
+
+// place is where in a message something stands, and what was found before.
+type place struct {
+	found identity
+	depth int
+	// outer is the key of the message's member, and inner that of the member in it.
+	outer, inner string
+}
+
+// name remembers the key of the member that begins; empty: it is not known yet. Further inside, keys do not matter.
+func (p *place) name(key string) {
+	switch p.depth {
+	case 1:
+		p.outer = key
+	case 2:
+		p.inner = key
+	}
+}
+
+// take takes a string that is the kind or the uid; the first of each counts.
+func (p *place) take(raw []byte) {
+	switch {
+	case p.depth == 1 && p.outer == "kind" && p.found.dialect == nil:
+		p.found.dialect = dialects[unquote(raw)]
+	case p.depth == 2 && p.outer == "request" && p.inner == "uid" && p.found.uid == "":
+		p.found.uid = unquote(raw)
+	}
 }
 
 // endOfString is where a string ends that begins at a quote, behind its last one; -1: it does not.

@@ -137,7 +137,7 @@ func (e *exchange) fail(err error) (int, []byte) {
 	} else {
 		e.log.V(1).Info("A question was refused", "code", f.Code, "why", f.Message)
 	}
-	who := identity{}
+	var who identity
 	if e.asked != nil {
 		who = identity{e.asked.dialect, e.asked.uid}
 	} else if who = identify(e.body); who.dialect != nil {
@@ -154,8 +154,8 @@ func (e *exchange) fail(err error) (int, []byte) {
 // ready is the most that is made ready for a body before it comes, in bytes.
 const ready = 1 << 20
 
-// readBody reads a body that says how long it is; -1: it does not. What there is of it is given also with an error. Of one that is too large, as much again is read, so that a caller that is still
-// sending reads the answer.
+// readBody reads a body that says how long it is; -1: it does not. What there is of it is given also with an error. Of one that is too large, as much
+// again is read, so that a caller that is still sending comes to read the answer.
 func readBody(body io.Reader, length, maximum int64) ([]byte, error) {
 	var buffer bytes.Buffer
 	buffer.Grow(int(min(max(length, 0)+bytes.MinRead, ready, maximum+1)))

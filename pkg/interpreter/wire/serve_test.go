@@ -114,15 +114,23 @@ func TestTruncated(t *testing.T) {
 func second(_ int, answer []byte) []byte { return answer }
 
 func TestTooLarge(t *testing.T) {
-	h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()})
 	overhead := len(question(0))
-	for length, want := range map[int]int32{
-		wire.DefaultMaximumBytes: http.StatusOK, wire.DefaultMaximumBytes + 1: http.StatusRequestEntityTooLarge,
-		2 * wire.DefaultMaximumBytes: http.StatusRequestEntityTooLarge, 3 * wire.DefaultMaximumBytes: http.StatusRequestEntityTooLarge,
+	for _, c := range []struct {
+		maximum int64 // 0: the default
+		length  int
+		want    int32
+	}{
+		{0, wire.DefaultMaximumBytes, http.StatusOK},
+		{0, wire.DefaultMaximumBytes + 1, http.StatusRequestEntityTooLarge},
+		{1000, 1000, http.StatusOK},
+		{1000, 1001, http.StatusRequestEntityTooLarge},
+		{1000, 2000, http.StatusRequestEntityTooLarge},
+		{1000, 100_000, http.StatusRequestEntityTooLarge},
 	} {
-		status, answer := post(t, h, "", question(length-overhead))
-		if code, message := failed(t, status, answer); code != want {
-			t.Errorf("%d bytes: got %d %s", length, code, message)
+		h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: c.maximum})
+		status, answer := post(t, h, "", question(c.length-overhead))
+		if code, message := failed(t, status, answer); code != c.want {
+			t.Errorf("%d of %d bytes: got %d %s", c.length, c.maximum, code, message)
 		}
 	}
 	small := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: 300})
@@ -170,7 +178,8 @@ func TestAnsweredInTime(t *testing.T) {
 func TestMethods(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
 		recorder := httptest.NewRecorder()
-		wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()}).ServeHTTP(recorder, httptest.NewRequest(method, "/", bytes.NewReader(question(1))))
+		h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()})
+		h.ServeHTTP(recorder, httptest.NewRequest(method, "/", bytes.NewReader(question(1))))
 		checkStatus(t, recorder.Code, recorder.Body.Bytes(), http.StatusMethodNotAllowed, "questions are asked by POST", "")
 		if recorder.Header().Get("Allow") != http.MethodPost {
 			t.Errorf("%s: got %v", method, recorder.Header())

@@ -227,16 +227,18 @@ func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, 
 func TestTransportLimits(t *testing.T) {
 	hanging := make(chan struct{})
 	asks := &scripted{}
-	p := newTransport(t, wire.New(wire.Options{Interpreter: asks, Log: logr.Discard()}))
+	p := newTransport(t, wire.New(wire.Options{Interpreter: asks, Log: logr.Discard(), MaximumBytes: 4 << 20}))
+	large := newTransport(t, wire.New(wire.Options{Interpreter: asks, Log: logr.Discard()}))
 	slow := newTransport(t, wire.New(wire.Options{Interpreter: blocked(hanging), Log: logr.Discard()}))
 	t.Cleanup(func() { close(hanging) })
 	yes := true
 	asks.given.Healthy = &yes
 	for _, service := range []bool{false, true} {
-		for length, want := range map[int]int32{19 << 20: http.StatusOK, 21 << 20: http.StatusRequestEntityTooLarge} {
-			if code := p.health(t, service, length, 30*time.Second); code != want {
-				t.Errorf("%d bytes: got %d", length, code)
-			}
+		if code := p.health(t, service, 5<<20, 30*time.Second); code != http.StatusRequestEntityTooLarge {
+			t.Errorf("it is too large: got %d", code)
+		}
+		if code := large.health(t, service, 5<<20, 30*time.Second); code != http.StatusOK {
+			t.Errorf("it is large: got %d", code)
 		}
 		if code := slow.health(t, service, 1, time.Second); code != http.StatusGatewayTimeout {
 			t.Errorf("it hangs: got %d", code)

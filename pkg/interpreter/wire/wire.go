@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// Group and Version are those of the messages of both dialects; no other version is spoken.
-	Group   = "config.karmada.io"
+	// Group is that of the messages of both dialects.
+	Group = "config.karmada.io"
+	// Version is that of the messages; no other is spoken.
 	Version = "v1alpha1"
 
 	// DefaultMaximumBytes bounds the body of a request where Options do not.

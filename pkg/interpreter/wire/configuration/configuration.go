@@ -19,17 +19,20 @@ import (
 const (
 	// APIVersion is that of the objects of both dialects.
 	APIVersion = "config.karmada.io/v1alpha1"
-	// KindInterpreter and KindExploring are their kinds.
+	// KindInterpreter is the kind as it is shipped.
 	KindInterpreter = "ResourceInterpreterWebhookConfiguration"
-	KindExploring   = "ResourceExploringWebhookConfiguration"
+	// KindExploring is that of the proposal.
+	KindExploring = "ResourceExploringWebhookConfiguration"
 
 	// All stands for all operations, groups, versions, kinds or resources, and must be alone then.
 	All = "*"
 
-	// DefaultTimeoutSeconds is how long a webhook is waited for, where it does not say so; it can say what is not outside of the other two.
+	// DefaultTimeoutSeconds is how long a webhook is waited for where it does not say so.
 	DefaultTimeoutSeconds = 10
-	LeastTimeoutSeconds   = 1
-	MostTimeoutSeconds    = 30
+	// LeastTimeoutSeconds is the least that it can say.
+	LeastTimeoutSeconds = 1
+	// MostTimeoutSeconds is the most.
+	MostTimeoutSeconds = 30
 
 	// DefaultServicePort is the port of a service that names none.
 	DefaultServicePort = 443
