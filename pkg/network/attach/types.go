@@ -120,13 +120,18 @@ func (a asked) differences(o asked) string {
 }
 
 // identifier is what Docker's identifiers and those of its tests are: names of rows and links are made of them.
-var identifier = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]{0,127}$`)
+var identifier = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
+
+// IsIdentifier says whether a text can be the identifier of a network or an endpoint. Docker's are 64 hexadecimal digits, or 25 letters and digits by Swarm.
+func IsIdentifier(text string) bool {
+	return len(text) <= link.MaxIdentifier && identifier.MatchString(text)
+}
 
 // checkIdentifiers says that a text cannot be an identifier, without repeating it.
 func checkIdentifiers(ids ...string) error {
 	for _, id := range ids {
-		if !identifier.MatchString(id) {
-			return fmt.Errorf("%w: an identifier is 1 to 128 letters, digits, dots, dashes and underscores", ErrImpossible)
+		if !IsIdentifier(id) {
+			return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", ErrImpossible, link.MaxIdentifier)
 		}
 	}
 	return nil

@@ -15,6 +15,10 @@ import (
 // nameLength is the longest name that Linux lets an interface have (IFNAMSIZ, without the zero at its end).
 const nameLength = 15
 
+// MaxIdentifier is how long an identifier of a network or an endpoint can be, in bytes: an alias has two of them and 255 bytes (IFALIASZ), and an
+// alternative name one and 127 (ALTIFNAMSIZ). Docker's have 64.
+const MaxIdentifier = 64
+
 // identifierLength is how much of an identifier is in a name: 48 bits where it is hexadecimal.
 const identifierLength = 12
 

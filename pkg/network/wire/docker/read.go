@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
@@ -22,16 +22,13 @@ func wrong(field, format string, values ...any) error {
 	return wire.Problemf(http.StatusBadRequest, "%s %s", field, fmt.Sprintf(format, values...))
 }
 
-// identifier is what networks and endpoints are called: 64 hexadecimal digits, or 25 letters and digits by Swarm.
-var identifier = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,127}$`)
-
 // checkID is the error of what is no identifier.
 func checkID(field, id string) error {
 	if id == "" {
 		return wrong(field, "is missing")
 	}
-	if !identifier.MatchString(id) {
-		return wrong(field, "must be an identifier: at most 128 letters, digits, _, . and -")
+	if !attach.IsIdentifier(id) {
+		return wrong(field, "must be an identifier: at most %d letters, digits, _, . and -", link.MaxIdentifier)
 	}
 	return nil
 }
