@@ -34,7 +34,8 @@ func TestSwarm(t *testing.T) {
 	}
 }
 
-// TestSharedLedger has one ledger for all nodes, in etcd: what the manager has chosen and what a node's task then asks for is the same row.
+// TestSharedLedger has one ledger for all nodes, in etcd: what the manager has chosen and what a node's task then asks for is the same row, and the next
+// manager gives back what the last one has chosen. Were the ledgers the nodes' own, the last one would keep it.
 func TestSharedLedger(t *testing.T) {
 	folder := plugin(t)
 	one, two := boot(t)
@@ -43,7 +44,7 @@ func TestSharedLedger(t *testing.T) {
 		n.plug(folder, fmt.Sprintf("ledger: {etcd: {endpoints: [%q]}}\nnode: node-%d", url, i+1))
 	}
 	join(one, two)
-	follow(t, one, two, []step{{"service", service}, {"worker leaves", leave}, {"manager restarted", restart}})
+	follow(t, one, two, []step{{"service", service}, {"worker leaves", leave}, {"manager changes", lead}, {"manager restarted", restart}})
 	one.holdsNothing("--etcd=" + url)
 }
 
@@ -222,6 +223,51 @@ func killed(t *testing.T, one, two *node) {
 	one.eventually("the peer is back", func() error { return same(one.peers(), []string{two.address}) })
 	two.eventually("the manager is a peer", func() error { return same(two.peers(), []string{one.address}) })
 	across(running(one, two))
+}
+
+// lead makes the other node the manager, which asks for all that the first one had chosen, chooses addresses for new tasks, and gives the office back.
+func lead(t *testing.T, one, two *node) {
+	change(one, two)
+	kept := running(one, two)
+	across(kept)
+	two.docker("service", "update", "--force", "--detach", "--quiet", "web")
+	two.eventually("all tasks are new ones", func() error {
+		for _, task := range kept {
+			if ids := task.docker("ps", "--quiet", "--filter=label=com.docker.swarm.service.name=web"); ids == "" || strings.Contains(ids, task.container) {
+				return fmt.Errorf("on %s there is %s", task.node.address, task.container)
+			}
+		}
+		return nil
+	})
+	fresh := running(one, two)
+	if fresh[0].address() == fresh[1].address() {
+		t.Errorf("two tasks have %s", fresh[0].address())
+	}
+	across(fresh)
+	change(two, one)
+	across(running(one, two))
+}
+
+// change makes another node the manager.
+func change(from, to *node) {
+	from.Helper()
+	name := func(n *node) string { return n.docker("info", "--format={{.Swarm.NodeID}}") }
+	from.docker("node", "promote", name(to))
+	to.eventually("it is a manager, too", func() error {
+		_, err := to.try("node", "ls")
+		return err
+	})
+	to.eventually("the manager steps back", func() error {
+		_, err := to.try("node", "demote", name(from))
+		return err
+	})
+	to.eventually("it leads", func() error {
+		out, err := to.try("node", "ls", "--format={{.Self}} {{.ManagerStatus}}")
+		if err == nil && !strings.Contains(out, "true Leader") {
+			err = errors.New(out)
+		}
+		return err
+	})
 }
 
 // restart ends the manager and starts it again: it asks for all again that it had, and gets it. Its gossip may not find the worker for a minute: the tunnel
