@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -28,8 +27,7 @@ type Kernel struct {
 	place   place
 	conns   chan *conn
 	locks   *locks
-	// kinds are those that this kernel has, as far as that is known.
-	kinds sync.Map
+	kinds   kinds
 }
 
 // Open opens lines to the kernel, for the network namespace of the calling thread.

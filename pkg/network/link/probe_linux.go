@@ -45,20 +45,6 @@ func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
 	return faults
 }
 
-// has says whether there is a kind of which no link is made before there is an endpoint. What is there once is not looked for again.
-func (k *Kernel) has(ctx context.Context, kind Kind) error {
-	if _, ok := k.kinds.Load(kind); ok {
-		return nil
-	}
-	faults := k.Probe(ctx)
-	for kind, fault := range faults {
-		if fault == nil {
-			k.kinds.Store(kind, true)
-		}
-	}
-	return faults[kind]
-}
-
 // permitted says whether this process may change links here, by changing one that is not there.
 func (c *conn) permitted(ctx context.Context) error {
 	err := c.set(ctx, math.MaxInt32, settings{up: true})

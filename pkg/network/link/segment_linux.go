@@ -45,7 +45,7 @@ func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 	if err != nil || s.bridged() {
 		return err
 	}
-	return k.has(ctx, s.Kind)
+	return k.kinds.has(s.Kind, func() map[Kind]error { return k.Probe(ctx) })
 }
 
 // RemoveSegment removes what EnsureSegment has made; nil also where nothing is there. A VLAN of a parent goes with the last network that uses it,
