@@ -134,19 +134,21 @@ func (c *conn) taken(ctx context.Context, s Spec, p Port, base netlink.Link) err
 	if s.Kind != Macvlan || s.Mode == "passthru" {
 		return nil
 	}
-	entries, err := c.entries(ctx, base.Attrs().Index)
-	if err != nil {
-		return err
-	}
-	for i := range entries {
-		if bytes.Equal(entries[i].HardwareAddr, p.MAC) {
-			return unix.EADDRINUSE
-		}
-	}
 	if bytes.Equal(base.Attrs().HardwareAddr, p.MAC) {
 		return unix.EADDRINUSE
 	}
-	return nil
+	has, err := c.busy.has(base.Attrs().Index, p.MAC, func() (map[string]bool, error) {
+		entries, err := c.entries(ctx, base.Attrs().Index)
+		macs := map[string]bool{}
+		for i := range entries {
+			macs[string(entries[i].HardwareAddr)] = true
+		}
+		return macs, err
+	})
+	if err == nil && has {
+		err = unix.EADDRINUSE
+	}
+	return err
 }
 
 // adoptChild brings an interface into line that is there.

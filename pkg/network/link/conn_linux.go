@@ -27,6 +27,8 @@ type conn struct {
 	handle *netlink.Handle
 	raw    *nl.SocketHandle
 	place  place
+	// busy is shared with all other lines.
+	busy *busy
 }
 
 // dial opens a line in the network namespace of the calling thread, which is the place.
@@ -40,7 +42,7 @@ func dial(timeout time.Duration, at place) (*conn, error) {
 		handle.Close()
 		return nil, err
 	}
-	c := &conn{handle: handle, raw: &nl.SocketHandle{Socket: socket}, place: at}
+	c := &conn{handle: handle, raw: &nl.SocketHandle{Socket: socket}, place: at, busy: &busy{}}
 	limit := unix.NsecToTimeval(timeout.Nanoseconds())
 	// Strict, the kernel lists only what is asked for (Linux 4.20); where it is not, more is listed and left out.
 	_ = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)

@@ -28,6 +28,7 @@ type Kernel struct {
 	conns   chan *conn
 	locks   *locks
 	kinds   kinds
+	busy    busy
 }
 
 // Open opens lines to the kernel, for the network namespace of the calling thread.
@@ -45,6 +46,7 @@ func Open(o Options) (*Kernel, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening a netlink socket: %w", err), k.Close())
 		}
+		c.busy = &k.busy
 		k.conns <- c
 	}
 	return k, nil
