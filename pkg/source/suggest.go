@@ -20,6 +20,18 @@ func Suggest(word string, known []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
+// ThereAre says what there is, for people, and not too much of it.
+func ThereAre(known []string) string {
+	const most = 10
+	switch {
+	case len(known) == 0:
+		return "there are none"
+	case len(known) > most:
+		return fmt.Sprintf("there are %s and %d more", strings.Join(known[:most], ", "), len(known)-most)
+	}
+	return "there are " + strings.Join(known, ", ")
+}
+
 // Nearest is the known word that must have been meant: one or two slips away, less than half of the word, and nearer than any other by two.
 // False where there is none.
 func Nearest(word string, known []string) (string, bool) {

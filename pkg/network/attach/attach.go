@@ -24,9 +24,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// contract is the name under which owners are kept, and by which rules know requests.
-const contract = "docker"
-
 // The errors at the border, beside those of package network.
 var (
 	// ErrUnknownNetwork says that there is no network with an identifier.
@@ -35,8 +32,6 @@ var (
 	ErrUnknownEndpoint = errors.New("unknown endpoint")
 	// ErrImpossible says that what is asked for cannot be had, however often it is asked for.
 	ErrImpossible = link.ErrImpossible
-	// ErrDenied says that a rule of the policy denies it.
-	ErrDenied = errors.New("denied")
 )
 
 // Kernel is what is asked of the kernel; link.Kernel does it. All of it is idempotent.

@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
 // fails is that something fails for a reason, with a text.
@@ -153,7 +154,7 @@ func TestAsked(t *testing.T) {
 		{endpoint("net", "two", "fd00:1::1/64"), network.ErrTaken, "fd00:1::1 is the gateway's"},
 		{endpoint("net", "two", "172.31.0.2/24"), attach.ErrImpossible, "172.31.0.2 is in no subnet of the network"},
 		{endpoint("net", "two", "172.30.0.3/24", "172.30.0.4/24"), attach.ErrImpossible, "at most one address of each family"},
-		{endpoint("net", "two", "172.30.0.66/24"), attach.ErrDenied, "172.30.0.66 is reserved"},
+		{endpoint("net", "two", "172.30.0.66/24"), policy.ErrDenied, "172.30.0.66 is reserved"},
 		{attach.Endpoint{Network: "net", ID: "two", MAC: e.MAC}, network.ErrTaken, "another endpoint has the MAC address 02:00:00:00:00:01"},
 		{attach.Endpoint{Network: "net", ID: "two", MAC: network.HardwareAddr{1, 0, 0, 0, 0, 1}}, attach.ErrImpossible, "01:00:00:00:00:01 is no MAC address"},
 		{with("routes=10.0.0.0"), attach.ErrImpossible, "the option routes must be destinations"},

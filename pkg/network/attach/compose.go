@@ -10,12 +10,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // composed is a network as it is to be, and what it follows from.
@@ -38,7 +37,7 @@ func (a *Attachments) compose(ctx context.Context, n Network) (*composed, error)
 	if c.profile, err = profileOf(c.policy, n.Options); err != nil {
 		return nil, err
 	}
-	c.subject = policy.Subject{Contract: contract, Node: a.options.Node, Network: n.ID, Options: n.Options}
+	c.subject = policy.Subject{Contract: lease.Contract, Node: a.options.Node, Network: n.ID, Options: n.Options}
 	base, fixed, err := c.base(ctx)
 	if err != nil {
 		return nil, err
@@ -63,22 +62,13 @@ func (a *Attachments) compose(ctx context.Context, n Network) (*composed, error)
 
 // profileOf is the profile that options choose; nil: none.
 func profileOf(p *policy.Policy, options map[string]string) (*policy.Profile, error) {
-	name, chosen := options[optionProfile]
+	name, chosen := options[lease.OptionProfile]
 	if !chosen {
 		return nil, nil
 	}
-	profile := p.Profile(name)
-	if profile == nil {
-		known := p.ProfileNames()
-		list := "there are none"
-		if len(known) > 0 {
-			const most = 10
-			list = "there are " + strings.Join(known[:min(most, len(known))], ", ")
-		}
-		return nil, fmt.Errorf("%w: there is no profile %q%s; %s", ErrImpossible, printable(name), source.Suggest(name, known), list)
-	}
-	if profile.Elsewhere {
-		return nil, fmt.Errorf("%w: the profile %s has no pool that is served on this machine", ErrImpossible, name)
+	profile, err := p.Choose(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
 	}
 	return profile, nil
 }

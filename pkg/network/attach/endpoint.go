@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 )
 
@@ -276,5 +277,8 @@ func (a *Attachments) condemn(ctx context.Context, row *endpointRow) error {
 
 // ownerOf is who holds the addresses of an endpoint that owns them.
 func ownerOf(e Endpoint) network.Owner {
-	return network.Owner{Contract: contract, Key: "endpoint/" + e.Network + "/" + e.ID}
+	return network.Owner{Contract: lease.Contract, Key: kinOf(e.Network) + e.ID}
 }
+
+// kinOf begins the keys of all owners of a network: when a container is started again, its endpoint is another one.
+func kinOf(id string) string { return "endpoint/" + id + "/" }

@@ -47,7 +47,7 @@ func (a *Attachments) follow(ctx context.Context, n networkRow, p *plan) error {
 	if p.subject.Pool == "" && len(all) > 0 {
 		p.subject.Pool = all[0].Pool
 	}
-	if err := a.denied(ctx, p.policy, p.subject); err != nil {
+	if err := p.policy.Permit(ctx, p.subject); err != nil {
 		return err
 	}
 	return p.complete(ctx, n, all, ways)
@@ -189,7 +189,7 @@ func has(pool *policy.Pool, addresses []netip.Addr) bool {
 // allocate asks the rules, the quotas and the service.
 func (a *Attachments) allocate(ctx context.Context, p *plan, pool *policy.Pool) (network.Allocation, error) {
 	p.subject.Pool = pool.Name
-	if err := a.denied(ctx, p.policy, p.subject); err != nil {
+	if err := p.policy.Permit(ctx, p.subject); err != nil {
 		return network.Allocation{}, err
 	}
 	quotas, err := pool.Quotas(ctx, p.subject)
@@ -198,7 +198,7 @@ func (a *Attachments) allocate(ctx context.Context, p *plan, pool *policy.Pool) 
 	}
 	r := service.Request{
 		Owner: ownerOf(p.Endpoint), Pool: pool.Name, Addresses: p.wanted, Families: p.profile.Families, Quotas: quotas,
-		Holder: holderOf(p.Endpoint),
+		Holder: holderOf(p.Endpoint), Kin: kinOf(p.Endpoint.Network),
 	}
 	r.Holder.Node = a.options.Node
 	if p.Trunk != "" && p.VLAN == 0 {

@@ -24,7 +24,7 @@ func (a *Attachments) Check(ctx context.Context, n Network) (Network, error) {
 	if err := c.settle(); err != nil {
 		return Network{}, err
 	}
-	return c.Network, a.denied(ctx, c.policy, c.subject)
+	return c.Network, c.policy.Permit(ctx, c.subject)
 }
 
 // Allocate gives the options with which all machines of a cluster are to make a network: those of the user, and what must be the same everywhere.
@@ -48,15 +48,6 @@ func (a *Attachments) Allocate(ctx context.Context, n Network) (map[string]strin
 
 // Free ends what Allocate has given, of which nothing is kept.
 func (a *Attachments) Free(_ context.Context, id string) error { return checkIdentifiers(id) }
-
-// denied asks the rules of the policy.
-func (a *Attachments) denied(ctx context.Context, p *policy.Policy, s policy.Subject) error {
-	denial, err := p.Deny(ctx, s)
-	if err != nil || denial == nil {
-		return err
-	}
-	return fmt.Errorf("%w: %s", ErrDenied, denial.Message)
-}
 
 // CreateNetwork makes a network. The same again is no error, another one with its identifier is.
 func (a *Attachments) CreateNetwork(ctx context.Context, n Network) error {
@@ -100,7 +91,7 @@ func (a *Attachments) create(ctx context.Context, n Network) error {
 	if err := c.settle(); err != nil {
 		return err
 	}
-	if err := a.denied(ctx, c.policy, c.subject); err != nil {
+	if err := c.policy.Permit(ctx, c.subject); err != nil {
 		return err
 	}
 	if err := a.clear(ctx, c); err != nil {

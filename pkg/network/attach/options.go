@@ -13,14 +13,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// The options of networks, as users write them.
+// The options of networks, as users write them, beside the profile.
 const (
-	optionProfile  = "profile"
 	optionKind     = "kind"
 	optionParent   = "parent"
 	optionVLAN     = "vlan"
@@ -35,11 +35,10 @@ const (
 	optionPrefix   = "prefix"
 )
 
-// Docker's own options begin with this. Two of them say what ours do, and are what users of its own drivers know.
+// Two of Docker's own options say what ours do, and are what users of its own drivers know.
 const (
-	dockersOwn      = "com.docker."
-	dockersOwnMTU   = "com.docker.network.driver.mtu"
-	dockersOwnStart = "com.docker.network.container_iface_prefix"
+	dockersOwnMTU   = lease.OwnOptions + "network.driver.mtu"
+	dockersOwnStart = lease.OwnOptions + "network.container_iface_prefix"
 )
 
 // Whose the gateways are.
@@ -180,7 +179,7 @@ func joined[T fmt.Stringer](all []T) string {
 // optionNames are those that there are, sorted.
 func optionNames() []string {
 	return slices.Sorted(func(yield func(string) bool) {
-		if !yield(optionProfile) {
+		if !yield(lease.OptionProfile) {
 			return
 		}
 		maps.Keys(networkOptions)(yield)
@@ -199,7 +198,7 @@ func readOptions(options map[string]string) (c choice, said []string, err error)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		known, ok := networkOptions[name]
 		switch {
-		case name == optionProfile, strings.HasPrefix(name, dockersOwn):
+		case name == lease.OptionProfile, strings.HasPrefix(name, lease.OwnOptions):
 		case !ok:
 			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", printable(name), source.Suggest(name, optionNames()),
 				strings.Join(optionNames(), ", ")))

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -64,7 +65,7 @@ func (a *Attachments) plan(ctx context.Context, n networkRow, e Endpoint) (*plan
 	if err := p.addresses(n); err != nil {
 		return nil, err
 	}
-	p.subject = policy.Subject{Contract: contract, Profile: n.Profile, Node: a.options.Node, Network: n.ID, Options: optionsOf(n, e), Addresses: p.wanted}
+	p.subject = policy.Subject{Contract: lease.Contract, Profile: n.Profile, Node: a.options.Node, Network: n.ID, Options: optionsOf(n, e), Addresses: p.wanted}
 	for _, address := range e.Addresses {
 		p.subject.Addresses = append(p.subject.Addresses, address.Addr())
 	}
@@ -93,7 +94,7 @@ func (p *plan) options(n networkRow, options map[string]string) error {
 		text := options[name]
 		var err error
 		switch {
-		case strings.HasPrefix(name, dockersOwn):
+		case strings.HasPrefix(name, lease.OwnOptions):
 		case name == endpointAddress:
 			p.wanted, err = parseAddresses(text)
 		case name == endpointRoutes:

@@ -42,7 +42,7 @@ type wish struct {
 }
 
 // RequestAddress gives an address of a lease: the one that is named, or one of the ledger's choice. One that is named and was given before the client has
-// started is the same one, if its pool was asked for again since then. The errors wrap ErrUnknown, ErrRequest, ErrDenied, network.ErrOutside,
+// started is the same one, if its pool was asked for again since then. The errors wrap ErrUnknown, ErrRequest, policy.ErrDenied, network.ErrOutside,
 // ErrTaken, ErrExhausted, ErrQuota, ErrRefused, ErrBusy or ErrUnavailable.
 func (l *Leases) RequestAddress(ctx context.Context, id string, address netip.Addr, options map[string]string) (netip.Prefix, error) {
 	w, err := l.wish(ctx, id, options)
@@ -79,10 +79,10 @@ func (l *Leases) wish(ctx context.Context, id string, options map[string]string)
 	if w.space, err = l.spaceOf(id); err != nil {
 		return nil, err
 	}
-	if kind := options[optionType]; kind == typeOf {
+	if kind := options[optionType]; kind == TypeGateway {
 		w.gateway = true
 	} else if kind != "" {
-		return nil, fmt.Errorf("%w: there is no type of address %q; there is %s", ErrRequest, kind, typeOf)
+		return nil, fmt.Errorf("%w: there is no type of address %q; there is %s", ErrRequest, kind, TypeGateway)
 	}
 	if w.activation, err = l.activation(ctx); err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 	}
 	subject := w.subject(w.lease)
 	subject.Addresses = asked
-	if err := w.permitted(ctx, subject); err != nil {
+	if err := w.options.Policy().Permit(ctx, subject); err != nil {
 		return false, err
 	}
 	quotas, err := w.pool.Quotas(ctx, subject)
@@ -288,18 +288,6 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 // subject is a lease as rules see it.
 func (l *Leases) subject(p Pool) policy.Subject {
 	return policy.Subject{Contract: Contract, Profile: p.Profile, Pool: p.Pool, Node: l.options.Node, Options: p.Options}
-}
-
-// permitted asks the rules of the policy.
-func (l *Leases) permitted(ctx context.Context, s policy.Subject) error {
-	denial, err := l.options.Policy().Deny(ctx, s)
-	if err != nil {
-		return fmt.Errorf("asking the policy: %w", err)
-	}
-	if denial != nil {
-		return fmt.Errorf("%w: %s", ErrDenied, denial.Message)
-	}
-	return nil
 }
 
 // ReleaseAddress takes back an address that came out of a lease; one that did not is no error, and stays as it is.

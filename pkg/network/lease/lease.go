@@ -44,8 +44,6 @@ var (
 	ErrUnknown = errors.New("there is no such pool on lease")
 	// ErrRequest says that what is asked for makes no sense, however often it is asked for.
 	ErrRequest = errors.New("not possible")
-	// ErrDenied says that a rule of the policy denies it.
-	ErrDenied = errors.New("denied")
 )
 
 // Options are those of leases.

@@ -11,26 +11,28 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // The options of a user, and those of the client.
 const (
-	optionProfile = "profile"
+	// OptionProfile chooses a profile, of pools as of networks.
+	OptionProfile = "profile"
 	optionPool    = "pool"
-	// optionType says what an address is for. Swarm sends it with pools, too.
-	optionType = "RequestAddressType"
-	typeOf     = "com.docker.network.gateway"
+	// OwnOptions begins those that are the client's own.
+	OwnOptions = "com.docker."
+	// optionType says what an address is for: TypeGateway, or nothing. Swarm sends it with pools, too.
+	optionType  = "RequestAddressType"
+	TypeGateway = OwnOptions + "network.gateway"
 	// optionSerial comes with all that Swarm's managers ask for, and with nothing else (moby, daemon/libnetwork/cnmallocator).
-	optionSerial = "com.docker.network.ipam.serial"
-	// ownPrefix begins options that are the client's own.
-	ownPrefix = "com.docker."
+	optionSerial = OwnOptions + "network.ipam.serial"
 )
 
 // checkOptions is the error of an option that there is not.
 func checkOptions(options map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(options)) {
-		if name != optionProfile && name != optionPool && name != optionType && !strings.HasPrefix(name, ownPrefix) {
-			return fmt.Errorf("%w: there is no option %q; there are %s and %s", ErrRequest, name, optionPool, optionProfile)
+		if name != OptionProfile && name != optionPool && name != optionType && !strings.HasPrefix(name, OwnOptions) {
+			return fmt.Errorf("%w: there is no option %q; there are %s and %s", ErrRequest, name, optionPool, OptionProfile)
 		}
 	}
 	return nil
@@ -39,7 +41,7 @@ func checkOptions(options map[string]string) error {
 // mine are the options that a user has given.
 func mine(options map[string]string) map[string]string {
 	users := map[string]string{}
-	for _, name := range []string{optionProfile, optionPool} {
+	for _, name := range []string{OptionProfile, optionPool} {
 		if value := options[name]; value != "" {
 			users[name] = value
 		}
@@ -64,20 +66,18 @@ type choice struct {
 
 // choose finds what the options choose.
 func choose(p *policy.Policy, options map[string]string) (choice, error) {
-	c := choice{profile: options[optionProfile]}
+	c := choice{profile: options[OptionProfile]}
 	name := options[optionPool]
 	if c.profile == "" && name == "" {
 		c.free = true
 		return c, nil
 	}
 	if c.profile != "" {
-		profile := p.Profile(c.profile)
-		switch {
-		case profile == nil:
-			return c, fmt.Errorf("%w: there is no profile %q; %s", ErrRequest, c.profile, list(p.ProfileNames()))
-		case profile.Elsewhere:
-			return c, fmt.Errorf("%w: the pools of the profile %s are not served on this node", ErrRequest, c.profile)
-		case len(profile.Pools) == 0:
+		profile, err := p.Choose(c.profile)
+		if err != nil {
+			return c, fmt.Errorf("%w: %w", ErrRequest, err)
+		}
+		if len(profile.Pools) == 0 {
 			return c, fmt.Errorf("%w: the profile %s has no pools", ErrRequest, c.profile)
 		}
 		c.pools, c.families, c.what = profile.Pools, profile.Families, "the profile "+c.profile
@@ -88,7 +88,7 @@ func choose(p *policy.Policy, options map[string]string) (choice, error) {
 	pool := p.Pool(name)
 	switch {
 	case pool == nil:
-		return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name, list(slices.Sorted(maps.Keys(p.Pools))))
+		return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name, source.ThereAre(slices.Sorted(maps.Keys(p.Pools))))
 	case c.profile != "" && !slices.Contains(c.pools, pool):
 		return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", ErrRequest, name, c.profile)
 	}
@@ -107,16 +107,4 @@ func (c choice) subnets() []candidate {
 		}
 	}
 	return all
-}
-
-// list is what there is, for people, and not too much of it.
-func list(names []string) string {
-	const most = 10
-	switch {
-	case len(names) == 0:
-		return "there are none"
-	case len(names) > most:
-		return fmt.Sprintf("there are %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return "there are " + strings.Join(names, ", ")
 }

@@ -39,7 +39,7 @@ func (r PoolRequest) named() bool { return r.Subnet.IsValid() && !r.Subnet.Addr(
 const attempts = 8
 
 // RequestPool leases a pool: the one that has the subnet, or the first one of the profile that is not on lease. One that was leased before the client
-// has started is given again when its subnet is asked for; so is, in the global space, any. The errors wrap ErrRequest, ErrDenied, network.ErrTaken,
+// has started is given again when its subnet is asked for; so is, in the global space, any. The errors wrap ErrRequest, policy.ErrDenied, network.ErrTaken,
 // ErrOutside or ErrExhausted.
 func (l *Leases) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	s, err := l.space(r.Space)
@@ -146,7 +146,7 @@ func (l *Leases) begin(ctx context.Context, s *space, r PoolRequest, of candidat
 		ID: s.id(pool.Name, prefix), Space: s.name, Pool: pool.Name, Prefix: prefix, Within: r.Within, Gateway: gatewayOf(pool, prefix),
 		Profile: of.profile, Options: mine(r.Options), Activation: activation, Term: l.unique(), Since: l.options.Clock.Now().UTC(),
 	}
-	if err := l.permitted(ctx, l.subject(p)); err != nil {
+	if err := l.options.Policy().Permit(ctx, l.subject(p)); err != nil {
 		return Pool{}, err
 	}
 	err := l.replace(ctx, s, p, leases)
@@ -167,7 +167,7 @@ func (l *Leases) confirm(
 		p.Within = r.Within
 	}
 	if users := mine(r.Options); users != nil {
-		p.Profile, p.Options = users[optionProfile], users
+		p.Profile, p.Options = users[OptionProfile], users
 	}
 	if !s.shared {
 		p.Network = "" // it may be another one's by now

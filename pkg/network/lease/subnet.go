@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // find finds the pool that has the subnet which is named.
@@ -30,14 +31,14 @@ func (l *Leases) find(r PoolRequest) (*policy.Pool, string, error) {
 			return pool, "", nil
 		}
 		c.pools = slices.Collect(maps.Values(in.Pools))
-		return nil, "", fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, list(c.texts()))
+		return nil, "", fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, source.ThereAre(c.texts()))
 	}
 	for _, of := range c.subnets() {
 		if of.prefix == r.Subnet {
 			return of.pool, c.profile, nil
 		}
 	}
-	return nil, "", fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, list(c.texts()))
+	return nil, "", fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, source.ThereAre(c.texts()))
 }
 
 // subnetOf is the subnet of a pool that has a prefix.
@@ -84,7 +85,7 @@ func noSubnet(c choice, r PoolRequest) error {
 		family = "IPv6"
 	}
 	if has := c.texts(); len(has) > 0 {
-		return fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family, list(has))
+		return fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family, source.ThereAre(has))
 	}
 	return fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
 }

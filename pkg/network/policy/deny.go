@@ -6,6 +6,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+// ErrDenied says that a rule of the author denies a request. The text is for the people who asked.
+var ErrDenied = errors.New("denied")
 
 // Denial is why a request is denied.
 type Denial struct {
@@ -80,4 +84,13 @@ func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
 		return &Denial{Name: rule.name, Code: rule.code, Message: message}, nil
 	}
 	return nil, nil
+}
+
+// Permit asks the rules whether a request is permitted. The error wraps ErrDenied where one denies it.
+func (p *Policy) Permit(ctx context.Context, s Subject) error {
+	denial, err := p.Deny(ctx, s)
+	if err != nil || denial == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", ErrDenied, denial.Message)
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // Contract is the name of the wire, and that of its owners in the ledger.
-const Contract = "docker"
+const Contract = lease.Contract
 
 // Patience is how long a caller waits for an answer where Options do not say it: Docker itself would wait for ever for a plugin that has a socket or a
 // file, and 30 seconds for one that it has installed.

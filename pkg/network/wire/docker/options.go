@@ -11,19 +11,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // The labels of libnetwork that mean something here.
 const (
-	labels          = "com.docker."
-	labelGeneric    = "com.docker.network.generic"
-	labelInternal   = "com.docker.network.internal"
-	labelPortMap    = "com.docker.network.portmap"
-	labelMAC        = "com.docker.network.endpoint.macaddress"
-	labelInterface  = "com.docker.network.endpoint.ifname"
-	labelGateway    = "com.docker.network.gateway"
-	requestTypeName = "RequestAddressType"
+	labelGeneric   = lease.OwnOptions + "network.generic"
+	labelInternal  = lease.OwnOptions + "network.internal"
+	labelPortMap   = lease.OwnOptions + "network.portmap"
+	labelMAC       = lease.OwnOptions + "network.endpoint.macaddress"
+	labelInterface = lease.OwnOptions + "network.endpoint.ifname"
+	labelGateway   = lease.TypeGateway
 )
 
 // said is what an option says; false where it is absent, null or no text, number or truth.
@@ -43,7 +42,7 @@ func (o options) said(label string) (string, bool) {
 func (o options) own() map[string]string {
 	var all map[string]string
 	for name := range o {
-		if strings.HasPrefix(name, labels) {
+		if strings.HasPrefix(name, lease.OwnOptions) {
 			continue
 		}
 		if text, ok := o.said(name); ok {

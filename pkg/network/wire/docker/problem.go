@@ -17,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
@@ -86,8 +87,8 @@ func problemOf(err error) problem {
 
 // forPeople are the errors whose texts are for the people who asked, beside those that all contracts know.
 var forPeople = []error{
-	attach.ErrUnknownNetwork, attach.ErrUnknownEndpoint, attach.ErrImpossible, attach.ErrDenied, link.ErrImpossible, link.ErrNoSegment,
-	lease.ErrUnknown, lease.ErrRequest, lease.ErrDenied,
+	attach.ErrUnknownNetwork, attach.ErrUnknownEndpoint, attach.ErrImpossible, policy.ErrDenied, link.ErrImpossible, link.ErrNoSegment,
+	lease.ErrUnknown, lease.ErrRequest,
 }
 
 // known says whether the text of an error is for the people who asked: they can do something about what the kernel says, too, but not about files.

@@ -6,14 +6,13 @@ package dranet
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // allocation is one request for a device of a claim on its way.
@@ -78,15 +77,7 @@ func (a *allocation) denied(ctx context.Context) error {
 
 // unknown is the problem of a profile that there is not.
 func unknown(name string, known []string) error {
-	const most = 10
-	list := "there are none"
-	if len(known) > 0 {
-		list = "there are " + strings.Join(known[:min(most, len(known))], ", ")
-	}
-	if len(known) > most {
-		list += fmt.Sprintf(" and %d more", len(known)-most)
-	}
-	return wire.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, list)
+	return wire.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ThereAre(known))
 }
 
 // find finds the owner of the allocation, old or new. It is known to others until end is called.

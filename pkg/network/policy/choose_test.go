@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+)
+
+// TestChoose holds what a user is told who has chosen a profile that there is not.
+func TestChoose(t *testing.T) {
+	p := load(t)
+	known := p.ProfileNames()
+	if got, err := p.Choose(known[0]); err != nil || got != p.Profile(known[0]) {
+		t.Errorf("chosen: %v, %v", got, err)
+	}
+	_, err := p.Choose(known[0] + "s")
+	if err == nil || !strings.Contains(err.Error(), "did you mean") || !strings.Contains(err.Error(), "; there are "+known[0]) {
+		t.Errorf("of a profile that there is not: %v", err)
+	}
+}
+
+// TestPermit holds that what a rule denies is known as that.
+func TestPermit(t *testing.T) {
+	p := load(t)
+	denied := policy.Subject{Pod: &policy.Pod{Namespace: "kube-system"}}
+	if err := p.Permit(t.Context(), denied); !errors.Is(err, policy.ErrDenied) || err.Error() != "denied: denied by the rule no-pods" {
+		t.Errorf("of what a rule denies: %v", err)
+	}
+	if err := p.Permit(t.Context(), policy.Subject{}); err != nil {
+		t.Errorf("of what no rule denies: %v", err)
+	}
+}
