@@ -34,7 +34,8 @@ func TestLoadInterpreters(t *testing.T) {
 		t.Errorf("the summary is %s", d.Summary())
 	}
 	kind := d.Kinds[0]
-	if kind.APIVersion.Value != "acme.com/v1" || kind.Replicas[0].Count.Value == "" || kind.Replicas[0].Requirements.Get("resourceRequest").Get("cpu").Value != "1" {
+	if kind.APIVersion.Value != "acme.com/v1" || kind.Replicas[0].Count.Value == "" ||
+		kind.Replicas[0].Requirements.Get("resourceRequest").Get("cpu").Value != "1" {
 		t.Errorf("the replicas are %+v", kind.Replicas)
 	}
 	if kind.Retain[0].Fields[0].Value != "spec.seedName" || kind.Retain[0].Remove[0].Value != "spec.old" {
