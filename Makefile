@@ -70,14 +70,14 @@ start-network: ## Show the network provider: allocations by DRANET's calls on a 
 	@mkdir -p bin
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-network-provider ./cmd/graft
 	@go build -buildvcs=false -o .cache/bin/start-network ./hack/start/network
-	@exec .cache/bin/start-network
+	@exec .cache/bin/start-network $(ARGS)
 
 start-docker: ## Show two containers talking over a Graft network, and what they hold (ONCE=1: show it and end; as root it installs Debian's docker.io).
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
 	@mkdir -p bin
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-network-provider ./cmd/graft
 	@go build -buildvcs=false -o .cache/bin/start-docker ./hack/start/docker
-	@exec .cache/bin/start-docker
+	@exec .cache/bin/start-docker $(ARGS)
 
 # The servers are built beside the unit tests: neither keeps two cores busy all the time.
 test: ## Run all tests that need no root: units, then suites against a real kube-apiserver.

@@ -54,6 +54,7 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 		return nil, errors.Join(fmt.Errorf("opening the kernel for Docker: %w", err), d.kernel.Close())
 	}
 	d.tell(d.kernel.Probe(ctx))
+	d.warnOfFilters()
 	d.metrics = newDockerMetrics(p.registry)
 	report := func(err error) {
 		p.metrics.FailedInBackground()
