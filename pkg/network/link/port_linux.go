@@ -53,8 +53,8 @@ func (p Port) valid(s Spec) error {
 		return fmt.Errorf("%w: an endpoint needs an identifier", ErrImpossible)
 	case len(p.MAC) > 0 && (len(p.MAC) != 6 || p.MAC[0]&1 != 0 || bytes.Equal(p.MAC, make([]byte, 6))):
 		return fmt.Errorf("%w: %s is no MAC address of one interface", ErrImpossible, p.MAC)
-	case p.VLAN > maxVLAN:
-		return fmt.Errorf("%w: %d is no VLAN: 1 to %d", ErrImpossible, p.VLAN, maxVLAN)
+	case p.VLAN > MaxVLAN:
+		return fmt.Errorf("%w: %d is no VLAN: 1 to %d", ErrImpossible, p.VLAN, MaxVLAN)
 	case s.Kind == VLAN && p.VLAN == 0 && s.VLAN == 0:
 		return fmt.Errorf("%w: neither the network nor the endpoint has a VLAN", ErrImpossible)
 	case s.Kind == VLAN && p.VLAN != 0 && s.VLAN != 0 && p.VLAN != s.VLAN:

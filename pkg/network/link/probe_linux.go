@@ -87,7 +87,7 @@ func (c *conn) try(ctx context.Context) map[Kind]error {
 	faults := map[Kind]error{}
 	veth := c.once(ctx, vethOf(name("a"), name("b"), nil, settings{}), nil)
 	bridge := c.once(ctx, creation{kind: "bridge", settings: settings{name: name("c")}}, nil)
-	tunnel := c.once(ctx, tunnelOf(name("d"), Spec{VNI: maxVNI}, nil, settings{}), nil)
+	tunnel := c.once(ctx, tunnelOf(name("d"), Spec{VNI: MaxVNI}, nil, settings{}), nil)
 	faults[Bridge] = firstOf(bridge, veth)
 	faults[VXLAN] = firstOf(bridge, veth, tunnel)
 
@@ -98,7 +98,7 @@ func (c *conn) try(ctx context.Context) map[Kind]error {
 	}
 	err := c.once(ctx, parent, func(base netlink.Link) {
 		for _, kind := range []Kind{Macvlan, Ipvlan, VLAN} {
-			child := childOf(Spec{Kind: kind}, Port{Endpoint: "probe", VLAN: maxVLAN}, base)
+			child := childOf(Spec{Kind: kind}, Port{Endpoint: "probe", VLAN: MaxVLAN}, base)
 			child.name = name("e")
 			faults[kind] = c.once(ctx, child, nil)
 		}

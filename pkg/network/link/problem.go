@@ -5,23 +5,26 @@
 package link
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
 // The borders of what a Spec says.
 const (
-	maxVLAN = 4094
-	maxVNI  = 1<<24 - 1
-	// minMTU is what IPv4 asks of every link (RFC 791), maxMTU the longest packet.
-	minMTU = 68
+	MaxVLAN = 4094
+	MaxVNI  = 1<<24 - 1
+	// MinMTU is what IPv4 asks of every link (RFC 791), MaxMTU the longest packet.
+	MinMTU = 68
+	MaxMTU = 65535
 	// minMTU6 is what IPv6 asks of every link (RFC 8200, 5); Linux has none of it below.
 	minMTU6 = 1280
-	maxMTU  = 65535
 )
 
 // Modes are those that a kind can have, the one that an empty mode means first; none: the kind has no modes.
@@ -71,8 +74,8 @@ func (s Spec) vlanProblem() error {
 	switch {
 	case s.VLAN == 0:
 		return nil
-	case s.VLAN > maxVLAN:
-		return fmt.Errorf("%d is no VLAN: 1 to %d", s.VLAN, maxVLAN)
+	case s.VLAN > MaxVLAN:
+		return fmt.Errorf("%d is no VLAN: 1 to %d", s.VLAN, MaxVLAN)
 	case s.Parent == "":
 		return errors.New("a VLAN needs a parent that carries it")
 	default:
@@ -97,9 +100,9 @@ func (s Spec) vniProblem() error {
 	case s.Kind != VXLAN:
 		return s.only(s.VNI != 0, "a number")
 	case s.VNI == 0:
-		return fmt.Errorf("a vxlan needs its number, 1 to %d", maxVNI)
-	case s.VNI > maxVNI:
-		return fmt.Errorf("%d is no number of a vxlan: 1 to %d", s.VNI, maxVNI)
+		return fmt.Errorf("a vxlan needs its number, 1 to %d", MaxVNI)
+	case s.VNI > MaxVNI:
+		return fmt.Errorf("%d is no number of a vxlan: 1 to %d", s.VNI, MaxVNI)
 	default:
 		return nil
 	}
@@ -138,10 +141,10 @@ func (s Spec) peersProblem() error {
 }
 
 func (s Spec) mtuProblem() error {
-	if s.MTU == 0 || minMTU <= s.MTU && s.MTU <= maxMTU {
+	if s.MTU == 0 || MinMTU <= s.MTU && s.MTU <= MaxMTU {
 		return nil
 	}
-	return fmt.Errorf("%d is no MTU: %d to %d bytes", s.MTU, minMTU, maxMTU)
+	return fmt.Errorf("%d is no MTU: %d to %d bytes", s.MTU, MinMTU, MaxMTU)
 }
 
 // only says that something is said that a vxlan alone has.
@@ -211,6 +214,14 @@ func NameProblem(name string) error {
 	default:
 		return nil
 	}
+}
+
+// MACProblem says why no single interface can have a MAC address; nil: one can.
+func MACProblem(mac network.HardwareAddr) error {
+	if len(mac) != 6 || mac[0]&1 != 0 || bytes.Equal(mac, make([]byte, 6)) {
+		return fmt.Errorf("%s is no MAC address of an interface", mac)
+	}
+	return nil
 }
 
 func list[T ~string](of []T) string {
