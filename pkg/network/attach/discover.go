@@ -75,5 +75,5 @@ func (a *Attachments) spread(ctx context.Context) error {
 // derivedVNI is the number of a vxlan that follows from a network's identifier, which all machines of a cluster know.
 func derivedVNI(id string) uint32 {
 	sum := sha256.Sum256([]byte(id))
-	return 1 + binary.BigEndian.Uint32(sum[:])%maximumVNI
+	return 1 + binary.BigEndian.Uint32(sum[:])%link.MaxVNI
 }

@@ -71,7 +71,7 @@ var networkOptions = map[string]option{
 		func(c choice) string { return c.Parent },
 	},
 	optionVLAN: {
-		func(c *choice, text string) error { return number(&c.VLAN, text, 1, 4094) },
+		func(c *choice, text string) error { return number(&c.VLAN, text, 1, link.MaxVLAN) },
 		func(c choice) string { return strconv.Itoa(int(c.VLAN)) },
 	},
 	optionMode: {
@@ -79,11 +79,11 @@ var networkOptions = map[string]option{
 		func(c choice) string { return c.Mode },
 	},
 	optionMTU: {
-		func(c *choice, text string) error { return number(&c.MTU, text, 68, 65535) },
+		func(c *choice, text string) error { return number(&c.MTU, text, link.MinMTU, link.MaxMTU) },
 		func(c choice) string { return strconv.Itoa(c.MTU) },
 	},
 	optionVNI: {
-		func(c *choice, text string) error { return number(&c.VNI, text, 1, maximumVNI) },
+		func(c *choice, text string) error { return number(&c.VNI, text, 1, link.MaxVNI) },
 		func(c choice) string { return strconv.Itoa(int(c.VNI)) },
 	},
 	optionPort: {
@@ -125,9 +125,6 @@ var networkOptions = map[string]option{
 		func(c choice) string { return c.Prefix },
 	},
 }
-
-// maximumVNI is the greatest number of a vxlan.
-const maximumVNI = 1<<24 - 1
 
 // number reads a whole number between two others.
 func number[T int | uint16 | uint32](to *T, text string, least, most int) error {

@@ -5,7 +5,6 @@
 package attach
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -102,7 +101,7 @@ func (p *plan) options(n networkRow, options map[string]string) error {
 		case name == endpointVLAN && (n.Link.Kind != link.VLAN || n.Link.VLAN != 0):
 			err = errors.New("is for networks of kind vlan that have no VLAN themselves")
 		case name == endpointVLAN:
-			err = number(&p.VLAN, text, 1, 4094)
+			err = number(&p.VLAN, text, 1, link.MaxVLAN)
 		default:
 			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", ErrImpossible, printable(name), source.Suggest(name, known), strings.Join(known, ", "))
 		}
@@ -153,8 +152,8 @@ func (p *plan) addresses(n networkRow) error {
 	if p.shares {
 		return fmt.Errorf("%w: all endpoints of an ipvlan have the MAC address of their parent: none can be asked for", ErrImpossible)
 	}
-	if len(p.MAC) != 6 || p.MAC[0]&1 != 0 || bytes.Equal(p.MAC, make([]byte, 6)) {
-		return fmt.Errorf("%w: %s is no MAC address of an interface", ErrImpossible, p.MAC)
+	if err := link.MACProblem(p.MAC); err != nil {
+		return fmt.Errorf("%w: %w", ErrImpossible, err)
 	}
 	return nil
 }

@@ -48,11 +48,14 @@ func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) err
 
 // valid says what a port cannot have on links of a kind.
 func (p Port) valid(s Spec) error {
+	if len(p.MAC) > 0 {
+		if err := MACProblem(p.MAC); err != nil {
+			return fmt.Errorf("%w: %w", ErrImpossible, err)
+		}
+	}
 	switch {
 	case p.Endpoint == "":
 		return fmt.Errorf("%w: an endpoint needs an identifier", ErrImpossible)
-	case len(p.MAC) > 0 && (len(p.MAC) != 6 || p.MAC[0]&1 != 0 || bytes.Equal(p.MAC, make([]byte, 6))):
-		return fmt.Errorf("%w: %s is no MAC address of one interface", ErrImpossible, p.MAC)
 	case p.VLAN > MaxVLAN:
 		return fmt.Errorf("%w: %d is no VLAN: 1 to %d", ErrImpossible, p.VLAN, MaxVLAN)
 	case s.Kind == VLAN && p.VLAN == 0 && s.VLAN == 0:
