@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
@@ -79,6 +80,8 @@ type Options struct {
 // handler answers requests.
 type handler struct {
 	Options
+	// activated says that Docker's start was heard of since this process has started.
+	activated atomic.Bool
 }
 
 // New answers both parts of the contract. A success is exactly 200, and so is what cannot be done, which says Err (Error in the IPAM part); what cannot be

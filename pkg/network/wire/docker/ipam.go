@@ -11,8 +11,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 )
 
-// ipamCapabilities say that Docker is to ask again for all that it has, when it starts.
-func (h *handler) ipamCapabilities(context.Context) (any, error) {
+// ipamCapabilities say that Docker is to ask again for all that it has, when it starts. A managed plugin is never activated, and is started with Docker:
+// to it, the first time that this is asked is a start.
+func (h *handler) ipamCapabilities(ctx context.Context) (any, error) {
+	if !h.activated.Load() {
+		if _, err := h.activate(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return ipamCapabilities{RequiresRequestReplay: true}, nil
 }
 

@@ -18,6 +18,7 @@ func (h *handler) activate(ctx context.Context) (any, error) {
 	if err := h.Leases.Activate(ctx); err != nil {
 		return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Message: "the ledger cannot be written; the log of the server says why", Cause: err}
 	}
+	h.activated.Store(true)
 	return manifest{Implements: []string{"NetworkDriver", "IpamDriver"}}, nil
 }
 

@@ -243,3 +243,33 @@ func TestConcurrent(t *testing.T) {
 		t.Errorf("left are %s", links)
 	}
 }
+
+// TestManaged holds that a managed plugin, which Docker starts and does not activate, takes being asked for its IPAM driver for a start, once.
+func TestManaged(t *testing.T) {
+	const pool, taken = `{"AddressSpace":"graft-local","Pool":"10.64.0.0/24","Options":{}}`, "on lease"
+	for _, c := range []struct {
+		name   string
+		before []string
+		again  bool
+	}{
+		{"managed", []string{"IpamDriver.GetCapabilities"}, true},
+		{"asked twice", []string{"IpamDriver.GetCapabilities", "IpamDriver.RequestPool", "IpamDriver.GetCapabilities"}, false},
+		{"behind a socket", []string{"Plugin.Activate", "IpamDriver.GetCapabilities"}, true},
+		{"behind a socket, started alone", nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.must("Plugin.Activate", "")
+			w.must("IpamDriver.RequestPool", pool)
+			w.must("IpamDriver.RequestAddress", `{"PoolID":"local/overlay/10.64.0.0/24","Address":"10.64.0.12"}`)
+			w.handler = docker.New(w.options)
+			for _, method := range c.before {
+				w.must(method, map[bool]string{true: pool}[method == "IpamDriver.RequestPool"])
+			}
+			_, answer, _ := w.send(http.MethodPost, "/IpamDriver.RequestPool", pool)
+			if refused := strings.Contains(answer, taken); refused == c.again {
+				t.Errorf("the pool, asked for again: %s", answer)
+			}
+		})
+	}
+}
