@@ -275,10 +275,10 @@ func (a *Attachments) condemn(ctx context.Context, row *endpointRow) error {
 	return a.endpoints.put(ctx, row.key(), *row)
 }
 
+// kinOf begins the keys of all owners of a network: when a container is started again, its endpoint is another one.
+func kinOf(id string) string { return "endpoint/" + id + "/" }
+
 // ownerOf is who holds the addresses of an endpoint that owns them.
 func ownerOf(e Endpoint) network.Owner {
 	return network.Owner{Contract: lease.Contract, Key: kinOf(e.Network) + e.ID}
 }
-
-// kinOf begins the keys of all owners of a network: when a container is started again, its endpoint is another one.
-func kinOf(id string) string { return "endpoint/" + id + "/" }
