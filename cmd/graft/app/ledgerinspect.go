@@ -39,7 +39,7 @@ func newLedgerInspectCommand(s *Streams) *cobra.Command {
 
 The path is that of a ledger's folder, or of an export. An allocation is intended before the cloud has it, bound then, and
 releasing while the cloud still has what its owner has given back. What rests has no owner and is given to nobody for a
-while: --state resting lists it.`,
+while, but to who had it last: --state resting lists it, and --address shows it, too.`,
 		Example: `  # all of an export
   graft ledger inspect example/network/ledger.jsonl
 
@@ -60,7 +60,7 @@ while: --state resting lists it.`,
 	set.SortFlags = false
 	set.StringVar(&o.query.Pool, "pool", "", "only what is of this pool")
 	set.StringVar(&o.query.Owner, "owner", "", "only this owner, as <contract>/<key>, or owners that begin so, with a star: 'dranet/*'")
-	set.StringVar(&o.address, "address", "", "only who holds this address")
+	set.StringVar(&o.address, "address", "", "only who holds this address, or until when it rests")
 	set.StringVar(&o.state, "state", "", "only what is in this state: intended, bound, releasing; or what is resting")
 	set.StringVar(&o.query.Node, "node", "", "only what is for this node")
 	set.StringVar(&o.query.Namespace, "namespace", "", "only what is for claims or Pods in this namespace")

@@ -15,6 +15,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
@@ -46,16 +47,21 @@ func newListing(out io.Writer, form string, resting bool) *listing {
 type rests struct {
 	ledger.Thing
 	Until time.Time `json:"until"`
+	// Last is who had it, as <contract>/<key>.
+	Last string `json:"last,omitempty"`
 }
 
 func (l *listing) add(e ledger.Entry) error {
 	if l.form == "table" {
+		if e.Allocation == nil && !l.resting {
+			return l.addRow(restCells(e))
+		}
 		return l.addRow(cells(e))
 	}
 	l.count++
 	var value any = e.Allocation
 	if e.Allocation == nil {
-		value = rests{e.Thing, e.Until.UTC()}
+		value = rests{e.Thing, e.Until.UTC(), last(e)}
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -95,6 +101,23 @@ func printable(r rune) rune {
 		return r
 	}
 	return '?'
+}
+
+// last is who had what rests; empty where that is not known.
+func last(e ledger.Entry) string {
+	if e.Last == (network.Owner{}) {
+		return ""
+	}
+	return e.Last.String()
+}
+
+// restCells are the columns of an address that rests, among allocations.
+func restCells(e ledger.Entry) []string {
+	row := []string{"", e.Thing.Pool, e.Thing.Address.String(), "", "", "resting until " + e.Until.UTC().Format(time.RFC3339), "", ""}
+	if had := last(e); had != "" {
+		row[7] = "last " + had
+	}
+	return row
 }
 
 // cells are the columns of an entry.

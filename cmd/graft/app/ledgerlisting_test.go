@@ -5,14 +5,36 @@
 package app
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
+
+// TestListingOfAnAddressThatRests holds that it is told until when, and who had it.
+func TestListingOfAnAddressThatRests(t *testing.T) {
+	var out strings.Builder
+	l := newListing(&out, "table", false)
+	e := ledger.Entry{
+		Thing: ledger.Thing{Pool: "p", Address: netip.MustParseAddr("10.0.0.9")}, Until: time.Unix(2e9, 0), Last: network.Owner{Contract: "docker", Key: "k"},
+	}
+	if err := l.add(e); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.end(); err != nil {
+		t.Fatal(err)
+	}
+	want := "OWNER  POOL  ADDRESSES  MAC  VLAN  STATE                               SINCE  HOLDER\n" +
+		"-      p     10.0.0.9   -    -     resting until 2033-05-18T03:33:20Z  -      last docker/k\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
 
 // TestListingIsPlain holds that names do nothing to a terminal.
 func TestListingIsPlain(t *testing.T) {

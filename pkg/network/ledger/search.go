@@ -32,7 +32,7 @@ type Query struct {
 }
 
 // Search calls each for the allocations of a store that are looked for, in the order of their owners, until it returns an error; in the state
-// Resting, for the things that rest. A row that cannot be read is an error that names it.
+// Resting, for the things that rest, and of an address alone for both. A row that cannot be read is an error that names it.
 func Search(ctx context.Context, store Store, q Query, each func(Entry) error) error {
 	if err := CheckFormat(ctx, store); err != nil {
 		return err
@@ -96,9 +96,10 @@ func (q Query) one(ctx context.Context, store Store, key string, each func(Entry
 	return each(e)
 }
 
-// at looks for what holds an address, in one pool or in all of them.
+// at looks for what holds an address, in one pool or in all of them, and for where it rests.
 func (q Query) at(ctx context.Context, store Store, each func(Entry) error) error {
 	var owners []network.Owner
+	var rest []Entry
 	prefix, suffix := prefixAddress, strings.TrimPrefix(addressKey("", q.Address), prefixAddress)
 	if q.Pool != "" {
 		prefix = addressKey(q.Pool, q.Address)
@@ -114,6 +115,10 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 		if e.Until.IsZero() && e.Thing.Address == q.Address {
 			owners = append(owners, e.Owner)
 		}
+		if q.Matches(e) {
+			e.Value = bytes.Clone(value)
+			rest = append(rest, e)
+		}
 		return nil
 	})
 	if err != nil {
@@ -122,6 +127,11 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 	slices.SortFunc(owners, func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) })
 	for _, owner := range owners {
 		if err := q.one(ctx, store, ownerKey(owner), each); err != nil {
+			return err
+		}
+	}
+	for _, e := range rest {
+		if err := each(e); err != nil {
 			return err
 		}
 	}
@@ -147,10 +157,15 @@ func (q Query) resting(ctx context.Context, store Store, each func(Entry) error)
 	return nil
 }
 
+// wantsRest says whether things that rest are looked for, too: of an address, whatever is known.
+func (q Query) wantsRest() bool {
+	return q.State == network.Resting || q.Address.IsValid() && q == Query{Pool: q.Pool, Address: q.Address}
+}
+
 // Matches says whether an entry is looked for. Of what rests nobody is the owner, and so only pool and address can be asked for.
 func (q Query) Matches(e Entry) bool {
 	if e.Allocation == nil {
-		return q.State == network.Resting && !e.Until.IsZero() && !e.Record &&
+		return q.wantsRest() && !e.Until.IsZero() && !e.Record &&
 			(q.Pool == "" || e.Thing.Pool == q.Pool) && (!q.Address.IsValid() || e.Thing.Address == q.Address)
 	}
 	a := e.Allocation

@@ -109,12 +109,12 @@ func TestSearch(t *testing.T) {
 		"owners":             {ledger.Query{Owner: "te*"}, "test/0 test/1 test/2"},
 		"an address":         {ledger.Query{Address: netip.MustParseAddr("10.0.0.3")}, "test/2"},
 		"an address of one":  {ledger.Query{Address: netip.MustParseAddr("10.0.0.3"), Pool: "pool"}, "test/2"},
-		"a resting address":  {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, ""},
+		"a resting address":  {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
 		"a state":            {ledger.Query{State: network.Releasing}, ""},
 		"a namespace":        {ledger.Query{Namespace: "default"}, "test/0 test/1 test/2"},
 		"a node":             {ledger.Query{Node: "n"}, ""},
 		"before a time":      {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
-		"what rests":         {ledger.Query{State: network.Resting}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z"},
+		"what rests":         {ledger.Query{State: network.Resting}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
 		"an owner elsewhere": {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestSearch(t *testing.T) {
 					if e.Allocation != nil {
 						got = append(got, e.Allocation.Owner.String())
 					} else {
-						got = append(got, fmt.Sprintf("%s until %s", e.Thing, e.Until.Format(time.RFC3339)))
+						got = append(got, fmt.Sprintf("%s until %s, last %s", e.Thing, e.Until.Format(time.RFC3339), e.Last))
 					}
 					return nil
 				})
