@@ -50,14 +50,9 @@ type cannot string
 func (c cannot) Error() string { return string(c) }
 
 // fail answers with an error, and logs it. What was read is answered with 200, as the contract wants it, whoever's fault it is.
-func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, about []any, err error) {
 	p := problemOf(err)
-	log := h.Log.WithValues("method", wire.Line(strings.TrimPrefix(r.URL.Path, "/")), "status", p.Status)
-	if p.ours {
-		log.Error(cmp.Or(p.Cause, err), "A request failed")
-	} else {
-		log.V(1).Info("A request was refused", "why", wire.Line(p.Message))
-	}
+	h.failed(r, about, p, err)
 	h.Failed(Endpoint(r.URL.Path), p.ours)
 	Refuse(w, r, &p.Problem)
 }

@@ -16,27 +16,27 @@ import (
 // mediaType is that of all answers. Clients send it as what they accept, and look at none.
 const mediaType = "application/vnd.docker.plugins.v1.2+json"
 
-// method reads a request, and gives the work that it asks for. The error says what cannot be read.
-type method func(h *handler, w http.ResponseWriter, r *http.Request) (work, error)
+// method reads a request, and gives the work that it asks for, and what it is about, for the log. The error says what cannot be read.
+type method func(h *handler, w http.ResponseWriter, r *http.Request) (do work, about []any, err error)
 
 // work does what was asked for, and gives the answer; nil: there is nothing to say.
 type work func(ctx context.Context) (any, error)
 
 // without is a method that has no body: whatever is sent as one is not looked at.
 func without(do func(*handler, context.Context) (any, error)) method {
-	return func(h *handler, _ http.ResponseWriter, _ *http.Request) (work, error) {
-		return func(ctx context.Context) (any, error) { return do(h, ctx) }, nil
+	return func(h *handler, _ http.ResponseWriter, _ *http.Request) (work, []any, error) {
+		return func(ctx context.Context) (any, error) { return do(h, ctx) }, nil, nil
 	}
 }
 
 // with is a method that has a body.
 func with[Q any](do func(*handler, context.Context, *Q) (any, error)) method {
-	return func(h *handler, w http.ResponseWriter, r *http.Request) (work, error) {
+	return func(h *handler, w http.ResponseWriter, r *http.Request) (work, []any, error) {
 		var asked Q
 		if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return func(ctx context.Context) (any, error) { return do(h, ctx, &asked) }, nil
+		return func(ctx context.Context) (any, error) { return do(h, ctx, &asked) }, aboutOf(&asked), nil
 	}
 }
 
@@ -49,23 +49,24 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	called, known := methods[name]
 	switch {
 	case !known:
-		h.fail(w, r, wire.Problemf(http.StatusNotFound, "there is no method of this name"))
+		h.fail(w, r, nil, wire.Problemf(http.StatusNotFound, "there is no method of this name"))
 		return
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		h.fail(w, r, wire.Problemf(http.StatusMethodNotAllowed, "%s is called by POST", name))
+		h.fail(w, r, nil, wire.Problemf(http.StatusMethodNotAllowed, "%s is called by POST", name))
 		return
 	}
-	do, err := called(h, w, r)
+	do, about, err := called(h, w, r)
 	if err != nil {
-		h.fail(w, r, unreadable(err))
+		h.fail(w, r, about, unreadable(err))
 		return
 	}
 	answer, err := h.within(r.Context(), do)
 	if err != nil {
-		h.fail(w, r, err)
+		h.fail(w, r, about, err)
 		return
 	}
+	h.done(name, about)
 	wire.WriteAs(w, http.StatusOK, mediaType, answer)
 }
 

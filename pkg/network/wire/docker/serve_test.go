@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -271,5 +272,36 @@ func TestManaged(t *testing.T) {
 				t.Errorf("the pool, asked for again: %s", answer)
 			}
 		})
+	}
+}
+
+// TestLog holds what the log says at info: which networks come and go, and what was refused, by whom and why.
+func TestLog(t *testing.T) {
+	const id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	w := newWorld(t)
+	var lines []string
+	w.options.Log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+	w.handler = docker.New(w.options)
+	network := `{"NetworkID":"` + id + `","Options":{"com.docker.network.generic":{%s}},"IPv4Data":[{"AddressSpace":"LocalDefault","Pool":"172.31.9.0/24","Gateway":"172.31.9.1/24"}]}`
+	w.must("NetworkDriver.CreateNetwork", fmt.Sprintf(network, ""))
+	w.must("NetworkDriver.CreateEndpoint", `{"NetworkID":"`+id+`","EndpointID":"e1","Interface":{"Address":"172.31.9.2/24"}}`)
+	w.must("NetworkDriver.DeleteEndpoint", `{"NetworkID":"`+id+`","EndpointID":"e1"}`)
+	w.must("NetworkDriver.DeleteNetwork", `{"NetworkID":"`+id+`"}`)
+	w.send(http.MethodPost, "/NetworkDriver.CreateNetwork", fmt.Sprintf(network, `"knid":"bridge"`))
+	w.send(http.MethodPost, "/NetworkDriver.CreateEndpoint", `{"NetworkID":"`+id+`","EndpointID":"e1","Interface":{"Address":"172.31.9.2/24"}}`)
+	w.send(http.MethodPost, "/NetworkDriver.NotYet", `{}`)
+	want := []string{
+		`"msg"="A network was made" "network"="0123456789ab"`,
+		`"msg"="A network was removed" "network"="0123456789ab"`,
+		`"msg"="A request was refused" "method"="NetworkDriver.CreateNetwork" "status"=200 "network"="0123456789ab" "fault"="caller" "why"="not possible: there is no option \"knid\"`,
+		`"msg"="A request was refused" "method"="NetworkDriver.CreateEndpoint" "status"=200 "network"="0123456789ab" "endpoint"="e1" "fault"="caller" "why"="unknown network`,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("there are %d lines, and should be %d: %s", len(lines), len(want), strings.Join(lines, "\n"))
+	}
+	for i, line := range lines {
+		if !strings.Contains(strings.ReplaceAll(line, `\"`, `"`), strings.ReplaceAll(want[i], `\"`, `"`)) {
+			t.Errorf("line %d is %s, and should have %s", i, line, want[i])
+		}
 	}
 }
