@@ -128,7 +128,7 @@ type Allocation struct {
 // Holder is the object of Kubernetes, or the container, that an owner stands for, as far as the caller has said: for people, and to find out
 // whether it still lives.
 type Holder struct {
-	// Kind is ResourceClaim, Pod or Container.
+	// Kind is ResourceClaim, Pod, Container or Endpoint: one of a container, in one of its networks.
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`

@@ -198,7 +198,7 @@ func TestLeased(t *testing.T) {
 	}
 	slices.Sort(w.holders)
 	device := link.InterfaceName("ep")
-	w.same("holders", []string{"10.64.1.7 Container ep " + device, "fd00:64::107 Container ep " + device}, w.holders)
+	w.same("holders", []string{"10.64.1.7 Endpoint ep " + device, "fd00:64::107 Endpoint ep " + device}, w.holders)
 	_, err := w.CreateEndpoint(ctx, endpoint("net", "two", "10.64.1.8/16"))
 	w.fails(err, attach.ErrImpossible, "the IPAM driver has not given 10.64.1.8")
 

@@ -118,7 +118,7 @@ func (a *Attachments) describe(ctx context.Context, p *plan) (wait func()) {
 
 // holderOf is an endpoint as the ledger shows it.
 func holderOf(e Endpoint) network.Holder {
-	return network.Holder{Kind: "Container", Name: e.ID, Device: link.InterfaceName(e.ID)}
+	return network.Holder{Kind: "Endpoint", Name: e.ID, Device: link.InterfaceName(e.ID)}
 }
 
 // make fills in what is missing, and makes the links.
