@@ -132,8 +132,8 @@ func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[st
 			return l.begin(ctx, s, r, of, leases, activation)
 		}
 	}
-	return Pool{}, fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no more with --subnet",
-		network.ErrExhausted, c.what, len(subnets))
+	return Pool{}, fmt.Errorf("%w: all subnets of %s are on lease (%d%s): remove a network, or name the subnet of one that is no more with --subnet",
+		network.ErrExhausted, c.what, len(subnets), s.networksOf(subnets, leases))
 }
 
 // begin leases a pool that is not on lease.
