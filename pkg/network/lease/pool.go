@@ -107,7 +107,7 @@ func onLease(leases map[string]Pool, subnet netip.Prefix, pool *policy.Pool) (Po
 	return Pool{}, false
 }
 
-// any leases the first pool that is not on lease, and else one that the client was never told of.
+// any leases what belongs to the lease of the other family, or the first pool that is not on lease, and else one that the client was never told of.
 func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[string]Pool, activation int) (Pool, error) {
 	c, err := choose(l.options.Policy(), r.Options)
 	if err != nil {
@@ -120,7 +120,7 @@ func (l *Leases) any(ctx context.Context, s *space, r PoolRequest, leases map[st
 	if len(subnets) == 0 {
 		return Pool{}, noSubnet(c, r)
 	}
-	for _, of := range subnets {
+	for _, of := range append(l.siblings(s, c, r, subnets, leases), subnets...) {
 		if _, on := leases[s.id(of.pool.Name, of.prefix)]; !on {
 			return l.begin(ctx, s, r, of, leases, activation)
 		}
