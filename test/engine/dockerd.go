@@ -32,12 +32,24 @@ func (m *Machine) Dockerd(bridge bool) *Dockerd {
 	if bridge {
 		own = ""
 	}
+	return m.engine("--bridge="+own, "--iptables=false", "--ip6tables=false", "--ip-forward=false")
+}
+
+// FilteringDockerd is one that has docker0 and sets up packet filters, as a dockerd does that is told nothing: where it is the one that lets the machine
+// forward, what is forwarded is dropped unless a rule lets it pass.
+func (m *Machine) FilteringDockerd() *Dockerd {
+	return m.engine("--iptables=true", "--ip-forward=true")
+}
+
+// engine is a dockerd with arguments beside those that each has.
+func (m *Machine) engine(arguments ...string) *Dockerd {
 	d := &Dockerd{Process{Name: "dockerd", machine: m}}
 	d.command = []string{
 		"dockerd", "--host=" + d.Host(), "--data-root=" + filepath.Join(m.Folder, "data"), "--exec-root=/run/docker", "--pidfile=/run/docker.pid",
 		"--storage-driver=vfs",
-		"--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false", "--bridge=" + own,
+		"--ip-masq=false", "--userland-proxy=false",
 	}
+	d.command = append(d.command, arguments...)
 	if m.options.Unprivileged {
 		d.command = append(d.command, "--rootless", "--group=root")
 	} else {
