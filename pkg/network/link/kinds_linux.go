@@ -30,7 +30,7 @@ type lack struct {
 
 // has gives why there is not a kind; nil: there is. It is tried where that is not known.
 func (k *kinds) has(kind Kind, try func() map[Kind]error) error {
-	if fault, known := k.known(kind); known {
+	if known, fault := k.known(kind); known {
 		return fault
 	}
 	faults := try()
@@ -50,13 +50,13 @@ func (k *kinds) has(kind Kind, try func() map[Kind]error) error {
 	return faults[kind]
 }
 
-func (k *kinds) known(kind Kind) (fault error, known bool) {
+func (k *kinds) known(kind Kind) (known bool, fault error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if k.there[kind] {
-		return nil, true
+		return true, nil
 	}
 	maps.DeleteFunc(k.lacking, func(_ Kind, l lack) bool { return time.Since(l.since) >= lackFor })
 	l, known := k.lacking[kind]
-	return l.fault, known
+	return known, l.fault
 }
