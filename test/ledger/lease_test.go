@@ -165,7 +165,7 @@ func together(t *testing.T, nodes []*lease.Leases, id string) {
 			})
 		}
 		all.Wait()
-		if a, _, err := nodes[2].Find(t.Context(), lease.GlobalSpace, given.Addr()); !errors.Is(err, network.ErrNotHeld) {
+		if a, _, err := nodes[2].Find(t.Context(), lease.GlobalSpace, given.Masked(), given.Addr()); !errors.Is(err, network.ErrNotHeld) {
 			t.Errorf("%s is held by %+v after all have given it back, %v", given, a.Holder, err)
 		}
 	}

@@ -120,3 +120,40 @@ func testAgainInVain(t *testing.T, open Open) {
 	}
 	reserve(t, l, wanting("c", "10.0.0.5"))
 }
+
+// testAgainAmongTwo lets an owner give an address back and ask for it again at once, from server to server and from one that is told late, while
+// another one wants it, too.
+func testAgainAmongTwo(t *testing.T, open Open) {
+	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t))}
+	for i := range 20 {
+		one, two := servers[i/4%2], servers[(i/4+1)%2]
+		in := wanting("a", "10.0.0.5")
+		eventually(t, "it is given again", func() bool {
+			_, _, err := one.Reserve(t.Context(), in)
+			return err == nil
+		})
+		if err := one.Forget(t.Context(), in.Owner, now, now.Add(time.Duration(i+1)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range servers {
+			if _, _, err := l.Reserve(t.Context(), wanting("b", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {
+				t.Fatalf("another owner: got error %v, want %v", err, network.ErrTaken)
+			}
+		}
+		if _, _, err := one.Reserve(t.Context(), in); err != nil {
+			t.Fatalf("at once, of the server that has released it: %v", err)
+		}
+		if err := two.Forget(t.Context(), in.Owner, now, now.Add(time.Duration(i+1)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := now.Add(time.Hour)
+	eventually(t, "all is free on both", func() bool {
+		for _, l := range servers {
+			if _, err := l.Wake(t.Context(), end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return servers[0].Taken("pool")+servers[1].Taken("pool") == 0
+	})
+}

@@ -29,7 +29,7 @@ func RunShared(t *testing.T, place func(t *testing.T) Open) {
 	for name, test := range map[string]func(*testing.T, Open){
 		"releases are seen": testReleasesAreSeen, "rest is seen": testRestIsSeen, "releases are found": testReleasesAreFound,
 		"one owner, two servers": testOneOwner, "exhausted together": testExhaustedTogether, "lost answers": testLostAnswers,
-		"told in order": testToldInOrder, "batches": testBatches,
+		"told in order": testToldInOrder, "again among two": testAgainAmongTwo, "batches": testBatches,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
 	}
