@@ -11,24 +11,22 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestPage runs what docs/usage/docker.md shows of docker on one machine, with the profiles of the example that it names. Networks go after each block.
-// Of what this kernel lacks, the refusal must say what is to be done.
+// TestPage runs what docs/usage/docker.md shows of docker, from top to bottom on one machine, with the profiles that the page names. Of what this kernel
+// lacks, the refusal must say what is to be done.
 func TestPage(t *testing.T) {
 	w := empty(t)
 	example, err := os.ReadFile(filepath.Join(root, "example", "network", "docker.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, _, _ := strings.Cut(string(example), "\ndeny:") // the rule is for other users
 	file := filepath.Join(w.machine.Folder, "docker.yaml")
-	if err := os.WriteFile(file, []byte(profiles), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w.write(file, string(example))
 	w.provider = w.machine.Provider(absolute(t, "bin", "graft-network-provider"), file)
 	w.start(w.provider)
 	w.start(&w.dockerd.Process)
@@ -36,10 +34,8 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.none)
-	for _, line := range []string{"ip link add eth0 type veth peer name far0", "ip link set eth0 up", "ip link set far0 up"} {
-		if _, err := w.machine.Run(w.ctx, "ip", strings.Fields(line)[1:]...); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+	for _, line := range []string{"link add eth0 type veth peer name far0", "link set eth0 up", "link set far0 up"} {
+		w.must("ip", strings.Fields(line)...)
 	}
 	w.links = w.allLinks()
 	page, err := os.ReadFile(filepath.Join(root, "docs", "usage", "docker.md"))
@@ -52,48 +48,65 @@ func TestPage(t *testing.T) {
 	}
 	ran := 0
 	for _, block := range blocks {
-		if block.Language == "sh" && strings.HasPrefix(block.Text, "docker network ") {
-			ran += w.typed(block.Text)
+		if block.Language != "sh" || !strings.HasPrefix(block.Text, "docker network ") && !strings.HasPrefix(block.Text, "docker run ") {
+			continue
 		}
+		lines := strings.Split(strings.TrimSpace(block.Text), "\n")
+		if strings.Contains(block.Text, "parent=eth0") {
+			w.refused([]string{"denied", "profiles"}, words(lines[0])...)
+			rest, _, _ := strings.Cut(string(example), "\ndeny:")
+			w.write(file, rest)
+			w.until(lines[0])
+			lines = lines[1:]
+		}
+		for _, line := range lines {
+			w.typed(line)
+		}
+		ran += len(lines)
 	}
-	if ran < 12 {
+	if ran < 14 {
 		t.Errorf("the page has only %d commands", ran)
+	}
+	if routes := w.in("one", "/bin/ip", "route"); !strings.Contains(routes, "10.0.0.0/8 via 172.31.9.9") {
+		t.Errorf("the route of the page: %s", routes)
 	}
 }
 
-// typed runs the commands of a block, and says how many there are.
-func (w *world) typed(block string) int {
+// words are the arguments of docker in a line of the page, with the suite's image.
+func words(line string) []string {
+	return strings.Fields(strings.ReplaceAll(line, " alpine ", " "+engine.Image+" "))[1:]
+}
+
+// typed runs a command of the page.
+func (w *world) typed(line string) {
 	w.Helper()
-	connecting := strings.HasPrefix(block, "docker network connect ")
-	if connecting { // to a network of an earlier block
-		w.docker("network", "create", "-d", "graft", "--subnet", "172.31.9.0/24", "plain")
-		w.docker("run", "--detach", "--stop-timeout=0", "--name=one", "--network=none", engine.Image, "/bin/sleep", "1d")
-		w.docker("network", "disconnect", "none", "one")
+	out, err := w.dockerd.Do(w.ctx, words(line)...)
+	switch {
+	case err != nil && strings.Contains(err.Error(), "modprobe"):
+		w.Logf("%s: %v", line, err)
+	case err != nil:
+		w.Errorf("%s: %v %s", line, err, out)
 	}
-	lines := strings.Split(strings.TrimSpace(block), "\n")
-	var networks []string
-	for _, line := range lines {
-		words := strings.Fields(strings.ReplaceAll(line, " alpine ", " "+engine.Image+" "))[1:]
-		out, err := w.dockerd.Do(w.ctx, words...)
-		switch {
-		case err == nil && words[1] == "create":
-			networks = append(networks, words[len(words)-1])
-		case err != nil && strings.Contains(err.Error(), "modprobe"):
-			w.Logf("%s: %v", line, err)
-		case err != nil:
-			w.Errorf("%s: %v %s", line, err, out)
+}
+
+// until runs a command of the page until it is not denied any more, as the server has read its profiles again.
+func (w *world) until(line string) {
+	w.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		_, err := w.dockerd.Do(w.ctx, words(line)...)
+		if err == nil || strings.Contains(err.Error(), "modprobe") {
+			return
+		}
+		if !strings.Contains(err.Error(), "denied") {
+			w.Fatalf("%s: %v", line, err)
 		}
 	}
-	if connecting {
-		if routes := w.in("one", "/bin/ip", "route"); !strings.Contains(routes, "10.0.0.0/8 via 172.31.9.9") {
-			w.Errorf("the route of the page: %s", routes)
-		}
-		w.docker("rm", "--force", "one")
-		networks = append(networks, "plain")
+	w.Fatalf("%s: it is denied still", line)
+}
+
+func (w *world) write(path, text string) {
+	w.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.Fatal(err)
 	}
-	for _, name := range networks {
-		w.docker("network", "rm", name)
-	}
-	w.bare()
-	return len(lines)
 }
