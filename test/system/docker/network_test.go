@@ -192,7 +192,7 @@ func TestKinds(t *testing.T) {
 	w.docker("network", "rm", "rack")
 
 	t.Log("macvlan by options, private: neighbours are not reached")
-	w.docker("network", "create", "-d", "graft", "-o", "kind=macvlan", "-o", "parent=up0", "-o", "mode=private", "--subnet=10.66.0.0/24", "private")
+	w.docker("network", "create", "-d", "graft", "-o", "kind=macvlan", "-o", "parent=up0", "-o", "mode=private", "--subnet=172.31.14.0/24", "private")
 	w.run("one", "private")
 	w.run("two", "private")
 	w.lost("one", w.attached("two", "private").IPAddress)
