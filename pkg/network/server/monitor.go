@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,6 +41,9 @@ const monitorConnections = 128
 // Open opens the address. The server answers until the context ends, which stop waits for.
 func (m *Monitor) Open(ctx context.Context) (address string, stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.Address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return "", nil, fmt.Errorf("opening the address of metrics: %w: is another graft-network-provider running? for a second one give metrics.address", err)
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("opening the address of metrics: %w", err)
 	}

@@ -57,6 +57,10 @@ func TestMonitorOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	second := &Monitor{Address: address, Metrics: m.Metrics}
+	if _, _, err := second.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "is another graft-network-provider running?") {
+		t.Errorf("the address is in use: %v", err)
+	}
 	ask := func() bool {
 		response, err := http.Get("http://" + address + "/healthz")
 		if err != nil {
