@@ -18,6 +18,11 @@ type Decoder interface {
 	DecodeNode(n Node, path string) Findings
 }
 
+// Hinter is a struct that knows where a field stands which users look for in it; empty: it does not know.
+type Hinter interface {
+	Hint(field string) string
+}
+
 // Decode reads the node into the struct, map, slice or scalar that into points to. Fields are named by their json tags.
 // It is strict: unknown fields, wrong types and values beyond a field's Limits are findings, and it goes on after each so that
 // all are reported.
@@ -69,7 +74,7 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 		}
 		index, ok := fields[field.Key.Value]
 		if !ok {
-			findings = append(findings, UnknownKey(field.Key, path, n, names))
+			findings = append(findings, hinted(UnknownKey(field.Key, path, n, names), field.Key.Value, into))
 			continue
 		}
 		findings = append(findings, decodeField(field.Value, inner, into, index)...)
@@ -84,6 +89,16 @@ func UnknownKey(key Node, path string, mapping Node, known []string) Finding {
 		return finding.Write(key, word)
 	}
 	return finding
+}
+
+// hinted is the finding of an unknown field with the hint of the struct, in place of a field that is but spelt alike.
+func hinted(f Finding, field string, into reflect.Value) Finding {
+	if h, ok := into.Interface().(Hinter); ok {
+		if hint := h.Hint(field); hint != "" {
+			f.Message, f.Fix = fmt.Sprintf("unknown field %q; it is %s", field, hint), nil
+		}
+	}
+	return f
 }
 
 func decodeField(n Node, path string, into reflect.Value, index []int) Findings {

@@ -35,6 +35,17 @@ type NetworkLink struct {
 	Prefix source.Text `json:"prefix,omitempty"`
 }
 
+// Hint implements source.Hinter: what is of the interfaces is no field of the link.
+func (NetworkLink) Hint(field string) string {
+	switch field {
+	case "mtu":
+		return "config.interface.mtu of the profile"
+	case "routes":
+		return "config.routes of the profile"
+	}
+	return ""
+}
+
 // The values of NetworkLink.Gateway.
 const (
 	GatewayMachine = "machine"
