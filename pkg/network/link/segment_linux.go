@@ -29,7 +29,7 @@ func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 	if err := s.valid(); err != nil {
 		return err
 	}
-	err := k.do(ctx, "making the links of the network", s.keys(), func(ctx context.Context, c *conn) error {
+	err := k.do(ctx, "asking the kernel", s.keys(), func(ctx context.Context, c *conn) error {
 		var base netlink.Link
 		if s.Parent != "" {
 			var err error
