@@ -282,7 +282,8 @@ func TestLog(t *testing.T) {
 	var lines []string
 	w.options.Log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 	w.handler = docker.New(w.options)
-	network := `{"NetworkID":"` + id + `","Options":{"com.docker.network.generic":{%s}},"IPv4Data":[{"AddressSpace":"LocalDefault","Pool":"172.31.9.0/24","Gateway":"172.31.9.1/24"}]}`
+	network := `{"NetworkID":"` + id + `","Options":{"com.docker.network.generic":{%s}},` +
+		`"IPv4Data":[{"AddressSpace":"LocalDefault","Pool":"172.31.9.0/24","Gateway":"172.31.9.1/24"}]}`
 	w.must("NetworkDriver.CreateNetwork", fmt.Sprintf(network, ""))
 	w.must("NetworkDriver.CreateEndpoint", `{"NetworkID":"`+id+`","EndpointID":"e1","Interface":{"Address":"172.31.9.2/24"}}`)
 	w.must("NetworkDriver.DeleteEndpoint", `{"NetworkID":"`+id+`","EndpointID":"e1"}`)
@@ -293,8 +294,10 @@ func TestLog(t *testing.T) {
 	want := []string{
 		`"msg"="A network was made" "network"="0123456789ab"`,
 		`"msg"="A network was removed" "network"="0123456789ab"`,
-		`"msg"="A request was refused" "method"="NetworkDriver.CreateNetwork" "status"=200 "network"="0123456789ab" "fault"="caller" "why"="not possible: there is no option \"knid\"`,
-		`"msg"="A request was refused" "method"="NetworkDriver.CreateEndpoint" "status"=200 "network"="0123456789ab" "endpoint"="e1" "fault"="caller" "why"="unknown network`,
+		`"msg"="A request was refused" "method"="NetworkDriver.CreateNetwork" "status"=200 "network"="0123456789ab" "fault"="caller" ` +
+			`"why"="not possible: there is no option \"knid\"`,
+		`"msg"="A request was refused" "method"="NetworkDriver.CreateEndpoint" "status"=200 "network"="0123456789ab" "endpoint"="e1" "fault"="caller" ` +
+			`"why"="unknown network`,
 	}
 	if len(lines) != len(want) {
 		t.Fatalf("there are %d lines, and should be %d: %s", len(lines), len(want), strings.Join(lines, "\n"))
