@@ -23,18 +23,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/uml"
 )
 
-// sessionVariable names the file in which a session in a guest leaves its status.
-const sessionVariable = "GRAFT_UNITS_SESSION"
+// guestVariable names the file in which a guest leaves its status.
+const guestVariable = "GRAFT_UNITS_GUEST"
 
 func TestMain(m *testing.M) {
 	uml.Guest()
-	if file := os.Getenv(sessionVariable); file != "" {
-		os.Exit(leave(file, session()))
+	if file := os.Getenv(guestVariable); file != "" {
+		os.Exit(leave(file, guest()))
 	}
 	os.Exit(m.Run())
 }
 
-// leave writes the status of a session, and what went wrong.
+// leave writes the status of a guest, and what went wrong.
 func leave(file string, err error) int {
 	status := "0"
 	if err != nil {
@@ -48,7 +48,7 @@ func leave(file string, err error) int {
 	return 0
 }
 
-// TestBoot boots a machine with the units: a kernel with all kinds of links, and systemd as its first process. session is what happens there.
+// TestBoot boots a machine with the units: a kernel with all kinds of links, and systemd as its first process. guest is what happens there.
 func TestBoot(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -61,7 +61,7 @@ func TestBoot(t *testing.T) {
 	err = uml.Run(ctx, uml.Job{
 		Command: []string{"boot.sh"}, First: true, Modules: []string{"bridge", "veth", "macvlan", "ipvlan", "8021q", "vxlan", "dummy"},
 		Files: map[string]string{
-			"boot.sh": filepath.Join("testdata", "boot.sh"), "session": self, "graft-network-provider": filepath.Join(root, "bin", "graft-network-provider"),
+			"boot.sh": filepath.Join("testdata", "boot.sh"), "guest": self, "graft-network-provider": filepath.Join(root, "bin", "graft-network-provider"),
 			service: units(service), socket: units(socket), "network-provider.yaml": units("network-provider.yaml"),
 			"docker.yaml": filepath.Join(root, "example", "network", "docker.yaml"),
 		},
@@ -75,8 +75,8 @@ func TestBoot(t *testing.T) {
 // pluginSocket is where Docker would look for the driver.
 const pluginSocket = "/run/docker/plugins/graft.sock"
 
-// session asks the service for all that Docker asks it for, while it is killed and stopped.
-func session() error {
+// guest asks the service for all that Docker asks it for, while it is killed and stopped.
+func guest() error {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", pluginSocket)
 	}}}

@@ -23,19 +23,19 @@ mount -t tmpfs -o mode=755 log /var/log
 for unit in systemd-udevd systemd-udev-trigger systemd-sysctl systemd-timesyncd systemd-networkd systemd-resolved systemd-random-seed; do
   ln -s /dev/null /etc/systemd/system/$unit.service
 done
-cat >/etc/systemd/system/session.service <<X
+cat >/etc/systemd/system/guest.service <<X
 [Unit]
 After=graft-network-provider.service
 [Service]
 Type=oneshot
-Environment=GRAFT_UNITS_SESSION=$shared/status
-ExecStart=$shared/session
+Environment=GRAFT_UNITS_GUEST=$shared/status
+ExecStart=$shared/guest
 ExecStopPost=/bin/systemctl poweroff --force --force
 StandardOutput=append:$shared/output
 StandardError=append:$shared/output
 X
-cat >/etc/systemd/system/session.target <<X
+cat >/etc/systemd/system/guest.target <<X
 [Unit]
-Wants=graft-docker.socket graft-network-provider.service session.service
+Wants=graft-docker.socket graft-network-provider.service guest.service
 X
-exec /lib/systemd/systemd --unit=session.target --show-status=no --log-target=console
+exec /lib/systemd/systemd --unit=guest.target --show-status=no --log-target=console
