@@ -13,9 +13,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// had says whether an owner is one whose resting addresses the intent may have by name: the same one, or one of its kin.
+// had says whether an owner is one whose resting addresses the intent may have by name.
 func (in Intent) had(last network.Owner) bool {
-	return last == in.Owner || in.Kin != "" && last.Contract == in.Owner.Contract && strings.HasPrefix(last.Key, in.Kin)
+	kin := last.Key == in.Kin || strings.HasSuffix(in.Kin, "/") && strings.HasPrefix(last.Key, in.Kin)
+	return kin && last.Contract == in.Owner.Contract
 }
 
 // again takes what rests for who had it last; false where it does not rest, or somebody else had it. It is roused until the choice is written or

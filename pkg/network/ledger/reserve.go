@@ -24,8 +24,8 @@ type Intent struct {
 	Addresses []netip.Addr
 	// Families are those that are wanted beside Addresses, by their length in bits; nil: all of the pool.
 	Families []int
-	// Kin begins the keys of owners, of the same contract, whose addresses it is given by name while they rest, as it is given those that it
-	// had itself; empty: nobody else's.
+	// Kin is the key of the owner of the same contract, or with a slash at its end the beginning of the keys of those, whose addresses it is given by
+	// name while they rest; empty: nobody's, not even those that it had itself.
 	Kin    string
 	Trunk  network.Trunk
 	Holder network.Holder

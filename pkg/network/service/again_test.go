@@ -27,7 +27,9 @@ func TestWhoHadItComesBack(t *testing.T) {
 		if _, err := w.Allocate(t.Context(), request(pool, "net/b", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {
 			t.Errorf("%s: another owner: got error %v, want that it rests", pool, err)
 		}
-		w.allocate(request(pool, "net/a", "10.0.0.5"))
+		again := request(pool, "net/a", "10.0.0.5")
+		again.Kin = "net/a"
+		w.allocate(again)
 		release("net/a")
 		kin := request(pool, "net/b", "10.0.0.5")
 		kin.Kin = "net/"

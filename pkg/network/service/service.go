@@ -92,7 +92,7 @@ type Request struct {
 	// Addresses are asked for by name; Families are those that are wanted beside them, nil: all of the pool.
 	Addresses []netip.Addr
 	Families  []int
-	// Kin begins the keys of owners whose addresses it is given by name while they rest; see ledger.Intent.
+	// Kin says whose addresses it is given by name while they rest; see ledger.Intent.
 	Kin   string
 	Trunk network.Trunk
 	// Holder is whoever the owner stands for.

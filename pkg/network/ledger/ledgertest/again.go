@@ -19,9 +19,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// wanting is an intent that names an address.
+// wanting is an intent that names an address, and would have it though it rests, if the same owner had it.
 func wanting(of, address string) ledger.Intent {
 	in := intent(of)
+	in.Kin = of
 	in.Addresses = []netip.Addr{netip.MustParseAddr(address)}
 	return in
 }
@@ -39,6 +40,7 @@ func testAgain(t *testing.T, open Open) {
 	}{
 		{of: "net/b", err: network.ErrTaken},
 		{of: "net/b", kin: "other/", err: network.ErrTaken},
+		{of: "net/a", kin: "net", err: network.ErrTaken}, // it does not ask for what it had
 		{of: "net/a"},
 		{of: "net/b", kin: "net/"},
 		{of: "net/a", err: network.ErrTaken}, // somebody else had it last
@@ -51,7 +53,9 @@ func testAgain(t *testing.T, open Open) {
 		store = open(t)
 		l = openLedger(t, store)
 		in := wanting(c.of, address)
-		in.Kin = c.kin
+		if c.kin != "" {
+			in.Kin = c.kin
+		}
 		a, _, err := l.Reserve(t.Context(), in)
 		switch {
 		case !errors.Is(err, c.err) || (err == nil) != (c.err == nil):
