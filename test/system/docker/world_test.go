@@ -215,13 +215,19 @@ func (w *world) ledger(arguments ...string) (all []held) {
 // none removes all containers and networks, and looks whether anything is left.
 func (w *world) none() {
 	w.Helper()
+	w.clear()
+	w.bare()
+}
+
+// clear removes all containers and networks.
+func (w *world) clear() {
+	w.Helper()
 	if ids := w.docker("ps", "--all", "--quiet"); ids != "" {
 		w.docker(append([]string{"rm", "--force"}, strings.Fields(ids)...)...)
 	}
 	if ids := w.docker("network", "ls", "--quiet", "--filter=type=custom"); ids != "" {
 		w.docker(append([]string{"network", "rm"}, strings.Fields(ids)...)...)
 	}
-	w.bare()
 }
 
 // bare says that the machine has no links but its own, and that nobody holds anything, now or soon.
