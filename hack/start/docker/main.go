@@ -15,67 +15,29 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"os/exec"
-	"os/signal"
-	"syscall"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// options say what to show.
-type options struct {
-	program, graft, profile string
-	once                    bool
-}
+// profile is the one that is served where no other is named.
+const profile = "example/network/docker.yaml"
 
-func main() {
-	// A pipe that closes, as under `| head`, must not end this program before those that it started.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	status := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(status)
-}
+func main() { console.Main("docker", profile, demonstrate) }
 
-// run gives the exit status: 0 when everything is as it should be, 1 when not, 2 for a wrong command line.
-func run(ctx context.Context, arguments []string) int {
-	o := options{once: console.Truthy(os.Getenv("ONCE"))}
-	set := flag.NewFlagSet("docker", flag.ContinueOnError)
-	set.StringVar(&o.program, "program", "bin/graft-network-provider", "the program that is shown")
-	set.StringVar(&o.graft, "graft", "bin/graft", "the command line that looks into the ledger")
-	set.StringVar(&o.profile, "profile", "example/network/docker.yaml", "the profile that is served")
-	set.BoolVar(&o.once, "once", o.once, "end when all has been shown")
-	switch err := set.Parse(arguments); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	terminal := console.New(os.Stdout, os.Getenv, cancel)
-	err := show(ctx, o, terminal)
+// demonstrate shows it with a dockerd, or where there is none to be had, what can be shown without.
+func demonstrate(ctx context.Context, o console.Provider, t *console.Terminal) error {
+	err := show(ctx, o, t)
 	if errors.Is(err, engine.ErrUnavailable) {
-		err = instead(ctx, err, terminal)
+		err = instead(ctx, err, t)
 	}
-	switch {
-	case err == nil:
-		return 0
-	case ctx.Err() != nil:
-		terminal.Line("Interrupted; everything has been stopped.")
-		return 130
-	default:
-		terminal.Failure(err)
-		return 1
-	}
+	return err
 }
 
 // show runs everything on a machine that is gone at the end.
-func show(ctx context.Context, o options, t *console.Terminal) (err error) {
+func show(ctx context.Context, o console.Provider, t *console.Terminal) (err error) {
 	t.Line("%s", t.Dim("dockerd and the provider run in namespaces of their own: this machine gets no link, no route and no service of theirs."))
 	s, err := open(ctx, o, t)
 	if err != nil {
@@ -88,7 +50,7 @@ func show(ctx context.Context, o options, t *console.Terminal) (err error) {
 		}
 	}
 	t.Line("\n%s Everything went as it should.", t.Paint("1;32", "OK"))
-	if o.once {
+	if o.Once {
 		return nil
 	}
 	t.Line(`
@@ -99,7 +61,7 @@ Both stay up until Ctrl-C. Try it yourself:
     docker run --rm -it --network blue %s /bin/sh
     %s ledger inspect %s
 
-%s`, s.dockerd.Host(), create, image, o.graft, s.machine.Ledger(), t.Dim("Everything is in "+s.machine.Folder+", which is removed at the end."))
+%s`, s.dockerd.Host(), create, image, o.Graft, s.machine.Ledger(), t.Dim("Everything is in "+s.machine.Folder+", which is removed at the end."))
 	<-ctx.Done()
 	t.Line("\nStopping.")
 	return nil

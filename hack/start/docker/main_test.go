@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
 )
 
 // TestSplit holds that command lines are read as a shell does.
@@ -27,7 +29,7 @@ func TestSplit(t *testing.T) {
 
 // TestWrongFlag holds the status of a wrong command line.
 func TestWrongFlag(t *testing.T) {
-	if status := run(t.Context(), []string{"-what"}); status != 2 {
+	if status := console.Run(t.Context(), "test", profile, []string{"-what"}, show); status != 2 {
 		t.Errorf("status %d", status)
 	}
 }

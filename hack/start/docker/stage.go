@@ -21,7 +21,7 @@ const image = engine.Image
 
 // stage is the machine with both programs.
 type stage struct {
-	options
+	console.Provider
 	terminal *console.Terminal
 	machine  *engine.Machine
 	dockerd  *engine.Dockerd
@@ -31,8 +31,8 @@ type stage struct {
 }
 
 // open boots the machine and starts both programs.
-func open(ctx context.Context, o options, t *console.Terminal) (s *stage, err error) {
-	s = &stage{options: o, terminal: t, addresses: map[string]string{}}
+func open(ctx context.Context, o console.Provider, t *console.Terminal) (s *stage, err error) {
+	s = &stage{Provider: o, terminal: t, addresses: map[string]string{}}
 	phase := func(name, summary string, step func() error) {
 		if err == nil {
 			err = t.Phase(name, func(func(string)) (string, error) { return summary, step() })
@@ -49,16 +49,16 @@ func open(ctx context.Context, o options, t *console.Terminal) (s *stage, err er
 	if err != nil {
 		return nil, err
 	}
-	program, err := filepath.Abs(o.program)
+	program, err := filepath.Abs(o.Program)
 	if err != nil {
 		return nil, err
 	}
-	profile, err := filepath.Abs(o.profile)
+	profile, err := filepath.Abs(o.Profile)
 	if err != nil {
 		return nil, err
 	}
 	s.provider, s.dockerd = s.machine.Provider(program, profile), s.machine.Dockerd(false)
-	phase("graft-network-provider, until it listens", "on "+engine.Plugin+", with "+o.profile, func() error { return s.provider.Start(ctx) })
+	phase("graft-network-provider, until it listens", "on "+engine.Plugin+", with "+o.Profile, func() error { return s.provider.Start(ctx) })
 	phase("dockerd, until it answers", "on "+s.dockerd.Host(), func() error { return s.dockerd.Start(ctx) })
 	phase("an image with busybox", image, func() error { return s.dockerd.Import(ctx) })
 	if err != nil {

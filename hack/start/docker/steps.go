@@ -121,8 +121,8 @@ func inspect(containers ...string) func(context.Context, *stage) error {
 }
 
 func (s *stage) ledger(ctx context.Context) (string, error) {
-	s.typed(s.graft + " ledger inspect " + s.machine.Ledger())
-	out, err := exec.CommandContext(ctx, s.graft, "ledger", "inspect", s.machine.Ledger()).Output()
+	s.typed(s.Graft + " ledger inspect " + s.machine.Ledger())
+	out, err := exec.CommandContext(ctx, s.Graft, "ledger", "inspect", s.machine.Ledger()).Output()
 	if err != nil {
 		return "", fail("looking into the ledger: %w", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
 )
 
 // TestCallers holds that curl and this program ask the same, and read the same.
@@ -53,7 +55,7 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%s: nobody says so", name)
 		}
 	}
-	if status := run(t.Context(), []string{"-what"}); status != 2 {
+	if status := console.Run(t.Context(), "test", profile, []string{"-what"}, show); status != 2 {
 		t.Errorf("a wrong flag: %d", status)
 	}
 }

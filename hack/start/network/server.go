@@ -21,7 +21,7 @@ import (
 
 // server is the program that is shown, with its folder.
 type server struct {
-	options
+	console.Provider
 	folder, log string
 
 	process *exec.Cmd
@@ -45,7 +45,7 @@ func (s *server) start(ctx context.Context, t *console.Terminal, what string) er
 			return "", fmt.Errorf("opening the log: %w", err)
 		}
 		defer func() { _ = log.Close() }()
-		s.process = exec.Command(s.program, "--profiles", s.profile, "--ledger", s.ledger(), "--listen", "dranet=unix://"+s.socket(), //nolint:noctx // stop ends it
+		s.process = exec.Command(s.Program, "--profiles", s.Profile, "--ledger", s.ledger(), "--listen", "dranet=unix://"+s.socket(), //nolint:noctx // stop ends it
 			"--node", "worker-1", "--metrics-address", "0", "--log-format", "text")
 		s.process.Stderr = log
 		// A group of its own: Ctrl-C in the terminal reaches this program only.
@@ -58,7 +58,7 @@ func (s *server) start(ctx context.Context, t *console.Terminal, what string) er
 			s.result = of.Wait()
 			close(exited)
 		}(s.process, s.exited)
-		return "with " + s.profile, s.await(ctx)
+		return "with " + s.Profile, s.await(ctx)
 	})
 }
 

@@ -80,8 +80,8 @@ func ask(says, path, body, want string, check func(string) error) step {
 // inspect is a step that looks into the ledger.
 func inspect(says string, check func(string) error) step {
 	return step{says, func(ctx context.Context, s *server, _ *caller, t *console.Terminal) error {
-		t.Line("\n%s\n  %s", t.Bold(says), t.Dim("$ "+s.graft+" ledger inspect "+s.ledger()))
-		text, err := exec.CommandContext(ctx, s.graft, "ledger", "inspect", s.ledger()).Output()
+		t.Line("\n%s\n  %s", t.Bold(says), t.Dim("$ "+s.Graft+" ledger inspect "+s.ledger()))
+		text, err := exec.CommandContext(ctx, s.Graft, "ledger", "inspect", s.ledger()).Output()
 		if err != nil {
 			return fmt.Errorf("looking into the ledger: %w", err)
 		}

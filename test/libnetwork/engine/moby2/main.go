@@ -6,6 +6,8 @@
 // it. It must do nothing that the other versions cannot. Enter at main.
 package main
 
+//go:generate ./generate.sh
+
 import (
 	"context"
 
