@@ -58,6 +58,12 @@ func (k Kind) String() string {
 	return k.Kind + "." + k.Version + "." + k.Group
 }
 
+// Known is a kind, and the operations for which something has answers, in the order of Operations. Version is * where they are for all versions.
+type Known struct {
+	Kind
+	Operations []Operation `json:"operations"`
+}
+
 // Request is one question. What the operation does not have is empty.
 type Request struct {
 	Operation Operation

@@ -127,7 +127,7 @@ func TestExtensionKinds(t *testing.T) {
 		if _, ok := kind.(extensionsv1alpha1.Object); !ok {
 			t.Errorf("%s is no object of an extension", name)
 		}
-		known := slices.ContainsFunc(program.Kinds(), func(k rule.Known) bool { return k.Group == "extensions.gardener.cloud" && k.Kind.Kind == name })
+		known := slices.ContainsFunc(program.Kinds(), func(k interpreter.Known) bool { return k.Group == "extensions.gardener.cloud" && k.Kind.Kind == name })
 		if !known {
 			t.Errorf("%s is not known", name)
 		}

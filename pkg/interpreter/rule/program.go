@@ -16,13 +16,7 @@ import (
 // Program is all that is known of kinds. It is immutable and safe for concurrent use.
 type Program struct {
 	kinds map[groupKind]*versions
-	known []Known
-}
-
-// Known is a kind as profiles name it, and the operations for which there are rules. Version is * where they are for all versions.
-type Known struct {
-	interpreter.Kind
-	Operations []interpreter.Operation
+	known []interpreter.Known
 }
 
 type groupKind struct{ group, kind string }
@@ -120,17 +114,17 @@ func (v *versions) add(e *entry) {
 	}
 }
 
-func (p *Program) list() []Known {
-	var known []Known
+func (p *Program) list() []interpreter.Known {
+	var known []interpreter.Known
 	for key, v := range p.kinds {
 		for version, r := range v.named {
-			known = append(known, Known{interpreter.Kind{Group: key.group, Version: version, Kind: key.kind}, r.operations()})
+			known = append(known, interpreter.Known{Kind: interpreter.Kind{Group: key.group, Version: version, Kind: key.kind}, Operations: r.operations()})
 		}
 		if v.others != nil {
-			known = append(known, Known{interpreter.Kind{Group: key.group, Version: "*", Kind: key.kind}, v.others.operations()})
+			known = append(known, interpreter.Known{Kind: interpreter.Kind{Group: key.group, Version: "*", Kind: key.kind}, Operations: v.others.operations()})
 		}
 	}
-	slices.SortFunc(known, func(a, b Known) int {
+	slices.SortFunc(known, func(a, b interpreter.Known) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Version, b.Version))
 	})
 	return known
@@ -142,7 +136,7 @@ func (r *rules) operations() []interpreter.Operation {
 }
 
 // Kinds are all kinds for which there are rules, by group, kind and version. A version that is named has the rules of all versions, too.
-func (p *Program) Kinds() []Known { return slices.Clone(p.known) }
+func (p *Program) Kinds() []interpreter.Known { return slices.Clone(p.known) }
 
 // Supports says whether there are rules for an operation of a kind.
 func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool {
