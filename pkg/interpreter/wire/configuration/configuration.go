@@ -5,7 +5,8 @@
 // Package configuration has the objects by which Karmada learns of webhooks, in both dialects: ResourceInterpreterWebhookConfiguration as it is shipped,
 // and ResourceExploringWebhookConfiguration of the proposal before it, with the defaults and the rules that their texts state.
 //
-// It reads and writes nothing, and calls no webhook. Enter at ResourceInterpreterWebhookConfiguration and ResourceExploringWebhookConfiguration.
+// It reads and writes nothing, and calls no webhook. Enter at ResourceInterpreterWebhookConfiguration and ResourceExploringWebhookConfiguration, or at
+// Interpreter and Exploring, which write them from the kinds for which there are rules.
 package configuration
 
 import (
