@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -104,7 +105,7 @@ func (q asked) check(t *testing.T, h http.Handler, program *rule.Program, kind, 
 	_, wrong := program.Interpret(context.Background(), interpreter.Request{
 		Operation: q.Operation, Kind: of, Object: q.Object, Observed: q.Observed, Replicas: q.Replicas, Members: q.Members,
 	})
-	var m contextMessage
+	var m dispatch.ContextMessage
 	if kind == wire.KindContext && (json.Unmarshal(answer, &m) != nil || m.Response.Successful != (wrong == nil)) {
 		t.Errorf("%s: %v, and the answer is %s", about, wrong, answer)
 	}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
@@ -52,7 +53,7 @@ var healthy = working(func(context.Context, interpreter.Request) (interpreter.Re
 // failed is the code and the message of an answer of Karmada's dialect to question.
 func failed(t *testing.T, status int, answer []byte) (int32, string) {
 	t.Helper()
-	var m contextMessage
+	var m dispatch.ContextMessage
 	if err := strictly(answer, &m); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s: %v", status, answer, err)
 	}

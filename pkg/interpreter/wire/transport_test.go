@@ -32,25 +32,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
-
-// DeepCopyObject implements runtime.Object.
-func (m *contextMessage) DeepCopyObject() runtime.Object { return copied(m, &contextMessage{}) }
-
-// DeepCopyObject implements runtime.Object.
-func (m *reviewMessage) DeepCopyObject() runtime.Object { return copied(m, &reviewMessage{}) }
-
-func copied(from, to runtime.Object) runtime.Object {
-	raw, err := json.Marshal(from)
-	if err != nil {
-		panic(err)
-	}
-	if err := json.Unmarshal(raw, to); err != nil {
-		panic(err)
-	}
-	return to
-}
 
 // service is what Karmada asks for when a configuration names a service.
 const (
@@ -76,8 +60,8 @@ func newTransport(t *testing.T, h http.Handler) *transport {
 	t.Cleanup(server.Close)
 	group := schema.GroupVersion{Group: wire.Group, Version: wire.Version}
 	manager, err := webhookutil.NewClientManager([]schema.GroupVersion{group}, func(s *runtime.Scheme) error {
-		s.AddKnownTypeWithName(group.WithKind(wire.KindContext), &contextMessage{})
-		s.AddKnownTypeWithName(group.WithKind(wire.KindReview), &reviewMessage{})
+		s.AddKnownTypeWithName(group.WithKind(wire.KindContext), &dispatch.ContextMessage{})
+		s.AddKnownTypeWithName(group.WithKind(wire.KindReview), &dispatch.ReviewMessage{})
 		metav1.AddToGroupVersion(s, group)
 		return nil
 	})
@@ -181,9 +165,9 @@ func TestTransport(t *testing.T) {
 // typed is a case as a client has it, and where the answer goes; nil: no client can send it.
 func typed(c messageCase) (question, answer runtime.Object) {
 	raw, _ := json.Marshal(c.Body)
-	question, answer = &contextMessage{}, &contextMessage{}
+	question, answer = &dispatch.ContextMessage{}, &dispatch.ContextMessage{}
 	if c.Body["kind"] == wire.KindReview {
-		question, answer = &reviewMessage{}, &reviewMessage{}
+		question, answer = &dispatch.ReviewMessage{}, &dispatch.ReviewMessage{}
 	}
 	if strictly(raw, question) != nil {
 		return nil, nil
@@ -196,7 +180,7 @@ func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, 
 	t.Helper()
 	uid, operation := c.request()["uid"].(string), c.request()["operation"].(string)
 	switch m := answer.(type) {
-	case *contextMessage:
+	case *dispatch.ContextMessage:
 		if err == nil {
 			err = acceptContext(uid, operation, m.Response)
 		}
@@ -207,7 +191,7 @@ func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, 
 		if c.Code != 0 && (m.Response.Successful || int(m.Response.Status.Code) != c.Code || !like(c.Message, m.Response.Status.Message)) {
 			t.Errorf("%s: got %+v", about, m.Response)
 		}
-	case *reviewMessage:
+	case *dispatch.ReviewMessage:
 		if c.Code != 0 {
 			if err == nil || !like(c.Message, err.Error()) {
 				t.Errorf("%s: got %v, want %s", about, err, c.Message)
@@ -215,7 +199,7 @@ func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, 
 			return
 		}
 		if err == nil {
-			err = acceptReview(uid, operation, m.Response)
+			err = dispatch.VerifyReview(uid, operation, m.Response)
 		}
 		if err != nil {
 			t.Errorf("%s: the client refuses it: %v", about, err)
@@ -257,7 +241,7 @@ func blocked(until chan struct{}) working {
 // health is the code of the answer about an object whose text is so long.
 func (p *transport) health(t *testing.T, service bool, length int, timeout time.Duration) int32 {
 	t.Helper()
-	var q, a contextMessage
+	var q, a dispatch.ContextMessage
 	if err := json.Unmarshal(question(1), &q); err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +263,7 @@ func (p *transport) health(t *testing.T, service bool, length int, timeout time.
 // TestTransportUnknown holds that what cannot be answered in a dialect tells Karmada why all the same.
 func TestTransportUnknown(t *testing.T) {
 	p := newTransport(t, wire.New(wire.Options{Interpreter: &scripted{}, Log: logr.Discard()}))
-	err := ask(p.client(t, true), time.Second, &contextMessage{}, &contextMessage{})
+	err := ask(p.client(t, true), time.Second, &dispatch.ContextMessage{}, &dispatch.ContextMessage{})
 	if diff := gocmp.Diff("request must be an object", err.Error()); diff != "" {
 		t.Error(diff)
 	}

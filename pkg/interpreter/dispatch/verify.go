@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+)
+
+// longestComponent is the most characters of the name of a component.
+const longestComponent = 32
+
+// VerifyContext are the rules of Karmada's client, each of them. An answer that is not successful gives an *interpreter.Failure.
+func VerifyContext(uid, operation string, r *ContextResponse) error {
+	switch {
+	case r == nil:
+		return errors.New("there is no response")
+	case string(r.UID) != uid:
+		return fmt.Errorf("the uid of the response is %q, and not that of the request", r.UID)
+	case !r.Successful && r.Status == nil:
+		return errors.New("a response that is not successful must have a status")
+	case !r.Successful:
+		return &interpreter.Failure{Code: int(r.Status.Code), Message: r.Status.Message}
+	}
+	switch wire.Operations(wire.KindContext)[operation] {
+	case interpreter.Replicas:
+		return needed(r.Replicas != nil, "replicas")
+	case interpreter.Components:
+		return verifyComponents(r.Components)
+	case interpreter.Dependencies:
+		for _, d := range r.Dependencies {
+			if d.APIVersion == "" || d.Kind == "" || d.Name == "" && d.LabelSelector == nil {
+				return fmt.Errorf("a dependency must have apiVersion, kind, and name or labelSelector: %+v", d)
+			}
+		}
+		return nil
+	case interpreter.Prune, interpreter.Revise, interpreter.Retain, interpreter.Aggregate:
+		return verifyPatch(r.Patch, r.PatchType)
+	case interpreter.Status:
+		return needed(r.RawStatus != nil, "rawStatus")
+	case interpreter.Health:
+		return needed(r.Healthy != nil, "healthy")
+	}
+	return fmt.Errorf("there is no operation %q", operation)
+}
+
+// VerifyReview is what the proposal says of its response: "Required if OperationType is …" as it stands there, and that status and healthy are there where
+// they are what is asked for.
+func VerifyReview(uid, operation string, r *ReviewResponse) error {
+	switch {
+	case r == nil:
+		return errors.New("there is no response")
+	case string(r.UID) != uid:
+		return fmt.Errorf("the uid of the response is %q, and not that of the request", r.UID)
+	}
+	for _, d := range r.Dependencies {
+		if d.APIVersion == "" || d.Kind == "" || d.Name == "" {
+			return fmt.Errorf("a dependency must have apiVersion, kind and name: %+v", d)
+		}
+	}
+	if err := verifyPatch(r.Patch, r.PatchType); err != nil {
+		return err
+	}
+	switch wire.Operations(wire.KindReview)[operation] {
+	case interpreter.Replicas:
+		return errors.Join(needed(r.Replicas != nil, "replicas"), needed(r.ReplicaRequirements != nil, "replicaRequirements"))
+	case interpreter.Dependencies:
+		return needed(r.Dependencies != nil, "dependencies")
+	case interpreter.Status:
+		return needed(r.Status != nil, "status")
+	case interpreter.Health:
+		return needed(r.Healthy != nil, "healthy")
+	case interpreter.Prune, interpreter.Revise, interpreter.Retain, interpreter.Aggregate:
+		return nil
+	}
+	return fmt.Errorf("there is no operation %q", operation)
+}
+
+func needed(there bool, field string) error {
+	if there {
+		return nil
+	}
+	return fmt.Errorf("the response must have %s", field)
+}
+
+func verifyComponents(all []Component) error {
+	for _, c := range all {
+		if c.Name == "" || len(c.Name) > longestComponent || c.Replicas < 0 {
+			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: %q has %d",
+				longestComponent, c.Name, c.Replicas)
+		}
+	}
+	return nil
+}
+
+// verifyPatch holds that there is a patch with its type, or neither.
+func verifyPatch(patch []byte, kind *string) error {
+	switch {
+	case len(patch) == 0 && kind == nil:
+		return nil
+	case kind == nil || len(patch) == 0:
+		return errors.New("patch and patchType go together")
+	case *kind != patchType:
+		return fmt.Errorf("the patchType %q is not known; there is %s", *kind, patchType)
+	}
+	var operations []map[string]any
+	if err := json.Unmarshal(patch, &operations); err != nil {
+		return errors.New("the patch is no list of operations")
+	}
+	return nil
+}
+
+// patchType is that of RFC 6902, the only one.
+const patchType = "JSONPatch"
