@@ -69,12 +69,12 @@ func (a *Attachments) isBack(ctx context.Context, row endpointRow) (bool, error)
 	return slices.ContainsFunc(marked, is), err
 }
 
-// marked are the links here that bear our mark.
-func (a *Attachments) marked(ctx context.Context) (marked []link.Marked, err error) {
-	err = a.kernel(ctx, func(ctx context.Context) error {
-		marked, err = a.options.Kernel.Marked(ctx)
-		return err
-	})
+// marked are the links here that bear our mark. The kernel bounds each of the lists that this takes, so that thousands of links do not come too late;
+// all together have half of the time of a sweep.
+func (a *Attachments) marked(ctx context.Context) ([]link.Marked, error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepFor/2)
+	defer cancel()
+	marked, err := a.options.Kernel.Marked(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing the links with our mark: %w", err)
 	}

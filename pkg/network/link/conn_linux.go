@@ -93,27 +93,49 @@ func (c *conn) found(ctx context.Context, get func(*netlink.Handle) (netlink.Lin
 	}
 }
 
+// dump is one list of links; interrupted says that they changed while the kernel was writing it.
+type dump struct {
+	links       []netlink.Link
+	interrupted bool
+}
+
+// dump lists all links of this namespace, once.
+func (c *conn) dump(ctx context.Context) (d dump, err error) {
+	err = c.ask(ctx, func(h *netlink.Handle) (err error) {
+		d.links, err = h.LinkList()
+		return err
+	})
+	if d.interrupted = errors.Is(err, netlink.ErrDumpInterrupted); d.interrupted {
+		err = nil
+	}
+	if err != nil {
+		return dump{}, fault("listing links", err)
+	}
+	return d, nil
+}
+
 // links are all of this namespace. Where they change faster than they are read, those are among them that were seen at any time.
 func (c *conn) links(ctx context.Context) ([]netlink.Link, error) {
+	return gather(func() (dump, error) { return c.dump(ctx) })
+}
+
+// gather reads lists until one was not interrupted, but not for ever, and gives what is in any of them: each link as it was seen last.
+func gather(read func() (dump, error)) ([]netlink.Link, error) {
 	seen := map[int]netlink.Link{}
 	var order []int
 	for range dumps {
-		var links []netlink.Link
-		err := c.ask(ctx, func(h *netlink.Handle) (err error) {
-			links, err = h.LinkList()
-			return err
-		})
-		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return nil, fault("listing links", err)
+		d, err := read()
+		if err != nil {
+			return nil, err
 		}
-		for _, link := range links {
+		for _, link := range d.links {
 			index := link.Attrs().Index
 			if _, known := seen[index]; !known {
 				order = append(order, index)
 			}
 			seen[index] = link
 		}
-		if err == nil {
+		if !d.interrupted {
 			break
 		}
 	}

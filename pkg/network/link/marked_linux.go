@@ -12,19 +12,22 @@ import (
 )
 
 // Marked lists the links of this namespace that bear our mark, in the order in which they were made. While links come and go, one that has gone in
-// that moment may be among them; none that stays is missing.
+// that moment may be among them; none that stays is missing. Each list that is read for it may take a timeout, as there may be thousands of links.
 func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
-	return run(ctx, k, "listing links", nil, func(ctx context.Context, c *conn) ([]Marked, error) {
-		links, err := c.links(ctx)
-		if err != nil {
-			return nil, err
-		}
-		var marked []Marked
-		for _, link := range links {
-			marked = append(marked, marks(link)...)
-		}
-		return marked, nil
-	})
+	links, err := k.list(ctx, func(ctx context.Context, c *conn) (dump, error) { return c.dump(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	var marked []Marked
+	for _, link := range links {
+		marked = append(marked, marks(link)...)
+	}
+	return marked, nil
+}
+
+// list gathers links out of lists of which each has a deadline and a turn of its own.
+func (k *Kernel) list(ctx context.Context, read func(context.Context, *conn) (dump, error)) ([]netlink.Link, error) {
+	return gather(func() (dump, error) { return run(ctx, k, "listing links", nil, read) })
 }
 
 // marks are what a link says of whom it is for.
