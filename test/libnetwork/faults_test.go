@@ -20,8 +20,8 @@ import (
 // sweeping is the configuration of a server that looks often for what was left over; patient is the same where much happens at once, as an address
 // may wait for its endpoint for a while.
 const (
-	sweeping = "docker: {sweep: {period: 1s, grace: 1s}}\n"
-	patient  = "docker: {sweep: {period: 1s, grace: 5s}}\n"
+	sweeping = "docker: {sweep: {period: 1s, grace: 2s}, kernelTimeout: 1s}\n"
+	patient  = "docker: {sweep: {period: 1s, grace: 5s}, kernelTimeout: 2500ms}\n"
 )
 
 // TestRetry kills the server while a request waits: the client asks again, and its second request has no body.
@@ -180,7 +180,7 @@ func TestOwnedReplay(t *testing.T) {
 		w.Process.Kill()
 		w.start()
 		w.engage()
-		time.Sleep(2500 * time.Millisecond) // more than two sweeps
+		time.Sleep(3500 * time.Millisecond) // more than two sweeps, and the grace
 		if diff := cmp.Diff(owners, w.owners()); diff != "" {
 			t.Errorf("the ledger after new lives (-before +after)\n%s", diff)
 		}

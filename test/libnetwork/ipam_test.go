@@ -200,7 +200,7 @@ func TestExhausted(t *testing.T) {
 		if diff := cmp.Diff([]string{"10.65.0.8/24", "10.65.0.10/24", "10.65.0.11/24"}, given); diff != "" {
 			t.Errorf("given (-want +got)\n%s", diff)
 		}
-		time.Sleep(2500 * time.Millisecond) // more than two sweeps
+		time.Sleep(3500 * time.Millisecond) // more than two sweeps, and the grace
 		_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "d"})
 		w.refused("one more", err, "exhausted")
 		for _, name := range []string{"a", "b", "c"} {
@@ -217,7 +217,7 @@ func TestGateway(t *testing.T) {
 		w := begin(t, version, pooled, sweeping)
 		n := engine.Network{Name: "net", IPAM: "graft", IPAMOptions: map[string]string{"pool": "small"}}
 		w.network(n)
-		time.Sleep(2500 * time.Millisecond)
+		time.Sleep(3500 * time.Millisecond)
 		_, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
 		seen := one.one()
 		if diff := cmp.Diff(view{"eth0", seen.MAC, 1500, []string{"10.66.0.2/29"}, []string{"default via 10.66.0.1"}}, seen); diff != "" {

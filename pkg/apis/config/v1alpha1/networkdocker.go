@@ -6,6 +6,7 @@ package v1alpha1
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -26,7 +27,7 @@ type Docker struct {
 type DockerSweep struct {
 	// Period is the time between two looks; 1m by default.
 	Period Duration `json:"period,omitempty"`
-	// Grace is how long something must be left over before it is removed; 10m by default.
+	// Grace is how long something must be left over before it is removed; 10m by default, and twice kernelTimeout at least: what is being made takes so long.
 	Grace Duration `json:"grace,omitempty"`
 }
 
@@ -36,11 +37,18 @@ func (d *Docker) setDefaults() {
 	setDefault(&d.Connectivity, d.Scope)
 	setDuration(&d.Sweep.Period, time.Minute)
 	setDuration(&d.Sweep.Grace, 10*time.Minute)
-	setDuration(&d.KernelTimeout, 5*time.Second)
+	setDuration(&d.KernelTimeout, defaultKernelTimeout)
 }
 
-// longestKernelTimeout is less than what the callers of a contract have at the most.
-const longestKernelTimeout = time.Minute
+const (
+	defaultKernelTimeout = 5 * time.Second
+	// longestKernelTimeout is less than what the callers of a contract have at the most.
+	longestKernelTimeout = time.Minute
+	// turns is how many kernelTimeouts an endpoint may take to be made, as it waits for its turn and for the kernel: until then nobody is in it, and nobody
+	// seems to have its address. What follows is given leastGrace.
+	turns      = 2
+	leastGrace = 2 * time.Second
+)
 
 func (v *validator) docker(d Docker) {
 	if d.Scope == "global" && d.Connectivity == "local" {
@@ -49,11 +57,14 @@ func (v *validator) docker(d Docker) {
 	if d.Sweep.Period.Set && d.Sweep.Period.Duration < time.Second {
 		v.add("must be a second at least", "docker", "sweep", "period")
 	}
-	if d.Sweep.Grace.Set && d.Sweep.Grace.Duration < time.Second {
-		v.add("must be a second at least", "docker", "sweep", "grace")
-	}
 	if d.KernelTimeout.Set && (d.KernelTimeout.Duration < 100*time.Millisecond || d.KernelTimeout.Duration > longestKernelTimeout) {
 		v.add("must be 100ms to "+longestKernelTimeout.String(), "docker", "kernelTimeout")
+		d.KernelTimeout.Set = false
+	}
+	setDuration(&d.KernelTimeout, defaultKernelTimeout)
+	if least := max(turns*d.KernelTimeout.Duration, leastGrace); d.Sweep.Grace.Set && d.Sweep.Grace.Duration < least {
+		v.add(fmt.Sprintf("must be %s at least, as docker.kernelTimeout is %s: what is still being made would be taken for left over",
+			least, d.KernelTimeout.Duration), "docker", "sweep", "grace")
 	}
 }
 
