@@ -117,7 +117,13 @@ type Leases struct {
 	// networks are those that leases of the local space are noted to be of, by the subnets: what is in the rows, so that they need not be read.
 	networks sync.Map
 	// gone are the addresses that nobody needed in the last sweep, with the time since when.
-	gone map[network.Owner]time.Time
+	gone map[holding]time.Time
+}
+
+// holding is an address as it was given once: what its owner is given later is another one, of which nobody knows yet whether it is needed.
+type holding struct {
+	owner network.Owner
+	uid   string
 }
 
 // start is the last one of the client.
@@ -150,7 +156,7 @@ func New(o Options) *Leases {
 		starts:  record.New[start](o.Store, o.Node, "lease-start"),
 		life:    o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
 		untold:  map[string]bool{},
-		gone:    map[network.Owner]time.Time{},
+		gone:    map[holding]time.Time{},
 	}
 }
 

@@ -38,7 +38,7 @@ func (l *Leases) Sweep(ctx context.Context) error {
 	l.mutex.Lock()
 	before := l.gone
 	l.mutex.Unlock()
-	gone := map[network.Owner]time.Time{}
+	gone := map[holding]time.Time{}
 	var errs []error
 	for _, s := range []*space{l.local, l.global} {
 		strays, err := l.strays(ctx, s)
@@ -46,11 +46,12 @@ func (l *Leases) Sweep(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("looking for addresses that nobody needs: %w", err))
 		}
 		for _, a := range strays {
-			since, known := before[a.Owner]
+			of := holding{a.Owner, a.Holder.UID}
+			since, known := before[of]
 			if !known {
 				since = now
 			}
-			if gone[a.Owner] = since; now.Sub(since) < l.options.Grace {
+			if gone[of] = since; now.Sub(since) < l.options.Grace {
 				continue
 			}
 			if err := l.free(ctx, s, a); err != nil {
