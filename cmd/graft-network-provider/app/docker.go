@@ -104,6 +104,14 @@ func (d *dockers) guard(ctx context.Context, next *policy.Policy, put func() err
 	return d.networks.Guard(ctx, next, put)
 }
 
+// barred says why a pool gives nothing. It is right for nil.
+func (d *dockers) barred(ctx context.Context, pool string) error {
+	if d == nil {
+		return nil
+	}
+	return d.networks.Barred(ctx, pool)
+}
+
 // run sweeps until the context ends. It is right for nil.
 func (d *dockers) run(ctx context.Context) {
 	if d == nil {

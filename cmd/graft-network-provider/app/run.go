@@ -99,6 +99,7 @@ func (p *program) reloading() reload.Options {
 	o.Guard = func(ctx context.Context, next *policy.Policy, put func() error) error {
 		return p.dockers.guard(ctx, next, put)
 	}
+	o.Service.Barred = func(ctx context.Context, pool string) error { return p.dockers.barred(ctx, pool) }
 	o.Service.Report = func(owner network.Owner, err error) {
 		p.metrics.FailedInBackground()
 		log.Error(err, "Work in the background failed", "owner", owner.String())

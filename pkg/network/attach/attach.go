@@ -13,6 +13,7 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -86,6 +87,8 @@ type Attachments struct {
 	nodes     *book[nodeRow]
 	locks     locks
 	claims    claims
+	// overlapping says that pools overlap subnets of networks whose addresses another IPAM driver gives; see Barred.
+	overlapping atomic.Bool
 
 	// mutex guards what follows.
 	mutex sync.Mutex

@@ -13,22 +13,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
 // overlap is the first pool of a policy, by name, with a subnet that another IPAM driver gives addresses of, too; nil: there is none.
 func (s Subnet) overlap(p *policy.Policy) (of *policy.Pool, prefix netip.Prefix) {
-	if s.leased() || !s.Gives() {
-		return nil, prefix
-	}
 	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
-		for _, ours := range p.Pools[name].Subnets {
-			if ours.Prefix.Overlaps(s.Prefix) {
-				return p.Pools[name], ours.Prefix
-			}
+		if prefix, is := s.overlaps(p.Pools[name]); is {
+			return p.Pools[name], prefix
 		}
 	}
 	return nil, prefix
+}
+
+// overlaps gives the prefix of a pool with addresses that another IPAM driver gives, too.
+func (s Subnet) overlaps(pool *policy.Pool) (prefix netip.Prefix, is bool) {
+	if pool == nil || s.leased() || !s.Gives() {
+		return prefix, false
+	}
+	for _, ours := range pool.Subnets {
+		if ours.Prefix.Overlaps(s.Prefix) {
+			return ours.Prefix, true
+		}
+	}
+	return prefix, false
 }
 
 // Guard does what puts another policy in force, unless a pool would come over a subnet of a network that is there, whose addresses another IPAM driver
@@ -75,9 +84,39 @@ func (a *Attachments) overlaps(ctx context.Context, p *policy.Policy) ([]string,
 // tellOverlaps reports what overlaps since a profile was changed while nobody looked.
 func (a *Attachments) tellOverlaps(ctx context.Context) error {
 	lines, err := a.overlaps(ctx, a.options.Policy())
-	if len(lines) > 0 {
-		a.options.Report(errors.New("addresses may be given twice: " + strings.Join(lines, "; ") +
-			"; such networks are given no more endpoints: give the pool another subnet, or remove the network"))
+	if a.overlapping.Store(len(lines) > 0); len(lines) > 0 {
+		a.options.Report(errors.New("addresses would be given twice: " + strings.Join(lines, "; ") +
+			"; such networks are given no more endpoints, and such pools give nothing: give the pool another subnet, or remove the network"))
 	}
 	return err
+}
+
+// Barred says why a pool gives nothing to anybody: another IPAM driver gives the same addresses to a network that is there. It wraps
+// network.ErrUnavailable, as it ends with the network, or when the pool has another subnet. Only what overlapped at the start is looked at: Guard and
+// CreateNetwork let nothing follow.
+func (a *Attachments) Barred(ctx context.Context, pool string) error {
+	if !a.overlapping.Load() {
+		return nil
+	}
+	p, found := a.options.Policy(), false
+	networks, err := a.networks.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(networks)) {
+		for _, s := range networks[id].Subnets {
+			if of, _ := s.overlap(p); of == nil {
+				continue
+			}
+			found = true
+			if prefix, is := s.overlaps(p.Pool(pool)); is {
+				return fmt.Errorf("%w: the pool %s gives nothing while its %s overlaps %s of Docker's network %s, whose addresses another IPAM driver gives: "+
+					"give the pool another subnet, or remove the network", network.ErrUnavailable, pool, prefix, s.Prefix, short(id))
+			}
+		}
+	}
+	if !found {
+		a.overlapping.Store(false)
+	}
+	return nil
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -69,5 +71,49 @@ func TestGuard(t *testing.T) {
 	w.must(w.DeleteNetwork(t.Context(), "net"))
 	if got := guard("new 172.30.9.128/25"); got != put.Error() {
 		t.Errorf("a network that is gone is in the way: %s", got)
+	}
+}
+
+// TestBarred is that a pool which came over the subnet of a network while nobody looked gives nothing, until the network or the overlap is gone; others do,
+// and who holds something of it keeps it.
+func TestBarred(t *testing.T) {
+	for name, end := range map[string]func(w *world){
+		"the network goes": func(w *world) { w.must(w.DeleteNetwork(t.Context(), "net")) },
+		"the pool goes elsewhere": func(w *world) {
+			next := w.pools("new 172.30.8.0/24", "beside 172.30.7.0/24")
+			w.must(w.Guard(t.Context(), next, func() error {
+				w.policy = next
+				return w.ledger.Configure(t.Context(), next.Pools["new"].Pool, next.Pools["beside"].Pool)
+			}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
+			give := func(pool, key string) (network.Allocation, error) {
+				owner := network.Owner{Contract: "dranet", Key: key}
+				return w.service.Allocate(t.Context(), service.Request{Owner: owner, Pool: pool})
+			}
+			w.policy = w.pools("new 172.30.9.128/25", "beside 172.30.7.0/24") // while nobody looked
+			w.start()
+			before, err := give("new", "before") // as an earlier program did
+			w.must(err)
+			w.must(w.Recover(t.Context()))
+			_, err = give("new", "after")
+			w.fails(err, network.ErrUnavailable, "the pool new gives nothing while its 172.30.9.128/25 overlaps 172.30.9.0/24 of Docker's network net")
+			again, err := give("new", "before")
+			w.must(err)
+			if again.Addresses[0] != before.Addresses[0] {
+				t.Errorf("who held %s has %s", before.Addresses[0], again.Addresses[0])
+			}
+			_, err = give("beside", "other")
+			w.must(err)
+			w.must(w.service.Release(t.Context(), before.Owner))
+			end(w)
+			for range 2 {
+				_, err = give("new", "after")
+				w.must(err)
+			}
+		})
 	}
 }

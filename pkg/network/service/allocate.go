@@ -70,6 +70,9 @@ func ownersOf(requests []Request) []network.Owner {
 }
 
 func (s *Service) allocate(ctx context.Context, deadline time.Time, requests []Request) ([]network.Allocation, error) {
+	if err := s.open(ctx, requests); err != nil {
+		return nil, err
+	}
 	passes, err := s.admit(ctx, deadline, requests)
 	if err != nil {
 		return nil, err
@@ -80,6 +83,27 @@ func (s *Service) allocate(ctx context.Context, deadline time.Time, requests []R
 		return nil, err
 	}
 	return s.bindAll(ctx, all, fresh, passes)
+}
+
+// open says why a pool gives nothing to one of the owners. What an owner holds already it keeps, and may ask for again.
+func (s *Service) open(ctx context.Context, requests []Request) error {
+	if s.options.Barred == nil {
+		return nil
+	}
+	for _, r := range requests {
+		barred := s.options.Barred(ctx, r.Pool)
+		if barred == nil {
+			continue
+		}
+		held, err := s.ledger.Get(ctx, r.Owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && held.State == network.Releasing {
+			return barred
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // admit gives owners that hold nothing their places in the queues of the clouds, or says that it would take too long. Others have been

@@ -48,6 +48,8 @@ type Options struct {
 	Releasers int
 	// Random gives numbers from 0 up to 1, which part attempts that fail at the same time; nil: they stay together.
 	Random func() float64
+	// Barred says why a pool gives nothing to owners that hold nothing, though it is in force; nil: nothing keeps any from it.
+	Barred func(ctx context.Context, pool string) error
 	// Report is told of what went wrong in the background; nil: nobody is.
 	Report func(network.Owner, error)
 }
