@@ -188,13 +188,12 @@ func given(s ledger.Subnet) *netipx.IPSet {
 
 // unused warns of clouds and pools that nobody can get at.
 func (c *compiler) unused() {
-	clouds, pools, profiles := map[string]bool{}, map[string]bool{}, 0
+	clouds, pools := map[string]bool{}, map[string]bool{}
 	for _, d := range c.documents {
 		for _, pool := range d.Pools {
 			clouds[pool.Cloud.Value] = true
 		}
 		for _, choice := range d.Profiles {
-			profiles++
 			for _, pool := range choice.Pools {
 				pools[pool.Value] = true
 			}
@@ -208,9 +207,9 @@ func (c *compiler) unused() {
 			}
 		}
 		for name, pool := range d.Pools {
-			// Where there is a subnet, contracts that name subnets get at it, which are those that have VLANs.
-			if !pools[name] && (len(pool.Subnets) == 0 || profiles > 0 && pool.VLANs.At.Absent()) {
-				c.warn(root.at("pools").key(name), source.Unused, "no profile uses this pool")
+			// Where there is a subnet, contracts get at it that name subnets, and Docker that names pools (--ipam-opt pool=).
+			if !pools[name] && len(pool.Subnets) == 0 {
+				c.warn(root.at("pools").key(name), source.Unused, "no profile uses this pool, and it has no subnet by which others get at it")
 			}
 		}
 	}
