@@ -48,16 +48,12 @@ func (s *server) start(ctx context.Context, t *console.Terminal, what string) er
 		s.process = exec.Command(s.Program, "--profiles", s.Profile, "--ledger", s.ledger(), "--listen", "dranet=unix://"+s.socket(), //nolint:noctx // stop ends it
 			"--node", "worker-1", "--metrics-address", "0", "--log-format", "text")
 		s.process.Stderr = log
-		// A group of its own: Ctrl-C in the terminal reaches this program only.
-		s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		if err := s.process.Start(); err != nil {
+		exited := make(chan struct{})
+		if err := console.Child(s.process, func(err error) { s.result = err; close(exited) }); err != nil {
+			s.process = nil
 			return "", fmt.Errorf("starting the program: %w", err)
 		}
-		s.exited = make(chan struct{})
-		go func(of *exec.Cmd, exited chan struct{}) {
-			s.result = of.Wait()
-			close(exited)
-		}(s.process, s.exited)
+		s.exited = exited
 		return "with " + s.Profile, s.await(ctx)
 	})
 }
