@@ -36,8 +36,8 @@ func writeInterpreterProfile(out *bytes.Buffer) error {
 				order = append(order, variable.Name)
 			}
 		}
-		if rule.Repeats(operation) {
-			names = append(names, "item")
+		for _, variable := range rule.ItemVariables(operation) {
+			names = append(names, variable.Name)
 		}
 		row(out, code(string(operation)), code(names...))
 	}
@@ -46,7 +46,9 @@ func writeInterpreterProfile(out *bytes.Buffer) error {
 	for _, name := range order {
 		row(out, code(name), code(seen[name].TypeName()), rule.Summary(name))
 	}
-	row(out, code("item"), code("dyn"), rule.Summary("item"))
+	for _, variable := range rule.ItemVariables(interpreter.Retain) {
+		row(out, code(variable.Name), code(variable.TypeName()), rule.Summary(variable.Name))
+	}
 	for _, name := range order {
 		object := seen[name].Object
 		if object == nil {

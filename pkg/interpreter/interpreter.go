@@ -132,7 +132,7 @@ const (
 	CodeUnknown = 404
 	// CodeUnfit: the object, or what members say, is not as the rules need it, or cannot be divided so.
 	CodeUnfit = 422
-	// CodeBroken: a rule could not be evaluated.
+	// CodeBroken: a rule was stopped before it was evaluated, or gives what no client takes.
 	CodeBroken = 500
 )
 

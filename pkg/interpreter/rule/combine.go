@@ -6,6 +6,7 @@ package rule
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,8 @@ func sum(at path) combine {
 			return nil, nil
 		case exact:
 			return strconv.AppendInt(nil, whole, 10), nil
+		case math.IsInf(float, 0) || math.IsNaN(float):
+			return nil, unfit("status.%s: the sum is too large", at.text)
 		}
 		return []byte(strings.ToLower(strconv.FormatFloat(float, 'g', -1, 64))), nil
 	}

@@ -6,6 +6,8 @@ package rule
 
 import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -27,7 +29,7 @@ type setting struct {
 
 // edit compiles a rule that changes an object.
 func (c *compiler) edit(p place, spec v1alpha1.InterpretEdit) edit {
-	e := c.changes(p, spec)
+	e := c.changes(c.plain, p, spec, c.identity)
 	if len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
 		c.add(p, NothingToDo, "changes nothing: set, remove or refuse is needed")
 	}
@@ -35,12 +37,12 @@ func (c *compiler) edit(p place, spec v1alpha1.InterpretEdit) edit {
 }
 
 // changes compiles what all rules that change objects have.
-func (c *compiler) changes(p place, spec v1alpha1.InterpretEdit) edit {
-	e := edit{at: c.at(p), when: c.when(c.plain, p, spec.When), refuse: c.text(c.plain, p.at("refuse"), spec.Refuse)}
-	e.set = c.settings(p.at("set"), c.identity)
+func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.InterpretEdit, check func(place, path)) edit {
+	e := edit{at: c.at(p), when: c.when(env, p, spec.When), refuse: c.text(env, p.at("refuse"), spec.Refuse)}
+	e.set = c.settings(env, p.at("set"), check)
 	e.remove = c.paths(p.at("remove"), spec.Remove)
 	for i, removed := range e.remove {
-		c.identity(p.at("remove").item(i), removed)
+		check(p.at("remove").item(i), removed)
 	}
 	if !spec.Refuse.At.Absent() && len(spec.Set)+len(spec.Remove) > 0 {
 		c.add(p, source.ExclusiveFields, "changes the object and refuses it: write two rules")
@@ -49,10 +51,10 @@ func (c *compiler) changes(p place, spec v1alpha1.InterpretEdit) edit {
 }
 
 // settings compiles values by their paths, in the order in which they are written.
-func (c *compiler) settings(p place, check func(place, path)) []setting {
+func (c *compiler) settings(env *expression.Environment, p place, check func(place, path)) []setting {
 	var settings []setting
 	p.members(func(key, v place) {
-		s := setting{c.path(key, key.text()), c.value(c.plain, v)}
+		s := setting{c.path(key, key.text()), c.value(env, v)}
 		check(key, s.path)
 		settings = append(settings, s)
 	})
@@ -68,7 +70,10 @@ func (c *compiler) identity(p place, at path) {
 }
 
 // apply changes the object of the question.
-func (e *edit) apply(q *question) error {
+func (e *edit) apply(q *question) error { return e.applyTo(q, q.object.Root()) }
+
+// applyTo changes a place of the object.
+func (e *edit) applyTo(q *question, root *document.Node) error {
 	if e.refuse.template != nil {
 		message, err := e.refuse.of(q)
 		if err != nil {
@@ -76,7 +81,6 @@ func (e *edit) apply(q *question) error {
 		}
 		return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: message}
 	}
-	root := q.object.Root()
 	for i := range e.set {
 		raw, err := e.set[i].value.of(q)
 		if err != nil {

@@ -44,7 +44,20 @@ func Repeats(operation interpreter.Operation) bool {
 	return operation == interpreter.Components || operation == interpreter.Dependencies
 }
 
-// scope compiles the expressions of an operation: alone, and beside a forEach.
+// ItemVariables are what expressions see of the items of a list, beside forEach or items; none where an operation has neither.
+func ItemVariables(operation interpreter.Operation) []expression.Variable {
+	item := expression.Variable{Name: "item", Type: cel.DynType}
+	switch {
+	case Repeats(operation):
+		return []expression.Variable{item}
+	case operation == interpreter.Retain:
+		return []expression.Variable{item, {Name: "observedItem", Type: cel.DynType}}
+	default:
+		return nil
+	}
+}
+
+// scope compiles the expressions of an operation: alone, and beside a forEach or items.
 type scope struct{ plain, each *expression.Environment }
 
 var theScopes = sync.OnceValues(func() (map[interpreter.Operation]scope, error) {
@@ -55,8 +68,8 @@ var theScopes = sync.OnceValues(func() (map[interpreter.Operation]scope, error) 
 			return nil, err
 		}
 		each := plain
-		if Repeats(operation) {
-			if each, err = plain.Extend(expression.Variable{Name: "item", Type: cel.DynType}); err != nil {
+		if item := ItemVariables(operation); len(item) > 0 {
+			if each, err = plain.Extend(item...); err != nil {
 				return nil, err
 			}
 		}

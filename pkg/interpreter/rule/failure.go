@@ -17,7 +17,8 @@ func unfit(format string, arguments ...any) error {
 	return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// broken says that an expression has failed, which holds no values, and where.
+// broken says that an expression has failed, which holds no values, and where. What fails for every object was found when the rule was compiled: one
+// that fails now does so because of what it was asked about.
 func (q *question) broken(at string, err error) error {
 	if ended := q.ctx.Err(); ended != nil {
 		return &interpreter.Failure{Code: interpreter.CodeBroken, Message: at + ": stopped: " + ended.Error()}
@@ -26,7 +27,7 @@ func (q *question) broken(at string, err error) error {
 	if errors.As(err, &failure) {
 		return failure
 	}
-	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: at + ": " + err.Error()}
+	return unfit("%s: %s", at, err)
 }
 
 // unreadable says why a text cannot be read as an object; the messages of the errors hold offsets and nothing else.

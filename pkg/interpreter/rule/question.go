@@ -25,7 +25,8 @@ type question struct {
 
 	observed *document.Document // of Retain
 	members  []*member          // of Aggregate, by the names of clusters
-	item     ref.Val            // of a forEach
+	item     ref.Val            // of a forEach, or of items
+	kept     ref.Val            // of items: that of the observed object
 
 	// What expressions have named, made when they first did.
 	objectValue, observedValue, membersValue, kindValue ref.Val
@@ -91,6 +92,8 @@ func (q *question) ResolveName(name string) (any, bool) {
 		return types.Int(q.asked.Replicas), true
 	case "item":
 		return q.item, q.item != nil
+	case "observedItem":
+		return q.kept, q.kept != nil
 	}
 	return nil, false
 }

@@ -6,20 +6,30 @@ package rule
 
 import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// retain is a rule that keeps what a member has decided.
+// retain is a rule that keeps what a member has decided, of the object or of each item of a list.
 type retain struct {
 	edit
 	fields []path
+	both   *both
 }
+
+// both is a list of which two objects have items with the same key.
+type both struct{ list, key path }
 
 // retain compiles a rule.
 func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
-	r := retain{edit: c.changes(p, spec.InterpretEdit), fields: c.paths(p.at("fields"), spec.Fields)}
+	env, check := c.plain, c.identity
+	items := c.both(p.at("items"), spec.Items)
+	if items != nil {
+		env, check = c.scope.each, func(place, path) {}
+	}
+	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.at("fields"), spec.Fields), both: items}
 	for i, field := range r.fields {
-		c.identity(p.at("fields").item(i), field)
+		check(p.at("fields").item(i), field)
 	}
 	if len(spec.Fields)+len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
 		c.add(p, NothingToDo, "changes nothing: fields, set, remove or refuse is needed")
@@ -27,26 +37,100 @@ func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 	return r
 }
 
+// both compiles the items of a list; nil where the rule is not one of items.
+func (c *compiler) both(p place, spec *v1alpha1.InterpretItems) *both {
+	if spec == nil {
+		return nil
+	}
+	c.needed(p, "path", spec.Path)
+	c.needed(p, "key", spec.Key)
+	b := &both{c.path(p.at("path"), spec.Path), c.path(p.at("key"), spec.Key)}
+	c.identity(p.at("path"), b.list)
+	return b
+}
+
 // apply keeps the fields that the observed object has, but in no item that the object has no longer, and changes the object.
-func (r *retain) apply(q *question) error {
+func (r *retain) apply(q *question) error { return r.keep(q, q.object.Root(), q.observed.Root()) }
+
+// keep is apply for a place and the same place of the observed object.
+func (r *retain) keep(q *question, object, observed *document.Node) error {
 	for _, field := range r.fields {
-		kept := field.find(q.observed.Root())
-		if kept == nil || !field.reaches(q.object.Root()) {
+		kept := field.find(observed)
+		if kept == nil || !field.reaches(object) {
 			continue
 		}
-		if err := field.put(q.object.Root(), kept.Raw()); err != nil {
+		if err := field.put(object, kept.Raw()); err != nil {
 			return err
 		}
 	}
-	return r.edit.apply(q)
+	return r.applyTo(q, object)
+}
+
+// applyEach is apply for each item that both objects have and of which the condition holds; applied says whether there is one.
+func (r *retain) applyEach(q *question) (applied bool, err error) {
+	defer func() { q.item, q.kept = nil, nil }()
+	now, observed := r.both.of(q.object.Root()), r.both.of(q.observed.Root())
+	seen := map[string]bool{}
+	for _, item := range r.both.list.find(q.object.Original()).Items() {
+		key, ok := r.both.keyOf(item)
+		if !ok || seen[key] || now[key] == nil || observed[key] == nil {
+			continue
+		}
+		seen[key] = true
+		q.item, q.kept = valueOf(item), valueOf(observed[key])
+		holds, err := r.when.holds(q)
+		if err != nil {
+			return applied, err
+		}
+		if !holds {
+			continue
+		}
+		applied = true
+		if err := r.keep(q, now[key], observed[key]); err != nil {
+			return applied, err
+		}
+	}
+	return applied, nil
+}
+
+// of are the items of an object by their keys. Of several with one key it is the first.
+func (b *both) of(root *document.Node) map[string]*document.Node {
+	items := map[string]*document.Node{}
+	for _, item := range b.list.find(root).Items() {
+		if key, ok := b.keyOf(item); ok && items[key] == nil {
+			items[key] = item
+		}
+	}
+	return items
+}
+
+// keyOf is the key of an item; false where it has none.
+func (b *both) keyOf(item *document.Node) (string, bool) {
+	found := b.key.find(item)
+	if found == nil {
+		return "", false
+	}
+	return canonical(found), true
 }
 
 // answerRetain keeps what the member has decided.
 func (r *rules) answerRetain(q *question) (interpreter.Response, error) {
 	for i := range r.retain {
-		if err := r.retain[i].run(q, r.retain[i].apply); err != nil {
+		if err := r.retain[i].ask(q); err != nil {
 			return interpreter.Response{}, err
 		}
 	}
 	return q.patched()
+}
+
+// ask applies the rule where its condition holds.
+func (r *retain) ask(q *question) error {
+	if r.both == nil {
+		return r.run(q, r.apply)
+	}
+	applied, err := r.applyEach(q)
+	if applied {
+		q.because = append(q.because, r.at)
+	}
+	return err
 }

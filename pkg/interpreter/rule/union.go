@@ -20,6 +20,8 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 	}
 	c.needed(p, "path", spec.Path)
 	at, key := c.path(p.at("path"), spec.Path), c.path(p.at("key"), spec.Key)
+	prefix := c.path(p.at("prefix"), spec.Prefix)
+	c.made(p.at("prefix"), prefix)
 	return func(q *question) ([]byte, error) {
 		var items []*document.Node
 		seen := map[string]*document.Node{}
@@ -29,6 +31,10 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 				return nil, f.misfit(at, "a list")
 			}
 			for _, item := range f.Items() {
+				item, err := f.prefixed(q, item, at, prefix)
+				if err != nil {
+					return nil, err
+				}
 				judged := key.find(item)
 				if judged == nil {
 					return nil, unfit("the member %s: an item in status.%s has no %s", f.Cluster, at.text, key.text)
@@ -48,6 +54,19 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 		}
 		return listOf(items), nil
 	}
+}
+
+// prefixed is an item with the name of the cluster before a field, where there are several members.
+func (f found) prefixed(q *question, item *document.Node, at, field path) (*document.Node, error) {
+	if len(field.steps) == 0 || len(q.members) == 1 {
+		return item, nil
+	}
+	text, ok := field.find(item).Text()
+	if !ok {
+		return nil, unfit("the member %s: an item in status.%s has no %s that is a text", f.Cluster, at.text, field.text)
+	}
+	changed := item.Document().Root() // what expressions and other rules see of the member stays
+	return changed, field.put(changed, document.Quote(f.Cluster+"/"+text))
 }
 
 // canonical is a text that places with equal values have in common.

@@ -105,8 +105,19 @@ type InterpretEdit struct {
 type InterpretRetain struct {
 	InterpretEdit
 
+	// Items make the rule one of the items of a list: it is asked for each that both objects have, the variables item and observedItem, and all its
+	// paths are below the item.
+	Items *InterpretItems `json:"items,omitempty"`
 	// Fields are paths whose values are taken from the observed object, where they are there.
 	Fields []source.Text `json:"fields,omitempty"`
+}
+
+// InterpretItems are the items of a list that two objects have.
+type InterpretItems struct {
+	// Path is that of the list in both objects.
+	Path source.Text `json:"path"`
+	// Key is the field by which items are the same, such as name. Of several that have it the first counts.
+	Key source.Text `json:"key"`
 }
 
 // InterpretStatus is what of a status is reflected.
@@ -202,4 +213,6 @@ type InterpretUnion struct {
 	Path source.Text `json:"path"`
 	// Key is the field by which items are the same; whole items are compared when absent. Two that are the same and differ are an error.
 	Key source.Text `json:"key,omitempty"`
+	// Prefix is the field of the items, a text such as name, that gets the name of the cluster and a slash in front where there are several members.
+	Prefix source.Text `json:"prefix,omitempty"`
 }
