@@ -53,12 +53,13 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Issue makes a certificate and its key, both in PEM: for servers on this machine, and for clients, with a name in its subject.
-func (a *Authority) Issue(name string) (certificate, key []byte) {
+// Issue makes a certificate and its key, both in PEM: for servers on this machine, and for clients, with a name in its subject. Servers may be known by
+// other hosts' names, too.
+func (a *Authority) Issue(name string, hosts ...string) (certificate, key []byte) {
 	a.t.Helper()
 	own := a.newKey()
 	signed := a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		Subject: pkix.Name{CommonName: name}, DNSNames: append(hosts, "localhost"), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, own)
 	raw, err := x509.MarshalPKCS8PrivateKey(own)
@@ -69,9 +70,9 @@ func (a *Authority) Issue(name string) (certificate, key []byte) {
 }
 
 // Pair is what Issue makes, as Go wants it.
-func (a *Authority) Pair(name string) tls.Certificate {
+func (a *Authority) Pair(name string, hosts ...string) tls.Certificate {
 	a.t.Helper()
-	pair, err := tls.X509KeyPair(a.Issue(name))
+	pair, err := tls.X509KeyPair(a.Issue(name, hosts...))
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -47,8 +47,17 @@ func New(o Options) (*Dispatcher, error) {
 	if o.Resource == nil {
 		o.Resource = configuration.Resource
 	}
-	if o.Services == nil {
-		o.Services = webhookutil.NewDefaultServiceResolver()
+	manager, err := Clients(o.Services)
+	if err != nil {
+		return nil, err
+	}
+	return &Dispatcher{hooks: o.Hooks, resource: o.Resource, manager: manager}, nil
+}
+
+// Clients are the clients of webhooks, as Karmada has them: HookClient gives that of one. Without a resolver, services are found by their names in DNS.
+func Clients(services webhookutil.ServiceResolver) (webhookutil.ClientManager, error) {
+	if services == nil {
+		services = webhookutil.NewDefaultServiceResolver()
 	}
 	group := schema.GroupVersion{Group: wire.Group, Version: wire.Version}
 	manager, err := webhookutil.NewClientManager([]schema.GroupVersion{group}, func(s *runtime.Scheme) error {
@@ -58,15 +67,15 @@ func New(o Options) (*Dispatcher, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the clients of webhooks: %w", err)
+		return manager, fmt.Errorf("making the clients of webhooks: %w", err)
 	}
 	resolver, err := webhookutil.NewDefaultAuthenticationInfoResolver("")
 	if err != nil {
-		return nil, fmt.Errorf("making the clients of webhooks: %w", err)
+		return manager, fmt.Errorf("making the clients of webhooks: %w", err)
 	}
 	manager.SetAuthenticationInfoResolver(resolver)
-	manager.SetServiceResolver(o.Services)
-	return &Dispatcher{hooks: o.Hooks, resource: o.Resource, manager: manager}, nil
+	manager.SetServiceResolver(services)
+	return manager, nil
 }
 
 // Error is a webhook that has given no answer that can be believed. Where it said why, there is an *interpreter.Failure in it.

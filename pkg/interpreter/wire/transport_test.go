@@ -6,16 +6,9 @@ package wire_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -25,15 +18,14 @@ import (
 
 	"github.com/go-logr/logr"
 	gocmp "github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
 )
 
 // service is what Karmada asks for when a configuration names a service.
@@ -52,29 +44,17 @@ type transport struct {
 // newTransport serves a handler over TLS.
 func newTransport(t *testing.T, h http.Handler) *transport {
 	t.Helper()
-	certificate, bundle := issue(t)
+	trusted := authority.New(t)
 	server := httptest.NewUnstartedServer(h)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted.Pair("server", serviceName+"."+serviceNamespace+".svc")}, MinVersion: tls.VersionTLS12}
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	group := schema.GroupVersion{Group: wire.Group, Version: wire.Version}
-	manager, err := webhookutil.NewClientManager([]schema.GroupVersion{group}, func(s *runtime.Scheme) error {
-		s.AddKnownTypeWithName(group.WithKind(wire.KindContext), &dispatch.ContextMessage{})
-		s.AddKnownTypeWithName(group.WithKind(wire.KindReview), &dispatch.ReviewMessage{})
-		metav1.AddToGroupVersion(s, group)
-		return nil
-	})
+	manager, err := dispatch.Clients(resolved(server.Listener.Addr().String()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolver, err := webhookutil.NewDefaultAuthenticationInfoResolver("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	manager.SetAuthenticationInfoResolver(resolver)
-	manager.SetServiceResolver(resolved(server.Listener.Addr().String()))
-	return &transport{manager: manager, url: server.URL + "/interpret", bundle: bundle}
+	return &transport{manager: manager, url: server.URL + "/interpret", bundle: trusted.PEM}
 }
 
 // resolved is where the service is.
@@ -86,26 +66,6 @@ func (r resolved) ResolveEndpoint(namespace, name string, port int32) (*url.URL,
 		return nil, errors.New("another service was asked for")
 	}
 	return &url.URL{Scheme: "https", Host: string(r)}, nil
-}
-
-// issue makes a certificate, and the bundle that trusts it.
-func issue(t *testing.T) (tls.Certificate, []byte) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames: []string{serviceName + "." + serviceNamespace + ".svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // client is the client of a configuration with the URL, or with the service.
