@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func describe(t *testing.T, r interpreter.Response, err error) string {
 	t.Helper()
 	var failure *interpreter.Failure
 	if errors.As(err, &failure) {
-		return failure.Message
+		return fmt.Sprintf("%d %s", failure.Code, failure.Message)
 	}
 	raw, err := json.Marshal(r)
 	if err != nil {

@@ -65,6 +65,7 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregat
 	}
 	for name, t := range map[string]source.Text{
 		"sum": spec.Sum, "min": spec.Min, "max": spec.Max, "all": spec.All, "any": spec.Any, "same": spec.Same, "first": spec.First, "join": spec.Join,
+		"common": spec.Common,
 	} {
 		one(name, func(at place) combine { return c.byPath(at, name, t) })
 	}
@@ -73,7 +74,7 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregat
 	one("conditions", func(at place) combine { return c.worstConditions(at, spec.Conditions) })
 	one("value", func(at place) combine { return c.value(c.plain, at).of })
 	if ways != 1 {
-		c.add(p, source.ExclusiveFields, "exactly one of sum, min, max, all, any, same, first, join, worst, union, conditions and value is needed")
+		c.add(p, source.ExclusiveFields, "exactly one of sum, min, max, all, any, same, first, join, common, worst, union, conditions and value is needed")
 	}
 	return a
 }
@@ -87,6 +88,7 @@ func (c *compiler) byPath(p place, name string, t source.Text) combine {
 	at := c.path(p, t)
 	return map[string]func(path) combine{
 		"sum": sum, "min": least, "max": most, "all": allTrue, "any": anyTrue, "same": same, "first": first, "join": join,
+		"common": common,
 	}[name](at)
 }
 

@@ -56,6 +56,37 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 	}
 }
 
+// common is the items that the lists of all members have that have one, in the order of the first.
+func common(at path) combine {
+	return func(q *question) ([]byte, error) {
+		all := q.take(at)
+		counts := map[string]int{}
+		for _, f := range all {
+			if f.Kind() != document.Array {
+				return nil, f.misfit(at, "a list")
+			}
+			seen := map[string]bool{}
+			for _, item := range f.Items() {
+				if name := canonical(item); !seen[name] {
+					seen[name] = true
+					counts[name]++
+				}
+			}
+		}
+		if len(all) == 0 {
+			return nil, nil
+		}
+		var items []*document.Node
+		for _, item := range all[0].Items() {
+			if name := canonical(item); counts[name] == len(all) {
+				counts[name] = 0 // once
+				items = append(items, item)
+			}
+		}
+		return listOf(items), nil
+	}
+}
+
 // prefixed is an item with the name of the cluster before a field, where there are several members.
 func (f found) prefixed(q *question, item *document.Node, at, field path) (*document.Node, error) {
 	if len(field.steps) == 0 || len(q.members) == 1 {

@@ -179,6 +179,8 @@ type InterpretAggregate struct {
 	First source.Text `json:"first,omitempty"`
 	// Join is the texts of all members, each behind the name of its cluster; that of a single member as it is.
 	Join source.Text `json:"join,omitempty"`
+	// Common is the items that the lists of all members have that have one, in the order of the first.
+	Common source.Text `json:"common,omitempty"`
 	// Worst is the first value of an order that a member has.
 	Worst *InterpretWorst `json:"worst,omitempty"`
 	// Union is the items of all members' lists.
