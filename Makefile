@@ -184,6 +184,8 @@ format: ## Format the code.
 generate: ## Generate what is generated.
 	go generate ./...
 	cd test/libnetwork && go generate ./...
+	go run ./hack/charts
+	go run ./hack/registration
 
 # Not part of generate, and not checked by check-generated: the table changes when a release of Kubernetes is added in
 # hack/kubeflags/main.go, and each release is compiled once.

@@ -3,8 +3,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-# Renders every chart in charts/ with its default values, and with those of hack/charts, and decodes the manifests. No chart at all is a failure: a check
-# that has nothing to look at must not look like one that found nothing wrong.
+# Renders every chart in charts/ with all values that there are for it in hack/charts/values, and decodes the manifests. No chart, or a chart without values, is
+# a failure: a check that has nothing to look at must not look like one that found nothing wrong.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,8 +14,13 @@ if ((${#charts[@]} == 0)); then
   echo "there is NO CHART in charts/: nothing could be checked" >&2
   exit 1
 fi
-.cache/tools/bin/chart "${charts[@]%/Chart.yaml}"
-for values in hack/charts/*.yaml; do
-  name=${values##*/}
-  .cache/tools/bin/chart -values "$values" "charts/${name%.yaml}"
+for chart in "${charts[@]%/Chart.yaml}"; do
+  cases=(hack/charts/values/"${chart##*/}"/*.yaml)
+  if ((${#cases[@]} == 0)); then
+    echo "there are NO VALUES for $chart in hack/charts/values: it could not be checked" >&2
+    exit 1
+  fi
+  for values in "${cases[@]}"; do
+    .cache/tools/bin/chart -values "$values" "$chart"
+  done
 done

@@ -21,12 +21,13 @@ import (
 
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-const chart = "../../charts/gardener-extension-provider-graft"
+const folder = "../../charts/gardener-extension-provider-graft"
 
 // render gives the files of the chart as they are installed, from the archive in the registration.
 func render(t *testing.T, archive []byte, values map[string]any) map[string]string {
@@ -51,32 +52,40 @@ func render(t *testing.T, archive []byte, values map[string]any) map[string]stri
 }
 
 func TestRegistration(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "registration.yaml")
-	if err := run(chart, out); err != nil {
-		t.Fatal(err)
+	out := t.TempDir()
+	written := func() map[string][]byte {
+		if err := run(folder, out, ""); err != nil {
+			t.Fatal(err)
+		}
+		files := map[string][]byte{}
+		for _, name := range []string{"controller-registration.yaml", "extension.yaml"} {
+			data, err := os.ReadFile(filepath.Join(out, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[name] = data
+		}
+		return files
 	}
-	first, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
+	all := written()
+	for name, second := range written() {
+		if !bytes.Equal(all[name], second) {
+			t.Errorf("%s: two runs differ", name)
+		}
+		committed, err := os.ReadFile("../../example/" + name)
+		if err != nil || !bytes.Equal(second, committed) {
+			t.Errorf("example/%s is not current: run `make generate` (%v)", name, err)
+		}
 	}
-	if err := run(chart, out); err != nil {
-		t.Fatal(err)
-	}
-	second, err := os.ReadFile(out)
-	if err != nil || !bytes.Equal(first, second) {
-		t.Errorf("two runs differ (%v)", err)
-	}
-	committed, err := os.ReadFile("../../example/controller-registration.yaml")
-	if err != nil || !bytes.Equal(first, committed) {
-		t.Errorf("example/controller-registration.yaml is not current: run `make generate` (%v)", err)
-	}
+	holdExtension(t, all["extension.yaml"])
+	first := all["controller-registration.yaml"]
 	documents := strings.Split(string(first), "\n---\n")
 	var deployment gardencorev1.ControllerDeployment
 	var registration gardencorev1beta1.ControllerRegistration
-	if err := sigsyaml.UnmarshalStrict([]byte(documents[1]), &deployment); err != nil {
+	if err := sigsyaml.UnmarshalStrict([]byte(documents[2]), &deployment); err != nil {
 		t.Fatal(err)
 	}
-	if err := sigsyaml.UnmarshalStrict([]byte(documents[2]), &registration); err != nil {
+	if err := sigsyaml.UnmarshalStrict([]byte(documents[1]), &registration); err != nil {
 		t.Fatal(err)
 	}
 	if policy := registration.Spec.Deployment.Policy; *policy != gardencorev1beta1.ControllerDeploymentPolicyAlways || len(registration.Spec.Resources) != 0 {
@@ -88,9 +97,46 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
+// holdExtension reads the object for gardener-operator as it does.
+func holdExtension(t *testing.T, data []byte) {
+	t.Helper()
+	var extension operatorv1alpha1.Extension
+	if err := sigsyaml.UnmarshalStrict(data, &extension); err != nil {
+		t.Fatal(err)
+	}
+	deployment := extension.Spec.Deployment.ExtensionDeployment
+	if *deployment.Policy != gardencorev1beta1.ControllerDeploymentPolicyAlways || !strings.Contains(deployment.Helm.OCIRepository.GetURL(), "/charts/") {
+		t.Errorf("the extension is %+v", deployment)
+	}
+	for name, values := range map[string][]byte{"values": deployment.Values.Raw, "runtimeClusterValues": deployment.RuntimeClusterValues.Raw} {
+		var given map[string]any
+		if err := sigsyaml.Unmarshal(values, &given); err != nil {
+			t.Fatal(err)
+		}
+		archive, err := pack(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files := render(t, archive, given); !strings.Contains(files["deployment.yaml"], "image: registry.example.com/graft/") {
+			t.Errorf("%s render %s", name, files["deployment.yaml"])
+		}
+	}
+}
+
+func TestArchive(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "chart.tgz")
+	if err := run("../../charts/graft-profiles", "", out); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := loader.LoadFile(out)
+	if err != nil || loaded.Name() != "graft-profiles" || loaded.Schema == nil {
+		t.Errorf("the archive has %v, %v", loaded, err)
+	}
+}
+
 // TestConfiguration reads the configuration in the rendered ConfigMap as the program does.
 func TestConfiguration(t *testing.T) {
-	archive, err := pack(chart)
+	archive, err := pack(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +166,7 @@ func byName(rule rbacv1.PolicyRule) bool {
 }
 
 func TestPermissions(t *testing.T) {
-	archive, err := pack(chart)
+	archive, err := pack(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

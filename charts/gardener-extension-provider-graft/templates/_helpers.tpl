@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 */ -}}
 {{- /* The name of everything. It must be what the program calls its Service and its registration. */ -}}
 {{- define "graft.name" -}}
-gardener-extension-provider-graft{{ if .Values.gardener.runtimeCluster.enabled }}-runtime{{ end }}
+gardener-extension-provider-graft{{ if eq (toString .Values.gardener.runtimeCluster.enabled) "true" }}-runtime{{ end }}
 {{- end }}
 
 {{- define "graft.selector" -}}

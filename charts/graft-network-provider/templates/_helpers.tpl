@@ -1,0 +1,238 @@
+{{- /*
+SPDX-FileCopyrightText: The Graft authors
+
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
+{{- define "graft.name" -}}
+{{ if contains "graft-network-provider" .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{ else }}{{ printf "%s-graft-network-provider" .Release.Name | trunc 52 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "graft.selector" -}}
+app.kubernetes.io/name: graft-network-provider
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "graft.labels" -}}
+{{ include "graft.selector" . }}
+app.kubernetes.io/component: {{ .Values.mode }}
+app.kubernetes.io/part-of: graft
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- /* Whether the ledger is in etcd: not empty where it is. */ -}}
+{{- define "graft.etcd" -}}
+{{ if .Values.ledger.etcd.endpoints }}true{{ end }}
+{{- end }}
+
+{{- /* Whether the ledger is on a volume of the service: not empty where it is. */ -}}
+{{- define "graft.volume" -}}
+{{ if and (eq .Values.mode "service") (not .Values.ledger.etcd.endpoints) }}true{{ end }}
+{{- end }}
+
+{{- /* What values cannot be together, beyond what the schema says. */ -}}
+{{- define "graft.check" -}}
+{{- if not (or .Values.profiles.configMaps .Values.profiles.inline) }}
+{{- fail "no profiles: name ConfigMaps in profiles.configMaps, or write NetworkProfiles in profiles.inline" }}
+{{- end }}
+{{- if and (include "graft.volume" .) (or .Values.service.hpa.enabled (gt (int .Values.service.replicas) 1)) }}
+{{- fail "several replicas need a ledger that they share: give ledger.etcd.endpoints, or set service.replicas to 1 and service.hpa.enabled to false" }}
+{{- end }}
+{{- if and (eq .Values.mode "node") (not (or .Values.node.sockets.dranet.enabled .Values.node.sockets.spiderpool.enabled .Values.node.docker.enabled)) }}
+{{- fail "nowhere to listen: enable one of node.sockets.dranet, node.sockets.spiderpool and node.docker" }}
+{{- end }}
+{{- end }}
+
+{{- /* The component configuration. */ -}}
+{{- define "graft.config" -}}
+apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
+kind: NetworkProviderConfiguration
+profiles:
+  paths:
+  {{- range .Values.profiles.configMaps }}
+  - /etc/graft/profiles/{{ . }}
+  {{- end }}
+  {{- if .Values.profiles.inline }}
+  - /etc/graft/profiles/{{ include "graft.name" . }}-profiles
+  {{- end }}
+ledger:
+  {{- if include "graft.etcd" . }}
+  etcd:
+    endpoints: {{- toYaml .Values.ledger.etcd.endpoints | nindent 4 }}
+    prefix: {{ .Values.ledger.etcd.prefix | quote }}
+    {{- if .Values.ledger.etcd.tlsSecretName }}
+    caFile: /etc/graft/etcd/ca.crt
+    certFile: /etc/graft/etcd/tls.crt
+    keyFile: /etc/graft/etcd/tls.key
+    {{- end }}
+  {{- else }}
+  path: /var/lib/graft/ledger
+  {{- end }}
+listeners:
+{{- if eq .Values.mode "service" }}
+- address: tcp://0.0.0.0:{{ .Values.service.containerPort }}
+  contracts: {{- toYaml .Values.service.contracts | nindent 2 }}
+  {{- if eq .Values.service.tls.source "none" }}
+  insecure: true
+  {{- else }}
+  tls:
+    certFile: /etc/graft/tls/tls.crt
+    keyFile: /etc/graft/tls/tls.key
+    {{- if .Values.service.clientCASecretName }}
+    clientCAFile: /etc/graft/clients/ca.crt
+    {{- end }}
+  {{- end }}
+  {{- if .Values.service.tokenSecretName }}
+  tokenFile: /etc/graft/tokens/tokens
+  {{- end }}
+{{- else }}
+{{- range $name, $socket := .Values.node.sockets }}
+{{- if $socket.enabled }}
+- address: unix:///run/graft/{{ $name }}.sock
+  contracts: [{{ $name }}]
+  mode: {{ $socket.mode | quote }}
+  {{- with $socket.owner }}
+  owner: {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- end }}
+{{- if .Values.node.docker.enabled }}
+- address: unix:///run/docker/plugins/{{ .Values.node.docker.driver }}.sock
+  contracts: [docker]
+{{- end }}
+{{- end }}
+metrics:
+  address: ":{{ .Values.metrics.port }}"
+{{- if .Values.leaks.lookForHolders }}
+kubernetes: {}
+{{- end }}
+{{- with .Values.config }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* Labels and annotations of the Pods, in both modes. */ -}}
+{{- define "graft.podMetadata" -}}
+annotations:
+  checksum/config: {{ include "graft.config" . | sha256sum }}
+  {{- if .Values.metrics.enableScraping }}
+  prometheus.io/scrape: "true"
+  prometheus.io/name: {{ include "graft.name" . }}
+  prometheus.io/port: {{ .Values.metrics.port | quote }}
+  {{- end }}
+  {{- with .Values.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+labels:
+  {{- include "graft.selector" . | nindent 2 }}
+  app.kubernetes.io/component: {{ .Values.mode }}
+  {{- if .Values.gardener.networkPolicyLabels }}
+  networking.gardener.cloud/to-dns: allowed
+  {{- if .Values.leaks.lookForHolders }}
+  networking.gardener.cloud/to-runtime-apiserver: allowed
+  {{- end }}
+  {{- end }}
+  {{- with .Values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- /* What both modes' containers have in common. */ -}}
+{{- define "graft.container" -}}
+name: graft-network-provider
+image: {{ .Values.image }}
+imagePullPolicy: {{ .Values.imagePullPolicy }}
+args:
+- --config=/etc/graft/config/config.yaml
+ports:
+- name: metrics
+  containerPort: {{ .Values.metrics.port }}
+  protocol: TCP
+{{- if eq .Values.mode "service" }}
+- name: service
+  containerPort: {{ .Values.service.containerPort }}
+  protocol: TCP
+{{- end }}
+# A ledger with very much in it takes a while to be opened; /healthz answers meanwhile.
+startupProbe:
+  httpGet:
+    path: /healthz
+    port: metrics
+  periodSeconds: 1
+  failureThreshold: 60
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: metrics
+  periodSeconds: 10
+  timeoutSeconds: 5
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: metrics
+  periodSeconds: 5
+  timeoutSeconds: 2
+  # The program goes on serving for its shutdown delay after the first failure.
+  failureThreshold: 1
+{{- with .Values.resources }}
+resources: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "graft.commonMounts" -}}
+- name: config
+  mountPath: /etc/graft/config
+  readOnly: true
+{{- range $i, $name := .Values.profiles.configMaps }}
+- name: profiles-{{ $i }}
+  mountPath: /etc/graft/profiles/{{ $name }}
+  readOnly: true
+{{- end }}
+{{- if .Values.profiles.inline }}
+- name: profiles
+  mountPath: /etc/graft/profiles/{{ include "graft.name" . }}-profiles
+  readOnly: true
+{{- end }}
+{{- if and (include "graft.etcd" .) .Values.ledger.etcd.tlsSecretName }}
+- name: etcd
+  mountPath: /etc/graft/etcd
+  readOnly: true
+{{- end }}
+{{- end }}
+
+{{- define "graft.commonVolumes" -}}
+- name: config
+  configMap:
+    name: {{ include "graft.name" . }}-config
+{{- range $i, $name := .Values.profiles.configMaps }}
+- name: profiles-{{ $i }}
+  configMap:
+    name: {{ $name }}
+{{- end }}
+{{- if .Values.profiles.inline }}
+- name: profiles
+  configMap:
+    name: {{ include "graft.name" . }}-profiles
+{{- end }}
+{{- if and (include "graft.etcd" .) .Values.ledger.etcd.tlsSecretName }}
+- name: etcd
+  secret:
+    secretName: {{ .Values.ledger.etcd.tlsSecretName }}
+    defaultMode: 0440
+{{- end }}
+{{- end }}
+
+{{- define "graft.etcdUser" -}}
+{{- if and (include "graft.etcd" .) .Values.ledger.etcd.userSecretName }}
+- name: GRAFT_ETCD_USERNAME
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.ledger.etcd.userSecretName }}
+      key: username
+- name: GRAFT_ETCD_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.ledger.etcd.userSecretName }}
+      key: password
+{{- end }}
+{{- end }}
