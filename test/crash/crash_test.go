@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,7 +66,11 @@ func TestCrash(t *testing.T) {
 	s.fabric.reached = s.reach
 	s.Program = prepare(t, s.fabric)
 	for i := range 64 {
-		s.owners = append(s.owners, &owner{uid: fmt.Sprintf("claim-%02d", i), profile: []string{"fabric", "plain"}[i%2], sure: true})
+		profile := []string{"fabric", "plain"}[i%2]
+		if i%8 == 7 { // a few, as a plugin is a process for each address
+			profile = "lan"
+		}
+		s.owners = append(s.owners, &owner{uid: fmt.Sprintf("claim-%02d", i), profile: profile, sure: true})
 	}
 	s.racks = newRacks(s)
 	hit := map[point]int{}
@@ -148,6 +153,9 @@ func (s *story) check() {
 		holders[o.address] = o.uid
 		if o.profile == "fabric" && s.fabric.holds(o.address) != "dranet/"+keyOf(s.fabric.holds(o.address), o.uid) {
 			s.t.Errorf("%s holds %s, and the cloud has bound it for %q", o.uid, o.address, s.fabric.holds(o.address))
+		}
+		if _, err := os.Stat(filepath.Join(kept(s.Program), "lan", o.address)); o.profile == "lan" && err != nil {
+			s.t.Errorf("%s holds %s, and the plugin has not given it: %v", o.uid, o.address, err)
 		}
 	}
 	if wrong := s.fabric.wrong(); wrong != "" {

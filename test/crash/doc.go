@@ -7,7 +7,8 @@
 // has got, done and answered, the start itself, and a profile that is read again; the commits between them are hit by chance.
 //
 // The program answers DRANET's claims (owner) and Spiderpool's Pods (pod) on one ledger. A rack is the part of Spiderpool that decides who has an
-// address: it takes them over from Pods that have not released yet, and releases late.
+// address: it takes them over from Pods that have not released yet, releases late, and lets two Pods ask for one address at the same time. A few claims have
+// addresses that a plugin of CNI chooses, which goes on when the program is killed.
 //
 // GRAFT_CRASHES says how often it is killed. Enter at TestCrash.
 package crash

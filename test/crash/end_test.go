@@ -23,6 +23,9 @@ func (s *story) end() {
 	s.checkPods()
 	s.leave()
 	for _, o := range s.owners {
+		if o.profile == "lan" { // what a plugin did after the program was killed is known when its owner asks again
+			s.Post("/GetProfileConfig", o.uid, o.config())
+		}
 		if status, answer := s.Post("/ReleaseProfileConfig", o.uid, o.config()); status != 200 {
 			s.t.Errorf("the release of %s is answered %d %s", o.uid, status, answer)
 		}
@@ -32,8 +35,8 @@ func (s *story) end() {
 			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.Log)
 		}
 	}
-	for _, profile := range []string{"fabric", "plain"} {
-		s.fill(profile, 24)
+	for profile, size := range map[string]int{"fabric": 24, "plain": 24, "lan": 12} {
+		s.fill(profile, size)
 	}
 	s.fillLinks()
 	s.Kill()

@@ -6,6 +6,7 @@ package crash
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,9 +18,24 @@ func prepare(t *testing.T, f *fabric) *provider.Program {
 	t.Helper()
 	p := provider.New(t)
 	describe(p, f, 0)
-	p.Write("config.yaml", fmt.Sprintf(configuration, filepath.Join(p.Folder, "profile.yaml"), filepath.Join(p.Folder, "ledger"), p.Socket(), podSocket(p)))
+	tools, err := filepath.Abs("../../.cache/tools/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(tools, "host-local")); err != nil {
+		t.Fatalf("%v; `make servers` builds it", err)
+	}
+	p.Write("lan.conf", fmt.Sprintf(lan, kept(p)))
+	p.Write("config.yaml", fmt.Sprintf(configuration, p.Folder, tools, p.Socket(), podSocket(p)))
 	return p
 }
+
+// kept is the folder in which host-local has a file for each address that it has given and not taken back.
+func kept(p *provider.Program) string { return filepath.Join(p.Folder, "kept") }
+
+// lan is a network configuration of CNI, of which the plugin is used that gives addresses.
+const lan = `{"cniVersion": "1.0.0", "name": "lan", "type": "macvlan", "ipam": {"type": "host-local", "dataDir": %q,
+	"ranges": [[{"subnet": "10.4.0.0/24", "rangeStart": "10.4.0.2", "rangeEnd": "10.4.0.13"}]]}}`
 
 // describe writes the profile. Another number is another profile with which nothing is decided in another way.
 func describe(p *provider.Program, f *fabric, number int) {
@@ -69,7 +85,9 @@ clouds:
         method: GET
         path: "/ports/${ allocation.addresses.join(',') }?owner=${ allocation.owner }"
         found: "${ status == 200 }"
+  lan: {cni: {configuration: lan}}
 pools:
+  lan: {cloud: lan, rest: 0s, exclusive: true}
   fabric: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.24]}], cloud: fabric, rest: 0s, exclusive: true}
   plain: {subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.24]}], exclusive: true}
   vpc:
@@ -83,15 +101,17 @@ pools:
 profiles:
   fabric: {pools: [fabric]}
   plain: {pools: [plain]}
+  lan: {pools: [lan]}
 `
 
 const configuration = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: NetworkProviderConfiguration
-profiles: {paths: [%s]}
-ledger: {path: %s}
+profiles: {paths: [%[1]s/profile.yaml]}
+ledger: {path: %[1]s/ledger}
+cni: {configurations: %[1]s, plugins: %[2]s}
 listeners:
-- {address: "unix://%s", contracts: [dranet]}
-- {address: "unix://%s", contracts: [spiderpool]}
+- {address: "unix://%[3]s", contracts: [dranet]}
+- {address: "unix://%[4]s", contracts: [spiderpool]}
 metrics: {address: "127.0.0.1:0"}
 logging: {level: info, format: text}
 `

@@ -64,6 +64,9 @@ func newRacks(s *story) []*rack {
 func four(i int) item { return item{Address: fmt.Sprintf("10.3.0.%d", i), Subnet: "10.3.0.0/16"} }
 func six(i int) item  { return item{Address: fmt.Sprintf("fd00:3::%x", i), Subnet: "fd00:3::/64"} }
 
+// node is the name of one of two.
+func node(i int) string { return fmt.Sprintf("worker-%d", i) }
+
 // parent is the MAC address of one of the two interfaces of a node.
 func parent(node, i int) string { return fmt.Sprintf("fa:16:3e:00:0%d:0%d", node, i) }
 
@@ -82,6 +85,8 @@ func (r *rack) work(delay time.Duration) {
 			r.release(p, delay)
 		case r.random.IntN(6) == 0:
 			r.refused(delay)
+		case r.random.IntN(6) == 0:
+			r.race(p, delay)
 		default:
 			r.start(r.newPod(), delay)
 		}
@@ -91,8 +96,8 @@ func (r *rack) work(delay time.Duration) {
 // newPod is a Pod to which one to three places are given, whoever has them: it has an address or two at each.
 func (r *rack) newPod() *pod {
 	r.pods++
-	node := r.random.IntN(2)
-	p := &pod{UID: fmt.Sprintf("pod-%d-%d", r.number, r.pods), Namespace: "shop", Node: fmt.Sprintf("worker-%d", node)}
+	on := r.random.IntN(2)
+	p := &pod{UID: fmt.Sprintf("pod-%d-%d", r.number, r.pods), Namespace: "shop", Node: node(on)}
 	p.Name = p.UID
 	// Items of both families on one parent would be paired: a Pod has either one family or both.
 	families := r.random.IntN(4)
@@ -105,7 +110,7 @@ func (r *rack) newPod() *pod {
 		if families > 0 {
 			n.items = append(n.items, at.six)
 		}
-		of := parent(node, r.random.IntN(2))
+		of := parent(on, r.random.IntN(2))
 		for j := range n.items {
 			n.items[j].Parent = of
 		}
