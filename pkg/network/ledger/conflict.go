@@ -86,7 +86,7 @@ func (l *Ledger) inDoubt(ctx context.Context, intents []Intent, chosen []network
 			l.restOn(places(a)...)
 			l.doubt(rowsOf(a)...)
 		default:
-			l.awake(places(a)...)
+			l.written(a)
 		}
 	}
 	if err == nil && !slices.Contains(missing, true) {

@@ -5,6 +5,7 @@
 package ledger_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -108,4 +109,48 @@ func TestQuotaInDoubt(t *testing.T) {
 			t.Errorf("written is %v: got %+v", written, got)
 		}
 	}
+}
+
+// TestQuotaReadBefore holds that an owner counts whose row was in doubt, and was read just before it was written.
+func TestQuotaReadBefore(t *testing.T) {
+	store, _ := newDoubtful(t)
+	dark := &darkness{doubtful: store}
+	late := &afterRead{Store: dark}
+	l, err := ledger.Open(t.Context(), late, pools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := counting("a", "x")
+	dark.falls, dark.before = true, true
+	if _, _, err := l.Reserve(t.Context(), in); !errors.Is(err, errBroken) {
+		t.Fatalf("got error %v, want %v", err, errBroken)
+	}
+	dark.falls, dark.dark, dark.before = false, false, false
+	late.key, late.then = "owner/"+in.Owner.String(), func() {
+		if _, fresh, err := l.Reserve(t.Context(), in); err != nil || !fresh {
+			t.Errorf("got fresh %v and error %v", fresh, err)
+		}
+	}
+	if _, err := l.Wake(t.Context(), time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Usage("pool"); late.then != nil || got.Held != 1 || got.Quotas["x"] != 1 {
+		t.Errorf("got %+v, never read: %v", got, late.then != nil)
+	}
+}
+
+// afterRead is a store in which something happens between the reading of a row and its answer, once.
+type afterRead struct {
+	ledger.Store
+	key  string
+	then func()
+}
+
+func (s *afterRead) Get(ctx context.Context, key string) ([]byte, error) {
+	value, err := s.Store.Get(ctx, key)
+	if then := s.then; then != nil && key == s.key {
+		s.then = nil
+		then()
+	}
+	return value, err
 }

@@ -190,7 +190,7 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 			l.remember(a, changes[begins[i]].Value, err)
 			if err == nil {
 				l.mutex.Lock()
-				l.awake(places(a)...)
+				l.written(a)
 				l.mutex.Unlock()
 			}
 		}
