@@ -18,14 +18,12 @@ LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(MODULE)/cmd/
 TOOLS := hack/tools/build.sh
 LINT  := .cache/tools/bin/golangci-lint
 
-# Packages with unit tests, and those of them that run without the race detector: compiling and linking all that Gardener's library and components need
-# takes five to ten times as long with it. Those of them that do several things at a time run with it in test-race, which CI runs too.
-NO_RACE    = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/scene pkg/workbench/scene/gardener \
-	hack/samples example/embed cmd/graft-controlplane cmd/gardener-extension-provider-graft $(RACE_LATER))
-RACE_LATER = pkg/controlplane/webhook pkg/controlplane/embed cmd/gardener-extension-provider-graft/app pkg/workbench/compare \
-	pkg/workbench/golden/controlplane hack/start
-UNIT      = $(filter-out $(MODULE)/test/% $(NO_RACE),$(shell go list ./...))
-NO_RACE_HERE = $(filter $(NO_RACE),$(shell go list ./...))
+# Packages with unit tests, and those of them whose tests do several things at a time: all but those that do one, and for which all of Gardener's
+# components would have to be compiled once more.
+UNIT    = $(filter-out $(MODULE)/test/%,$(shell go list ./...))
+RACE    = $(filter-out $(NO_RACE),$(UNIT))
+NO_RACE = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/scene pkg/workbench/scene/gardener \
+	hack/samples example/embed cmd/graft-controlplane cmd/gardener-extension-provider-graft)
 
 # For `make bench BENCH=Graft` and `make test TESTFLAGS=-count=1`.
 BENCH     ?= .
@@ -88,10 +86,9 @@ servers: ## Build etcd, kube-apiserver and a CNI plugin into .cache/tools/bin.
 	@$(TOOLS) etcd kube-apiserver host-local
 
 # What vet finds, `make check` finds.
-test-unit: ## Run the unit tests, with the race detector but for what test-race runs.
+test-unit: ## Run the unit tests; test-race runs them with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
-	@go test -vet=off -race $(TESTFLAGS) $(UNIT)
-	@$(if $(NO_RACE_HERE),go test -vet=off $(TESTFLAGS) $(NO_RACE_HERE))
+	@go test -vet=off $(TESTFLAGS) $(UNIT)
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
@@ -109,9 +106,9 @@ test-libnetwork: build ## Run the network controllers of Docker 28 and 29 agains
 	cd test/libnetwork && GRAFT_PROGRAMS="$$(cat ../../bin/graft ../../bin/graft-network-provider ../../$(LIBNETWORK)/* | cksum)" \
 		go test -vet=off -timeout 10m $(TESTFLAGS) ./...
 
-test-race: ## Run with the race detector what is too large for it in test (the first time, six minutes pass while dependencies are compiled).
-	@echo '==> with the race detector'
-	go test -vet=off -race $(TESTFLAGS) $(addprefix ./,$(RACE_LATER))
+test-race: ## Run the unit tests with the race detector (the first time, ten minutes pass while dependencies are compiled).
+	@echo '==> unit tests with the race detector'
+	go test -vet=off -race $(TESTFLAGS) $(RACE)
 
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
@@ -150,7 +147,7 @@ bench-containers: ## Measure what a network adds to the start of a container, be
 	@.cache/bin/containers -rows '$(BENCH)'
 
 bench-units: ## Run the Go benchmarks of the packages (BENCH=<regexp> to choose).
-	go test -run '^$$' -bench '$(BENCH)' -benchmem $(UNIT) $(NO_RACE_HERE)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem $(UNIT)
 
 check: check-format ## Check format, vet, linters with the import rules, generated files and charts.
 	@echo '==> go vet'
