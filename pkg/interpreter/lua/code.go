@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lua
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// code is an expression of Lua. The operator that was applied last binds as strongly as rank says.
+type code struct {
+	text string
+	rank int
+}
+
+// The ranks of operators in Lua, from the weakest.
+const (
+	rankOr = iota + 1
+	rankAnd
+	rankComparison
+	rankConcat
+	rankSum
+	rankUnary
+	rankAtom
+)
+
+// width is how long a line becomes before it is broken.
+const width = 110
+
+func atom(text string) code { return code{text, rankAtom} }
+
+// within is the text where operators at least as strong as a rank may stand.
+func (c code) within(rank int) string {
+	if c.rank >= rank {
+		return c.text
+	}
+	if strings.Contains(c.text, "\n") {
+		return "(\n" + indent(c.text) + "\n)"
+	}
+	return "(" + c.text + ")"
+}
+
+// infix is an operator between two operands; of comparisons none is taken as an operand of another.
+func infix(left code, operator string, right code, rank int) code {
+	return code{left.within(rank+1) + " " + operator + " " + right.within(rank+1), rank}
+}
+
+// chain is an operator between several operands.
+func chain(operator string, rank int, operands []code) code {
+	if len(operands) == 1 {
+		return operands[0]
+	}
+	texts := make([]string, len(operands))
+	for i, operand := range operands {
+		texts[i] = operand.within(rank + 1)
+	}
+	return code{fold(texts, " "+operator+" ", func() string {
+		lines := texts[0]
+		for _, text := range texts[1:] {
+			lines += "\n" + indent(operator+" "+text)
+		}
+		return lines
+	}), rank}
+}
+
+// invoke is a call of a function.
+func invoke(function string, arguments ...string) code {
+	return atom(function + "(" + fold(arguments, ", ", func() string {
+		return "\n" + indent(strings.Join(arguments, ",\n")) + "\n"
+	}) + ")")
+}
+
+// table is a constructor of a table.
+func table(members []string) code {
+	return atom("{" + fold(members, ", ", func() string { return "\n" + indent(strings.Join(members, ",\n")) + "\n" }) + "}")
+}
+
+// closure is a function that gives a value.
+func closure(value code, parameters ...string) string {
+	head := "function(" + strings.Join(parameters, ", ") + ")"
+	if len(value.text) < width && !strings.Contains(value.text, "\n") {
+		return head + " return " + value.text + " end"
+	}
+	return head + "\n" + indent("return "+value.text) + "\nend"
+}
+
+// fold joins texts in one line, or otherwise where that would be too long.
+func fold(texts []string, separator string, otherwise func() string) string {
+	joined := strings.Join(texts, separator)
+	if len(joined) <= width && !strings.Contains(joined, "\n") || len(texts) == 0 {
+		return joined
+	}
+	return otherwise()
+}
+
+// indent moves all lines to the right.
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// quote writes a text as Lua does.
+func quote(text string) string {
+	var out strings.Builder
+	valid := utf8.ValidString(text)
+	out.WriteByte('"')
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\':
+			out.WriteString("\\" + string(c))
+		case c < ' ' || c == 0x7f || c >= 0x80 && !valid:
+			fmt.Fprintf(&out, "\\%03d", c)
+		default:
+			out.WriteByte(c)
+		}
+	}
+	out.WriteByte('"')
+	return out.String()
+}
+
+var identifier = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$")
+
+// keywords are those of Lua.
+var keywords = []string{
+	"and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then",
+	"true", "until", "while",
+}
+
+// member is a field of a constructor of a table.
+func member(key string, value code) string {
+	if identifier.MatchString(key) && !slices.Contains(keywords, key) {
+		return key + " = " + value.text
+	}
+	return "[" + quote(key) + "] = " + value.text
+}
+
+// largest is the whole number below which Lua has all whole numbers.
+const largest = 1 << 53
+
+// number writes a number as Lua does.
+func number(value float64) code {
+	text := strconv.FormatFloat(value, 'g', 17, 64)
+	if short := strconv.FormatFloat(value, 'f', -1, 64); len(short) <= len(text) {
+		text = short
+	}
+	if value < 0 {
+		return code{text, rankUnary}
+	}
+	return atom(text)
+}

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lua
+
+import (
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+const (
+	// APIVersion is that of a customization.
+	APIVersion = "config.karmada.io/v1alpha1"
+	// Kind is that of a customization.
+	Kind = "ResourceInterpreterCustomization"
+)
+
+// Customization is one ResourceInterpreterCustomization: the scripts that Karmada runs for one kind in one version.
+type Customization struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Spec       Spec     `json:"spec"`
+}
+
+// Metadata names a customization.
+type Metadata struct {
+	Name string `json:"name"`
+}
+
+// Spec is what a customization says.
+type Spec struct {
+	Target         Target         `json:"target"`
+	Customizations Customizations `json:"customizations"`
+}
+
+// Target is the kind that a customization is for.
+type Target struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// Customizations are the scripts, by what they answer.
+type Customizations struct {
+	Retention                *Script `json:"retention,omitempty"`
+	ReplicaResource          *Script `json:"replicaResource,omitempty"`
+	ComponentResource        *Script `json:"componentResource,omitempty"`
+	ReplicaRevision          *Script `json:"replicaRevision,omitempty"`
+	StatusReflection         *Script `json:"statusReflection,omitempty"`
+	StatusAggregation        *Script `json:"statusAggregation,omitempty"`
+	HealthInterpretation     *Script `json:"healthInterpretation,omitempty"`
+	DependencyInterpretation *Script `json:"dependencyInterpretation,omitempty"`
+}
+
+// Script is a script in Lua.
+type Script struct {
+	LuaScript string `json:"luaScript"`
+}
+
+// Of is the script that answers an operation; nil where there is none, as for Prune, for which Karmada has none.
+func (c *Customizations) Of(operation interpreter.Operation) *Script {
+	if place := c.place(operation); place != nil {
+		return *place
+	}
+	return nil
+}
+
+// place is where the script for an operation stands.
+func (c *Customizations) place(operation interpreter.Operation) **Script {
+	switch operation {
+	case interpreter.Replicas:
+		return &c.ReplicaResource
+	case interpreter.Components:
+		return &c.ComponentResource
+	case interpreter.Revise:
+		return &c.ReplicaRevision
+	case interpreter.Retain:
+		return &c.Retention
+	case interpreter.Aggregate:
+		return &c.StatusAggregation
+	case interpreter.Status:
+		return &c.StatusReflection
+	case interpreter.Health:
+		return &c.HealthInterpretation
+	case interpreter.Dependencies:
+		return &c.DependencyInterpretation
+	default:
+		return nil
+	}
+}
+
+// newCustomization is one without scripts.
+func newCustomization(kind interpreter.Kind) Customization {
+	version, name := kind.Version, []string{"graft", kind.Kind, kind.Version}
+	if kind.Group != "" {
+		version, name = kind.Group+"/"+kind.Version, append(name, kind.Group)
+	}
+	return Customization{
+		APIVersion: APIVersion, Kind: Kind, Metadata: Metadata{Name: strings.ToLower(strings.Join(name, "."))},
+		Spec: Spec{Target: Target{APIVersion: version, Kind: kind.Kind}},
+	}
+}

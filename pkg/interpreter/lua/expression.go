@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lua
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// writer writes one expression of CEL in Lua.
+type writer struct {
+	*script
+	ast *ast.AST
+	at  place
+	// bound are the variables of macros around the part, by their names in CEL.
+	bound []binding
+}
+
+// binding is a variable and its name in Lua.
+type binding struct{ cel, lua string }
+
+// types of Kubernetes' library.
+const (
+	quantityType = "kubernetes.Quantity"
+	semverType   = "kubernetes.Semver"
+	memberType   = "graft.Member"
+)
+
+// refuse finds that something cannot be said in Lua; what it gives stands where that would.
+func (w *writer) refuse(format string, arguments ...any) code {
+	w.add(w.at.finding("cannot be said in Lua: "+format, arguments...))
+	return atom("nil")
+}
+
+// call is a call of a function of the runtime.
+func (w *writer) call(name string, arguments ...string) code {
+	return invoke(w.use(name), arguments...)
+}
+
+// write writes a part.
+func (w *writer) write(e ast.Expr) code {
+	switch e.Kind() {
+	case ast.LiteralKind:
+		return w.literal(e)
+	case ast.IdentKind:
+		return w.variable(e.AsIdent())
+	case ast.SelectKind:
+		return w.selection(e)
+	case ast.CallKind:
+		return w.function(e)
+	case ast.ListKind:
+		return w.list(e.AsList())
+	case ast.MapKind:
+		return w.mapping(e.AsMap())
+	case ast.ComprehensionKind:
+		return w.comprehension(e)
+	default:
+		return w.refuse("objects of other types")
+	}
+}
+
+// text is a part as an argument.
+func (w *writer) text(e ast.Expr) string { return w.write(e).text }
+
+// typed is the type of a part.
+func (w *writer) typed(e ast.Expr) *types.Type { return w.ast.GetType(e.ID()) }
+
+func (w *writer) is(e ast.Expr, kinds ...types.Kind) bool {
+	return slices.Contains(kinds, w.typed(e).Kind())
+}
+
+func (w *writer) named(e ast.Expr, name string) bool { return w.typed(e).TypeName() == name }
+
+// optional says whether a part may be absent.
+func (w *writer) optional(e ast.Expr) bool { return w.named(e, types.OptionalType.TypeName()) }
+
+// scalar says whether a part is of a type whose values are equal where Lua says so.
+func (w *writer) scalar(e ast.Expr) bool {
+	return w.is(e, types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.NullTypeKind)
+}
+
+func (w *writer) literal(e ast.Expr) code {
+	switch value := e.AsLiteral().(type) {
+	case types.Bool:
+		return atom(strconv.FormatBool(bool(value)))
+	case types.Int:
+		if value >= largest || value <= -largest {
+			return w.refuse("the number %d, which is too large", value)
+		}
+		return number(float64(value))
+	case types.Uint:
+		if value >= largest {
+			return w.refuse("the number %d, which is too large", value)
+		}
+		return number(float64(value))
+	case types.Double:
+		if math.IsNaN(float64(value)) || math.IsInf(float64(value), 0) {
+			return w.refuse("a number that is none")
+		}
+		return number(float64(value))
+	case types.String:
+		return atom(quote(string(value)))
+	case types.Null:
+		return atom(w.use("null"))
+	default:
+		return w.refuse("a value of type %s", e.AsLiteral().Type().TypeName())
+	}
+}
+
+// variable is a variable of the rule or of a macro.
+func (w *writer) variable(name string) code {
+	for _, b := range slices.Backward(w.bound) {
+		if b.cel == name {
+			return atom(b.lua)
+		}
+	}
+	if name == "object" {
+		w.reads = true
+	}
+	if name == "kind" {
+		return w.refuse("the kind as a whole; name kind.group, kind.version or kind.kind")
+	}
+	return atom(name)
+}
+
+// bind is another writer that knows a variable, and its name in Lua.
+func (w *writer) bind(name string) (*writer, string) {
+	inner, lua := *w, name
+	if slices.Contains(keywords, name) || slices.Contains(globals, name) || isFunction(name) {
+		lua += "_"
+	}
+	inner.bound = append(slices.Clone(w.bound), binding{name, lua})
+	return &inner, lua
+}
+
+// globals are names that scripts use beside the functions of the runtime.
+var globals = []string{"error", "ipairs", "nil", "result", "made", "dependencies", "components", "object", "observed", "members", "statuses", "replicas", "item"}
+
+// selection is a field, or whether there is one.
+func (w *writer) selection(e ast.Expr) code {
+	s := e.AsSelect()
+	if constant, ok := w.kindField(s); ok {
+		return atom(quote(constant))
+	}
+	switch {
+	case s.IsTestOnly() && w.optional(s.Operand()):
+		return infix(w.found("find", e), "~=", atom(w.use("none")), rankComparison)
+	case s.IsTestOnly():
+		return w.call("has", w.text(s.Operand()), quote(s.FieldName()))
+	case w.named(s.Operand(), memberType) && s.FieldName() != "status" && s.Operand().Kind() == ast.IdentKind:
+		return atom(w.text(s.Operand()) + "." + s.FieldName())
+	case w.optional(e):
+		return w.found("find", e)
+	}
+	return w.found("at", e)
+}
+
+// kindField is a field of the variable kind, which is known.
+func (w *writer) kindField(s ast.SelectExpr) (string, bool) {
+	if s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != "kind" || slices.ContainsFunc(w.bound, func(b binding) bool { return b.cel == "kind" }) {
+		return "", false
+	}
+	return map[string]string{"group": w.kind.Group, "version": w.kind.Version, "kind": w.kind.Kind}[s.FieldName()], !s.IsTestOnly()
+}
+
+// found calls a function with the value and the keys on the way to a part.
+func (w *writer) found(function string, e ast.Expr) code {
+	base, keys := w.way(e, function != "at")
+	return w.call(function, append([]string{w.text(base)}, keys...)...)
+}
+
+// way takes a chain of fields and positions apart: optional ones, or those that must be there.
+func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
+	var key string
+	switch e.Kind() {
+	case ast.SelectKind:
+		s := e.AsSelect()
+		if _, constant := w.kindField(s); constant || w.optional(s.Operand()) != optional {
+			return e, nil
+		}
+		base, key = s.Operand(), quote(s.FieldName())
+	case ast.CallKind:
+		call := e.AsCall()
+		name := call.FunctionName()
+		if !(optional && (name == operators.OptSelect || name == operators.OptIndex || name == operators.Index && w.optional(call.Args()[0])) ||
+			!optional && name == operators.Index && call.Args()[1].Kind() == ast.LiteralKind && !w.optional(call.Args()[0])) {
+			return e, nil
+		}
+		base, key = call.Args()[0], w.text(call.Args()[1])
+	default:
+		return e, nil
+	}
+	base, keys = w.way(base, optional)
+	return base, append(keys, key)
+}
+
+func (w *writer) list(l ast.ListExpr) code {
+	if len(l.OptionalIndices()) > 0 {
+		return w.refuse("items of a list that may be absent")
+	}
+	items := make([]string, l.Size())
+	for i, item := range l.Elements() {
+		items[i] = w.text(item)
+	}
+	return table(items)
+}
+
+func (w *writer) mapping(m ast.MapExpr) code {
+	fields := make([]string, m.Size())
+	for i, entry := range m.Entries() {
+		e := entry.AsMapEntry()
+		key, ok := literalText(e.Key())
+		switch {
+		case e.IsOptional():
+			return w.refuse("fields of an object that may be absent")
+		case !ok:
+			return w.refuse("keys of an object that are no texts written out")
+		}
+		fields[i] = member(key, w.write(e.Value()))
+	}
+	return table(fields)
+}
+
+func literalText(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, ok := e.AsLiteral().(types.String)
+	return string(text), ok
+}
+
+// condition is a part that must be true or false.
+func (w *writer) condition(e ast.Expr) code {
+	written := w.write(e)
+	if w.is(e, types.BoolKind) {
+		return written
+	}
+	return w.call("bool", written.text)
+}
+
+// failing says whether a part may fail for an object that is as its kind has it.
+func (w *writer) failing(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.LiteralKind, ast.IdentKind:
+		return false
+	case ast.SelectKind:
+		s := e.AsSelect()
+		_, constant := w.kindField(s)
+		sure := constant || s.IsTestOnly() || w.optional(s.Operand()) || w.named(s.Operand(), memberType) && s.FieldName() != "status"
+		return !sure || !constant && w.failing(s.Operand())
+	case ast.ListKind:
+		return slices.ContainsFunc(e.AsList().Elements(), w.failing)
+	case ast.CallKind:
+		return w.callFails(e.AsCall())
+	default:
+		return true
+	}
+}
+
+func (w *writer) callFails(call ast.CallExpr) bool {
+	arguments := call.Args()
+	if call.IsMemberFunction() {
+		arguments = append([]ast.Expr{call.Target()}, arguments...)
+	}
+	bools := func(e ast.Expr) bool { return !w.is(e, types.BoolKind) }
+	numbers := func(e ast.Expr) bool { return !w.is(e, types.IntKind, types.UintKind, types.DoubleKind) }
+	texts := func(e ast.Expr) bool { return !w.is(e, types.StringKind) }
+	sure := false
+	switch call.FunctionName() {
+	case operators.Equals, operators.NotEquals, operators.OptSelect, operators.OptIndex, "orValue", "or", "hasValue":
+		sure = true
+	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot:
+		sure = !slices.ContainsFunc(arguments, bools)
+	case operators.Conditional:
+		sure = !bools(arguments[0])
+	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+		sure = !slices.ContainsFunc(arguments, numbers) || !slices.ContainsFunc(arguments, texts)
+	case operators.In:
+		sure = arguments[1].Kind() == ast.ListKind
+	case "size":
+		sure = w.is(arguments[0], types.ListKind, types.MapKind, types.StringKind)
+	case "startsWith", "endsWith", "contains", "matches", "isSemver", "isQuantity":
+		sure = !slices.ContainsFunc(arguments, texts)
+	}
+	return !sure || slices.ContainsFunc(arguments, w.failing)
+}

@@ -1,0 +1,368 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lua
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// function is an operator or a function.
+func (w *writer) function(e ast.Expr) code {
+	call := e.AsCall()
+	arguments := call.Args()
+	if call.IsMemberFunction() {
+		arguments = append([]ast.Expr{call.Target()}, arguments...)
+	}
+	for _, family := range []func(ast.Expr, string, []ast.Expr) (code, bool){
+		w.logic, w.comparison, w.arithmetic, w.optionals, w.conversion, w.quantity, w.semver, w.textFunction,
+	} {
+		if written, ok := family(e, call.FunctionName(), arguments); ok {
+			return written
+		}
+	}
+	return w.refuse("the function %s", call.FunctionName())
+}
+
+// logic are the operators of conditions.
+func (w *writer) logic(e ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+	switch name {
+	case operators.LogicalAnd:
+		return w.junction(e, name, "and", rankAnd, "all_of"), true
+	case operators.LogicalOr:
+		return w.junction(e, name, "or", rankOr, "any_of"), true
+	case operators.LogicalNot:
+		return code{"not " + w.condition(arguments[0]).within(rankUnary), rankUnary}, true
+	case operators.Conditional:
+		return w.conditional(arguments), true
+	}
+	return code{}, false
+}
+
+// junction is a chain of conditions. Where one that fails is followed by another, that one may still decide.
+func (w *writer) junction(e ast.Expr, name, operator string, rank int, absorbing string) code {
+	parts := operands(e, name)
+	sure := 0
+	for sure < len(parts)-1 && w.is(parts[sure], types.BoolKind) && !w.failing(parts[sure]) {
+		sure++
+	}
+	var written []code
+	for _, part := range parts[:sure] {
+		written = append(written, w.condition(part))
+	}
+	if sure == len(parts)-1 {
+		return chain(operator, rank, append(written, w.condition(parts[sure])))
+	}
+	var closures []string
+	for _, part := range parts[sure:] {
+		closures = append(closures, closure(w.write(part)))
+	}
+	return chain(operator, rank, append(written, w.call(absorbing, closures...)))
+}
+
+// operands are those of a chain of one operator, which CEL makes a tree of.
+func operands(e ast.Expr, name string) []ast.Expr {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != name {
+		return []ast.Expr{e}
+	}
+	return append(operands(e.AsCall().Args()[0], name), operands(e.AsCall().Args()[1], name)...)
+}
+
+// conditional is a choice of two values.
+func (w *writer) conditional(arguments []ast.Expr) code {
+	condition, yes, no := w.condition(arguments[0]), w.write(arguments[1]), w.write(arguments[2])
+	if w.truthy(arguments[1]) {
+		return chain("or", rankOr, []code{chain("and", rankAnd, []code{condition, yes}), no})
+	}
+	return w.call("pick", condition.text, closure(yes), closure(no))
+}
+
+// truthy says that Lua takes all values of a part for true.
+func (w *writer) truthy(e ast.Expr) bool {
+	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "dyn" {
+		return w.truthy(e.AsCall().Args()[0])
+	}
+	return !w.is(e, types.BoolKind, types.DynKind, types.AnyKind, types.ErrorKind)
+}
+
+// comparison are the operators that compare.
+func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+	operator, ok := map[string]string{
+		operators.Equals: "==", operators.NotEquals: "~=", operators.Less: "<", operators.LessEquals: "<=", operators.Greater: ">",
+		operators.GreaterEquals: ">=",
+	}[name]
+	switch {
+	case name == operators.In:
+		return w.call("contains", w.text(arguments[1]), w.text(arguments[0])), true
+	case !ok:
+		return code{}, false
+	}
+	a, b := arguments[0], arguments[1]
+	same := name == operators.Equals || name == operators.NotEquals
+	if compare := w.compares(a, b); compare != "" {
+		return infix(w.call(compare, w.text(a), w.text(b)), operator, atom("0"), rankComparison), true
+	}
+	numbers := w.is(a, types.IntKind, types.UintKind, types.DoubleKind) && w.is(b, types.IntKind, types.UintKind, types.DoubleKind)
+	switch {
+	case same && (w.scalar(a) || w.scalar(b)), numbers, w.is(a, types.StringKind) && w.is(b, types.StringKind):
+		return infix(w.write(a), operator, w.write(b), rankComparison), true
+	case name == operators.Equals:
+		return w.call("equal", w.text(a), w.text(b)), true
+	case name == operators.NotEquals:
+		return code{"not " + w.call("equal", w.text(a), w.text(b)).text, rankUnary}, true
+	}
+	return infix(w.call("compare", w.text(a), w.text(b)), operator, atom("0"), rankComparison), true
+}
+
+// compares is the function that compares two values of a type that Lua does not know.
+func (w *writer) compares(a, b ast.Expr) string {
+	for name, function := range map[string]string{
+		types.TimestampType.TypeName(): "compare_times", quantityType: "compare_quantities", semverType: "compare_versions",
+	} {
+		if w.named(a, name) && w.named(b, name) {
+			return function
+		}
+	}
+	if w.is(a, types.DurationKind) || w.is(b, types.DurationKind) || w.is(a, types.TimestampKind) || w.is(b, types.TimestampKind) {
+		w.refuse("a comparison of %s with %s", w.typed(a).TypeName(), w.typed(b).TypeName())
+	}
+	return ""
+}
+
+// arithmetic are the operators that compute.
+func (w *writer) arithmetic(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+	function, ok := map[string]string{
+		operators.Add: "add", operators.Subtract: "sub", operators.Multiply: "mul", operators.Divide: "div", operators.Modulo: "mod",
+	}[name]
+	if name == operators.Negate {
+		return w.call("minus", w.text(arguments[0])), true
+	}
+	if !ok {
+		return code{}, false
+	}
+	a, b := arguments[0], arguments[1]
+	all := func(kind types.Kind) bool { return w.is(a, kind) && w.is(b, kind) }
+	some := func(kind types.Kind) bool { return w.is(a, kind) || w.is(b, kind) }
+	switch {
+	case some(types.TimestampKind), some(types.DurationKind):
+		return w.refuse("computing with times"), true
+	case some(types.BytesKind):
+		return w.refuse("computing with bytes"), true
+	case all(types.StringKind):
+		return chain("..", rankConcat, []code{w.write(a), w.write(b)}), true
+	case all(types.ListKind):
+		return w.call("concat", w.text(a), w.text(b)), true
+	case all(types.DoubleKind) && name != operators.Modulo:
+		operator := map[string]string{"add": "+", "sub": "-", "mul": "*", "div": "/"}[function]
+		return code{w.write(a).within(rankAtom) + " " + operator + " " + w.write(b).within(rankAtom), rankSum}, true
+	case some(types.DoubleKind):
+		return w.refuse("computing with a double and with what may be none: Lua does not tell 1 from 1.0"), true
+	case some(types.UintKind):
+		return w.call("unsigned", w.call(function, w.text(a), w.text(b)).text), true
+	}
+	return w.call(function, w.text(a), w.text(b)), true
+}
+
+// optionals are what is done with values that may be absent.
+func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+	switch name {
+	case operators.OptSelect, operators.OptIndex:
+		return w.found("find", e), true
+	case operators.Index:
+		switch {
+		case w.optional(arguments[0]):
+			return w.found("find", e), true
+		case arguments[1].Kind() == ast.LiteralKind:
+			return w.found("at", e), true
+		}
+		return w.call("index", w.text(arguments[0]), w.text(arguments[1])), true
+	case "orValue":
+		return w.orValue(arguments[0], arguments[1]), true
+	case "or":
+		return w.call("or_else", w.text(arguments[0]), closure(w.write(arguments[1]))), true
+	case "hasValue":
+		if invalid, ok := w.invalid(arguments[0]); ok {
+			return invalid, true
+		}
+		return infix(w.write(arguments[0]), "~=", atom(w.use("none")), rankComparison), true
+	case "value":
+		return w.call("present", w.text(arguments[0])), true
+	case "optional.of":
+		return w.write(arguments[0]), true
+	case "optional.none":
+		return atom(w.use("none")), true
+	case "optional.ofNonZeroValue":
+		return w.call("non_zero", w.text(arguments[0])), true
+	}
+	return code{}, false
+}
+
+// orValue is a value that may be absent, or a default.
+func (w *writer) orValue(e, otherwise ast.Expr) code {
+	if w.failing(otherwise) {
+		return w.call("or_else", w.text(e), closure(w.write(otherwise)))
+	}
+	base, keys := w.way(e, true)
+	if len(keys) == 0 {
+		return w.call("or_else", w.text(e), closure(w.write(otherwise)))
+	}
+	return w.call("get", append([]string{w.text(otherwise), w.text(base)}, keys...)...)
+}
+
+// formats are the named formats that a function of the runtime checks.
+var formats = map[string]string{"format.datetime": "is_datetime", "format.date": "is_date"}
+
+// invalid is whether a text has not the form of a named format.
+func (w *writer) invalid(e ast.Expr) (code, bool) {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "validate" || e.AsCall().Target().Kind() != ast.CallKind {
+		return code{}, false
+	}
+	name := e.AsCall().Target().AsCall().FunctionName()
+	check, ok := formats[name]
+	if !ok {
+		return w.refuse("the format %s", name), true
+	}
+	value := w.call("string_in", w.text(e.AsCall().Args()[0])).text
+	return code{"not " + w.call(check, value).text, rankUnary}, true
+}
+
+// conversion are the functions that make values of other types.
+func (w *writer) conversion(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+	if len(arguments) != 1 || !slices.Contains([]string{"int", "uint", "double", "string", "bool", "dyn", "timestamp", "size"}, name) {
+		return code{}, false
+	}
+	of := arguments[0]
+	simple := w.is(of, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.DynKind)
+	switch {
+	case name == "dyn":
+		return w.write(of), true
+	case name == "size":
+		if of.Kind() == ast.IdentKind && w.is(of, types.ListKind) {
+			return code{"#" + w.text(of), rankUnary}, true
+		}
+		return w.call("size", w.text(of)), true
+	case name == "int" && w.is(of, types.TimestampKind):
+		return atom(w.write(of).within(rankAtom) + ".seconds"), true
+	case name == "bool" && w.is(of, types.BoolKind):
+		return w.write(of), true
+	case name == "timestamp" && w.is(of, types.TimestampKind):
+		return w.write(of), true
+	case name == "string" && (w.is(of, types.BoolKind) || simple && !w.is(of, types.DoubleKind)):
+		return w.call("string_of", w.text(of)), true
+	case name == "uint" && simple:
+		return w.call("unsigned", w.call("int", w.text(of)).text), true
+	case simple && slices.Contains([]string{"int", "double", "timestamp"}, name):
+		return w.call(name, w.text(of)), true
+	}
+	return w.refuse("%s of a %s", name, w.typed(of).TypeName()), true
+}
+
+// quantity are the functions of Kubernetes' quantities.
+func (w *writer) quantity(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+	switch {
+	case name == "quantity" && len(arguments) == 1:
+		return w.call("quantity_sum", w.text(arguments[0])), true
+	case name == "isQuantity":
+		return w.call("is_quantity", w.text(arguments[0])), true
+	case name == "sign" && len(arguments) == 1:
+		return w.call("compare", w.call("amount", w.text(arguments[0])).text, "0"), true
+	case len(arguments) == 0 || !w.named(arguments[0], quantityType):
+		return code{}, false
+	case name == "add":
+		return w.sum(arguments), true
+	case name == "asApproximateFloat":
+		return w.call("amount", w.text(arguments[0])), true
+	}
+	return w.ordered(name, "compare_quantities", arguments)
+}
+
+// sum adds quantities up, all at once.
+func (w *writer) sum(arguments []ast.Expr) code {
+	var parts []string
+	for _, part := range arguments {
+		switch {
+		case part.Kind() == ast.CallKind && part.AsCall().FunctionName() == "quantity" && len(part.AsCall().Args()) == 1:
+			parts = append(parts, w.text(part.AsCall().Args()[0]))
+		case w.is(part, types.IntKind):
+			parts = append(parts, w.call("string_of", w.text(part)).text)
+		default:
+			parts = append(parts, w.text(part))
+		}
+	}
+	return w.call("quantity_sum", parts...)
+}
+
+// ordered are the functions that compare values of a type.
+func (w *writer) ordered(name, compare string, arguments []ast.Expr) (code, bool) {
+	operator, ok := map[string]string{"isGreaterThan": ">", "isLessThan": "<", "compareTo": ""}[name]
+	if !ok {
+		return code{}, false
+	}
+	compared := w.call(compare, w.text(arguments[0]), w.text(arguments[1]))
+	if operator == "" {
+		return compared, true
+	}
+	return infix(compared, operator, atom("0"), rankComparison), true
+}
+
+// semver are the functions of semantic versions.
+func (w *writer) semver(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+	switch {
+	case name == "semver" && len(arguments) == 1:
+		return w.call("version", w.text(arguments[0])), true
+	case name == "isSemver" && len(arguments) == 1:
+		return w.call("is_version", w.text(arguments[0])), true
+	case len(arguments) == 0 || !w.named(arguments[0], semverType):
+		return code{}, false
+	}
+	if part, ok := map[string]string{"major": "[1]", "minor": "[2]", "patch": "[3]"}[name]; ok {
+		return atom(w.write(arguments[0]).within(rankAtom) + part), true
+	}
+	return w.ordered(name, "compare_versions", arguments)
+}
+
+// textFunctions are functions of texts, by how many arguments they have.
+var textFunctions = map[string]map[int]string{
+	"startsWith": {2: "starts_with"}, "endsWith": {2: "ends_with"}, "contains": {2: "includes"}, "split": {2: "split"}, "join": {1: "join", 2: "join"},
+	"replace": {3: "replace"}, "substring": {2: "substring", 3: "substring"}, "charAt": {2: "char_at"}, "indexOf": {2: "index_of"},
+	"lowerAscii": {1: "lower_ascii"}, "upperAscii": {1: "upper_ascii"},
+}
+
+// textFunction are the functions of texts.
+func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+	if name == "matches" && len(arguments) == 2 {
+		return w.matches(arguments[0], arguments[1]), true
+	}
+	function, ok := textFunctions[name][len(arguments)]
+	ambiguous := name == "indexOf" && !w.is(arguments[0], types.StringKind)
+	if !ok || ambiguous || !w.is(arguments[0], types.StringKind, types.DynKind, types.ListKind) {
+		return code{}, false
+	}
+	texts := make([]string, len(arguments))
+	for i, argument := range arguments {
+		texts[i] = w.text(argument)
+	}
+	return w.call(function, texts...), true
+}
+
+// matches is whether a text matches a regular expression, which must be written out.
+func (w *writer) matches(value, expression ast.Expr) code {
+	text, ok := literalText(expression)
+	if !ok {
+		return w.refuse("matches with an expression that is not written out")
+	}
+	all, err := patterns(text)
+	if err != nil {
+		return w.refuse("matches: %q %s", text, err)
+	}
+	arguments := []string{w.text(value)}
+	for _, pattern := range all {
+		arguments = append(arguments, quote(pattern))
+	}
+	return w.call("matches", arguments...)
+}

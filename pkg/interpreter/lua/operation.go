@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lua
+
+import (
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+// rulesOf are the places of the rules of a kind for an operation, and the documents in which they stand.
+func (t *translator) rulesOf(kind interpreter.Kind, operation interpreter.Operation) []documented {
+	var all []documented
+	for _, d := range t.documents {
+		for i, spec := range d.Kinds {
+			if !of(spec, kind) {
+				continue
+			}
+			list := place{node: d.Node}.at("kinds").item(i).at(string(operation))
+			for j := range list.value().Items() {
+				all = append(all, documented{d.Metadata.Name, list.item(j)})
+			}
+		}
+	}
+	return all
+}
+
+// documented is a place and the name of the document.
+type documented struct {
+	profile string
+	place
+}
+
+// customization writes the scripts for a kind.
+func (t *translator) customization(kind interpreter.Kind) Customization {
+	c := newCustomization(kind)
+	for _, operation := range interpreter.Operations() {
+		all := t.rulesOf(kind, operation)
+		if len(all) == 0 {
+			continue
+		}
+		into := c.Spec.Customizations.place(operation)
+		if into == nil {
+			t.add(all[0].finding("Karmada has no script for %s: left out", operation).Warn())
+			continue
+		}
+		s := &script{translator: t, kind: kind, operation: operation, used: map[string]bool{}}
+		s.write(all)
+		*into = s.finished()
+	}
+	return c
+}
+
+// write writes the function that Karmada calls.
+func (s *script) write(all []documented) {
+	switch s.operation {
+	case interpreter.Replicas:
+		s.block("function GetReplicas(object)", func() { s.first(all, s.replicas) })
+	case interpreter.Health:
+		s.block("function InterpretHealth(object)", func() { s.first(all, s.health) })
+	case interpreter.Revise:
+		s.editing("function ReviseReplica(object, replicas)", "", all, s.edit)
+	case interpreter.Retain:
+		s.editing("function Retain(object, observed)", "", all, s.retain)
+	case interpreter.Aggregate:
+		s.editing("function AggregateStatus(object, statuses)", "local members = "+invoke(s.use("members_of"), "statuses").text, all, s.aggregate)
+	case interpreter.Status:
+		s.collecting("function ReflectStatus(object)", "made", all, s.status)
+	case interpreter.Dependencies:
+		s.collecting("function GetDependencies(object)", "dependencies", all, s.dependencies)
+	case interpreter.Components:
+		s.collecting("function GetComponents(object)", "components", all, s.components)
+	}
+}
+
+// rule begins a rule with its place.
+func (s *script) rule(d documented) scope {
+	s.profile = d.profile
+	s.line("-- " + s.where(d.place))
+	return scope{script: s}
+}
+
+// first writes rules of which the first that applies answers.
+func (s *script) first(all []documented, answer func(scope, place)) {
+	for _, d := range all {
+		in := s.rule(d)
+		in.when(d.place, func() { answer(in, d.place) })
+		if in.hides(d.place) {
+			return
+		}
+	}
+	s.line("error(" + quote("no rule of "+string(s.operation)+" applies to the object") + ", 0)")
+}
+
+// editing writes rules that change the object. Expressions see it as it came.
+func (s *script) editing(head, before string, all []documented, edit func(scope, place)) {
+	body := &script{translator: s.translator, kind: s.kind, operation: s.operation, used: s.used, depth: 1}
+	for _, d := range all {
+		edit(body.rule(d), d.place)
+	}
+	came := "object"
+	if body.reads {
+		came = invoke(s.use("copy"), "object").text
+	}
+	s.block(head, func() {
+		s.line("local result = " + came)
+		if before != "" {
+			s.line(before)
+		}
+		s.lines.WriteString(body.lines.String())
+		s.line("return result")
+	})
+}
+
+// collecting writes rules of which all that apply add something.
+func (s *script) collecting(head, name string, all []documented, add func(scope, place)) {
+	s.block(head, func() {
+		s.line("local " + name + " = {}")
+		for _, d := range all {
+			add(s.rule(d), d.place)
+		}
+		s.line("return " + name)
+	})
+}
+
+func (s *script) replicas(in scope, p place) {
+	s.only(p, "when", "count", "requirements")
+	answer := in.count(p.at("count")).text
+	if !p.at("requirements").absent() {
+		answer += ", " + in.requirements(p.at("requirements")).text
+	}
+	s.line("return " + answer)
+}
+
+func (s *script) health(in scope, p place) {
+	s.only(p, "when", "healthy")
+	healthy, ok := in.condition(p.at("healthy"))
+	if !ok {
+		healthy = atom("true")
+	}
+	s.line("return " + healthy.text)
+}
+
+// edit writes a rule of revise.
+func (s *script) edit(in scope, p place) {
+	s.only(p, "when", "set", "remove", "refuse")
+	in.when(p, func() { in.changes(p, "result") })
+}
+
+// changes writes what a rule changes.
+func (s scope) changes(p place, target string) {
+	if refused := p.at("refuse"); !refused.absent() {
+		s.line("error(" + s.template(refused, true).text + ", 0)")
+	}
+	for _, field := range p.at("set").value().Fields() {
+		at := place{node: field.Value, path: p.at("set").path + "[" + quote(field.Key.Value) + "]"}
+		s.line(invoke(s.use("put"), target, s.steps(at, field.Key.Value), s.value(at).text).text)
+	}
+	for i := range p.at("remove").value().Items() {
+		s.line(invoke(s.use("take_away"), target, s.path(p.at("remove").item(i))).text)
+	}
+}
+
+// status writes what of a status is reflected.
+func (s *script) status(in scope, p place) {
+	s.only(p, "when", "keep", "set")
+	in.when(p, func() {
+		if p.at("keep").absent() && p.at("set").absent() {
+			s.line(invoke(s.use("keep_all"), "made", "object.status").text)
+		}
+		for i := range p.at("keep").value().Items() {
+			s.line(invoke(s.use("keep"), "made", "object.status", s.path(p.at("keep").item(i))).text)
+		}
+		in.changes(p, "made")
+	})
+}
+
+// retain writes what of the observed object is kept.
+func (s *script) retain(in scope, p place) {
+	s.only(p, "when", "items", "fields", "set", "remove", "refuse")
+	keep := func(target, observed string) {
+		in.when(p, func() {
+			for i := range p.at("fields").value().Items() {
+				s.line(invoke(s.use("retain"), target, observed, s.path(p.at("fields").item(i))).text)
+			}
+			in.changes(p, target)
+		})
+	}
+	if p.at("items").absent() {
+		keep("result", "observed")
+		return
+	}
+	s.only(p.at("items"), "path", "key")
+	in.items, s.reads = true, true
+	both := invoke(s.use("both_of"), "object", "result", "observed", s.path(p.at("items").at("path")), s.path(p.at("items").at("key"))).text
+	s.block("for _, both in ipairs("+both+") do", func() {
+		s.line("local item, observedItem = both.item, both.observed")
+		keep("both.result", "observedItem")
+	})
+}
+
+// dependencies writes what must come along.
+func (s *script) dependencies(in scope, p place) {
+	s.only(p, "when", "forEach", "apiVersion", "kind", "namespace", "name", "labelSelector")
+	in.each(p, func(in scope) {
+		fields := []string{
+			member("apiVersion", in.template(p.at("apiVersion"), true)), member("kind", in.template(p.at("kind"), true)),
+			member("namespace", invoke(s.use("namespace_of"), "object")),
+		}
+		if namespace := p.at("namespace"); !namespace.absent() {
+			fields[2] = member("namespace", in.template(namespace, true))
+		}
+		if name := p.at("name"); !name.absent() {
+			fields = append(fields, member("name", in.template(name, true)))
+		}
+		if selector := p.at("labelSelector"); !selector.absent() {
+			fields = append(fields, member("labelSelector", invoke(s.use("copy"), in.value(selector).text)))
+		}
+		s.line(invoke(s.use("add_dependency"), "dependencies", quote(s.where(p)), table(fields).text).text)
+	})
+}
+
+// components writes the parts of a workload.
+func (s *script) components(in scope, p place) {
+	s.only(p, "when", "forEach", "name", "count", "requirements")
+	in.each(p, func(in scope) {
+		fields := []string{member("name", in.template(p.at("name"), true)), member("replicas", in.count(p.at("count")))}
+		if needed := p.at("requirements"); !needed.absent() {
+			fields = append(fields, member("replicaRequirements", in.requirements(needed)))
+		}
+		s.line(invoke(s.use("add_component"), "components", quote(s.where(p)), table(fields).text).text)
+	})
+}
+
+// each writes what is done for each item, or once.
+func (s scope) each(p place, do func(scope)) {
+	list := p.at("forEach")
+	if list.absent() {
+		s.when(p, func() { do(s) })
+		return
+	}
+	all := invoke(s.use("list"), s.template(list, false).text, quote(s.where(list))).text
+	s.items = true
+	s.block("for _, item in ipairs("+all+") do", func() { s.when(p, func() { do(s) }) })
+}

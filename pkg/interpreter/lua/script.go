@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package lua
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// script is one script while it is written.
+type script struct {
+	*translator
+	kind      interpreter.Kind
+	operation interpreter.Operation
+	// profile is the document of the rule that is being written.
+	profile string
+	lines   strings.Builder
+	depth   int
+	used    map[string]bool
+	// reads says that an expression reads the object as it came.
+	reads bool
+}
+
+// use notes that a function of the runtime is called, and is its name.
+func (s *script) use(name string) string {
+	s.used[name] = true
+	return name
+}
+
+// line writes a line, or several.
+func (s *script) line(text string) {
+	for range s.depth {
+		text = indent(text)
+	}
+	s.lines.WriteString(text + "\n")
+}
+
+// block writes lines between a line and the end of what it begins.
+func (s *script) block(head string, inner func()) {
+	s.line(head)
+	s.depth++
+	inner()
+	s.depth--
+	s.line("end")
+}
+
+// where is what messages call a place.
+func (s *script) where(p place) string { return s.profile + ": " + p.path }
+
+// environment is what expressions see.
+func (s *script) environment(items bool) *expression.Environment {
+	key := environment{s.operation, items}
+	if known := s.environments[key]; known != nil {
+		return known
+	}
+	variables := rule.Variables(s.operation)
+	if items {
+		variables = append(variables, rule.ItemVariables(s.operation)...)
+	}
+	made, err := expression.NewEnvironment(variables...)
+	if err != nil { // the rules were compiled in the same one
+		s.add(source.Finding{Message: err.Error(), Rule: NotInLua})
+	}
+	s.environments[key] = made
+	return made
+}
+
+// scope is where values of a rule stand: what their expressions see.
+type scope struct {
+	*script
+	items bool
+}
+
+func (s scope) writer(p place, syntax *ast.AST) *writer {
+	return &writer{script: s.script, ast: syntax, at: p}
+}
+
+// condition is the condition at a place; ok is false where there is none, or one that always holds.
+func (s scope) condition(p place) (written code, ok bool) {
+	if p.absent() {
+		return code{}, false
+	}
+	compiled, err := s.environment(s.items).Condition(p.text().Value, expression.At(p.node))
+	if err != nil {
+		s.add(p.finding("%s", err))
+		return code{}, false
+	}
+	written = s.writer(p, compiled.Syntax()).condition(compiled.Syntax().Expr())
+	return written, written.text != "true"
+}
+
+// when writes what is done where the condition of a rule holds.
+func (s scope) when(p place, do func()) {
+	condition, ok := s.condition(p.at("when"))
+	if !ok {
+		do()
+		return
+	}
+	s.block("if "+condition.text+" then", do)
+}
+
+// template is a text that may hold expressions, as it is or as a text.
+func (s scope) template(p place, asText bool) code {
+	n := p.value()
+	compiled, err := s.environment(s.items).Template(n.Value, expression.At(n))
+	if err != nil {
+		s.add(p.finding("%s", err))
+		return atom("nil")
+	}
+	if compiled.Whole() && !asText {
+		w := s.writer(p, compiled.Pieces()[0].Syntax)
+		return w.result(w.ast.Expr())
+	}
+	var parts []code
+	for _, piece := range compiled.Pieces() {
+		if piece.Syntax == nil {
+			parts = append(parts, atom(quote(piece.Literal)))
+			continue
+		}
+		w := s.writer(p, piece.Syntax)
+		parts = append(parts, w.within(w.ast.Expr()))
+	}
+	if len(parts) == 0 {
+		return atom(`""`)
+	}
+	return chain("..", rankConcat, parts)
+}
+
+// result is a part as the value of a field.
+func (w *writer) result(e ast.Expr) code {
+	switch {
+	case w.is(e, types.TimestampKind):
+		return w.call("time_of", w.text(e))
+	case w.is(e, types.DurationKind, types.BytesKind, types.TypeKind) || w.named(e, semverType) || w.is(e, types.StructKind) && !w.named(e, quantityType):
+		return w.refuse("a %s as the value of a field", w.typed(e).TypeName())
+	}
+	return w.write(e)
+}
+
+// within is a part within a text.
+func (w *writer) within(e ast.Expr) code {
+	written := w.result(e)
+	if w.is(e, types.StringKind, types.TimestampKind) || w.named(e, quantityType) {
+		return written
+	}
+	return w.call("text", written.text)
+}
+
+// value is any value; texts in it may hold expressions.
+func (s scope) value(p place) code {
+	n := p.value()
+	switch {
+	case n.Absent():
+		return atom(s.use("null"))
+	case n.Kind == yaml.MappingNode:
+		var members []string
+		for _, field := range n.Fields() {
+			members = append(members, member(field.Key.Value, s.value(p.at(field.Key.Value))))
+		}
+		return table(members)
+	case n.Kind == yaml.SequenceNode:
+		var items []string
+		for i := range n.Items() {
+			items = append(items, s.value(p.item(i)).text)
+		}
+		return table(items)
+	case n.Tag == "!!str":
+		return s.template(p, false)
+	}
+	return s.plain(p)
+}
+
+// plain is a number, true or false, as it is written.
+func (s scope) plain(p place) code {
+	var value any
+	if err := p.value().Decode(&value); err != nil {
+		s.add(p.finding("%s", err))
+		return atom("nil")
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		s.add(p.finding("%s", err))
+		return atom("nil")
+	}
+	if float, err := strconv.ParseFloat(string(raw), 64); err == nil {
+		if float >= largest || float <= -largest {
+			s.add(p.finding("the number is too large for Lua"))
+		}
+		return number(float)
+	}
+	if raw[0] == '"' { // a time
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			return atom(quote(text))
+		}
+	}
+	return atom(string(raw))
+}
+
+// count is a number of replicas.
+func (s scope) count(p place) code {
+	if p.value().Tag == "!!int" {
+		return s.plain(p)
+	}
+	return invoke(s.use("count"), s.template(p, false).text, quote(s.where(p)))
+}
+
+// requirements are what each replica needs.
+func (s scope) requirements(p place) code {
+	return invoke(s.use("requirements"), s.value(p).text, quote(s.where(p)))
+}
+
+// path is a path as a table: a text for a key, a number for the position of an item, and {member, value} for the item that has that, with true behind it
+// where the value is text though it looks like a number.
+func (s *script) path(p place) string {
+	if p.absent() {
+		return "{}"
+	}
+	return s.steps(p, p.value().Value)
+}
+
+func (s *script) steps(p place, text string) string {
+	steps, err := fieldpath.Parse(text)
+	if err != nil {
+		s.add(p.finding("%s", err))
+		return "{}"
+	}
+	parts := make([]string, len(steps))
+	for i, step := range steps {
+		parts[i] = quote(step.Key)
+		switch {
+		case step.Position:
+			at, _ := strconv.Atoi(step.Key) // fieldpath has checked it
+			parts[i] = strconv.Itoa(at + 1)
+		case step.By != "" && step.Quoted:
+			parts[i] = table([]string{quote(step.By), quote(step.Key), "true"}).text
+		case step.By != "":
+			parts[i] = table([]string{quote(step.By), quote(step.Key)}).text
+		}
+	}
+	return table(parts).text
+}
+
+// finished is the whole script.
+func (s *script) finished() *Script {
+	texts := append([]string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}, prelude(s.used)...)
+	return &Script{LuaScript: strings.Join(append(texts, s.lines.String()), "\n\n")}
+}
+
+// hides says whether a rule always applies, so that none behind it does.
+func (s scope) hides(p place) bool {
+	condition, ok := s.condition(p.at("when"))
+	return !ok && condition.text != "false" && !slices.ContainsFunc(s.findings, func(f source.Finding) bool { return f.Path == p.at("when").path })
+}
