@@ -17,41 +17,64 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // TestAnswers holds that the questions of testdata/answers are answered as its want.txt says.
 func TestAnswers(t *testing.T) {
+	programs := map[string]*rule.Program{}
+	var out strings.Builder
+	for _, q := range questions(t) {
+		key := strings.Join(q.Optional, ",")
+		if programs[key] == nil {
+			programs[key] = load(t, q.Optional...)
+		}
+		r := q.request(t)
+		response, err := programs[key].Interpret(context.Background(), r)
+		out.WriteString("## " + q.Name + "\n" + describe(t, response, err) + "\n")
+		accept(t, r, response, err)
+	}
+	golden.Compare(t, "testdata/answers/want.txt", out.String())
+}
+
+// asked is a question of testdata/answers, and the optional profiles that are in force.
+type asked struct {
+	Name      string
+	Optional  []string
+	Operation interpreter.Operation
+	Object    json.RawMessage
+	Observed  json.RawMessage
+	Replicas  int32
+	Members   []interpreter.Member
+}
+
+// questions are those of testdata/answers.
+func questions(t testing.TB) []asked {
+	t.Helper()
 	data, err := os.ReadFile("testdata/answers/questions.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var questions []struct {
-		Name      string
-		Operation interpreter.Operation
-		Object    json.RawMessage
-		Observed  json.RawMessage
-		Replicas  int32
-		Members   []interpreter.Member
-	}
-	if err := yaml.UnmarshalStrict(data, &questions); err != nil {
+	var all []asked
+	if err := yaml.UnmarshalStrict(data, &all); err != nil {
 		t.Fatal(err)
 	}
-	program := load(t)
-	var out strings.Builder
-	for _, q := range questions {
-		var head struct{ APIVersion, Kind string }
-		if err := json.Unmarshal(q.Object, &head); err != nil {
-			t.Fatal(err)
-		}
-		of := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
-		response, err := program.Interpret(context.Background(), interpreter.Request{
-			Operation: q.Operation, Kind: interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind},
-			Object: q.Object, Observed: q.Observed, Replicas: q.Replicas, Members: q.Members,
-		})
-		out.WriteString("## " + q.Name + "\n" + describe(t, response, err) + "\n")
+	return all
+}
+
+// request is the question, for the kind that the object says.
+func (q asked) request(t testing.TB) interpreter.Request {
+	t.Helper()
+	var head struct{ APIVersion, Kind string }
+	if err := json.Unmarshal(q.Object, &head); err != nil {
+		t.Fatal(err)
 	}
-	golden.Compare(t, "testdata/answers/want.txt", out.String())
+	of := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
+	return interpreter.Request{
+		Operation: q.Operation, Kind: interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind},
+		Object: q.Object, Observed: q.Observed, Replicas: q.Replicas, Members: q.Members,
+	}
 }
 
 // describe writes an answer as JSON, without what is not there.

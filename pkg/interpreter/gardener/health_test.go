@@ -5,78 +5,20 @@
 package gardener_test
 
 import (
-	"context"
-	"encoding/json"
-	"testing"
+	"slices"
 
 	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"k8s.io/utils/ptr"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // statuses are those that conditions have; nil: the condition is not there.
 var statuses = []any{nil, "True", "False", "Unknown", "Progressing"}
-
-// compare holds that an object is healthy where Gardener's own check says so, for all combinations. Conditions are fields named after them.
-func compare(t *testing.T, kind interpreter.Kind, fields []variants, check func(raw []byte) bool) {
-	t.Helper()
-	program := load(t)
-	seen := map[bool]int{}
-	each(fields, object{}, func(o object) {
-		raw := listed(t, o)
-		want := check(raw)
-		response, err := program.Interpret(context.Background(), interpreter.Request{Operation: interpreter.Health, Kind: kind, Object: raw})
-		if err != nil || *response.Healthy != want {
-			t.Errorf("%s: %v, and must be %t", raw, err, want)
-			return
-		}
-		seen[want]++
-	})
-	if seen[true] == 0 || seen[false] < 100 {
-		t.Errorf("seen are %v", seen)
-	}
-}
-
-// listed writes an object whose conditions are fields.
-func listed(t *testing.T, o object) []byte {
-	t.Helper()
-	if status, ok := o["status"].(object); ok {
-		if named, ok := status["conditions"].(object); ok {
-			var conditions []object
-			for name, value := range named {
-				conditions = append(conditions, object{"type": name, "status": value})
-				if value == "False" { // a second one of the type, which only counts where all do
-					conditions = append(conditions, object{"type": name, "status": "True"})
-				}
-			}
-			o = with(o, []string{"status", "conditions"}, conditions)
-		}
-	}
-	raw, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
-// read decodes an object.
-func read[T any](t *testing.T, raw []byte) *T {
-	t.Helper()
-	o := new(T)
-	if err := json.Unmarshal(raw, o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-var generations = []variants{
-	{[]string{"metadata", "generation"}, []any{nil, 1, 2}},
-	{[]string{"status", "observedGeneration"}, []any{nil, 1, 2}},
-}
 
 // conditions are the variants of conditions.
 func conditions(names ...string) []variants {
@@ -87,37 +29,89 @@ func conditions(names ...string) []variants {
 	return fields
 }
 
-// TestManagedResourceHealth compares with CheckManagedResource and CheckManagedResourceProgressing.
-func TestManagedResourceHealth(t *testing.T) {
-	kind := interpreter.Kind{Group: "resources.gardener.cloud", Version: "v1alpha1", Kind: "ManagedResource"}
-	fields := append(conditions("ResourcesApplied", "ResourcesHealthy", "ResourcesProgressing", "Other"), generations...)
-	compare(t, kind, fields, func(raw []byte) bool {
-		o := read[resourcesv1alpha1.ManagedResource](t, raw)
-		return health.CheckManagedResource(o) == nil && health.CheckManagedResourceProgressing(o) == nil
-	})
+var (
+	generation         = variants{[]string{"metadata", "generation"}, []any{nil, 1, 2}}
+	observedGeneration = variants{[]string{"status", "observedGeneration"}, []any{nil, 1, 2}}
+)
+
+// extensionFields are all fields that health.CheckExtensionObject reads.
+var extensionFields = []variants{
+	generation,
+	observedGeneration,
+	{[]string{"status", "lastError"}, []any{nil, object{"description": ""}, object{"description": "broken", "codes": []string{"ERR_INFRA_QUOTA_EXCEEDED"}}}},
+	{[]string{"status", "lastOperation"}, []any{nil, object{}}},
+	{[]string{"status", "lastOperation", "state"}, []any{nil, "Succeeded", "Processing", "Failed", "Error", "Pending", "Aborted", ""}},
+	{[]string{"status", "lastOperation", "lastUpdateTime"}, []any{nil, "2026-03-01T10:00:00Z", "2026-03-01T12:00:00+02:00", "2026-03-01T09:59:59Z"}},
+	{[]string{"metadata", "annotations", "gardener.cloud/operation"}, []any{nil, "", "reconcile"}},
+	{[]string{"metadata", "annotations", "gardener.cloud/timestamp"}, []any{
+		nil, "2026-03-01T10:00:00Z", "2026-03-01T10:00:00.999999999Z", "2026-03-01T10:00:01Z", "2026-03-01T09:00:00+01:00", "2026-03-01T11:00:01+01:00",
+		"2026-02-30T10:00:00Z", "2026-03-01", "", "soon", "2026-03-01T25:00:00Z", "2026-03-01T10:00:60Z", "2026-03-01 10:00:00Z",
+	}},
 }
 
-// TestMachineDeploymentHealth compares with CheckMachineDeployment.
-func TestMachineDeploymentHealth(t *testing.T) {
-	kind := interpreter.Kind{Group: "machine.sapcloud.io", Version: "v1alpha1", Kind: "MachineDeployment"}
-	fields := append(conditions("Available", "Progressing", "ReplicaFailure", "Frozen"), generations...)
-	fields = append(fields,
+// fewExtensionFields are the same with fewer values, for all kinds that have the rules of the first.
+var fewExtensionFields = []variants{
+	generation,
+	observedGeneration,
+	{[]string{"status", "lastError"}, []any{nil, object{"description": "broken"}}},
+	{[]string{"status", "lastOperation", "state"}, []any{nil, "Succeeded", "Processing", "Error"}},
+	{[]string{"status", "lastOperation", "lastUpdateTime"}, []any{nil, "2026-03-01T10:00:00Z", "2026-03-01T09:59:59Z"}},
+	{[]string{"metadata", "annotations", "gardener.cloud/operation"}, []any{nil, "reconcile"}},
+	{[]string{"metadata", "annotations", "gardener.cloud/timestamp"}, []any{nil, "2026-03-01T10:00:00.5Z", "2026-03-01T10:00:01Z", "soon"}},
+}
+
+func resourcesAreHealthy(o client.Object) bool {
+	r, ok := o.(*resourcesv1alpha1.ManagedResource)
+	return ok && health.CheckManagedResource(r) == nil && health.CheckManagedResourceProgressing(r) == nil
+}
+
+func resourceFields() []variants {
+	return append(conditions("ResourcesApplied", "ResourcesHealthy", "ResourcesProgressing", "Other"), generation, observedGeneration)
+}
+
+func machinesAreHealthy(o client.Object) bool {
+	d, ok := o.(*machinev1alpha1.MachineDeployment)
+	return ok && health.CheckMachineDeployment(d) == nil
+}
+
+func machineFields() []variants {
+	return append(conditions("Available", "Progressing", "ReplicaFailure", "Frozen"), generation, observedGeneration,
 		variants{[]string{"spec", "strategy", "type"}, []any{nil, "InPlaceUpdate"}},
 		variants{[]string{"spec", "strategy", "inPlaceUpdate", "orchestrationType"}, []any{nil, "Manual"}},
 		variants{[]string{"status", "updatedReplicas"}, []any{nil, 1}},
 	)
-	compare(t, kind, fields, func(raw []byte) bool {
-		return health.CheckMachineDeployment(read[machinev1alpha1.MachineDeployment](t, raw)) == nil
-	})
 }
 
-// TestEtcdHealth compares with CheckEtcd, where the generation was observed.
-func TestEtcdHealth(t *testing.T) {
-	kind := interpreter.Kind{Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd"}
-	fields := append(conditions("BackupReady", "Ready"), generations...)
-	fields = append(fields, variants{[]string{"status", "ready"}, []any{nil, true, false}})
-	compare(t, kind, fields, func(raw []byte) bool {
-		o := read[druidcorev1alpha1.Etcd](t, raw)
-		return health.CheckEtcd(o) == nil && ptr.Deref(o.Status.ObservedGeneration, 0) == o.Generation
+// etcdIsHealthy wants the generation to be observed, too.
+func etcdIsHealthy(o client.Object) bool {
+	e, ok := o.(*druidcorev1alpha1.Etcd)
+	return ok && health.CheckEtcd(e) == nil && ptr.Deref(e.Status.ObservedGeneration, 0) == e.Generation
+}
+
+func etcdFields() []variants {
+	return append(conditions("BackupReady", "Ready"), generation, observedGeneration, variants{[]string{"status", "ready"}, []any{nil, true, false}})
+}
+
+// shootIsHealthy wants an operation that has succeeded for the generation, too, and no nodes of a shoot that sleeps.
+func shootIsHealthy(o client.Object) bool {
+	shoot, ok := o.(*gardencorev1beta1.Shoot)
+	if !ok || shoot.Generation != shoot.Status.ObservedGeneration || shoot.Status.LastOperation == nil ||
+		shoot.Status.LastOperation.State != gardencorev1beta1.LastOperationStateSucceeded {
+		return false
+	}
+	awake := slices.DeleteFunc(slices.Clone(shoot.Status.Conditions), func(c gardencorev1beta1.Condition) bool {
+		return shoot.Status.IsHibernated && (c.Type == gardencorev1beta1.ShootEveryNodeReady || c.Type == gardencorev1beta1.ShootSystemComponentsHealthy)
 	})
+	return gardenerutils.ComputeShootStatus(shoot.Status.LastOperation, shoot.Status.LastErrors, awake...) == gardenerutils.ShootStatusHealthy
+}
+
+func shootFields() []variants {
+	return append(conditions("APIServerAvailable"), generation, observedGeneration,
+		variants{[]string{"status", "conditions", "EveryNodeReady"}, []any{nil, "True", "Unknown"}},
+		variants{[]string{"status", "conditions", "SystemComponentsHealthy"}, []any{nil, "True", "False"}},
+		variants{[]string{"status", "hibernated"}, []any{nil, true, false}},
+		variants{[]string{"status", "lastOperation", "state"}, []any{nil, "Succeeded", "Processing", "Failed"}},
+		variants{[]string{"status", "lastOperation", "type"}, []any{nil, "Create", "Reconcile", "Delete"}},
+		variants{[]string{"status", "lastErrors"}, []any{nil, []object{{"description": "broken"}}}},
+	)
 }
