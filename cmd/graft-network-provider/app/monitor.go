@@ -10,7 +10,7 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 func isTCP(l configv1alpha1.NetworkListener) bool {
@@ -23,8 +23,8 @@ func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 	if p.Config.Metrics.Address == "0" {
 		return func() {}, nil
 	}
-	m := &server.Monitor{
-		Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
+	m := &serving.Monitor{
+		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
 		Ready: map[string]func(context.Context) error{"shutdown": p.stays, "ledger": p.remembers, "recovery": p.hasRecovered},
 	}
 	address, stop, err := m.Open(ctx)

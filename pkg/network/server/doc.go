@@ -5,7 +5,7 @@
 // Package server is the edge of the allocation wing: it listens on sockets and on TCP, knows who may ask, bounds what is asked for, and
 // counts. What is asked for and what is answered are the codecs' business; no payload and no secret comes into its log.
 //
-// Enter at New, and at Monitor for those who watch the program.
+// Enter at New; those who watch the program are answered by pkg/serving.
 package server
 
 import (
@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Contract is what is answered at an address.
@@ -74,11 +75,8 @@ type Options struct {
 
 // How long callers may take: for the head of a request, for its body, between requests, and for an answer after it should be there.
 const (
-	headTimeout  = 10 * time.Second
+	headTimeout  = serving.HeadTimeout
 	bodyTimeout  = 15 * time.Second
-	idleTimeout  = 2 * time.Minute
+	idleTimeout  = serving.IdleTimeout
 	writeTimeout = 15 * time.Second
 )
-
-// maximumHead bounds the head of a request, in bytes.
-const maximumHead = 16 << 10

@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Server answers at several addresses.
@@ -83,8 +83,8 @@ func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*
 			metrics: s.options.Metrics, log: logger,
 		},
 		// Bodies and answers have deadlines of their own: that of a whole request would end what takes long in the cloud.
-		ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maximumHead,
-		ErrorLog: log.New(lines{logger}, "", 0), ConnState: s.options.Metrics.connection(l.String()),
+		ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: serving.MaximumHead,
+		ErrorLog: serving.ErrorLog(logger), ConnState: s.options.Metrics.connection(l.String()),
 	}
 	if p.tls != nil {
 		p.server.TLSConfig = &tls.Config{
@@ -93,15 +93,6 @@ func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*
 		}
 	}
 	return p, nil
-}
-
-// lines is what net/http says of connections, which is of interest to few.
-type lines struct{ log logr.Logger }
-
-// Write implements io.Writer.
-func (l lines) Write(text []byte) (int, error) {
-	l.log.V(1).Info("Of a connection", "said", string(text[:max(0, len(text)-1)]))
-	return len(text), nil
 }
 
 // Addresses are those that are open, in the order of the listeners: where a port was 0 it is the one that was given.

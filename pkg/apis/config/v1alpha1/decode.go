@@ -27,6 +27,16 @@ func DecodeNetworkProviderConfiguration(file source.File) (*NetworkProviderConfi
 	return c, nil
 }
 
+// DecodeResourceInterpreterConfiguration is DecodeControllerConfiguration for that of graft-resource-interpreter.
+func DecodeResourceInterpreterConfiguration(file source.File) (*ResourceInterpreterConfiguration, error) {
+	c := &ResourceInterpreterConfiguration{}
+	if err := decode(file, KindResourceInterpreterConfiguration, c); err != nil {
+		return nil, err
+	}
+	c.Default()
+	return c, nil
+}
+
 // configuration is one that is validated beyond the limits of its fields.
 type configuration interface {
 	validate(root source.Node) source.Findings

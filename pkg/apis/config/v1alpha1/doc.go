@@ -4,7 +4,7 @@
 
 // Package v1alpha1 holds the component configurations of Graft's programs: what an installation decides and a profile must
 // not. It reads them strictly, sets defaults and validates them; it opens no files and starts nothing. Enter at
-// DecodeControllerConfiguration and DecodeNetworkProviderConfiguration.
+// DecodeControllerConfiguration, DecodeNetworkProviderConfiguration and DecodeResourceInterpreterConfiguration.
 package v1alpha1
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,4 +18,6 @@ const (
 	KindControllerConfiguration = "ControllerConfiguration"
 	// KindNetworkProviderConfiguration is that of graft-network-provider.
 	KindNetworkProviderConfiguration = "NetworkProviderConfiguration"
+	// KindResourceInterpreterConfiguration is that of graft-resource-interpreter.
+	KindResourceInterpreterConfiguration = "ResourceInterpreterConfiguration"
 )

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package serving
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 func TestMonitor(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	NewMetrics(registry)
+	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "graft_some", Help: "Some."}))
 	var problem error
 	m := &Monitor{Metrics: registry, Ready: map[string]func(context.Context) error{
 		"ledger":   func(context.Context) error { return problem },
@@ -37,7 +37,7 @@ func TestMonitor(t *testing.T) {
 		{"/healthz", errors.New("gone"), 200, "ok\n"},
 		{"/readyz", nil, 200, "ok\n"},
 		{"/readyz", errors.New("gone"), 503, "ledger: gone\n"},
-		{"/metrics", nil, 200, "graft_network_requests_in_flight 0"},
+		{"/metrics", nil, 200, "graft_some 0"},
 		{"/debug/pprof/", nil, 404, "404"},
 	} {
 		problem = test.problem
@@ -52,13 +52,13 @@ func TestMonitor(t *testing.T) {
 }
 
 func TestMonitorOpens(t *testing.T) {
-	m := &Monitor{Address: "127.0.0.1:0", Metrics: prometheus.NewRegistry()}
+	m := &Monitor{Program: "graft-some", Address: "127.0.0.1:0", Metrics: prometheus.NewRegistry()}
 	address, stop, err := m.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := &Monitor{Address: address, Metrics: m.Metrics}
-	if _, _, err := second.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "is another graft-network-provider running?") {
+	second := &Monitor{Program: "graft-some", Address: address, Metrics: m.Metrics}
+	if _, _, err := second.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "is another graft-some running?") {
 		t.Errorf("the address is in use: %v", err)
 	}
 	ask := func() bool {

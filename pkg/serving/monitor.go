@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package serving
 
 import (
 	"context"
@@ -23,6 +23,8 @@ import (
 
 // Monitor is for those who watch the program: /metrics, /healthz and /readyz.
 type Monitor struct {
+	// Program is the name of the program, for people.
+	Program string
 	// Address is host:port.
 	Address string
 	Metrics prometheus.Gatherer
@@ -42,13 +44,13 @@ const monitorConnections = 128
 func (m *Monitor) Open(ctx context.Context) (address string, stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.Address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", nil, fmt.Errorf("opening the address of metrics: %w: is another graft-network-provider running? for a second one give metrics.address", err)
+		return "", nil, fmt.Errorf("opening the address of metrics: %w: is another %s running? for a second one give metrics.address", err, m.Program)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("opening the address of metrics: %w", err)
 	}
 	server := &http.Server{
-		Handler: m.handler(), ReadHeaderTimeout: headTimeout, ReadTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maximumHead,
+		Handler: m.handler(), ReadHeaderTimeout: HeadTimeout, ReadTimeout: HeadTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaximumHead,
 	}
 	listener = netutil.LimitListener(listener, monitorConnections)
 	done := make(chan struct{})

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// validate is that of ControllerConfiguration.
+func (c *ResourceInterpreterConfiguration) validate(root source.Node) source.Findings {
+	v := validator{root: root}
+	v.address(false, c.Server.Address, "server", "address")
+	v.address(true, c.Metrics.Address, "metrics", "address")
+	v.debugging(c.Debugging)
+	v.paths(c.Profiles.Paths)
+	if len(c.Profiles.Optional) > 0 && c.Profiles.Gardener != nil && !*c.Profiles.Gardener {
+		v.add("needs profiles.gardener", "profiles", "optional")
+	}
+	v.certificate(&c.Certificate)
+	if c.Registration != nil {
+		v.registration(c.Registration)
+	}
+	return v.findings
+}
+
+// certificate finds sources that exclude each other, and lifetimes in which there is no room for a change.
+func (v *validator) certificate(c *InterpreterCertificate) {
+	if c.Sources() > 1 {
+		v.add("exactly one of files, secret and folder is needed", "certificate")
+	}
+	if f := c.Files; f != nil && (f.CertFile == "" || f.KeyFile == "") {
+		v.add("needs certFile and keyFile", "certificate", "files")
+	}
+	for i, node := range find(v.root, "certificate", "dnsNames").Items() {
+		if err := CheckDNSName(c.DNSNames[i]); err != nil {
+			v.at(node, fmt.Sprintf("certificate.dnsNames[%d]", i), err.Error())
+		}
+	}
+	for i, node := range find(v.root, "certificate", "ipAddresses").Items() {
+		if _, err := netip.ParseAddr(c.IPAddresses[i]); err != nil {
+			v.at(node, fmt.Sprintf("certificate.ipAddresses[%d]", i), "must be an address such as 10.0.0.1 or fd00::1")
+		}
+	}
+	full := ResourceInterpreterConfiguration{Certificate: *c}
+	full.Default()
+	if err := full.Certificate.CheckLifetimes(); err != nil {
+		v.add(err.Error(), "certificate")
+	}
+}
+
+// Sources are how many places the certificate comes from; there must be one.
+func (c *InterpreterCertificate) Sources() int {
+	count := 0
+	for _, there := range []bool{c.Files != nil, c.Secret != nil, c.Folder != ""} {
+		if there {
+			count++
+		}
+	}
+	return count
+}
+
+// CheckDNSName says what is wrong with a name of a certificate.
+func CheckDNSName(name string) error {
+	wrong := validation.IsDNS1123Subdomain(name)
+	if strings.HasPrefix(name, "*.") {
+		wrong = validation.IsWildcardDNS1123Subdomain(name)
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%q is no name of DNS", name)
+	}
+	return nil
+}
+
+// CheckLifetimes says whether one authority can follow another in time: what is issued is renewed when a third is left, and an authority needs its
+// overlap twice, and the rest of a certificate's life.
+func (c *InterpreterCertificate) CheckLifetimes() error {
+	switch {
+	case c.Validity.Duration < time.Minute:
+		return fmt.Errorf("validity must be a minute at least")
+	case c.AuthorityValidity.Duration < 3*c.Validity.Duration:
+		return fmt.Errorf("authorityValidity must be three times validity at least")
+	case c.Overlap.Duration > c.AuthorityValidity.Duration/9:
+		return fmt.Errorf("overlap must be a ninth of authorityValidity at most")
+	}
+	return nil
+}
+
+func (v *validator) registration(r *Registration) {
+	if err := r.Check(); err != nil {
+		v.add(err.Error(), "registration")
+	}
+}
+
+// Check says what is wrong with a registration.
+func (r *Registration) Check() error {
+	switch {
+	case r.Name != "" && len(validation.IsDNS1123Subdomain(r.Name)) > 0:
+		return fmt.Errorf("the name %q is none of an object in Kubernetes", r.Name)
+	case (r.URL == "") == (r.Service == nil):
+		return fmt.Errorf("exactly one of url and service is needed")
+	case r.Service != nil && (r.Service.Namespace == "" || r.Service.Name == ""):
+		return fmt.Errorf("service needs namespace and name")
+	case r.SyncPeriod.Set && r.SyncPeriod.Duration < time.Second:
+		return fmt.Errorf("syncPeriod must be at least 1s")
+	}
+	if r.URL == "" {
+		return nil
+	}
+	if u, err := url.Parse(r.URL); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("url must be https://host:port/path, without a user, a query and a fragment")
+	}
+	return nil
+}
