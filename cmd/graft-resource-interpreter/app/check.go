@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/go-logr/logr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/reload"
+)
+
+// Check says whether all would go well as far as the configuration, the files that it names, and the profiles are concerned.
+func (o *Options) Check(out io.Writer) error {
+	options, err := o.reloading()
+	if err != nil {
+		return err
+	}
+	inForce, err := reload.Check(options)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(o.checkFiles(), o.checkRegistration(inForce)); err != nil {
+		return err
+	}
+	for _, warning := range inForce.Warnings {
+		fmt.Fprintln(out, warning)
+	}
+	names := make([]string, len(inForce.Documents))
+	for i, d := range inForce.Documents {
+		names[i] = d.Metadata.Name
+	}
+	_, err = fmt.Fprintf(out, "ok: kinds %d; profiles %s\n", len(inForce.Kinds()), strings.Join(names, ", "))
+	return err
+}
+
+// checkFiles loads the files of the certificate, and holds that it is for the host that is registered.
+func (o *Options) checkFiles() error {
+	if o.Config.Certificate.Files == nil {
+		return nil
+	}
+	files, err := o.source(logr.Discard())
+	if err == nil {
+		err = files.Refresh(context.Background())
+	}
+	if err != nil {
+		return fmt.Errorf("certificate.files: %w", err)
+	}
+	leaf, r := files.Held().Certificate.Leaf, o.Config.Registration
+	switch {
+	case r == nil:
+	case r.Service != nil:
+		err = leaf.VerifyHostname(r.Service.Name + "." + r.Service.Namespace + ".svc")
+	default:
+		if u, wrong := url.Parse(r.URL); wrong == nil {
+			err = leaf.VerifyHostname(u.Hostname())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("certificate.files: callers would not know the server: %w", err)
+	}
+	return nil
+}
+
+// checkRegistration holds that Karmada would accept what is registered.
+func (o *Options) checkRegistration(inForce *reload.InForce) error {
+	if o.Config.Registration == nil {
+		return nil
+	}
+	if err := o.registered(inForce.Kinds(), nil).Validate().ToAggregate(); err != nil {
+		return fmt.Errorf("registration: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app wires graft-resource-interpreter: flags and configuration become Options, Options become profiles in force, a certificate, a server and a
+// registration. It alone knows clusters and files. Decisions are made in the packages below. Enter at Main.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Name is the name of the program.
+const Name = "graft-resource-interpreter"
+
+// Main runs the program and returns its exit status. What is wrong with documents is written to standard error one finding a
+// line, as a compiler does, whatever the format of the log.
+func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
+	command := NewCommand(version)
+	command.SetArgs(arguments)
+	command.SetOut(stdout)
+	command.SetErr(stderr)
+	err := command.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	message := "Error: " + err.Error()
+	if findings, ok := errors.AsType[source.Findings](err); ok {
+		message = findings.Error()
+	}
+	fmt.Fprintln(stderr, message)
+	return 1
+}
+
+// NewCommand is the program as a cobra command.
+func NewCommand(version string) *cobra.Command {
+	flags := &Flags{}
+	command := &cobra.Command{
+		Use:   Name,
+		Short: "Answer Karmada from InterpreterProfiles",
+		Long: `Answer Karmada from InterpreterProfiles.
+
+It is a resource interpreter webhook: it tells Karmada of a kind of objects how many replicas there are, what must come along,
+what a member cluster decides, what of the status is reflected, and whether an object is healthy. It knows Gardener's kinds
+without a profile. It issues its own certificate where nobody else does, and keeps its registration in Karmada current.`,
+		Example: `  graft-resource-interpreter --profiles acme.yaml --certificate-folder /tmp/graft
+  graft-resource-interpreter --config /etc/graft/resource-interpreter.yaml
+  graft-resource-interpreter --certificate-secret graft-system/interpreter --register graft --url https://interpreter.example.com/interpret
+  graft-resource-interpreter --config /etc/graft/resource-interpreter.yaml --check`,
+		Version:       version,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			options, err := flags.Complete(command.Flags())
+			switch {
+			case err != nil:
+				return err
+			case options.CheckOnly:
+				return options.Check(command.OutOrStdout())
+			default:
+				return Run(command.Context(), version, options, command.ErrOrStderr())
+			}
+		},
+	}
+	flags.AddTo(command.Flags())
+	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	return command
+}

@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Flags are the command line.
+type Flags struct {
+	config                      string
+	profiles                    []string
+	optional                    []string
+	gardener, check             bool
+	listen, metricsAddress      string
+	certFile, keyFile, caFile   string
+	secret, folder              string
+	dnsNames, addresses         []string
+	kubeconfig, namespace       string
+	register, karmadaKubeconfig string
+	url, service                string
+	timeoutSeconds              int32
+	leaderElection              bool
+	logLevel, logFormat         string
+}
+
+// Options are the completed flags and configuration.
+type Options struct {
+	// Config is the configuration, with the flags that were given laid over it.
+	Config *configv1alpha1.ResourceInterpreterConfiguration
+	// CheckOnly says that nothing is to be served.
+	CheckOnly bool
+}
+
+// AddTo defines the flags.
+func (f *Flags) AddTo(set *pflag.FlagSet) {
+	set.SortFlags = false
+	set.StringVar(&f.config, "config", "", "file with the ResourceInterpreterConfiguration; defaults without one")
+	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with InterpreterProfiles, beside those of the configuration (repeatable)")
+	set.BoolVar(&f.gardener, "gardener", true, "know Gardener's own kinds without a profile, behind those of the profiles")
+	set.StringArrayVar(&f.optional, "gardener-optional", nil, "name of a profile of Gardener that is in force only where it is named: "+
+		strings.Join(gardener.Optional(), ", ")+" (repeatable)")
+	set.StringVar(&f.listen, "listen", "", "host:port for Karmada (default :8443)")
+	set.StringVar(&f.metricsAddress, "metrics-address", "", `host:port of /metrics, /healthz and /readyz, "0" for none (default :9475)`)
+	set.StringVar(&f.certFile, "tls-cert-file", "", "file with the certificate, read again when it changes")
+	set.StringVar(&f.keyFile, "tls-key-file", "", "file with the key of the certificate")
+	set.StringVar(&f.caFile, "tls-ca-file", "", "file with the CAs by which callers know the certificate, for the registration")
+	set.StringVar(&f.secret, "certificate-secret", "", "[namespace/]name of a Secret for a certificate that is issued here and shared by all replicas")
+	set.StringVar(&f.folder, "certificate-folder", "", "folder for a certificate that is issued here, for one program alone; ca.crt in it is for callers")
+	set.StringArrayVar(&f.dnsNames, "dns-name", nil, "name in the certificate that is issued, beside that of --url or --service (repeatable)")
+	set.StringArrayVar(&f.addresses, "ip-address", nil, "address in the certificate that is issued (repeatable)")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster with the Secret and the Lease; that of the ServiceAccount without one")
+	set.StringVar(&f.namespace, "namespace", "", "namespace of the Secret and the Lease (default that of the ServiceAccount)")
+	set.StringVar(&f.register, "register", "", "name of the ResourceInterpreterWebhookConfiguration that is kept current in Karmada; needs --url or --service")
+	set.StringVar(&f.karmadaKubeconfig, "karmada-kubeconfig", "", "kubeconfig of Karmada's API server, for --register (default that of --kubeconfig)")
+	set.StringVar(&f.url, "url", "", "https://host:port/path where Karmada and its agents ask, for --register")
+	set.StringVar(&f.service, "service", "", "namespace/name[:port] of the Service where Karmada asks, for --register: no agent of a member cluster can")
+	set.Int32Var(&f.timeoutSeconds, "timeout-seconds", 0, "how long Karmada waits for an answer, 1 to 30, for --register (default 10)")
+	set.BoolVar(&f.leaderElection, "leader-election", true, "let one replica write the registration; false by default with --certificate-folder")
+	set.StringVar(&f.logLevel, "log-level", "", "debug, info or error (default info)")
+	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
+	set.BoolVar(&f.check, "check", false, "say whether configuration and profiles are right, and end")
+}
+
+// Complete reads the configuration and lays the flags that were given over it.
+func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
+	file := source.File{Name: f.config}
+	if f.config != "" {
+		data, err := os.ReadFile(f.config)
+		if err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+		file.Data = data
+	}
+	config, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.override(set, config), validate(config)); err != nil {
+		return nil, err
+	}
+	return &Options{Config: config, CheckOnly: f.check}, nil
+}
+
+func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) error {
+	for name, lay := range map[string]func(){
+		"gardener":        func() { c.Profiles.Gardener = &f.gardener },
+		"listen":          func() { c.Server.Address = f.listen },
+		"metrics-address": func() { c.Metrics.Address = f.metricsAddress },
+		"kubeconfig":      func() { c.Kubernetes.Kubeconfig = f.kubeconfig },
+		"namespace":       func() { c.Kubernetes.Namespace = f.namespace },
+		"log-level":       func() { c.Logging.Level = f.logLevel },
+		"log-format":      func() { c.Logging.Format = f.logFormat },
+	} {
+		if set.Changed(name) {
+			lay()
+		}
+	}
+	c.Profiles.Paths = append(c.Profiles.Paths, f.profiles...)
+	c.Profiles.Optional = append(c.Profiles.Optional, f.optional...)
+	f.certificate(set, c)
+	if set.Changed("leader-election") {
+		c.LeaderElection.Enabled = &f.leaderElection
+	}
+	return f.registration(set, c)
+}
+
+// certificate lays another source of the certificate over that of the configuration.
+func (f *Flags) certificate(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) {
+	at := &c.Certificate
+	if set.Changed("tls-cert-file") || set.Changed("tls-key-file") || set.Changed("certificate-secret") || set.Changed("certificate-folder") {
+		at.Files, at.Secret, at.Folder = nil, nil, f.folder
+	}
+	if set.Changed("tls-cert-file") || set.Changed("tls-key-file") {
+		at.Files = &configv1alpha1.CertificateFiles{CertFile: f.certFile, KeyFile: f.keyFile, CAFile: f.caFile}
+	}
+	if set.Changed("certificate-secret") {
+		namespace, name, found := strings.Cut(f.secret, "/")
+		if !found {
+			namespace, name = "", f.secret
+		}
+		at.Secret = &configv1alpha1.SecretName{Namespace: namespace, Name: name}
+	}
+	if set.Changed("certificate-folder") {
+		alone := false
+		c.LeaderElection.Enabled = &alone
+	}
+	at.DNSNames = append(at.DNSNames, f.dnsNames...)
+	at.IPAddresses = append(at.IPAddresses, f.addresses...)
+}
+
+// registration lays the flags of the registration over the configuration.
+func (f *Flags) registration(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) error {
+	if c.Registration == nil {
+		if !set.Changed("register") {
+			for _, name := range []string{"karmada-kubeconfig", "url", "service", "timeout-seconds"} {
+				if set.Changed(name) {
+					return fmt.Errorf("--%s is for --register", name)
+				}
+			}
+			return nil
+		}
+		c.Registration = &configv1alpha1.Registration{}
+	}
+	r := c.Registration
+	if set.Changed("register") {
+		r.Name = f.register
+	}
+	if set.Changed("karmada-kubeconfig") {
+		r.Kubeconfig = f.karmadaKubeconfig
+	}
+	if set.Changed("timeout-seconds") {
+		r.TimeoutSeconds = f.timeoutSeconds
+	}
+	if set.Changed("url") || set.Changed("service") {
+		r.URL, r.Service = f.url, nil
+	}
+	if set.Changed("service") {
+		s, err := parseService(f.service)
+		if err != nil {
+			return err
+		}
+		r.Service = s
+	}
+	r.Default()
+	return nil
+}
+
+// parseService reads --service.
+func parseService(text string) (*configv1alpha1.RegisteredService, error) {
+	namespace, rest, ok := strings.Cut(text, "/")
+	name, port, numbered := strings.Cut(rest, ":")
+	s := &configv1alpha1.RegisteredService{Namespace: namespace, Name: name}
+	if numbered {
+		number, err := strconv.ParseUint(port, 10, 16)
+		ok = ok && err == nil && number > 0
+		s.Port = int32(number)
+	}
+	if !ok || namespace == "" || name == "" {
+		return nil, fmt.Errorf("--service %s: must be namespace/name or namespace/name:port", text)
+	}
+	return s, nil
+}
+
+// validate finds what flags have got wrong, and what neither they nor the configuration say.
+func validate(c *configv1alpha1.ResourceInterpreterConfiguration) error {
+	var problems []error
+	add := func(wrong bool, format string, arguments ...any) {
+		if wrong {
+			problems = append(problems, fmt.Errorf(format, arguments...))
+		}
+	}
+	add(len(c.Profiles.Paths) == 0 && !*c.Profiles.Gardener, "no profiles: give --profiles, or profiles.paths in the configuration")
+	add(c.Certificate.Sources() == 0, "no certificate: give --tls-cert-file and --tls-key-file, --certificate-secret or --certificate-folder")
+	add(c.Certificate.Sources() > 1, "there is one certificate: give files, a Secret or a folder for it")
+	if files := c.Certificate.Files; files != nil {
+		add(files.CertFile == "" || files.KeyFile == "", "--tls-cert-file and --tls-key-file go together")
+	}
+	for _, name := range c.Certificate.DNSNames {
+		if err := configv1alpha1.CheckDNSName(name); err != nil {
+			problems = append(problems, fmt.Errorf("--dns-name: %w", err))
+		}
+	}
+	for _, address := range c.Certificate.IPAddresses {
+		_, err := netip.ParseAddr(address)
+		add(err != nil, "--ip-address: %q is no address", address)
+	}
+	if r := c.Registration; r != nil {
+		if err := r.Check(); err != nil {
+			problems = append(problems, fmt.Errorf("registration: %w", err))
+		}
+		add(r.TimeoutSeconds < 1 || r.TimeoutSeconds > 30, "--timeout-seconds must be 1 to 30")
+	}
+	for name, address := range map[string]string{"--listen": c.Server.Address, "--metrics-address": c.Metrics.Address} {
+		_, _, err := net.SplitHostPort(address)
+		add(err != nil && (name == "--listen" || address != "0"), "%s must be host:port", name)
+	}
+	add(!slices.Contains([]string{"debug", "info", "error"}, c.Logging.Level), "--log-level must be debug, info or error, is %q", c.Logging.Level)
+	add(!slices.Contains([]string{"json", "text"}, c.Logging.Format), "--log-format must be json or text, is %q", c.Logging.Format)
+	return errors.Join(problems...)
+}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+)
+
+// clusterTimeout bounds a request to an API server.
+const clusterTimeout = 15 * time.Second
+
+// Of the lease: how long it holds, how long its holder tries to renew it, and how often.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// registered is what is written in Karmada's API server for kinds, and a bundle of authorities.
+func (o *Options) registered(kinds []interpreter.Known, bundle []byte) *configuration.ResourceInterpreterWebhookConfiguration {
+	r := o.Config.Registration
+	endpoint := configuration.Endpoint{URL: r.URL, CABundle: bundle, TimeoutSeconds: r.TimeoutSeconds}
+	if s := r.Service; s != nil {
+		endpoint.Service = &admissionv1.ServiceReference{Namespace: s.Namespace, Name: s.Name, Path: &s.Path, Port: &s.Port}
+	}
+	return configuration.Interpreter(r.Name, kinds, endpoint)
+}
+
+// newRegistrar makes what keeps the registration.
+func (p *program) newRegistrar() (*registration.Registrar, error) {
+	r := p.Config.Registration
+	kubeconfig := r.Kubeconfig
+	if kubeconfig == "" {
+		kubeconfig = p.Config.Kubernetes.Kubeconfig
+	}
+	config, err := clusterAt(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("registration: %w", err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("registration: making a client: %w", err)
+	}
+	owner := Name
+	if *p.Config.LeaderElection.Enabled {
+		namespace, err := p.namespace(p.Config.LeaderElection.ResourceNamespace)
+		if err != nil {
+			return nil, err
+		}
+		owner = namespace + "/" + p.Config.LeaderElection.ResourceName
+	}
+	return registration.New(registration.Options{
+		Client: client, Owner: owner, Wanted: p.wanted, Registered: p.told, Leads: p.leads.Load, Period: r.SyncPeriod.Duration,
+		Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry), Log: p.log.WithName("registration"),
+	}), nil
+}
+
+// wanted is what should be registered now.
+func (p *program) wanted() *configuration.ResourceInterpreterWebhookConfiguration {
+	held := p.source.Held()
+	if held == nil {
+		return nil
+	}
+	return p.registered(p.reloader.InForce().Kinds(), held.Bundle)
+}
+
+// told notes by which authorities callers know the server.
+func (p *program) told(ctx context.Context, bundle []byte) {
+	if held := p.source.Held(); held != nil && held.Covers(bundle) {
+		p.known.Store(true)
+	}
+	if err := p.source.Registered(ctx, bundle); err != nil && ctx.Err() == nil {
+		p.log.Error(err, "Noting what callers know failed; it is tried again")
+	}
+}
+
+// register keeps the registration until the context ends.
+func (p *program) register(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	p.registrar.Run(ctx, ticker.C)
+}
+
+// newElection makes the election of the replica that writes.
+func (p *program) newElection() (*leaderelection.LeaderElector, error) {
+	config, err := clusterAt(p.Config.Kubernetes.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = renewDeadline / 2
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	namespace, err := p.namespace(p.Config.LeaderElection.ResourceNamespace)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("finding the name of the machine: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, p.Config.LeaderElection.ResourceName, clients.CoreV1(), clients.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())})
+	if err != nil {
+		return nil, fmt.Errorf("making a lease: %w", err)
+	}
+	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { p.lead(true) },
+			OnStoppedLeading: func() { p.lead(false) },
+		},
+	})
+}
+
+// elect takes part in elections until the context ends.
+func (p *program) elect(ctx context.Context) {
+	for ctx.Err() == nil {
+		p.election.Run(ctx)
+	}
+}
+
+func (p *program) lead(is bool) {
+	if p.leads.Swap(is) != is {
+		p.log.Info("Who writes the registration", "thisReplica", is)
+	}
+}

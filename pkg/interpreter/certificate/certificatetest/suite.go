@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package certificatetest is the suite that each store of certificates passes. It is for tests alone. Enter at Suite.
+package certificatetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
+)
+
+// Suite holds a store to what certificate.Store says. Each call of open gives another way to one store, which is empty at first.
+func Suite(t *testing.T, open func(t *testing.T) func() certificate.Store) {
+	t.Run("versions", func(t *testing.T) { versions(t, open(t)) })
+	t.Run("at the same time", func(t *testing.T) { together(t, open(t)) })
+	t.Run("rotation", func(t *testing.T) { rotation(t, open(t)) })
+}
+
+// versions holds that nothing is written over what was not read.
+func versions(t *testing.T, open func() certificate.Store) {
+	ctx, one, two := t.Context(), open(), open()
+	if got, err := one.Read(ctx); err != nil || len(got.Data) > 0 || got.Version != "" {
+		t.Fatalf("an empty store: %v, %v", got, err)
+	}
+	first, second := map[string][]byte{"ca.crt": []byte("1"), "x": {0, 255}}, map[string][]byte{"ca.crt": []byte("2")}
+	if err := one.Write(ctx, first, ""); err != nil {
+		t.Fatal(err)
+	}
+	read, err := two.Read(ctx)
+	if diff := cmp.Diff(first, read.Data); err != nil || diff != "" || read.Version == "" {
+		t.Errorf("it is kept: %v, %s", err, diff)
+	}
+	if err := two.Write(ctx, second, ""); !errors.Is(err, certificate.ErrConflict) {
+		t.Errorf("it is there already: %v", err)
+	}
+	if err := two.Write(ctx, second, read.Version); err != nil {
+		t.Error(err)
+	}
+	if err := one.Write(ctx, first, read.Version); !errors.Is(err, certificate.ErrConflict) {
+		t.Errorf("it is of another version: %v", err)
+	}
+	if read, err := one.Read(ctx); err != nil || string(read.Data["ca.crt"]) != "2" {
+		t.Errorf("the second is kept: %v, %v", read.Data, err)
+	}
+}
+
+// issued is a replica.
+func issued(t *testing.T, store certificate.Store, clock *clocktesting.FakePassiveClock, names ...string) *certificate.Issued {
+	t.Helper()
+	i, err := certificate.NewIssued(certificate.Options{
+		Store: store, Clock: clock, Log: logr.Discard(),
+		Policy: certificate.Policy{
+			DNSNames: names, Authority: 900 * time.Hour, Certificate: 90 * time.Hour, Overlap: time.Hour, Told: true,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// together holds that replicas that begin at the same time serve certificates of one authority.
+func together(t *testing.T, open func() certificate.Store) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	var (
+		all  sync.WaitGroup
+		them [4]*certificate.Issued
+		errs [4]error
+	)
+	for n := range them {
+		them[n] = issued(t, open(), clock, "interpreter.graft.svc")
+	}
+	for n := range them {
+		all.Go(func() { errs[n] = them[n].Refresh(t.Context()) })
+	}
+	all.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range them[1:] {
+		if !bytes.Equal(one.Held().Bundle, them[0].Held().Bundle) || !one.Held().Certificate.Leaf.Equal(them[0].Held().Certificate.Leaf) {
+			t.Error("two replicas serve what is not the same")
+		}
+	}
+}
+
+// rotation takes two replicas to the next authority: none serves a certificate of it before one of them was told that callers know it.
+func rotation(t *testing.T, open func() certificate.Store) {
+	ctx := context.WithoutCancel(t.Context())
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	one, two := issued(t, open(), clock, "a.example.com"), issued(t, open(), clock, "a.example.com")
+	refresh := func() {
+		t.Helper()
+		if err := errors.Join(one.Refresh(ctx), two.Refresh(ctx)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refresh()
+	known := one.Held().Bundle
+	clock.SetTime(clock.Now().Add(601 * time.Hour))
+	refresh()
+	if bytes.Equal(one.Held().Bundle, known) || !bytes.Equal(one.Held().Bundle, two.Held().Bundle) {
+		t.Fatal("there is no next authority")
+	}
+	clock.SetTime(clock.Now().Add(48 * time.Hour))
+	refresh()
+	if !one.Held().Covers(known) || !two.Held().Covers(known) {
+		t.Fatal("it is served before callers know it")
+	}
+	if err := two.Registered(ctx, two.Held().Bundle); err != nil {
+		t.Fatal(err)
+	}
+	clock.SetTime(clock.Now().Add(30 * time.Minute))
+	if refresh(); !one.Held().Covers(known) {
+		t.Fatal("it is served before callers know it for long enough")
+	}
+	wide := one.Held().Bundle
+	clock.SetTime(clock.Now().Add(31 * time.Minute))
+	refresh()
+	if one.Held().Covers(known) || !one.Held().Covers(wide) || !two.Held().Covers(wide) || !bytes.Equal(one.Held().Bundle, two.Held().Bundle) {
+		t.Fatal("it is not served though callers know it")
+	}
+	if len(one.Held().Bundle) != len(wide) {
+		t.Error("the authority before is forgotten while others may serve what is of it")
+	}
+	clock.SetTime(clock.Now().Add(100 * time.Hour))
+	if refresh(); len(one.Held().Bundle) >= len(wide) {
+		t.Error("the authority before is never forgotten")
+	}
+}

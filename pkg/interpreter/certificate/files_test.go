@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package certificate_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+)
+
+// mounted is a folder as the kubelet mounts a Secret: a symbolic link is swapped.
+type mounted struct {
+	t      *testing.T
+	folder string
+	count  int
+}
+
+func (m *mounted) put(files map[string][]byte) {
+	m.t.Helper()
+	m.count++
+	version := "..version" + string(rune('a'+m.count))
+	if err := os.Mkdir(filepath.Join(m.folder, version), 0o700); err != nil {
+		m.t.Fatal(err)
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(m.folder, version, name), data, 0o600); err != nil {
+			m.t.Fatal(err)
+		}
+		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(m.folder, name)) // it is there from the second time on
+	}
+	if err := os.Symlink(version, filepath.Join(m.folder, "..new")); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(m.folder, "..new"), filepath.Join(m.folder, "..data")); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *mounted) issue(a *authority.Authority) {
+	m.t.Helper()
+	certificate, key := a.Issue("interpreter")
+	m.put(map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": a.PEM})
+}
+
+func (m *mounted) source(told bool, clock *clocktesting.FakePassiveClock) *certificate.Files {
+	return certificate.NewFiles(certificate.FilesOptions{
+		CertFile: filepath.Join(m.folder, "tls.crt"), KeyFile: filepath.Join(m.folder, "tls.key"), CAFile: filepath.Join(m.folder, "ca.crt"),
+		Told: told, Overlap: 10 * time.Minute, Clock: clock, Log: logr.Discard(),
+	})
+}
+
+// TestFiles holds that a certificate of the same authority is served at once, that one of another waits until callers know it, and that what is broken
+// changes nothing.
+func TestFiles(t *testing.T) {
+	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
+	old, young := authority.New(t), authority.New(t)
+	f := m.source(true, clock)
+	if err := f.Refresh(t.Context()); err == nil || f.Held() != nil {
+		t.Fatalf("there are no files: %v", err)
+	}
+	step := func(served *authority.Authority, bundle string) {
+		t.Helper()
+		if err := f.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if held := f.Held(); !held.Covers(served.PEM) || string(held.Bundle) != bundle {
+			t.Errorf("it serves another one, or %d bytes of authorities and not %d", len(held.Bundle), len(bundle))
+		}
+	}
+	tell := func(bundle []byte) {
+		t.Helper()
+		if err := f.Registered(t.Context(), bundle); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.issue(old)
+	step(old, string(old.PEM))
+	tell(old.PEM)
+	clock.SetTime(clock.Now().Add(11 * time.Minute))
+	first := f.Held().Certificate.Leaf
+	m.issue(old)
+	if step(old, string(old.PEM)); f.Held().Certificate.Leaf.Equal(first) {
+		t.Error("a certificate that callers know is not served")
+	}
+	m.put(map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("x"), "ca.crt": young.PEM})
+	if err := f.Refresh(t.Context()); err == nil || !f.Held().Covers(old.PEM) {
+		t.Errorf("it is broken: %v", err)
+	}
+	certificate, key := old.Issue("interpreter")
+	m.put(map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": young.PEM})
+	if err := f.Refresh(t.Context()); err == nil || !f.Held().Covers(old.PEM) {
+		t.Errorf("it is of another authority: %v", err)
+	}
+	m.issue(young)
+	both := string(young.PEM) + string(old.PEM)
+	step(old, both)
+	clock.SetTime(clock.Now().Add(11 * time.Minute))
+	step(old, both)
+	tell([]byte(both))
+	clock.SetTime(clock.Now().Add(9 * time.Minute))
+	tell([]byte(both))
+	step(old, both)
+	clock.SetTime(clock.Now().Add(time.Minute))
+	step(young, both)
+	m.issue(old)
+	step(old, string(old.PEM)+string(young.PEM))
+}
+
+// TestFilesAlone holds that nothing is waited for where nobody is told, and that what has ended is not served for the sake of those who know it.
+func TestFilesAlone(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
+		old, young := authority.New(t), authority.New(t)
+		f := m.source(told, clock)
+		m.issue(old)
+		if err := f.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if told {
+			clock.SetTime(clock.Now().Add(2 * time.Hour))
+		}
+		m.issue(young)
+		if err := f.Refresh(t.Context()); err != nil || !f.Held().Covers(young.PEM) {
+			t.Errorf("%t: it is not served: %v", told, err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package certificate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Folder is a Store on this machine, for one program. Beside what it keeps it writes ca.crt, by which callers know the server.
+type Folder struct{ Path string }
+
+const (
+	folderFile = "certificates.json"
+	folderLock = "lock"
+)
+
+// String implements Store.
+func (f *Folder) String() string { return "the folder " + f.Path }
+
+// Read implements Store.
+func (f *Folder) Read(context.Context) (Stored, error) {
+	text, err := os.ReadFile(filepath.Join(f.Path, folderFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Stored{}, nil
+	}
+	if err != nil {
+		return Stored{}, err
+	}
+	stored := Stored{Version: digest(text)}
+	if err := json.Unmarshal(text, &stored.Data); err != nil {
+		return Stored{}, fmt.Errorf("%s is not as it was written; where it is deleted, all is issued anew", folderFile)
+	}
+	return stored, nil
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Write implements Store. A program that ends amid it leaves what was there before.
+func (f *Folder) Write(ctx context.Context, data map[string][]byte, version string) error {
+	if err := os.MkdirAll(f.Path, 0o700); err != nil {
+		return err
+	}
+	unlock, err := f.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, err := f.Read(ctx)
+	switch {
+	case err != nil:
+		return err
+	case now.Version != version:
+		return ErrConflict
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	if err := replace(filepath.Join(f.Path, folderFile), text, 0o600); err != nil {
+		return err
+	}
+	return replace(filepath.Join(f.Path, KeyBundle), data[KeyBundle], 0o644)
+}
+
+// lock keeps two programs that share a folder by mistake from writing at the same time.
+func (f *Folder) lock() (unlock func(), err error) {
+	file, err := os.OpenFile(filepath.Join(f.Path, folderLock), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// replace writes a file as a whole or not at all.
+func replace(path string, text []byte, mode fs.FileMode) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // the first error says more
+	}
+	return err
+}

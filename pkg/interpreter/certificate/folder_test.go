@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package certificate_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate/certificatetest"
+)
+
+func TestFolder(t *testing.T) {
+	certificatetest.Suite(t, func(t *testing.T) func() certificate.Store {
+		path := filepath.Join(t.TempDir(), "new")
+		return func() certificate.Store { return &certificate.Folder{Path: path} }
+	})
+}
+
+// TestFolderFiles holds what is in the folder for people, and that what is broken is not replaced unasked: callers would not know what comes.
+func TestFolderFiles(t *testing.T) {
+	folder := &certificate.Folder{Path: t.TempDir()}
+	made := func() *certificate.Issued {
+		i, err := certificate.NewIssued(certificate.Options{
+			Store: folder, Clock: clocktesting.NewFakePassiveClock(time.Now()), Log: logr.Discard(),
+			Policy: certificate.Policy{Addresses: []string{"127.0.0.1"}, Authority: 9 * time.Hour, Certificate: time.Hour},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	one := made()
+	if err := one.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := os.ReadFile(filepath.Join(folder.Path, "ca.crt"))
+	if err != nil || string(bundle) != string(one.Held().Bundle) {
+		t.Errorf("what callers need: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(folder.Path, "certificates.json")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the keys: %v, %v", info, err)
+	}
+	again := made()
+	if err := again.Refresh(t.Context()); err != nil || !again.Held().Certificate.Leaf.Equal(one.Held().Certificate.Leaf) {
+		t.Errorf("after a restart: %v", err)
+	}
+	for _, text := range []string{"{", `{"tls.crt":"YQ==","authority.crt":"YQ=="}`} {
+		if err := os.WriteFile(filepath.Join(folder.Path, "certificates.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "where it is deleted, all is issued anew") || again.Held() == nil {
+			t.Errorf("it is broken: %v", err)
+		}
+		if err := made().Refresh(t.Context()); err == nil {
+			t.Error("it is issued over what is broken")
+		}
+	}
+}
+
+func TestNoNames(t *testing.T) {
+	for _, p := range []certificate.Policy{{}, {Addresses: []string{"a"}}} {
+		if _, err := certificate.NewIssued(certificate.Options{Policy: p}); err == nil {
+			t.Errorf("%+v is a policy", p)
+		}
+	}
+}

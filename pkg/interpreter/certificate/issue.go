@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package certificate
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+// backdated is how much earlier than now certificates begin, so that callers whose clocks are slow know them, too.
+const backdated = time.Hour
+
+// authority is a certificate with which others are signed.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// newAuthority makes one that holds for a time.
+func newAuthority(now time.Time, validity time.Duration) (*authority, error) {
+	key, serial, err := newKey()
+	if err != nil {
+		return nil, fmt.Errorf("making an authority: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "graft-resource-interpreter " + now.UTC().Format(time.RFC3339)},
+		NotBefore: now.Add(-backdated), NotAfter: now.Add(validity), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, fmt.Errorf("making an authority: %w", err)
+	}
+	made, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("making an authority: %w", err)
+	}
+	return &authority{made, key}, nil
+}
+
+// sign makes a certificate of a server, which does not outlive the authority.
+func (a *authority) sign(now time.Time, validity time.Duration, n names) (*leaf, error) {
+	key, serial, err := newKey()
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	end := now.Add(validity)
+	if end.After(a.certificate.NotAfter) {
+		end = a.certificate.NotAfter
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "graft-resource-interpreter"},
+		NotBefore: now.Add(-backdated), NotAfter: end, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: n.dns, IPAddresses: n.addresses,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	encoded, err := encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return parseLeaf(encodeCertificate(der), encoded)
+}
+
+func newKey() (*ecdsa.PrivateKey, *big.Int, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	return key, serial, err
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: typeKey, Bytes: der}), nil
+}
+
+// parseAuthority reads an authority with its key.
+func parseAuthority(certificate, key []byte) (*authority, error) {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok || !pair.Leaf.IsCA {
+		return nil, errors.New("it is no authority with a key of ECDSA")
+	}
+	return &authority{pair.Leaf, signer}, nil
+}
+
+// leaf is a certificate of a server, with its form in PEM.
+type leaf struct {
+	pair             *tls.Certificate
+	certificate, key []byte
+}
+
+func parseLeaf(certificate, key []byte) (*leaf, error) {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	return &leaf{&pair, certificate, key}, nil
+}
+
+// names are those by which callers know a server.
+type names struct {
+	dns       []string
+	addresses []net.IP
+}
+
+// namesOf are those of a certificate.
+func namesOf(c *x509.Certificate) names { return names{c.DNSNames, c.IPAddresses} }
+
+// and are these names, and others.
+func (n names) and(others names) names {
+	all := names{append([]string(nil), n.dns...), append([]net.IP(nil), n.addresses...)}
+	for _, name := range others.dns {
+		if !all.has(names{dns: []string{name}}) {
+			all.dns = append(all.dns, name)
+		}
+	}
+	for _, address := range others.addresses {
+		if !all.has(names{addresses: []net.IP{address}}) {
+			all.addresses = append(all.addresses, address)
+		}
+	}
+	return all
+}
+
+// has says whether all others are among these names.
+func (n names) has(others names) bool {
+	for _, name := range others.dns {
+		found := false
+		for _, mine := range n.dns {
+			found = found || mine == name
+		}
+		if !found {
+			return false
+		}
+	}
+	for _, address := range others.addresses {
+		found := false
+		for _, mine := range n.addresses {
+			found = found || mine.Equal(address)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	kubetesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+)
+
+// karmada is an API server that counts what is written.
+type karmada struct {
+	*fake.FakeDynamicClient
+	t      *testing.T
+	writes int
+}
+
+func newKarmada(t *testing.T) *karmada {
+	k := &karmada{t: t, FakeDynamicClient: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		Resource: "ResourceInterpreterWebhookConfigurationList",
+	})}
+	k.PrependReactor("*", "*", func(a kubetesting.Action) (bool, runtime.Object, error) {
+		if a.GetVerb() == "update" || a.GetVerb() == "create" {
+			k.writes++
+		}
+		return false, nil, nil
+	})
+	return k
+}
+
+// there is what is registered.
+func (k *karmada) there() *unstructured.Unstructured {
+	k.t.Helper()
+	object, err := k.Resource(Resource).Get(k.t.Context(), "graft", metav1.GetOptions{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return object
+}
+
+// change changes what is registered, as others do.
+func (k *karmada) change(to func(*unstructured.Unstructured)) {
+	k.t.Helper()
+	object := k.there()
+	to(object)
+	if _, err := k.Resource(Resource).Update(k.t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+	k.writes = 0
+}
+
+// replica is a Registrar, and what it wants.
+type replica struct {
+	*Registrar
+	clock  *clocktesting.FakePassiveClock
+	bundle string
+	kinds  []interpreter.Known
+	leads  bool
+	told   string
+}
+
+func newReplica(k *karmada, owner string) *replica {
+	r := &replica{clock: clocktesting.NewFakePassiveClock(time.Now()), leads: true, bundle: "one", kinds: []interpreter.Known{{
+		Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Operations: []interpreter.Operation{interpreter.Health},
+	}}}
+	r.Registrar = New(Options{
+		Client: k, Owner: owner, Leads: func() bool { return r.leads }, Period: time.Minute, Clock: r.clock, Log: logr.Discard(),
+		Registered: func(_ context.Context, bundle []byte) { r.told = string(bundle) },
+		Wanted: func() *configuration.ResourceInterpreterWebhookConfiguration {
+			if r.bundle == "" {
+				return nil
+			}
+			return configuration.Interpreter("graft", r.kinds, configuration.Endpoint{URL: "https://graft.example.com/interpret", CABundle: []byte(r.bundle)})
+		},
+	})
+	return r
+}
+
+// later looks when the period is over.
+func (r *replica) later() {
+	r.clock.SetTime(r.clock.Now().Add(2 * time.Minute))
+	r.Look(context.Background())
+}
+
+// TestKept goes through the life of a registration: it is made, kept, and not written without a reason.
+func TestKept(t *testing.T) {
+	k := newKarmada(t)
+	r, other := newReplica(k, "graft/interpreter"), newReplica(k, "graft/interpreter")
+	other.leads = false
+	look := func(about string, writes int, told string) {
+		t.Helper()
+		k.writes = 0
+		r.Look(t.Context())
+		other.later()
+		if k.writes != writes || r.told != told || other.told != told || r.problem+other.problem != "" {
+			t.Errorf("%s: %d writes, told %q and %q, %s%s", about, k.writes, r.told, other.told, r.problem, other.problem)
+		}
+	}
+	r.bundle = ""
+	look("there is no certificate", 0, "")
+	r.bundle = "one"
+	look("it is made", 1, "one")
+	look("it is there", 0, "one")
+	r.later()
+	look("it is looked at again", 0, "one")
+	r.bundle = "one two"
+	look("another bundle", 1, "one two")
+	r.kinds[0].Operations = append(r.kinds[0].Operations, interpreter.Retain)
+	look("another operation", 1, "one two")
+	rules, _, err := unstructured.NestedSlice(k.there().Object, "webhooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{"Retain", "InterpretHealth"}, rules[0].(map[string]any)["rules"].([]any)[0].(map[string]any)["operations"]); diff != "" {
+		t.Error(diff)
+	}
+	k.change(func(u *unstructured.Unstructured) {
+		u.SetLabels(map[string]string{"theirs": "stays"})
+		_ = unstructured.SetNestedSlice(u.Object, nil, "webhooks")
+	})
+	if r.Look(t.Context()); k.writes != 0 {
+		t.Error("it was looked before the period is over")
+	}
+	r.later()
+	if k.writes != 1 || k.there().GetLabels()["theirs"] != "stays" {
+		t.Errorf("somebody has changed it: %d writes, %v", k.writes, k.there().GetLabels())
+	}
+	if err := k.Resource(Resource).Delete(t.Context(), "graft", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	other.later()
+	if k.writes != 1 || other.told != "" {
+		t.Errorf("who does not lead writes, or is told %q", other.told)
+	}
+	r.leads, other.leads = false, true
+	other.Look(t.Context())
+	if k.writes != 2 || other.told != "one" {
+		t.Errorf("another one leads now: %d writes, told %q", k.writes, other.told)
+	}
+}
+
+// TestOthers holds that nothing is written over what is somebody else's.
+func TestOthers(t *testing.T) {
+	k := newKarmada(t)
+	first, second := newReplica(k, "a/interpreter"), newReplica(k, "b/interpreter")
+	first.Look(t.Context())
+	second.Look(t.Context())
+	if k.writes != 1 || !strings.Contains(second.problem, "belongs to a/interpreter") {
+		t.Errorf("%d writes, %s", k.writes, second.problem)
+	}
+	k.change(func(u *unstructured.Unstructured) { u.SetAnnotations(nil) }) // written by hand, as it is printed
+	second.later()
+	if k.writes != 1 || second.problem != "" {
+		t.Errorf("it is adopted: %d writes, %s", k.writes, second.problem)
+	}
+	k.change(func(u *unstructured.Unstructured) {
+		u.SetAnnotations(nil)
+		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "others.example.com"}}, "webhooks")
+	})
+	second.later()
+	if k.writes != 0 || !strings.Contains(second.problem, "is none of this program") {
+		t.Errorf("it is another program's: %d writes, %s", k.writes, second.problem)
+	}
+	k.change(func(u *unstructured.Unstructured) { u.Object["webhooks"] = "x" })
+	second.later()
+	if k.writes != 0 || !strings.Contains(second.problem, "it is not of its kind") {
+		t.Errorf("it is no registration: %d writes, %s", k.writes, second.problem)
+	}
+}
+
+// TestBent holds that what is changed on its way is written once, and not again and again.
+func TestBent(t *testing.T) {
+	k, version := newKarmada(t), 0
+	k.PrependReactor("update", "*", func(a kubetesting.Action) (bool, runtime.Object, error) {
+		version++
+		object := a.(kubetesting.UpdateAction).GetObject().(*unstructured.Unstructured)
+		object.SetResourceVersion(string(rune('a' + version)))
+		_ = unstructured.SetNestedSlice(object.Object, nil, "webhooks")
+		k.writes++
+		return true, object, k.Tracker().Update(Resource, object, "")
+	})
+	r := newReplica(k, "a")
+	r.Look(t.Context())
+	r.bundle, k.writes = "two", 0
+	for range 5 {
+		r.later()
+	}
+	if k.writes != 1 || !strings.Contains(r.problem, "changed on its way") {
+		t.Errorf("%d writes, %s", k.writes, r.problem)
+	}
+	r.bundle = "three"
+	if r.Look(t.Context()); k.writes != 2 {
+		t.Errorf("there is something new to write: %d writes", k.writes)
+	}
+}
+
+// TestFailures holds that what fails is tried again, and a conflict at once.
+func TestFailures(t *testing.T) {
+	k := newKarmada(t)
+	var failure error
+	k.PrependReactor("*", "*", func(a kubetesting.Action) (bool, runtime.Object, error) {
+		return failure != nil && (a.GetVerb() == "create" || !apierrors.IsAlreadyExists(failure)), nil, failure
+	})
+	r := newReplica(k, "a")
+	failure = errors.New("down")
+	if r.Look(t.Context()); r.problem != "reading the registration: down" {
+		t.Error(r.problem)
+	}
+	failure = apierrors.NewAlreadyExists(Resource.GroupResource(), "graft")
+	if r.later(); r.problem != "" {
+		t.Error(r.problem)
+	}
+	failure = nil
+	if r.Look(t.Context()); r.told != "one" {
+		t.Error("it is not tried again at once")
+	}
+}

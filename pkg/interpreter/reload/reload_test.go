@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package reload
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// document is a profile by which queues have so many replicas.
+func document(name, replicas string) []byte {
+	return []byte("apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: InterpreterProfile\nmetadata: {name: " + name + "}\n" +
+		"kinds:\n- apiVersion: acme.com/v1\n  kind: Queue\n  replicas: [{count: \"${ " + replicas + " }\"}]\n")
+}
+
+// files are what the Reloader reads.
+type files struct {
+	texts [][]byte
+	err   error
+}
+
+func (f *files) read() ([]source.File, error) {
+	var all []source.File
+	for i, text := range f.texts {
+		all = append(all, source.File{Name: string(rune('a'+i)) + ".yaml", Data: text})
+	}
+	return all, f.err
+}
+
+var queue = interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
+
+// replicas is the answer for a queue.
+func replicas(t *testing.T, r *Reloader) int32 {
+	t.Helper()
+	a, err := r.Interpret(t.Context(), interpreter.Request{Operation: interpreter.Replicas, Kind: queue, Object: []byte(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *a.Replicas
+}
+
+func metric(t *testing.T, registry *prometheus.Registry, want string, names ...string) {
+	t.Helper()
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+const (
+	failedHead   = "# HELP graft_interpreter_profile_reload_failed 1 while the newest documents are wrong, and older ones are in force.\n# TYPE graft_interpreter_profile_reload_failed gauge\n"
+	attemptsHead = "# HELP graft_interpreter_profile_reloads_total Attempts to put profiles in force: success or failure. Unchanged documents are no attempt.\n# TYPE graft_interpreter_profile_reloads_total counter\n"
+)
+
+// TestReload holds that a set is in force as a whole, that a wrong one changes nothing and is counted once, and that it is said when it is right again.
+func TestReload(t *testing.T) {
+	f, registry := &files{texts: [][]byte{document("one", "1")}}, prometheus.NewRegistry()
+	behind, findings := profile.LoadInterpreters(source.File{Name: "behind.yaml", Data: document("behind", "9")})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	changed := 0
+	r, err := Open(Options{
+		Read: f.read, Behind: behind, Metrics: NewMetrics(registry), Log: logr.Discard(), Changed: func(*InForce) { changed++ },
+		LeftAlone: func() []string { return []string{"other.yaml"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := replicas(t, r); got != 1 || !r.Knows(queue) || r.Knows(interpreter.Kind{Group: "acme.com", Version: "v2", Kind: "Queue"}) {
+		t.Errorf("got %d", got)
+	}
+	first := r.InForce().Hash
+	for _, step := range []struct {
+		about   string
+		texts   [][]byte
+		err     error
+		want    int32
+		wrong   bool
+		failure string
+	}{
+		{"the same", [][]byte{document("one", "1")}, nil, 1, false, ""},
+		{"another", [][]byte{document("one", "2")}, nil, 2, false, ""},
+		{"one more is broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
+		{"it is still broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
+		{"it cannot be read", nil, errors.New("gone"), 2, true, "gone"},
+		{"what was in force", [][]byte{document("one", "2")}, nil, 2, false, ""},
+		{"an expression is wrong", [][]byte{document("one", "objekt.x")}, nil, 2, true, "objekt"},
+		{"it is right again", [][]byte{document("one", "4")}, nil, 4, false, ""},
+		{"it cannot be read", nil, errors.New("gone"), 4, true, "gone"},
+		{"it can be read again", [][]byte{document("one", "4")}, nil, 4, false, ""},
+		{"none", nil, nil, 9, false, ""},
+	} {
+		f.texts, f.err = step.texts, step.err
+		err := r.Load()
+		if (err != nil) != step.wrong || err != nil && !strings.Contains(err.Error(), step.failure) {
+			t.Errorf("%s: %v", step.about, err)
+		}
+		if got := replicas(t, r); got != step.want {
+			t.Errorf("%s: got %d", step.about, got)
+		}
+		value := "0"
+		if step.wrong {
+			value = "1"
+		}
+		metric(t, registry, failedHead+"graft_interpreter_profile_reload_failed "+value+"\n", "graft_interpreter_profile_reload_failed")
+	}
+	metric(t, registry, attemptsHead+"graft_interpreter_profile_reloads_total{result=\"failure\"} 4\ngraft_interpreter_profile_reloads_total{result=\"success\"} 5\n",
+		"graft_interpreter_profile_reloads_total")
+	if changed != 5 || r.InForce().Hash == first {
+		t.Errorf("it was told %d times, and the hash is %s", changed, r.InForce().Hash)
+	}
+}
+
+// TestOpenRefuses holds that nothing begins with what is wrong, and with nothing at all.
+func TestOpenRefuses(t *testing.T) {
+	for about, test := range map[string]struct {
+		files files
+		want  string
+	}{
+		"none":       {files{}, "no InterpreterProfile was found"},
+		"broken":     {files{texts: [][]byte{[]byte("a: [")}}, "a.yaml:"},
+		"unreadable": {files{err: errors.New("gone")}, "gone"},
+	} {
+		o := Options{Read: test.files.read, Log: logr.Discard()}
+		_, err := Open(o)
+		_, same := Check(o)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) || cmp.Diff(err.Error(), same.Error()) != "" {
+			t.Errorf("%s: %v, %v", about, err, same)
+		}
+	}
+}

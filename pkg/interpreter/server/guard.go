@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/semaphore"
+)
+
+// guard stands before the codec: it bounds how much is worked on, and how long anything takes.
+type guard struct {
+	next    http.Handler
+	limits  Limits
+	metrics *Metrics
+	log     logr.Logger
+	// places are for requests, and room is for their bodies, in bytes.
+	places, room *semaphore.Weighted
+}
+
+// small is a body that needs no room: as many as there are places fit into memory. In bytes.
+const small = 64 << 10
+
+func newGuard(next http.Handler, o Options) *guard {
+	return &guard{
+		next: next, limits: o.Limits, metrics: o.Metrics, log: o.Log,
+		places: semaphore.NewWeighted(int64(o.Limits.Requests)), room: semaphore.NewWeighted(o.Limits.BodiesBytes),
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.metrics.began()
+	defer g.metrics.ended()
+	a := &answer{ResponseWriter: w}
+	defer g.survive(a)
+	patience := g.patience(r)
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(patience + g.limits.BodyTimeout)) // while it waits, its body does too
+	_ = control.SetWriteDeadline(time.Now().Add(patience + g.limits.BodyTimeout + writeTimeout))
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	leave, ok := g.enter(ctx, r.ContentLength)
+	if !ok {
+		g.refuse(a)
+		return
+	}
+	defer leave()
+	_ = control.SetReadDeadline(time.Now().Add(g.limits.BodyTimeout))
+	r = r.WithContext(ctx)
+	r.Body = &body{ReadCloser: r.Body, control: control}
+	g.next.ServeHTTP(a, r)
+}
+
+// patience is how long is worked for a request at most, with its waiting: no longer than its caller waits.
+func (g *guard) patience(r *http.Request) time.Duration {
+	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || said <= 0 {
+		return g.limits.Patience
+	}
+	return min(g.limits.Patience, said)
+}
+
+// enter waits for a place, and for room for a body that says how long it is; -1: it does not, and may be as long as any.
+func (g *guard) enter(ctx context.Context, length int64) (leave func(), ok bool) {
+	if g.places.Acquire(ctx, 1) != nil {
+		return nil, false
+	}
+	size := min(length, g.limits.BodyBytes+1)
+	if length < 0 {
+		size = g.limits.BodyBytes + 1
+	}
+	if size <= small {
+		return func() { g.places.Release(1) }, true
+	}
+	if g.room.Acquire(ctx, size) != nil {
+		g.places.Release(1)
+		return nil, false
+	}
+	g.metrics.bodies.Add(float64(size))
+	return func() {
+		g.metrics.bodies.Sub(float64(size))
+		g.room.Release(size)
+		g.places.Release(1)
+	}, true
+}
+
+// refuse answers what has waited in vain. Clients of Kubernetes ask again then, as long as they have time.
+func (g *guard) refuse(a *answer) {
+	g.metrics.refused.Inc()
+	a.Header().Set("Retry-After", "1")
+	a.Header().Set("Connection", "close")
+	http.Error(a, "the server works on as many questions as it can; ask again", http.StatusServiceUnavailable)
+}
+
+// body is one that must come in time; when it has come whole, there is no hurry any more.
+type body struct {
+	io.ReadCloser
+	control *http.ResponseController
+	whole   atomic.Bool
+}
+
+// Read implements io.Reader.
+func (b *body) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if err == io.EOF && !b.whole.Swap(true) {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// survive makes an answer of a panic that the codec has not caught; it is deferred. Values that are no errors of Go itself may hold what was asked for,
+// and are not logged.
+func (g *guard) survive(a *answer) {
+	panicked := recover()
+	if panicked == nil {
+		return
+	}
+	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(panicked) // net/http closes the connection then
+	}
+	g.metrics.panics.Inc()
+	what := fmt.Sprintf("a value of the type %T", panicked)
+	if err, ok := panicked.(runtime.Error); ok {
+		what = err.Error()
+	}
+	g.log.Error(errors.New(what), "A request panicked: this is a bug", "stack", string(debug.Stack()))
+	if a.begun {
+		panic(http.ErrAbortHandler) // an answer must not look whole
+	}
+	http.Error(a, "the server failed; its log says why", http.StatusInternalServerError)
+}
+
+// answer remembers whether it has begun.
+type answer struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.begun = true
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(data []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
