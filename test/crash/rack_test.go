@@ -85,7 +85,7 @@ func (r *rack) work(delay time.Duration) {
 			r.release(p, delay)
 		case r.random.IntN(6) == 0:
 			r.refused(delay)
-		case r.random.IntN(6) == 0:
+		case r.random.IntN(6) == 1:
 			r.race(p, delay)
 		default:
 			r.start(r.newPod(), delay)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asParent) == "" {
 		os.Exit(m.Run())
 	}
-	c := exec.Command("sleep", "600") //nolint:noctx // it ends with this process
+	c := exec.Command("sleep", "600")
 	c.Stdout = os.Stdout
 	if err := Child(c, func(error) {}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // TestChildDies holds that nothing is left of what was started when its parent was killed: both hold the pipe.
 func TestChildDies(t *testing.T) {
-	parent := exec.Command(os.Args[0]) //nolint:noctx // it is killed below
+	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), asParent+"=1")
 	parent.Stderr = os.Stderr
 	reader, writer, err := os.Pipe()
