@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// TestTraceAgrees holds that each question of testdata/answers is answered in a trace as it is without one, that the rules which apply are those that
+// the answer names, and that a rule failed where there is a failure that is one of a rule.
+func TestTraceAgrees(t *testing.T) {
+	folders, err := filepath.Glob("testdata/answers/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			program := load(t, golden.Read(t, filepath.Join(folder, "profile.yaml")))
+			for _, a := range questions(t, folder) {
+				response, failed := program.Interpret(context.Background(), a.request())
+				trace, err := program.Trace(context.Background(), a.request())
+				if err != nil {
+					t.Fatalf("%s: %v", a.Name, err)
+				}
+				if (failed != nil) != (trace.Failure != nil) || failed != nil && failed.Error() != trace.Failure.Error() {
+					t.Errorf("%s: the failure is %v, and in the trace %v", a.Name, failed, trace.Failure)
+				}
+				if diff := cmp.Diff(response, trace.Response); diff != "" {
+					t.Errorf("%s: the answer (-want +trace):\n%s", a.Name, diff)
+				}
+				if failed != nil {
+					continue
+				}
+				var applied []string
+				for _, r := range trace.Rules {
+					if r.Outcome == rule.Failed {
+						t.Errorf("%s: %s failed: %v", a.Name, r.At, r.Failure)
+					}
+					if r.Outcome == rule.Applied || r.Outcome == rule.Unchanged {
+						applied = append(applied, r.At)
+					}
+				}
+				if diff := cmp.Diff(response.Because, applied); diff != "" {
+					t.Errorf("%s: the rules that apply (-answer +trace):\n%s", a.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestTrace holds what a trace says of each rule.
+func TestTrace(t *testing.T) {
+	program := load(t, golden.Read(t, "testdata/traces/profile.yaml"))
+	var out strings.Builder
+	for _, a := range questions(t, "testdata/traces") {
+		trace, err := program.Trace(context.Background(), a.request())
+		if err != nil {
+			t.Fatalf("%s: %v", a.Name, err)
+		}
+		out.WriteString("## " + a.Name + "\n")
+		for _, r := range trace.Rules {
+			fmt.Fprintf(&out, "%s: %s%s%s\n", r.At, r.Outcome, came(" when", r.When), came(" healthy", r.Healthy))
+			for _, item := range r.Items {
+				fmt.Fprintf(&out, "  %s: %t%s\n", expression.Describe(item.Item), item.Holds, came(" when", item.When))
+			}
+			if r.Failure != nil {
+				fmt.Fprintf(&out, "  %d %s\n", r.Failure.Code, r.Failure.Message)
+			}
+		}
+	}
+	golden.Compare(t, "testdata/traces/want.txt", out.String())
+}
+
+// TestTraceStopped holds that a trace ends when nobody waits for it.
+func TestTraceStopped(t *testing.T) {
+	program := load(t, golden.Read(t, "testdata/traces/profile.yaml"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, a := range questions(t, "testdata/traces") {
+		if _, err := program.Trace(ctx, a.request()); err == nil {
+			t.Errorf("%s is traced", a.Name)
+		}
+	}
+}
+
+// came is what a term came to.
+func came(word string, t *expression.Term) string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Failed != nil:
+		return word + " failed"
+	}
+	return word + " " + expression.Describe(t.Value)
+}
