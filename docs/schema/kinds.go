@@ -38,5 +38,7 @@ func Kinds() []Kind {
 		{"TestFolder", "testcase.json", "case.yaml in a folder of a test", TestFolder},
 		{"ControllerConfiguration", "controllerconfiguration.json", "the configuration of the extension", ControllerConfiguration},
 		{"NetworkProviderConfiguration", "networkproviderconfiguration.json", "the configuration of graft-network-provider", NetworkProviderConfiguration},
+		{"ResourceInterpreterConfiguration", "resourceinterpreterconfiguration.json", "the configuration of graft-resource-interpreter",
+			ResourceInterpreterConfiguration},
 	}
 }

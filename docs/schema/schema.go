@@ -31,3 +31,8 @@ var ControllerConfiguration []byte
 //
 //go:embed networkproviderconfiguration.json
 var NetworkProviderConfiguration []byte
+
+// ResourceInterpreterConfiguration is the schema of the configuration of graft-resource-interpreter.
+//
+//go:embed resourceinterpreterconfiguration.json
+var ResourceInterpreterConfiguration []byte

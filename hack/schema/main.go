@@ -23,13 +23,14 @@ const folder = "docs/schema"
 func main() {
 	log.SetFlags(0)
 	for name, build := range map[string]func() (object, error){
-		"providerprofile.json":              providerProfile,
-		"controllerconfiguration.json":      controllerConfiguration,
-		"networkproviderconfiguration.json": networkProviderConfiguration,
-		"networkprofile.json":               networkProfile,
-		"interpreterprofile.json":           interpreterProfile,
-		"providerprofiletest.json":          providerProfileTest,
-		"testcase.json":                     testFolder,
+		"providerprofile.json":                  providerProfile,
+		"controllerconfiguration.json":          controllerConfiguration,
+		"networkproviderconfiguration.json":     networkProviderConfiguration,
+		"resourceinterpreterconfiguration.json": resourceInterpreterConfiguration,
+		"networkprofile.json":                   networkProfile,
+		"interpreterprofile.json":               interpreterProfile,
+		"providerprofiletest.json":              providerProfileTest,
+		"testcase.json":                         testFolder,
 	} {
 		schema, err := build()
 		if err != nil {

@@ -49,6 +49,13 @@ func networkProviderConfiguration() (object, error) {
 		configv1alpha1.GroupVersion.String(), configv1alpha1.KindNetworkProviderConfiguration)
 }
 
+func resourceInterpreterConfiguration() (object, error) {
+	var defaults configv1alpha1.ResourceInterpreterConfiguration
+	defaults.Default()
+	return newBuilder().top(reflect.TypeOf(defaults), reflect.ValueOf(defaults),
+		configv1alpha1.GroupVersion.String(), configv1alpha1.KindResourceInterpreterConfiguration)
+}
+
 // top is the schema of a document with its head.
 func (b *builder) top(t reflect.Type, defaults reflect.Value, apiVersion, kind string) (object, error) {
 	schema, err := b.document(t, defaults)

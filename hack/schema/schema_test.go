@@ -219,6 +219,14 @@ func TestConfiguration(t *testing.T) {
 		"ledger: {etcd: {}}":                                    "/ledger/etcd",
 		"listeners: [{address: x, tls: {certFile: a, key: b}}]": "/listeners/0/tls",
 	})
+	configuration(t, "ResourceInterpreterConfiguration", resourceInterpreterConfiguration, "resource-interpreter.yaml", map[string]string{
+		"limits: {bodyBytes: 1}":              "/limits/bodyBytes",
+		"certificate: {files: {certFile: a}}": "/certificate/files",
+		"certificate: {dnsNames: a}":          "/certificate/dnsNames",
+		"registration: {timeoutSeconds: 31}":  "/registration/timeoutSeconds",
+		"registration: {service: {name: a}}":  "/registration/service",
+		"leaderElection: {enabled: \"true\"}": "/leaderElection/enabled",
+	})
 }
 
 func configuration(t *testing.T, kind string, build func() (object, error), sample string, mistakes map[string]string) {

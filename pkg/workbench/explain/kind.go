@@ -31,6 +31,7 @@ var kinds = []kind{
 	{word: "network", name: "NetworkProfile", schema: read(schema.NetworkProfile)},
 	{word: "interpreter", name: "InterpreterProfile", schema: read(schema.InterpreterProfile)},
 	{word: "provider", name: "NetworkProviderConfiguration", schema: read(schema.NetworkProviderConfiguration)},
+	{word: "interpreting", name: "ResourceInterpreterConfiguration", schema: read(schema.ResourceInterpreterConfiguration)},
 	{word: "test", name: "ProviderProfileTest", schema: read(schema.ProviderProfileTest)},
 	{word: "case", name: "TestFolder", schema: read(schema.TestFolder)},
 }

@@ -47,6 +47,7 @@ var kinds = []Kind{
 	providerProfileTest,
 	controllerConfiguration,
 	networkProviderConfiguration,
+	resourceInterpreterConfiguration,
 }
 
 // Kinds are the names of the kinds that are known.

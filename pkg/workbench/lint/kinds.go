@@ -86,6 +86,15 @@ var networkProviderConfiguration = Kind{
 	}),
 }
 
+// resourceInterpreterConfiguration is checked as graft-resource-interpreter does when it starts.
+var resourceInterpreterConfiguration = Kind{
+	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindResourceInterpreterConfiguration, Heads: true,
+	Check: checkConfiguration(func(file source.File) error {
+		_, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+		return err
+	}),
+}
+
 // checkConfiguration checks the files of configurations, each once.
 func checkConfiguration(decode func(source.File) error) func(Options, []profile.Part, source.Findings) source.Findings {
 	return func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
