@@ -32,7 +32,9 @@ type UnitCommand struct {
 
 	unit            *Unit
 	section, option string
-	line            int // index of the assignment
+	line            int    // index of the assignment
+	first           int    // where its value begins
+	raw             string // the value as it is written
 	words           []word
 	spare           commandWords // room for those behind the next edit
 	version         int          // of the unit when it was read
@@ -85,24 +87,21 @@ func (c *UnitCommand) refresh() error {
 	return c.read()
 }
 
-// read finds the command and its flags.
+// read finds the command and its flags. A command that was only moved by an edit is not read again.
 func (c *UnitCommand) read() error {
+	line, err := c.find()
+	if err != nil {
+		c.words = c.words[:0]
+		return err
+	}
+	c.line = line
+	l := &c.unit.lines[line]
+	if len(c.words) > 0 && c.unit.text[l.first:l.last] == c.raw {
+		c.move(l.first - c.first)
+		return nil
+	}
 	c.words = c.words[:0]
-	found := c.unit.find(c.section, c.option)
-	for i, at := range slices.Backward(found) {
-		if c.unit.lines[at].first == c.unit.lines[at].last {
-			found = found[i+1:]
-			break
-		}
-	}
-	if len(found) == 0 {
-		return ErrNoCommand
-	}
-	if len(found) > 1 {
-		return ErrSeveralCommands
-	}
-	c.line = found[0]
-	next, err := c.scan(c.unit.text, &c.unit.lines[c.line])
+	next, err := c.scan(c.unit.text, l)
 	if err != nil {
 		return err
 	}
@@ -116,10 +115,40 @@ func (c *UnitCommand) read() error {
 	return nil
 }
 
-// swap puts other words in the place of those that are read, which become the spare room.
+// find returns the index of the only assignment that counts.
+func (c *UnitCommand) find() (int, error) {
+	found := c.unit.find(c.section, c.option)
+	for i, at := range slices.Backward(found) {
+		if c.unit.lines[at].first == c.unit.lines[at].last {
+			found = found[i+1:]
+			break
+		}
+	}
+	switch len(found) {
+	case 0:
+		return 0, ErrNoCommand
+	case 1:
+		return found[0], nil
+	default:
+		return 0, ErrSeveralCommands
+	}
+}
+
+// move notes that the command stands elsewhere in the unit.
+func (c *UnitCommand) move(delta int) {
+	for i := range c.words {
+		c.words[i].start += delta
+		c.words[i].end += delta
+	}
+	c.first, c.version = c.first+delta, c.unit.version
+}
+
+// swap puts other words, those of the assignment as it is now, in the place of those that are read, which become the spare room.
 func (c *UnitCommand) swap(next commandWords) {
 	c.spare = commandWords{c.flagWords, c.words}
 	c.flagWords, c.words, c.version = next.flagWords, next.words, c.unit.version
+	l := &c.unit.lines[c.line]
+	c.first, c.raw = l.first, c.unit.text[l.first:l.last]
 }
 
 // scan reads the words and flags of an assignment into the spare room.

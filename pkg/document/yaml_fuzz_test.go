@@ -19,7 +19,7 @@ var yamlSeeds = []string{
 	"# head\n---\na: 'it''s'\n\"b\\u00e9\": ~\nc:\nd: {}\n- e\n",
 	"a: {b: c,\n d: e}\nf: g\n  h\ni: !!str 1\n? j\n: k\n",
 	"a: &x 1\nb: *x\n", "a: 1\na: 2\n", "a: 1\n---\nb: 2\n", "<<: {a: 1}\n", "\ta: 1", "a: b: c", "a: >-\r\n  b\r\nc: 1.50\r\n",
-	"a:\n    b: 1\n    c:\n        - 0x1F\n        -\n        - 2001-01-01\n", "a: |-\n  b\nc: \"d\n  e\"", "{a: {b: c}}",
+	"a:\n    b: 1\n    c:\n        - 0x1F\n        -\n        - 2001-01-01\n", "a: |-\n  b\nc: \"d\n  e\"", "{a: {b: c}}", "a: >\n  b",
 }
 
 // comparable makes values that are no JSON comparable.
@@ -142,6 +142,7 @@ func FuzzYAML(f *testing.F) {
 			}
 			return
 		}
+		sameIndex(t, y)
 		result := string(y.Text())
 		if splicing && !strings.HasPrefix(result, strings.TrimRight(before, "\r\n")) || splicing && !strings.HasSuffix(result, after) {
 			t.Fatalf("%q lost its surroundings", result)
@@ -153,6 +154,15 @@ func FuzzYAML(f *testing.F) {
 		must(t, again.Remove(path...))
 		checkYAMLResult(t, string(again.Text()), path, others, "", true)
 	})
+}
+
+// sameIndex holds that the index after an edit is the one that the whole text has.
+func sameIndex(t *testing.T, y *YAML) {
+	t.Helper()
+	entries, doubt, _ := scanYAML(y.text, nil)
+	if doubt != yamlFine || !slices.Equal(entries, y.entries) {
+		t.Fatalf("%q is indexed as\n%+v\nand not as\n%+v", y.text, y.entries, entries)
+	}
 }
 
 // checkYAMLResult reads a document anew and compares it with what was set at a path, and with all the other fields.

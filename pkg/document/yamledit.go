@@ -128,8 +128,8 @@ func (y *YAML) apply(plan func(*yamlEdit)) error {
 		}
 	}
 	next := &YAML{text: spliced(y.text, e.splices), room: y.room}
-	entries, doubt, _ := scanYAML(next.text, y.fresh(next.text))
-	if next.entries = entries; doubt != yamlFine {
+	var read bool
+	if next.entries, read = y.rescan(next.text, e.splices); !read {
 		return fmt.Errorf("%w: %w", ErrYAMLForm, errChange)
 	}
 	again := &yamlEdit{YAML: next}

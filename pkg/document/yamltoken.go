@@ -185,7 +185,7 @@ func (s *yamlScanner) blockScalar(e *yamlEntry, end, next, parent int) {
 		}
 		at = behind
 	}
-	if e.end < 0 {
+	if e.end < 0 || e.below == e.end && s.text[e.start+1] != '-' { // Its last line would have an ending once something follows.
 		s.doubt()
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -54,6 +55,7 @@ type exchange struct {
 	route Route
 	// provider is the provider as metrics name it: of those that are served, so that strangers make no series.
 	provider string
+	served   bool
 	review   *review
 	started  time.Time
 	// target is that of an object that failed, where the engine knows it.
@@ -71,10 +73,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.Engine.Serves(x.route) {
-		x.provider = x.route.label()
+		x.served, x.provider = true, x.route.label()
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), timeout(r, h.Timeout))
-	defer cancel()
+	ctx := endAt(r.Context(), x.started.Add(timeout(r, h.Timeout)))
+	defer ctx.end()
 	err := h.read(ctx, w, r, x)
 	if err == nil {
 		x.review, err = parseReview(*x.body, x.route)
@@ -114,7 +116,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		w.Header().Set("Allow", http.MethodPost)
 		return refuse(ReviewMethod, http.StatusMethodNotAllowed, "an %s is sent by POST", reviewKind)
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+	if !isJSON(r.Header.Get("Content-Type")) {
 		return refuse(ReviewMediaType, http.StatusUnsupportedMediaType, "the body must be application/json")
 	}
 	if r.ContentLength > h.MaxReviewBytes {
@@ -125,30 +127,36 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		_ = http.NewResponseController(w).SetReadDeadline(deadline)
 	}
 	x.body = buffers.Get().(*[]byte)
-	err := readAll(x.body, http.MaxBytesReader(w, r.Body, h.MaxReviewBytes), r.ContentLength)
+	var err error
+	if r.ContentLength > 0 {
+		// As long as announced, so that an honest sender costs one allocation at the most, and no byte more.
+		*x.body = slices.Grow((*x.body)[:0], int(r.ContentLength))[:r.ContentLength]
+		_, err = io.ReadFull(r.Body, *x.body)
+	} else {
+		*x.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxReviewBytes))
+	}
+	if err == nil {
+		return nil
+	}
 	var bytesError *http.MaxBytesError
 	if errors.As(err, &bytesError) {
 		return h.tooLarge()
 	}
-	if err != nil {
-		return refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
+	return refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
+}
+
+// isJSON says whether a Content-Type is that of JSON, with whatever parameters.
+func isJSON(contentType string) bool {
+	const want = "application/json"
+	if contentType == want { // as kube-apiserver sends it
+		return true
 	}
-	return nil
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == want
 }
 
 func (h *Handler) tooLarge() *refusal {
 	return refuse(ReviewTooLarge, http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", h.MaxReviewBytes)
-}
-
-// readAll fills a buffer, which it makes as long as announced, so that an honest sender costs one allocation at the most.
-func readAll(into *[]byte, from io.Reader, length int64) (err error) {
-	if length <= 0 {
-		*into, err = io.ReadAll(from)
-		return err
-	}
-	*into = slices.Grow((*into)[:0], int(length))[:length]
-	_, err = io.ReadFull(from, *into)
-	return err
 }
 
 // answer appends the answer.
@@ -161,7 +169,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 		h.Metrics.admission(x, subjectOf(x.review.request), "opted-out")
 		return appendAllowed(out, x.review.uid, nil)
 	}
-	if !h.Engine.Serves(x.route) {
+	if !x.served {
 		return h.denied(out, x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
@@ -193,7 +201,10 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 }
 
 func (h *Handler) write(w http.ResponseWriter, answer []byte) {
-	w.Header().Set("Content-Type", "application/json")
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	// Without a length, a long answer would go in chunks, and in more packets.
+	header.Set("Content-Length", strconv.Itoa(len(answer)))
 	// A caller that hung up has been counted by its API server; there is nobody to tell.
 	_, _ = w.Write(answer)
 }

@@ -27,6 +27,7 @@ type Metrics struct {
 	optedOut   prometheus.Gauge
 
 	lock    sync.RWMutex
+	answers map[answerKey]answerMetrics
 	rulesBy map[ruleKey]prometheus.Counter
 	// known are the rules in force; nil: nobody said which.
 	known map[ruleName]bool
@@ -38,7 +39,7 @@ type ruleName struct{ set, profile, rule string }
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		rulesBy: map[ruleKey]prometheus.Counter{},
+		answers: map[answerKey]answerMetrics{}, rulesBy: map[ruleKey]prometheus.Counter{},
 		admissions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admissions_total",
 			Help: "Admissions by what became of them: patched, unchanged, ignored (no target, no operation of ours), opted-out or denied.",
@@ -80,12 +81,31 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
+// answerKey are the labels of an admission, and answerMetrics what is counted by them.
+type (
+	answerKey     struct{ set, provider, target, result string }
+	answerMetrics struct {
+		count    prometheus.Counter
+		duration prometheus.Observer
+	}
+)
+
 func (m *Metrics) admission(x *exchange, target, result string) {
 	if target == "" {
 		target = "none"
 	}
-	m.admissions.WithLabelValues(string(x.route.Set), x.provider, target, result).Inc()
-	m.duration.WithLabelValues(string(x.route.Set), x.provider).Observe(time.Since(x.started).Seconds())
+	key := answerKey{string(x.route.Set), x.provider, target, result}
+	m.lock.RLock()
+	found, ok := m.answers[key]
+	m.lock.RUnlock()
+	if !ok {
+		found = answerMetrics{m.admissions.WithLabelValues(key.set, key.provider, target, result), m.duration.WithLabelValues(key.set, key.provider)}
+		m.lock.Lock()
+		m.answers[key] = found
+		m.lock.Unlock()
+	}
+	found.count.Inc()
+	found.duration.Observe(time.Since(x.started).Seconds())
 }
 
 func (m *Metrics) failure(x *exchange, reason mutation.Reason) {

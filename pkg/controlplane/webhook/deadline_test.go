@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestDeadline(t *testing.T) {
+	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	sooner, cancel := context.WithDeadline(t.Context(), future.Add(-time.Minute))
+	defer cancel()
+	cases := map[string]struct {
+		parent context.Context
+		at     time.Time
+		until  time.Time
+		err    error
+	}{
+		"time is left":      {t.Context(), future, future, nil},
+		"passed":            {t.Context(), past, past, context.DeadlineExceeded},
+		"cancelled":         {cancelled, future, future, context.Canceled},
+		"parent ends first": {sooner, future, future.Add(-time.Minute), nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := endAt(c.parent, c.at)
+			defer d.end()
+			if until, ok := d.Deadline(); !ok || !until.Equal(c.until) {
+				t.Errorf("deadline: %s, %t", until, ok)
+			}
+			if err := d.Err(); !errors.Is(err, c.err) {
+				t.Errorf("error: %v", err)
+			}
+			below, cancel := context.WithCancel(d)
+			defer cancel()
+			if c.err != nil {
+				<-d.Done()
+				<-below.Done()
+			} else {
+				select {
+				case <-d.Done():
+					t.Error("it has ended")
+				case <-below.Done():
+					t.Error("a context below has ended")
+				default:
+				}
+			}
+			if err := d.Err(); !errors.Is(err, c.err) {
+				t.Errorf("error when somebody waits: %v", err)
+			}
+			d.end()
+			<-d.Done()
+			<-below.Done()
+		})
+	}
+}
