@@ -14,7 +14,7 @@ var byPath = map[string]string{
 func (s *script) aggregate(in scope, p place) {
 	s.only(p, "field", "when", "sum", "min", "max", "all", "any", "same", "first", "join", "common", "worst", "union", "conditions", "value")
 	in.when(p, func() {
-		s.line(invoke(s.use("put"), "result", s.path(p.at("field")), in.combined(p).text).text)
+		in.line(invoke(s.use("put"), "result", s.path(p.at("field")), in.combined(p).text).text)
 	})
 }
 

@@ -202,28 +202,29 @@ func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
 }
 
 func (w *writer) list(l ast.ListExpr) code {
-	if len(l.OptionalIndices()) > 0 {
-		return w.refuse("items of a list that may be absent")
-	}
 	items := make([]string, l.Size())
 	for i, item := range l.Elements() {
 		items[i] = w.text(item)
+	}
+	if len(l.OptionalIndices()) > 0 {
+		return w.call("given_items", table(items).text)
 	}
 	return table(items)
 }
 
 func (w *writer) mapping(m ast.MapExpr) code {
-	fields := make([]string, m.Size())
+	fields, optional := make([]string, m.Size()), false
 	for i, entry := range m.Entries() {
 		e := entry.AsMapEntry()
 		key, ok := literalText(e.Key())
-		switch {
-		case e.IsOptional():
-			return w.refuse("fields of an object that may be absent")
-		case !ok:
+		if !ok {
 			return w.refuse("keys of an object that are no texts written out")
 		}
+		optional = optional || e.IsOptional()
 		fields[i] = member(key, w.write(e.Value()))
+	}
+	if optional {
+		return w.call("given", table(fields).text)
 	}
 	return table(fields)
 }

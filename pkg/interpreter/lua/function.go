@@ -313,10 +313,14 @@ func (w *writer) ordered(name, compare string, arguments []ast.Expr) (code, bool
 // semver are the functions of semantic versions.
 func (w *writer) semver(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch {
-	case name == "semver" && len(arguments) == 1:
+	case name == "semver" && w.strict(arguments):
 		return w.call("version", w.text(arguments[0])), true
-	case name == "isSemver" && len(arguments) == 1:
+	case name == "semver":
+		return w.call("version", w.call("normalized", w.text(arguments[0])).text), true
+	case name == "isSemver" && w.strict(arguments):
 		return w.call("is_version", w.text(arguments[0])), true
+	case name == "isSemver":
+		return w.call("is_version", w.call("normalized", w.text(arguments[0])).text), true
 	case len(arguments) == 0 || !w.named(arguments[0], semverType):
 		return code{}, false
 	}
@@ -324,6 +328,17 @@ func (w *writer) semver(_ ast.Expr, name string, arguments []ast.Expr) (code, bo
 		return atom(w.write(arguments[0]).within(rankAtom) + part), true
 	}
 	return w.ordered(name, "compare_versions", arguments)
+}
+
+// strict says that a version is read as it is. Whether it is must be written out.
+func (w *writer) strict(arguments []ast.Expr) bool {
+	switch {
+	case len(arguments) == 1 || isLiteral(arguments[1], types.False):
+		return true
+	case !isLiteral(arguments[1], types.True):
+		w.refuse("a version that is read in a way that is computed")
+	}
+	return false
 }
 
 // textFunctions are functions of texts, by how many arguments they have.
@@ -335,8 +350,13 @@ var textFunctions = map[string]map[int]string{
 
 // textFunction are the functions of texts.
 func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
-	if name == "matches" && len(arguments) == 2 {
+	switch {
+	case name == "matches" && len(arguments) == 2:
 		return w.matches(arguments[0], arguments[1]), true
+	case name == "sum" && len(arguments) == 1 && w.of(arguments[0], types.IntKind, types.UintKind, types.DynKind):
+		return w.call("sum_items", w.text(arguments[0])), true
+	case (name == "max" || name == "min") && len(arguments) == 1 && w.of(arguments[0], comparable...):
+		return w.call(name+"_item", w.text(arguments[0])), true
 	}
 	function, ok := textFunctions[name][len(arguments)]
 	ambiguous := name == "indexOf" && !w.is(arguments[0], types.StringKind)
@@ -348,6 +368,14 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 		texts[i] = w.text(argument)
 	}
 	return w.call(function, texts...), true
+}
+
+// comparable are the kinds of values that Lua can compare.
+var comparable = []types.Kind{types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.BoolKind, types.DynKind}
+
+// of says whether a part is a list of values of some kinds.
+func (w *writer) of(e ast.Expr, kinds ...types.Kind) bool {
+	return w.is(e, types.ListKind) && slices.Contains(kinds, w.typed(e).Parameters()[0].Kind())
 }
 
 // matches is whether a text matches a regular expression, which must be written out.

@@ -129,7 +129,7 @@ func (s *script) replicas(in scope, p place) {
 	if !p.at("requirements").absent() {
 		answer += ", " + in.requirements(p.at("requirements")).text
 	}
-	s.line("return " + answer)
+	in.line("return " + answer)
 }
 
 func (s *script) health(in scope, p place) {
@@ -138,7 +138,7 @@ func (s *script) health(in scope, p place) {
 	if !ok {
 		healthy = atom("true")
 	}
-	s.line("return " + healthy.text)
+	in.line("return " + healthy.text)
 }
 
 // edit writes a rule of revise.
@@ -166,10 +166,10 @@ func (s *script) status(in scope, p place) {
 	s.only(p, "when", "keep", "set")
 	in.when(p, func() {
 		if p.at("keep").absent() && p.at("set").absent() {
-			s.line(invoke(s.use("keep_all"), "made", "object.status").text)
+			in.line(invoke(s.use("keep_all"), "made", "object.status").text)
 		}
 		for i := range p.at("keep").value().Items() {
-			s.line(invoke(s.use("keep"), "made", "object.status", s.path(p.at("keep").item(i))).text)
+			in.line(invoke(s.use("keep"), "made", "object.status", s.path(p.at("keep").item(i))).text)
 		}
 		in.changes(p, "made")
 	})
@@ -181,7 +181,7 @@ func (s *script) retain(in scope, p place) {
 	keep := func(target, observed string) {
 		in.when(p, func() {
 			for i := range p.at("fields").value().Items() {
-				s.line(invoke(s.use("retain"), target, observed, s.path(p.at("fields").item(i))).text)
+				in.line(invoke(s.use("retain"), target, observed, s.path(p.at("fields").item(i))).text)
 			}
 			in.changes(p, target)
 		})
@@ -191,10 +191,10 @@ func (s *script) retain(in scope, p place) {
 		return
 	}
 	s.only(p.at("items"), "path", "key")
-	in.items, s.reads = true, true
+	in.items, in.reads = true, true
 	both := invoke(s.use("both_of"), "object", "result", "observed", s.path(p.at("items").at("path")), s.path(p.at("items").at("key"))).text
-	s.block("for _, both in ipairs("+both+") do", func() {
-		s.line("local item, observedItem = both.item, both.observed")
+	in.block("for _, both in ipairs("+both+") do", func() {
+		in.line("local item, observedItem = both.item, both.observed")
 		keep("both.result", "observedItem")
 	})
 }
@@ -216,7 +216,7 @@ func (s *script) dependencies(in scope, p place) {
 		if selector := p.at("labelSelector"); !selector.absent() {
 			fields = append(fields, member("labelSelector", invoke(s.use("copy"), in.value(selector).text)))
 		}
-		s.line(invoke(s.use("add_dependency"), "dependencies", quote(s.where(p)), table(fields).text).text)
+		in.line(invoke(s.use("add_dependency"), "dependencies", quote(in.where(p)), table(fields).text).text)
 	})
 }
 
@@ -228,7 +228,7 @@ func (s *script) components(in scope, p place) {
 		if needed := p.at("requirements"); !needed.absent() {
 			fields = append(fields, member("replicaRequirements", in.requirements(needed)))
 		}
-		s.line(invoke(s.use("add_component"), "components", quote(s.where(p)), table(fields).text).text)
+		in.line(invoke(s.use("add_component"), "components", quote(in.where(p)), table(fields).text).text)
 	})
 }
 

@@ -271,6 +271,51 @@ local function compare(a, b)
   return 0
 end
 
+-- extreme_item is the item of a list that stands first in an order.
+local function extreme_item(value, direction)
+  local best = items(value)[1]
+  if best == nil then
+    fail("called on empty list")
+  end
+  for _, item in ipairs(items(value)) do
+    if compare(item, best) == direction then
+      best = item
+    end
+  end
+  return best
+end
+
+-- max_item is the largest item of a list.
+local function max_item(value)
+  return extreme_item(value, 1)
+end
+
+-- min_item is the smallest item of a list.
+local function min_item(value)
+  return extreme_item(value, -1)
+end
+
+-- given are the fields of an object that are not absent.
+local function given(value)
+  for key, member in pairs(value) do
+    if member == none then
+      value[key] = nil
+    end
+  end
+  return value
+end
+
+-- given_items are the items of a list that are not absent.
+local function given_items(value)
+  local kept = {}
+  for _, item in ipairs(value) do
+    if item ~= none then
+      kept[#kept + 1] = item
+    end
+  end
+  return kept
+end
+
 -- contains says whether a value is in a list, or is a key of an object.
 local function contains(container, value)
   if type(container) ~= "table" then
@@ -348,6 +393,15 @@ local function add(a, b)
   end
   numbers(a, b)
   return exact(a + b)
+end
+
+-- sum_items is the sum of a list of whole numbers.
+local function sum_items(value)
+  local sum = 0
+  for _, item in ipairs(items(value)) do
+    sum = add(sum, item)
+  end
+  return sum
 end
 
 -- sub is a difference.
@@ -602,7 +656,7 @@ end
 
 -- is_date says whether a text is a date.
 local function is_date(value)
-  local year, month, day = string.match(value, "^(%d%d%d%d)-(%d%d)-(%d%d)$")
+  local year, month, day = string.match(value, "^(%d%d%d%d)%-(%d%d)%-(%d%d)$")
   if not year then
     return false
   end
@@ -764,6 +818,27 @@ local function read_version(value)
     return nil
   end
   return version
+end
+
+-- normalized is a version with what may be left out, and without what need not be there: v1.02 is 1.2.0.
+local function normalized(value)
+  local parts = split(string.match(string_in(value), "^v?(.*)$"), ".")
+  while #parts > 3 do
+    parts[3] = parts[3] .. "." .. table.remove(parts, 4)
+  end
+  for i, part in ipairs(parts) do
+    if #part > 1 then
+      part = string.match(part, "^0*(.*)$")
+      parts[i] = (string.find(part, "^%d") and "" or "0") .. part
+    end
+  end
+  if #parts < 3 and string.find(parts[#parts], "[+-]") then
+    return ""
+  end
+  while #parts < 3 do
+    parts[#parts + 1] = "0"
+  end
+  return table.concat(parts, ".")
 end
 
 -- is_version says whether a text is a semantic version.
@@ -1442,25 +1517,33 @@ local function common_of(members, path)
   return made
 end
 
+-- listed are the items that an object has at a path; none where there is no list.
+local function listed(object, path)
+  local found = follow(object, path)
+  return is_list(found) and found or {}
+end
+
+-- same_item is the first item of a list whose key is a value, nil where there is none.
+local function same_item(list_of, key, value)
+  for _, item in ipairs(list_of) do
+    if equal(follow(item, key), value) then
+      return item
+    end
+  end
+end
+
 -- both_of are the items that three objects have with the same key: the first as it came, the second as it becomes, and what is observed.
 local function both_of(came, result, observed, path, key)
-  local all, seen = {}, {}
-  local function same(object, judged)
-    for _, item in ipairs(items(follow(object, path) or {})) do
-      if equal(follow(item, key), judged) then
-        return item
-      end
-    end
-  end
-  for _, item in ipairs(items(follow(came, path) or {})) do
+  local found, seen = {}, {}
+  for _, item in ipairs(listed(came, path)) do
     local judged = follow(item, key)
     if judged ~= nil and not contains(seen, judged) then
-      local both = {item = item, result = same(result, judged), observed = same(observed, judged)}
-      if both.result ~= nil and both.observed ~= nil then
+      local becomes, kept = same_item(listed(result, path), key, judged), same_item(listed(observed, path), key, judged)
+      if becomes ~= nil and kept ~= nil then
         seen[#seen + 1] = judged
-        all[#all + 1] = both
+        found[#found + 1] = {item = item, result = becomes, observed = kept}
       end
     end
   end
-  return all
+  return found
 end
