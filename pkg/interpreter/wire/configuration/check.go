@@ -154,7 +154,7 @@ func checkURL(text string, at *field.Path) field.ErrorList {
 	for _, part := range []struct {
 		name  string
 		there bool
-	}{{"a user", u.User != nil}, {"a query", u.RawQuery != "" || u.ForceQuery}, {"a fragment", u.Fragment != ""}} {
+	}{{"a user", u.User != nil}, {"a query", u.RawQuery != "" || u.ForceQuery}, {"a fragment", strings.Contains(text, "#")}} {
 		if part.there {
 			errs = append(errs, field.Forbidden(at, part.name+" has no place in it"))
 		}

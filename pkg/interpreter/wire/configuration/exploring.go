@@ -61,6 +61,9 @@ func (c *ResourceExploringWebhookConfiguration) Default() {
 func (c *ResourceExploringWebhookConfiguration) Validate() field.ErrorList {
 	errs := checkType(c.TypeMeta, KindExploring)
 	all := field.NewPath("webhooks")
+	if c.Webhooks == nil {
+		errs = append(errs, field.Required(all, "may be empty, and must be there"))
+	}
 	names := map[string]bool{}
 	for i := range c.Webhooks {
 		w, at := &c.Webhooks[i], all.Index(i)
