@@ -32,6 +32,7 @@ STORES    ?= .
 CRASHES   ?= 2000
 HELD      ?= 100,100000,10000000
 TESTFLAGS ?=
+PLATFORMS ?= linux/amd64,linux/arm64
 # `make start ONCE=1` ends after the differences have been shown.
 ONCE      ?=
 export ONCE
@@ -90,6 +91,7 @@ test-unit: ## Run the unit tests; test-race runs them with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
 	@go test -vet=off $(TESTFLAGS) $(UNIT)
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
+	cd hack/images && go test $(TESTFLAGS) ./...
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
@@ -154,10 +156,12 @@ check: check-format ## Check format, vet, linters with the import rules, generat
 	go vet ./...
 	go vet -tags system ./test/system/...
 	cd hack/tools/chart && go vet ./...
+	cd hack/images && go vet ./...
 	cd test/libnetwork && go vet -tags system ./...
 	@echo '==> golangci-lint (the first time, about three minutes)'
 	$(LINT) run
 	cd test/libnetwork && ../../$(LINT) run
+	cd hack/images && ../../$(LINT) run
 	@$(MAKE) --no-print-directory check-generated check-charts
 
 check-format: ## Check that every file is formatted.
@@ -202,10 +206,13 @@ vendor: ## Copy all dependencies into vendor folders, for builds without a netwo
 	go mod vendor
 	for module in kubernetes etcd cni lint chart; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
 	cd test/libnetwork && go mod vendor
+	cd hack/images && go mod vendor
 
-images: ## Build the container images (not there yet).
-	@echo 'Images come together with packaging; until then there is nothing that builds one.' >&2
-	@exit 1
+images: ## Build container images and charts as OCI archives into bin/images, without a container runtime (PLATFORMS=linux/amd64,linux/arm64).
+	@rm -rf .cache/charts
+	@for chart in charts/*/; do go run ./hack/registration -chart $$chart -archive .cache/charts/$$(basename $$chart).tgz || exit 1; done
+	@cd hack/images && go build -o ../../.cache/bin/images .
+	@.cache/bin/images -charts .cache/charts -platforms '$(PLATFORMS)' $(ARGS)
 
 clean: ## Remove what has been built, the servers and linters too.
-	rm -rf bin .cache vendor hack/tools/*/vendor test/libnetwork/vendor
+	rm -rf bin .cache vendor hack/tools/*/vendor test/libnetwork/vendor hack/images/vendor

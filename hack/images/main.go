@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Command images builds the container images of the programs, and the charts as artifacts, without a container runtime: archives of OCI layouts, each with an index of
+// all platforms, which any tool copies to a registry. An image has a static program, the licences of what is linked into it, and nothing else but, for programs that call
+// strangers, Mozilla's CA certificates. What is known of its parts is attached to it as SPDX. The same commit and the same Go give the same digests, on any
+// machine. It knows nothing of registries. Enter at run. Usage: images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST]
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	o := options{programs: programs(), stdout: os.Stdout}
+	var platforms, only string
+	flag.StringVar(&o.root, "root", ".", "folder of the repository")
+	flag.StringVar(&o.out, "out", "bin/images", "folder in which the archives are written")
+	flag.StringVar(&o.charts, "charts", "", "folder with archives of charts, which become artifacts; none without it")
+	flag.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms, with commas between them")
+	flag.StringVar(&only, "only", "", "images to build, with commas between them; all without it")
+	flag.Parse()
+	err := o.choose(platforms, only)
+	if err == nil {
+		err = run(ctx, o)
+	}
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "images:", err)
+		os.Exit(1)
+	}
+}
+
+// program is one image.
+type program struct {
+	// name is that of the image, and of its first program; packages are those of its programs.
+	name, description string
+	packages          []string
+	// certificates says that the programs call servers whose CAs nobody names.
+	certificates bool
+}
+
+// programs are the images of this repository.
+func programs() []program {
+	return []program{
+		{
+			name: "gardener-extension-provider-graft", packages: []string{"./cmd/gardener-extension-provider-graft"},
+			description: "Gardener's control-plane webhooks for any cloud, from profiles",
+		},
+		{
+			// Clouds behind pools, and etcd, may be servers with certificates of public CAs.
+			name: "graft-network-provider", packages: []string{"./cmd/graft-network-provider"}, certificates: true,
+			description: "addresses for DRANET, Spiderpool and Docker, from profiles",
+		},
+		{
+			name: "graft-resource-interpreter", packages: []string{"./cmd/graft-resource-interpreter"},
+			description: "what Karmada must know of Gardener's kinds, from profiles",
+		},
+		{
+			name: "graft", packages: []string{"./cmd/graft", "./cmd/graft-controlplane"}, certificates: true,
+			description: "the command line of teams that write profiles",
+		},
+	}
+}
+
+// options say what is built, and whereto.
+type options struct {
+	root, out, charts string
+	platforms         []string
+	programs          []program
+	source            source
+	stdout            io.Writer
+}
+
+// choose takes the words of the command line.
+func (o *options) choose(platforms, only string) error {
+	o.platforms = strings.Split(platforms, ",")
+	for _, platform := range o.platforms {
+		if system, architecture, ok := strings.Cut(platform, "/"); !ok || system == "" || architecture == "" {
+			return fmt.Errorf("-platforms: %q is not such as linux/amd64", platform)
+		}
+	}
+	if only == "" {
+		return nil
+	}
+	for _, name := range strings.Split(only, ",") {
+		if !slices.ContainsFunc(o.programs, func(p program) bool { return p.name == name }) {
+			return fmt.Errorf("-only: there is no image %q", name)
+		}
+	}
+	o.programs = slices.DeleteFunc(o.programs, func(p program) bool { return !slices.Contains(strings.Split(only, ","), p.name) })
+	return nil
+}
+
+// run builds all images, then the charts, and prints their digests.
+func run(ctx context.Context, o options) error {
+	if o.source == (source{}) {
+		var err error
+		if o.source, err = readSource(ctx, o.root); err != nil {
+			return fmt.Errorf("asking git: %w", err)
+		}
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	built := map[string]*binaries{}
+	defer func() {
+		for _, b := range built {
+			b.remove()
+		}
+	}()
+	for _, platform := range o.platforms {
+		b, err := build(ctx, o, platform)
+		if err != nil {
+			return fmt.Errorf("building for %s: %w", platform, err)
+		}
+		built[platform] = b
+	}
+	for _, p := range o.programs {
+		if err := o.image(p, built); err != nil {
+			return fmt.Errorf("making the image %s: %w", p.name, err)
+		}
+	}
+	if o.charts == "" {
+		return nil
+	}
+	return o.chartArtifacts()
+}

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const repository = "https://github.com/graft-provider/gardener-extension-provider-graft"
+
+// source is what images say about where they come from. Times in images are that of the commit, so that they do not differ from one build to another.
+type source struct {
+	version, revision string
+	time              time.Time
+}
+
+// readSource asks git. SOURCE_DATE_EPOCH, in seconds since 1970, takes the place of the time of the commit, as other tools have it.
+func readSource(ctx context.Context, root string) (source, error) {
+	version, err := os.ReadFile(filepath.Join(root, "VERSION"))
+	if err != nil {
+		return source{}, err
+	}
+	line, err := git(ctx, root, "show", "--no-patch", "--format=%H %ct", "HEAD")
+	if err != nil {
+		return source{}, err
+	}
+	revision, seconds, _ := strings.Cut(line, " ")
+	if given := os.Getenv("SOURCE_DATE_EPOCH"); given != "" {
+		seconds = given
+	}
+	epoch, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return source{}, fmt.Errorf("reading the time of the commit: %w", err)
+	}
+	changed, err := git(ctx, root, "status", "--porcelain")
+	if err != nil {
+		return source{}, err
+	}
+	if changed != "" {
+		revision += "-dirty"
+		fmt.Fprintln(os.Stderr, "images: there are changes that are not committed: the digests are not those of the commit")
+	}
+	return source{version: strings.TrimSpace(string(version)), revision: revision, time: time.Unix(epoch, 0).UTC()}, nil
+}
+
+func git(ctx context.Context, root string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git", arguments...)
+	command.Dir = root
+	out, err := command.Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return "", fmt.Errorf("git %s: %w: %s", arguments[0], err, strings.TrimSpace(string(failed.Stderr)))
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// annotations are those of OCI for everything that is made.
+func (s source) annotations(title, description string) map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.created":     s.time.Format(time.RFC3339),
+		"org.opencontainers.image.description": description,
+		"org.opencontainers.image.licenses":    "Apache-2.0",
+		"org.opencontainers.image.revision":    s.revision,
+		"org.opencontainers.image.source":      repository,
+		"org.opencontainers.image.title":       title,
+		"org.opencontainers.image.vendor":      "The Graft authors",
+		"org.opencontainers.image.version":     s.version,
+	}
+}
+
+// flags are the linker's: no symbols, and what programs say about themselves, as `make build` has it.
+func (s source) flags() string {
+	short := s.revision
+	if len(short) > 12 {
+		short = short[:12]
+	}
+	const module = "github.com/graft-provider/gardener-extension-provider-graft"
+	return fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s -X %s/cmd/graft/manual.day=%s", s.version, short, module, s.time.Format(time.DateOnly))
+}

@@ -1,0 +1,3 @@
+module example.org/program
+
+go 1.26
