@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// each calls f for every manifest of every chart with all values that there are.
+func each(t *testing.T, f func(t *testing.T, chart, values, kind, manifest string)) {
+	t.Helper()
+	for _, name := range names(t) {
+		loaded := load(t, name)
+		for values, given := range cases(t, name) {
+			t.Run(name+"/"+values, func(t *testing.T) {
+				manifests, err := render(loaded, given)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, manifest := range manifests {
+					var head metav1.TypeMeta
+					if err := sigsyaml.Unmarshal([]byte(manifest), &head); err != nil {
+						t.Fatal(err)
+					}
+					f(t, name, values, head.Kind, manifest)
+				}
+			})
+		}
+	}
+}
+
+// TestHardened holds what every Pod has, and what it has not.
+func TestHardened(t *testing.T) {
+	found := 0
+	each(t, func(t *testing.T, _, values, kind, manifest string) {
+		var workload appsv1.Deployment // a DaemonSet has its template at the same place
+		if kind != "Deployment" && kind != "DaemonSet" {
+			return
+		}
+		found++
+		if err := sigsyaml.Unmarshal([]byte(manifest), &workload); err != nil {
+			t.Fatal(err)
+		}
+		pod := workload.Spec.Template.Spec
+		docker := values == "node"
+		if pod.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+			t.Errorf("%s: no seccomp profile", kind)
+		}
+		// Folders that the kubelet makes are those of root.
+		if root := *pod.SecurityContext.RunAsUser == 0; root == *pod.SecurityContext.RunAsNonRoot || (root && kind != "DaemonSet") {
+			t.Errorf("%s runs as %d", kind, *pod.SecurityContext.RunAsUser)
+		}
+		if pod.HostNetwork != docker || pod.HostPID || pod.HostIPC {
+			t.Errorf("%s shares what is the machine's: network %t", kind, pod.HostNetwork)
+		}
+		for _, c := range pod.Containers {
+			security := &corev1.SecurityContext{AllowPrivilegeEscalation: new(bool), ReadOnlyRootFilesystem: new(true),
+				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+			if docker {
+				security.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+			}
+			if diff := cmp.Diff(security, c.SecurityContext); diff != "" {
+				t.Error(diff)
+			}
+			if c.LivenessProbe == nil || c.ReadinessProbe == nil || c.Resources.Requests.Memory().IsZero() {
+				t.Errorf("%s has no probes or no requests", c.Name)
+			}
+		}
+	})
+	if found < 10 {
+		t.Errorf("%d workloads were looked at", found)
+	}
+}
+
+// TestRoles holds that no chart asks for everything, or may write all objects of a kind outside of its namespace.
+func TestRoles(t *testing.T) {
+	each(t, func(t *testing.T, _, _, kind, manifest string) {
+		if kind != "ClusterRole" && kind != "Role" {
+			return
+		}
+		var role rbacv1.ClusterRole
+		if err := sigsyaml.Unmarshal([]byte(manifest), &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			wild := func(s string) bool { return s == "*" }
+			if slices.ContainsFunc(rule.Verbs, wild) || slices.ContainsFunc(rule.Resources, wild) || slices.ContainsFunc(rule.APIGroups, wild) {
+				t.Errorf("%s asks for everything: %+v", role.Name, rule)
+			}
+			writes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return slices.Contains([]string{"update", "patch", "delete"}, verb) })
+			if kind == "ClusterRole" && writes && len(rule.ResourceNames) == 0 && !slices.Equal(rule.Resources, []string{"events"}) {
+				t.Errorf("%s may write all %v", role.Name, rule.Resources)
+			}
+			if kind == "ClusterRole" && slices.Contains(rule.Resources, "secrets") && len(rule.ResourceNames) == 0 {
+				t.Errorf("%s may read all Secrets", role.Name)
+			}
+		}
+	})
+}
+
+// TestConfigurations reads the configurations in the ConfigMaps as the programs do.
+func TestConfigurations(t *testing.T) {
+	found := map[string]int{}
+	each(t, func(t *testing.T, chart, _, kind, manifest string) {
+		var configMap corev1.ConfigMap
+		if kind != "ConfigMap" || !strings.Contains(manifest, "config.yaml:") {
+			return
+		}
+		if err := sigsyaml.Unmarshal([]byte(manifest), &configMap); err != nil {
+			t.Fatal(err)
+		}
+		file := source.File{Name: "config.yaml", Data: []byte(configMap.Data["config.yaml"])}
+		var err error
+		switch chart {
+		case "gardener-extension-provider-graft":
+			_, err = configv1alpha1.DecodeControllerConfiguration(file)
+		case "graft-network-provider":
+			_, err = configv1alpha1.DecodeNetworkProviderConfiguration(file)
+		case "graft-resource-interpreter":
+			_, err = configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+		}
+		if err != nil {
+			t.Errorf("%v in\n%s", err, file.Data)
+		}
+		found[chart]++
+	})
+	if len(found) != 3 {
+		t.Errorf("configurations of %v were read", found)
+	}
+}
