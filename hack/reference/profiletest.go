@@ -75,6 +75,8 @@ func testKind(s *reference.Schema) string {
 			return "[setting](#settings)"
 		case "expectations":
 			return "[expectations](#expectations)"
+		case "want":
+			return "[what is wanted](#what-is-wanted)"
 		}
 		return ""
 	}

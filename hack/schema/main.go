@@ -31,6 +31,8 @@ func main() {
 		"interpreterprofile.json":               interpreterProfile,
 		"providerprofiletest.json":              providerProfileTest,
 		"testcase.json":                         testFolder,
+		"interpreterprofiletest.json":           interpreterProfileTest,
+		"interpretertestcase.json":              interpreterTestFolder,
 	} {
 		schema, err := build()
 		if err != nil {

@@ -35,15 +35,24 @@ func testFolder() (object, error) {
 	if err := b.defineTests(); err != nil {
 		return nil, err
 	}
-	schema, err := b.document(reflect.TypeFor[v1alpha1.TestFolder](), reflect.Value{})
-	if err != nil {
-		return nil, err
-	}
-	comment, err := b.comments.ofType(reflect.TypeFor[v1alpha1.TestFolder]())
+	schema, err := b.caseFile(reflect.TypeFor[v1alpha1.TestFolder]())
 	if err != nil {
 		return nil, err
 	}
 	orNull(schema)
+	return schema, nil
+}
+
+// caseFile is the schema of a file case.yaml.
+func (b *builder) caseFile(of reflect.Type) (object, error) {
+	schema, err := b.document(of, reflect.Value{})
+	if err != nil {
+		return nil, err
+	}
+	comment, err := b.comments.ofType(of)
+	if err != nil {
+		return nil, err
+	}
 	schema = described(schema, comment)
 	schema["$schema"], schema["title"] = dialect, "case.yaml"
 	schema["$comment"] = generated

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
@@ -37,6 +38,7 @@ type testOptions struct {
 func (o *testOptions) kinds() []golden.Kind {
 	return []golden.Kind{
 		controlplane.New(generator{}, o.profiles...),
+		interpreter.New(o.profiles...),
 	}
 }
 
@@ -45,14 +47,18 @@ func newTestCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "test [file|folder]...",
 		Short: "Run the tests of profiles",
-		Long: `Run the tests of profiles: tables (documents of kind ProviderProfileTest) and cases in folders, below files and folders, the
-working directory when none is named.
+		Long: `Run the tests of profiles: tables (documents of kind ProviderProfileTest or InterpreterProfileTest) and cases in folders, below
+files and folders, the working directory when none is named.
 
-Each case takes a control plane through the webhooks, and holds what becomes of its objects against what is expected, and
-against golden files. Each object passes a second time, which must change nothing. Exit status 1 says that a case fails, or
-that the coverage is too low; 2 that the tests could not be run.`,
+Each case of a ProviderProfile takes a control plane through the webhooks, and holds what becomes of its objects against what
+is expected, and against golden files. Each object passes a second time, which must change nothing. Each case of an
+InterpreterProfile asks what Karmada would ask about an object, and holds the answers in the same way. Exit status 1 says that
+a case fails, or that the coverage is too low; 2 that the tests could not be run.`,
 		Example: `  # all tests of the examples
   graft test example/profiles
+
+  # those of what Karmada asks, with the rules that no case has shown
+  graft test example/interpreter --coverage
 
   # those of one provider that have ha in their name, with all that pass
   graft test example/profiles/openstack --run ha -v

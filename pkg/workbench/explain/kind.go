@@ -34,6 +34,8 @@ var kinds = []kind{
 	{word: "interpreting", name: "ResourceInterpreterConfiguration", schema: read(schema.ResourceInterpreterConfiguration)},
 	{word: "test", name: "ProviderProfileTest", schema: read(schema.ProviderProfileTest)},
 	{word: "case", name: "TestFolder", schema: read(schema.TestFolder)},
+	{word: "interpretertest", name: "InterpreterProfileTest", schema: read(schema.InterpreterProfileTest)},
+	{word: "interpretercase", name: "InterpreterTestFolder", schema: read(schema.InterpreterTestFolder)},
 }
 
 // read reads a schema once, when it is first needed. It is part of the program.

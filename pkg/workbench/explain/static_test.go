@@ -77,7 +77,7 @@ func TestStaticUnknown(t *testing.T) {
 		{"profile.lookups.x.key", `lookups.<name> has no field "key" (did you mean "keys"?)`},
 		{"profile.controlplane.kube-apiserver.flag", `controlplane.kube-apiserver[] has no field "flag" (did you mean "flags"?)`},
 		{"profile.kubernetes.x", `kubernetes has no fields below it that are known`},
-		{"qqqqqqqqqqqq", `"qqqqqqqqqqqq" is neither a topic (operation, target, variable, function, flag, gate, profile, configuration, network, interpreter, provider, test, case) nor an object, which is written as kind/name`},
+		{"qqqqqqqqqqqq", `"qqqqqqqqqqqq" is neither a topic (operation, target, variable, function, flag, gate, profile, configuration, network, interpreter, provider, interpreting, test, case, interpretertest, interpretercase) nor an object, which is written as kind/name`},
 	} {
 		t.Run(c.words, func(t *testing.T) {
 			_, err := explain.Static(strings.Fields(c.words)...)

@@ -61,13 +61,17 @@ func (s Style) paint(t tone, text string) string {
 // Formats are the forms in which explanations and pages can be written; the first is for people at a terminal.
 func Formats() []string { return []string{"text", "json", "yaml"} }
 
-// Write writes a *Page or an *Object in a format.
+// Write writes a *Page, an *Object or an *Interpretation in a format.
 func (s Style) Write(w io.Writer, format string, what any) error {
 	if format == "text" {
-		if page, ok := what.(*Page); ok {
-			return s.writePage(w, page)
+		switch what := what.(type) {
+		case *Page:
+			return s.writePage(w, what)
+		case *Interpretation:
+			return s.writeInterpretation(w, what)
+		default:
+			return s.writeObject(w, what.(*Object))
 		}
-		return s.writeObject(w, what.(*Object))
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -54,11 +54,20 @@ func Find(kinds []Kind, paths ...string) (*Found, error) {
 		return nil, err
 	}
 	if len(f.found.Cases) == 0 {
-		return nil, fmt.Errorf("%w in %s: a test is a YAML document of kind %sTest, or a folder with %s, %s, %s or %s", ErrNoTests,
-			strings.Join(paths, ", "), kinds[0].Profile(), CaseFile, InFile, WantFile, WantDiff)
+		return nil, fmt.Errorf("%w in %s: a test is a YAML document of kind %s, or a folder with %s, %s, %s or %s", ErrNoTests,
+			strings.Join(paths, ", "), tables(kinds), CaseFile, InFile, WantFile, WantDiff)
 	}
 	f.found.Stale = f.stale()
 	return &f.found, nil
+}
+
+// tables are the kinds of tables.
+func tables(kinds []Kind) string {
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = kind.Profile() + "Test"
+	}
+	return strings.Join(names, " or ")
 }
 
 // Only keeps the cases of which the ID matches. Nothing is stale among some of the cases.
@@ -89,7 +98,7 @@ func (f *finder) path(path string) error {
 		if err := f.file(path); err != nil || len(f.found.Cases)+len(f.findings) > before || f.seen[path] {
 			return err
 		}
-		return fmt.Errorf("%w in %s: it has no document of kind %sTest", ErrNoTests, path, f.kinds[0].Profile())
+		return fmt.Errorf("%w in %s: it has no document of kind %s", ErrNoTests, path, tables(f.kinds))
 	}
 	return filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -155,14 +164,14 @@ func kindOf(document source.Node) string {
 	return ""
 }
 
-// folder reads a case. Its kind is that of the profile beside it, or above.
+// folder reads a case. Its kind is that of the profile that it names, or else of the one beside it or above.
 func (f *finder) folder(path string) {
 	if f.seen[path] {
 		return
 	}
 	f.seen[path] = true
 	kind := f.kinds[0]
-	if profile, ok := NearestProfile(path); ok && len(f.kinds) > 1 {
+	if profile, ok := profileOf(path); ok && len(f.kinds) > 1 {
 		data, err := os.ReadFile(profile)
 		nodes, _ := source.Parse(source.File{Name: profile, Data: data})
 		for _, other := range f.kinds {
@@ -173,6 +182,19 @@ func (f *finder) folder(path string) {
 	}
 	suite, findings := kind.Folder(path)
 	f.add(kind, suite, findings)
+}
+
+// profileOf is the profile of a case in a folder.
+func profileOf(folder string) (string, bool) {
+	name := filepath.Join(folder, CaseFile)
+	if data, err := os.ReadFile(name); err == nil {
+		if nodes, _ := source.Parse(source.File{Name: name, Data: data}); len(nodes) > 0 {
+			if named := nodes[0].Get("profiles").Items(); len(named) > 0 {
+				return filepath.Join(folder, filepath.FromSlash(named[0].Value)), true
+			}
+		}
+	}
+	return NearestProfile(folder)
 }
 
 func (f *finder) add(kind Kind, suite Suite, findings source.Findings) {

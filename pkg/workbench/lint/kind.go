@@ -45,6 +45,7 @@ var kinds = []Kind{
 	networkProfile,
 	interpreterProfile,
 	providerProfileTest,
+	interpreterProfileTest,
 	controllerConfiguration,
 	networkProviderConfiguration,
 	resourceInterpreterConfiguration,

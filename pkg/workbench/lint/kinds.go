@@ -14,6 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
 )
 
 // providerProfile is checked as the webhook does when it loads profiles.
@@ -55,14 +56,30 @@ var interpreterProfile = Kind{
 // providerProfileTest is checked as graft test does when it reads tables.
 var providerProfileTest = Kind{
 	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfileTest,
-	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+	Check: checkTable(func(table source.Node) source.Findings {
+		_, problems := controlplane.New(nil).Table(table)
+		return problems
+	}),
+}
+
+// interpreterProfileTest is checked in the same way.
+var interpreterProfileTest = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfileTest,
+	Check: checkTable(func(table source.Node) source.Findings {
+		_, problems := interpreter.New().Table(table)
+		return problems
+	}),
+}
+
+// checkTable checks tables of tests one by one.
+func checkTable(read func(source.Node) source.Findings) func(Options, []profile.Part, source.Findings) source.Findings {
+	return func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
 		findings := known
 		for _, part := range parts {
-			_, problems := controlplane.New(nil).Table(part.Node)
-			findings = append(findings, problems.Of(WrongTest).Beyond(known)...)
+			findings = append(findings, read(part.Node).Of(WrongTest).Beyond(known)...)
 		}
 		return findings
-	},
+	}
 }
 
 // WrongTest is a table of tests that cannot be run as it is written.

@@ -51,12 +51,12 @@ func TestRead(t *testing.T) {
 	}{
 		{"a folder", []string{folder}, 3, []string{
 			"b/broken.yml:2: not YAML: did not find expected node content",
-			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, ControllerConfiguration, NetworkProviderConfiguration`,
+			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
 		}},
 		{"named", []string{other, mixed, mixed}, 2, []string{
-			`c/mixed.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, ControllerConfiguration, NetworkProviderConfiguration`,
-			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, ControllerConfiguration, NetworkProviderConfiguration`,
-			`c/other.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, ControllerConfiguration, NetworkProviderConfiguration`,
+			`c/mixed.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
+			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
+			`c/other.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
 		}},
 		{"the standard input", []string{"-", "-"}, 1, []string{"stdin: no document in this file"}},
 	}

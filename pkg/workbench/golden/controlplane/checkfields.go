@@ -10,6 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
 // metadata are labels and annotations of the object and of its pods.
@@ -43,7 +44,7 @@ func metadata(c *compiler, path string) {
 // containers are containers and init containers by name.
 func containers(c *compiler, _ string) {
 	for name, node := range c.expected.Containers {
-		c.add(assertion{at: node, field: "containers." + name, about: name, near: []string{"ontainers", name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "containers." + name, about: name, near: []string{"ontainers", name}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
 			for _, list := range []string{"containers", "initContainers"} {
 				if value, there := valueOf(o.PodSpec().Get(list).ItemWith("name", name)); there {
 					return value, true, nil
@@ -57,7 +58,7 @@ func containers(c *compiler, _ string) {
 // volumes are volumes of the pod template by name.
 func volumes(c *compiler, _ string) {
 	for name, node := range c.expected.Volumes {
-		c.add(assertion{at: node, field: "volumes." + name, about: name, near: []string{"volumes", name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "volumes." + name, about: name, near: []string{"volumes", name}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
 			value, there := valueOf(o.PodSpec().Get("volumes").ItemWith("name", name))
 			return value, there, nil
 		})})
@@ -72,7 +73,7 @@ func fields(c *compiler, path string) {
 			continue
 		}
 		last := at[len(at)-1].Key
-		c.add(assertion{at: node, field: "fields." + text, about: last, near: []string{last}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "fields." + text, about: last, near: []string{last}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
 			value, there := valueOf(follow(o.Document.Root(), at))
 			return value, there, nil
 		})})
@@ -101,9 +102,9 @@ func configuration(c *compiler, path string) {
 			continue
 		}
 		last := at[len(at)-1].Key
-		c.add(assertion{at: node, field: "configuration." + text, about: at[0].Key, near: []string{last}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "configuration." + text, about: at[0].Key, near: []string{last}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
 			whole, err := o.kubeletConfiguration()
-			value, there := followValue(whole, at)
+			value, there := comparison.Follow(whole, at)
 			return value, there, err
 		})})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
 // commandLine says whether the objects have flags; container is the one whose they are.
@@ -59,7 +60,7 @@ func flags(c *compiler, path string) {
 		if !ok {
 			continue
 		}
-		c.add(assertion{at: node, field: "flags." + name, about: name, near: c.nearFlag(container, name), look: func(o *subject) ([]mismatch, error) {
+		c.add(assertion{at: node, field: "flags." + name, about: name, near: c.nearFlag(container, name), look: func(o *subject) ([]comparison.Mismatch, error) {
 			line, err := o.CommandLine(container)
 			if err != nil {
 				return nil, err
@@ -68,7 +69,7 @@ func flags(c *compiler, path string) {
 			if slices.Equal(want, got) {
 				return nil, nil
 			}
-			return []mismatch{{"", flagText(want), flagText(got)}}, nil
+			return []comparison.Mismatch{{Want: flagText(want), Got: flagText(got)}}, nil
 		}})
 	}
 }
@@ -99,7 +100,7 @@ func (c *compiler) flagValues(field string, node source.Node) ([]string, bool) {
 func flagText(values []string) string {
 	switch {
 	case len(values) == 0:
-		return absent
+		return comparison.Absent
 	case len(values) == 1 && values[0] == "":
 		return "without a value"
 	}
@@ -176,7 +177,7 @@ func featureGates(c *compiler, path string) {
 		switch {
 		case !ok:
 		case kubelet:
-			c.add(assertion{at: node, field: "featureGates." + name, about: name, near: []string{name}, look: lookAt(plain(node), func(o *subject) (any, bool, error) {
+			c.add(assertion{at: node, field: "featureGates." + name, about: name, near: []string{name}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
 				value, err := o.kubeletConfiguration()
 				gates, _ := value["featureGates"].(map[string]any)
 				got, there := gates[name]
@@ -199,7 +200,7 @@ func env(c *compiler, _ string) {
 		container = c.target.Container
 	}
 	for name, node := range c.expected.Env {
-		want := plain(node)
+		want := comparison.Plain(node)
 		if _, isMapping := want.(map[string]any); !isMapping && want != nil {
 			want = map[string]any{"value": node.Value}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
 // units are systemd units of a node.
@@ -54,9 +55,9 @@ func (c *compiler) eachText(
 		t := textChecks{at: want.At, field: field + "." + name, name: name, find: find}
 		switch {
 		case want.At.Absent():
-			c.add(t.assertion(t.at, "", func(item *document.Node, _ string) []mismatch {
+			c.add(t.assertion(t.at, "", func(item *document.Node, _ string) []comparison.Mismatch {
 				value, there := valueOf(item)
-				return differences("", nil, value, there)
+				return comparison.Differences("", nil, value, there)
 			}))
 		default:
 			c.add(t.assertion(t.at, "", nil))
@@ -76,18 +77,18 @@ type textChecks struct {
 }
 
 // assertion is one about the item and its text; without a look, that it is there.
-func (t textChecks) assertion(at source.Node, below string, look func(item *document.Node, text string) []mismatch) assertion {
+func (t textChecks) assertion(at source.Node, below string, look func(item *document.Node, text string) []comparison.Mismatch) assertion {
 	near := []string{t.name}
 	if t.word != "" {
 		near = append(near, t.word)
 	}
-	return assertion{at: at, field: t.field + below, about: t.name, near: near, look: func(o *subject) ([]mismatch, error) {
+	return assertion{at: at, field: t.field + below, about: t.name, near: near, look: func(o *subject) ([]comparison.Mismatch, error) {
 		item, text, err := t.find(o, t.name)
 		switch {
 		case err != nil:
 			return nil, err
 		case look == nil && item == nil:
-			return []mismatch{{"", "to be there", absent}}, nil
+			return []comparison.Mismatch{{Want: "to be there", Got: comparison.Absent}}, nil
 		case look == nil || item == nil && below != "":
 			return nil, nil
 		}
@@ -97,48 +98,48 @@ func (t textChecks) assertion(at source.Node, below string, look func(item *docu
 
 func (c *compiler) texts(t textChecks, want v1alpha1.TestText) {
 	for _, part := range want.Contains {
-		c.add(t.assertion(part.At, ".contains", func(_ *document.Node, text string) []mismatch {
+		c.add(t.assertion(part.At, ".contains", func(_ *document.Node, text string) []comparison.Mismatch {
 			if strings.Contains(text, part.Value) {
 				return nil
 			}
-			return []mismatch{{"", part.Value, text}}
+			return []comparison.Mismatch{{Want: part.Value, Got: text}}
 		}))
 	}
 	for _, part := range want.Lacks {
-		c.add(t.assertion(part.At, ".lacks", func(_ *document.Node, text string) []mismatch {
+		c.add(t.assertion(part.At, ".lacks", func(_ *document.Node, text string) []comparison.Mismatch {
 			if !strings.Contains(text, part.Value) {
 				return nil
 			}
-			return []mismatch{{"", "no " + part.Value, text}}
+			return []comparison.Mismatch{{Want: "no " + part.Value, Got: text}}
 		}))
 	}
 	if want.Content.At.Node != nil {
-		c.add(t.assertion(want.Content.At, ".content", func(_ *document.Node, text string) []mismatch {
-			return differences("", want.Content.Value, text, true)
+		c.add(t.assertion(want.Content.At, ".content", func(_ *document.Node, text string) []comparison.Mismatch {
+			return comparison.Differences("", want.Content.Value, text, true)
 		}))
 	}
 	for name, node := range want.Fields {
 		t.word = name
-		c.add(t.assertion(node, ".fields."+name, func(item *document.Node, _ string) []mismatch {
+		c.add(t.assertion(node, ".fields."+name, func(item *document.Node, _ string) []comparison.Mismatch {
 			value, there := valueOf(item.Get(name))
-			return differences("", plain(node), value, there)
+			return comparison.Differences("", comparison.Plain(node), value, there)
 		}))
 	}
 	for section, options := range want.Sections {
 		for option, node := range options {
 			t.word = option
-			c.add(t.assertion(node, fmt.Sprintf(".sections.%s.%s", section, option), func(_ *document.Node, text string) []mismatch {
-				return optionDifferences(section, option, plain(node), text)
+			c.add(t.assertion(node, fmt.Sprintf(".sections.%s.%s", section, option), func(_ *document.Node, text string) []comparison.Mismatch {
+				return optionDifferences(section, option, comparison.Plain(node), text)
 			}))
 		}
 	}
 }
 
 // optionDifferences compare an option of a unit: a list is all of its values, anything else is one of them, and null none.
-func optionDifferences(section, option string, want any, text string) []mismatch {
+func optionDifferences(section, option string, want any, text string) []comparison.Mismatch {
 	unit, err := document.UnitOf(text)
 	if err != nil {
-		return []mismatch{{"", shown(want), err.Error()}}
+		return []comparison.Mismatch{{Want: comparison.Shown(want), Got: err.Error()}}
 	}
 	values := unit.Values(section, option)
 	got := any(nil)
@@ -153,5 +154,5 @@ func optionDifferences(section, option string, want any, text string) []mismatch
 			got = values[0]
 		}
 	}
-	return differences("", want, got, len(values) > 0)
+	return comparison.Differences("", want, got, len(values) > 0)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
 // edit changes objects before they are admitted.
@@ -48,7 +49,7 @@ func compileEdits(of source.Node, written []v1alpha1.TestEdit, path string) ([]e
 		if len(w.Patch) > 0 {
 			operations := make([]any, len(w.Patch))
 			for j, node := range w.Patch {
-				operations[j] = plain(node)
+				operations[j] = comparison.Plain(node)
 			}
 			raw, err := json.Marshal(operations)
 			if err == nil {

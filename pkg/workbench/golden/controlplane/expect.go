@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
 // expectation is what is expected of the objects that a selector means.
@@ -30,7 +31,7 @@ type assertion struct {
 	// field is the field of the expectation, such as flags.cloud-provider.
 	field string
 	// look compares what is there with what is wanted.
-	look func(o *subject) ([]mismatch, error)
+	look func(o *subject) ([]comparison.Mismatch, error)
 	// near are texts that all stand in the path or the text of a line of the object where it is written: for telling by whom.
 	near []string
 	// about is the name of what is meant, as the places that rules write have it.
@@ -114,55 +115,14 @@ func (c *compiler) states(e v1alpha1.TestExpectation, path string) {
 	}
 }
 
-// mismatch is a value that is not as it is wanted.
-type mismatch struct {
-	// path is below the field of the assertion.
-	path      string
-	want, got string
-}
-
-// absent is what is written of a value that is not there.
-const absent = "(absent)"
-
-// differences compare a value with what is wanted of it: of a mapping each member that is named, of anything else all. A nil that
-// is wanted is a value that is not there.
-func differences(path string, want, got any, there bool) []mismatch {
-	if want == nil {
-		if !there || got == nil {
-			return nil
-		}
-		return []mismatch{{path, absent, shown(got)}}
-	}
-	if !there {
-		return []mismatch{{path, shown(want), absent}}
-	}
-	members, ok := want.(map[string]any)
-	if !ok {
-		if equal(want, got) {
-			return nil
-		}
-		return []mismatch{{path, shown(want), shown(got)}}
-	}
-	others, ok := got.(map[string]any)
-	if !ok {
-		return []mismatch{{path, shown(want), shown(got)}}
-	}
-	var all []mismatch
-	for _, name := range sortedKeys(members) {
-		value, there := others[name]
-		all = append(all, differences(path+"."+name, members[name], value, there)...)
-	}
-	return all
-}
-
-// look compares with a value that is found in the object.
-func lookAt(want any, find func(o *subject) (any, bool, error)) func(o *subject) ([]mismatch, error) {
-	return func(o *subject) ([]mismatch, error) {
+// lookAt compares with a value that is found in the object.
+func lookAt(want any, find func(o *subject) (any, bool, error)) func(o *subject) ([]comparison.Mismatch, error) {
+	return func(o *subject) ([]comparison.Mismatch, error) {
 		got, there, err := find(o)
 		if err != nil {
 			return nil, err
 		}
-		return differences("", want, got, there), nil
+		return comparison.Differences("", want, got, there), nil
 	}
 }
 

@@ -81,7 +81,7 @@ func (r *folderReader) read() {
 	}
 	for _, version := range versions {
 		tr := &trial{setting: s, parameters: s.Parameters, at: r.node.Position(), expected: expected}
-		tr.profiles = r.tester.profilesFor(r.path, texts(r.written.Profiles))
+		tr.profiles = golden.ProfilesFor(r.path, r.written.Profiles, r.tester.profiles)
 		tr.input.Present = present
 		if findings := tr.set(r.node, version, ""); len(findings) > 0 {
 			r.findings = append(r.findings, findings...)

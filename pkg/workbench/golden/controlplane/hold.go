@@ -16,11 +16,10 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
-	"znkr.io/diff"
-	"znkr.io/diff/textdiff"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
@@ -42,60 +41,28 @@ func (r *run) hold(ctx context.Context, h held) ([]golden.Golden, error) {
 	if h.form == folderForm {
 		return r.holdFolder(h.path)
 	}
+	if h.form == diffForm {
+		text, err := r.diff(ctx)
+		if err != nil {
+			return nil, err
+		}
+		g, err := golden.Hold(h.path, []byte(text))
+		return []golden.Golden{g}, err
+	}
 	data, err := os.ReadFile(h.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading a golden file: %w", err)
 	}
 	g := golden.Golden{Path: h.path, Missing: err != nil}
-	if h.form == yamlForm {
-		err = r.holdObjects(&g, data)
-	} else {
-		err = r.holdDiff(ctx, &g, data)
-	}
+	err = r.holdObjects(&g, data)
 	return []golden.Golden{g}, err
 }
 
 // at is the place of a golden file.
 func at(path string) source.Position { return source.Position{File: path} }
 
-func missing(path string) golden.Failure {
-	return golden.Failure{At: at(path), Message: "there is no such golden file; graft test --update writes it"}
-}
-
 // nothingChanges is what a golden file of objects says where there are none.
 const nothingChanges = "# No object changes.\n"
-
-const differs = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
-
-func (r *run) holdDiff(ctx context.Context, g *golden.Golden, want []byte) error {
-	text, err := r.diff(ctx)
-	if err != nil {
-		return err
-	}
-	g.Got = []byte(text)
-	if g.Same = bytes.Equal(want, g.Got); g.Same {
-		return nil
-	}
-	if g.Failure = missing(g.Path); !g.Missing {
-		g.Failure = golden.Failure{At: at(g.Path), Message: differs, Diff: textDiff(string(want), string(g.Got))}
-	}
-	return nil
-}
-
-// textDiff are the lines that differ, with two around them.
-func textDiff(want, got string) string {
-	var out strings.Builder
-	for i, hunk := range textdiff.Hunks(want, got, diff.Context(2)) {
-		if i > 0 {
-			out.WriteString("  ⋮\n")
-		}
-		for _, edit := range hunk.Edits {
-			sign := map[diff.Op]string{diff.Match: "  ", diff.Delete: "- ", diff.Insert: "+ "}[edit.Op]
-			out.WriteString(sign + strings.TrimSuffix(edit.Line, "\n") + "\n")
-		}
-	}
-	return out.String()
-}
 
 // holdObjects compares a file with objects: those in it are as they were admitted, and all others stay as they came.
 func (r *run) holdObjects(g *golden.Golden, data []byte) error {
@@ -116,8 +83,8 @@ func (r *run) holdObjects(g *golden.Golden, data []byte) error {
 	if g.Got, err = r.yaml(data, listed); err != nil {
 		return err
 	}
-	if g.Failure = missing(g.Path); !g.Missing {
-		g.Failure = golden.Failure{At: at(g.Path), Message: differs, Diff: strings.Join(differences, "")}
+	if g.Failure = golden.Missing(g.Path); !g.Missing {
+		g.Failure = golden.Failure{At: at(g.Path), Message: golden.Differs, Diff: strings.Join(differences, "")}
 	}
 	return nil
 }
@@ -166,7 +133,7 @@ func (r *run) find(want manifest.Object) *object {
 
 func sameJSON(a, b []byte) bool {
 	var one, other any
-	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && equal(one, other)
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && comparison.Equal(one, other)
 }
 
 // yaml are the listed objects as one file, below the comment with which the file began.
@@ -224,7 +191,7 @@ func (r *run) holdFolder(folder string) ([]golden.Golden, error) {
 			known[o] = true
 		}
 		if g.Same = len(differences) == 0; !g.Same {
-			g.Failure = golden.Failure{At: at(g.Path), Message: differs, Diff: strings.Join(differences, "")}
+			g.Failure = golden.Failure{At: at(g.Path), Message: golden.Differs, Diff: strings.Join(differences, "")}
 			if len(listed) > 0 {
 				if g.Got, err = r.yaml(data, listed); err != nil {
 					return nil, err
@@ -237,8 +204,8 @@ func (r *run) holdFolder(folder string) ([]golden.Golden, error) {
 		if o.denied != nil || !o.changed() || known[o] {
 			continue
 		}
-		g := golden.Golden{Path: filepath.Join(folder, slug(strings.ToLower(o.Kind)+"-"+o.Name)+yamlSuffix), Missing: true}
-		g.Failure = missing(g.Path)
+		g := golden.Golden{Path: filepath.Join(folder, golden.Slug(strings.ToLower(o.Kind)+"-"+o.Name)+yamlSuffix), Missing: true}
+		g.Failure = golden.Missing(g.Path)
 		if g.Got, err = r.yaml(nil, map[*object]bool{o: true}); err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
@@ -73,8 +74,8 @@ func (r *run) judge(ctx context.Context, e expectation, o *object) {
 		}
 		for _, m := range mismatches {
 			r.fail(golden.Failure{
-				At: a.at.Position(), Subject: o.String(), Path: a.field + m.path, Want: m.want, Got: m.got,
-				By: o.authors(ctx, append(slices.Clone(a.near), lastKey(m.path)...), m.got == absent), NotBy: r.idleAbout(o, a.about),
+				At: a.at.Position(), Subject: o.String(), Path: a.field + m.Path, Want: m.Want, Got: m.Got,
+				By: o.authors(ctx, append(slices.Clone(a.near), lastKey(m.Path)...), m.Got == comparison.Absent), NotBy: r.idleAbout(o, a.about),
 			})
 		}
 	}

@@ -6,7 +6,6 @@ package controlplane
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -19,9 +18,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 )
-
-// errNoProfile means that a test does not say what it tests.
-var errNoProfile = errors.New("no profile: name it in profiles, put it as profile.yaml into this folder or one above it, or give it with --profile")
 
 // program are profiles as a test needs them, compiled once for all tests that need them so.
 type program struct {
@@ -57,7 +53,7 @@ func (p programs) load(paths []string, g contract.Generation, parameters map[str
 
 func loadProfiles(paths []string, parameters map[string]source.Node) ([]*profile.Document, error) {
 	if len(paths) == 0 {
-		return nil, errNoProfile
+		return nil, golden.ErrNoProfile
 	}
 	files, err := folder.Read(paths...)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
@@ -146,7 +147,7 @@ func (s *setting) options(version string) (scene.Options, source.Findings) {
 			findings = append(findings, part.from.Finding(part.name, "must be a mapping"))
 			continue
 		}
-		raw, err := json.Marshal(plain(part.from))
+		raw, err := json.Marshal(comparison.Plain(part.from))
 		*part.into, findings = raw, append(findings, source.FindingsOf(part.from, part.name, err)...)
 	}
 	return o, findings
@@ -159,7 +160,7 @@ func objects(nodes []source.Node, path string) ([]manifest.Object, source.Findin
 		findings source.Findings
 	)
 	for i, node := range nodes {
-		raw, err := json.Marshal(plain(node))
+		raw, err := json.Marshal(comparison.Plain(node))
 		if err == nil {
 			var object manifest.Object
 			if object, err = manifest.New(raw, node.Position()); err == nil {
@@ -172,46 +173,10 @@ func objects(nodes []source.Node, path string) ([]manifest.Object, source.Findin
 	return all, findings
 }
 
-// plain is the value of a node as JSON has it: numbers are float64.
-func plain(n source.Node) any {
-	if n.Absent() {
-		return nil
-	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		members := map[string]any{}
-		for _, field := range n.Fields() {
-			members[field.Key.Value] = plain(field.Value)
-		}
-		return members
-	case yaml.SequenceNode:
-		items := make([]any, 0, len(n.Content))
-		for _, item := range n.Items() {
-			items = append(items, plain(item))
-		}
-		return items
-	}
-	var value any
-	if n.Decode(&value) != nil {
-		return n.Value
-	}
-	switch value := value.(type) {
-	case int:
-		return float64(value)
-	case int64:
-		return float64(value)
-	case uint64:
-		return float64(value)
-	case bool, float64, string:
-		return value
-	}
-	return n.Value
-}
-
 func plainValues(nodes map[string]source.Node) map[string]any {
 	values := map[string]any{}
 	for name, node := range nodes {
-		values[name] = plain(node)
+		values[name] = comparison.Plain(node)
 	}
 	return values
 }

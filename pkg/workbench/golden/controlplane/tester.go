@@ -12,7 +12,6 @@ package controlplane
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -64,23 +63,4 @@ func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 		work.Go(func() error { p.compile(); return nil })
 	}
 	return work.Wait()
-}
-
-// profilesFor are the profiles of a test in a folder: those that it names, seen from there, or else those that were given, or the
-// nearest.
-func (t *Tester) profilesFor(folder string, named []string) []string {
-	if len(named) > 0 {
-		paths := make([]string, len(named))
-		for i, name := range named {
-			paths[i] = filepath.Join(folder, filepath.FromSlash(name))
-		}
-		return paths
-	}
-	if len(t.profiles) > 0 {
-		return t.profiles
-	}
-	if nearest, ok := golden.NearestProfile(folder); ok {
-		return []string{nearest}
-	}
-	return nil
 }

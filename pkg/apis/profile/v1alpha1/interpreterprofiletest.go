@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+
+// KindInterpreterProfileTest is the kind of an InterpreterProfileTest.
+const KindInterpreterProfileTest = "InterpreterProfileTest"
+
+// InterpreterProfileTest says what profiles shall answer where Karmada asks about objects: a table of cases. graft test runs it.
+type InterpreterProfileTest struct {
+	// APIVersion is graft.provider.extensions.gardener.cloud/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is InterpreterProfileTest.
+	Kind string `json:"kind"`
+	// Metadata names the table for those who keep it; reports name it by its file.
+	Metadata Metadata `json:"metadata,omitempty"`
+	// Profiles are the paths of the profiles, seen from this file; the nearest profile.yaml in this folder or one above when absent.
+	Profiles []source.Text `json:"profiles,omitempty"`
+	// Gardener also has the profiles of Gardener's kinds that are part of Graft in force, behind the others.
+	Gardener bool `json:"gardener,omitempty"`
+	// Objects are objects by name, which cases name in place of an object of their own. One that says from is the object of that name, with what
+	// else it says merged into it (RFC 7386).
+	Objects map[string]source.Node `json:"objects,omitempty"`
+	// Cases are run one by one.
+	Cases []InterpreterTestCase `json:"cases"`
+}
+
+// InterpreterTestCase is a question, or several about one object, and what is wanted.
+type InterpreterTestCase struct {
+	InterpreterTestQuestion
+
+	// Name is unique in the table.
+	Name source.Text `json:"name"`
+	// Description says what the case is for.
+	Description string `json:"description,omitempty"`
+	// Object is what is asked about: the name of one of objects, the path of a file seen from this one, or the object itself.
+	Object source.Node `json:"object"`
+	// Observed is the object as the member cluster has it, for retain, written as object is.
+	Observed source.Node `json:"observed,omitempty"`
+	// Golden also holds the whole answer against a file in the folder that is called as this file is.
+	Golden bool `json:"golden,omitempty"`
+}
+
+// InterpreterTestQuestion is what tables and folders have in common.
+type InterpreterTestQuestion struct {
+	// Operation is what is asked: one, or a list. When absent, what is wanted says it, and without that all that there are rules for is asked.
+	Operation TestTexts `json:"operation,omitempty"`
+	// Replicas is the number of replicas that is wanted, for revise.
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Members are what member clusters say of their copies, for aggregate.
+	Members []InterpreterTestMember `json:"members,omitempty"`
+	// Want is what the answer shall have.
+	Want InterpreterTestWant `json:"want,omitempty"`
+}
+
+// InterpreterTestMember is what one member cluster says.
+type InterpreterTestMember struct {
+	// Cluster is its name.
+	Cluster source.Text `json:"cluster"`
+	// Status is that of the copy; there is none yet when absent.
+	Status source.Node `json:"status,omitempty"`
+	// NotApplied says that the object could not be applied there.
+	NotApplied bool `json:"notApplied,omitempty"`
+	// Message says why.
+	Message string `json:"message,omitempty"`
+	// Health is Healthy, Unhealthy or Unknown.
+	Health string `json:"health,omitempty" oneOf:"Healthy,Unhealthy,Unknown"`
+}
+
+// InterpreterTestWant is what an answer shall have. Of a mapping each of its members is wanted, and there may be others; lists and texts are compared
+// as a whole, and null wants that there is no such thing.
+type InterpreterTestWant struct {
+	// Replicas is the number of replicas (replicas).
+	Replicas source.Node `json:"replicas,omitempty"`
+	// Requirements are what each replica needs (replicas).
+	Requirements source.Node `json:"requirements,omitempty"`
+	// Components are all components, in their order (components).
+	Components source.Node `json:"components,omitempty"`
+	// Dependencies are all dependencies, in their order (dependencies).
+	Dependencies source.Node `json:"dependencies,omitempty"`
+	// Status is what is reflected (status).
+	Status source.Node `json:"status,omitempty"`
+	// Healthy is true or false (health).
+	Healthy source.Node `json:"healthy,omitempty"`
+	// Object is what becomes of the object (revise, prune, retain, aggregate).
+	Object source.Node `json:"object,omitempty"`
+	// Fields are values of the object that comes out by the path of the field, such as spec.replicas.
+	Fields map[string]source.Node `json:"fields,omitempty"`
+	// Patch is the RFC 6902 patch of the object as a whole; [] wants that nothing changes.
+	Patch source.Node `json:"patch,omitempty"`
+	// Failure wants that there is no answer.
+	Failure *InterpreterTestFailure `json:"failure,omitempty"`
+}
+
+// InterpreterTestFailure is why there is no answer.
+type InterpreterTestFailure struct {
+	// Code is 404 where there are no rules, 422 where the object does not fit the rules, and 500 where the answer was stopped; any when absent.
+	Code int32 `json:"code,omitempty"`
+	// Message is a part of the message; any when absent.
+	Message source.Text `json:"message,omitempty"`
+
+	// At is the whole expectation.
+	At source.Node
+}
+
+// DecodeNode reads the fields, and knows where they stand.
+func (f *InterpreterTestFailure) DecodeNode(n source.Node, path string) source.Findings {
+	type plain InterpreterTestFailure
+	f.At = n
+	if n.Absent() {
+		return nil
+	}
+	return source.Decode(n, path, (*plain)(f))
+}
+
+// InterpreterTestFolder is the file case.yaml of a case that is a folder; all of it may be missing.
+type InterpreterTestFolder struct {
+	InterpreterTestQuestion
+
+	// Description says what the case is for.
+	Description string `json:"description,omitempty"`
+	// Profiles are the paths of the profiles, seen from the folder; the nearest profile.yaml in it or above it when absent.
+	Profiles []source.Text `json:"profiles,omitempty"`
+	// Gardener also has the profiles of Gardener's kinds that are part of Graft in force, behind the others.
+	Gardener bool `json:"gardener,omitempty"`
+}

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package interpreter_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
+	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// find finds the tests below paths; what is wrong with them is fatal.
+func find(t *testing.T, paths ...string) *golden.Found {
+	t.Helper()
+	found, err := golden.Find([]golden.Kind{interpreter.New()}, paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func run(t *testing.T, found *golden.Found) []golden.Result {
+	t.Helper()
+	if err := golden.Prepare(t.Context(), found.Cases); err != nil {
+		t.Fatal(err)
+	}
+	results, err := golden.Run(t.Context(), found.Cases, golden.Options{Workers: 2, Now: func() time.Time { return time.Time{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+func written(t *testing.T, results []golden.Result) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := (golden.Style{Verbose: true}).Write(&out, results, 0); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestPassing holds each form of what can be wanted, where it is met, and what is said of the rules then.
+func TestPassing(t *testing.T) {
+	results := run(t, find(t, "testdata/passing"))
+	if summary := golden.Summarize(results); !summary.OK() || summary.Passed < 15 {
+		t.Errorf("%s", written(t, results))
+	}
+	var out bytes.Buffer
+	if err := golden.Cover(run(t, find(t, "testdata/passing/table.yaml"))).Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	files.Compare(t, "testdata/passing/rules.txt", out.String())
+}
+
+// TestExample holds that the example passes and shows each of its rules.
+func TestExample(t *testing.T) {
+	results := run(t, find(t, "../../../../example/interpreter"))
+	if summary := golden.Summarize(results); !summary.OK() {
+		t.Errorf("%s", written(t, results))
+	}
+	coverage := golden.Cover(results)
+	for _, rule := range coverage.Rules {
+		if note := rule.Note(); note != "" {
+			t.Errorf("%s:%d: %s: %s", rule.File, rule.Line, rule.Name, note)
+		}
+	}
+	if len(coverage.Rules) < 20 {
+		t.Errorf("there are %d rules", len(coverage.Rules))
+	}
+}
+
+// TestFailing holds what is said where it is not met.
+func TestFailing(t *testing.T) {
+	results := run(t, find(t, "testdata/failing"))
+	files.Compare(t, "testdata/failing/want.txt", written(t, results))
+	for i := range results {
+		if results[i].OK() {
+			t.Errorf("%s passes", results[i].Case.ID())
+		}
+	}
+}
+
+// TestWrong holds what is said of tables and folders that are none.
+func TestWrong(t *testing.T) {
+	entries, err := os.ReadDir("testdata/wrong")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join("testdata", "wrong", entry.Name())
+		if filepath.Ext(path) == ".txt" {
+			continue
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			found, err := golden.Find([]golden.Kind{interpreter.New()}, path)
+			if err == nil {
+				t.Fatalf("%d cases are found", len(found.Cases))
+			}
+			files.Compare(t, strings.TrimSuffix(path, ".yaml")+".txt", err.Error()+"\n")
+		})
+	}
+}
+
+// TestFolders holds the golden files of folders, in copies: what is wrong with them, that they are written, and that they pass then.
+func TestFolders(t *testing.T) {
+	origin, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	t.Chdir(folder)
+	if err := os.CopyFS("folders", os.DirFS(filepath.Join(origin, "testdata", "folders"))); err != nil {
+		t.Fatal(err)
+	}
+	profile, err := os.ReadFile(filepath.Join(origin, "testdata", "profile.yaml"))
+	if err == nil {
+		err = os.WriteFile("folders/profile.yaml", profile, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := find(t, "folders")
+	results := run(t, found)
+	report := written(t, results)
+	updated, err := golden.Update(t.Context(), results, found.Stale, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range updated.Written {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report += "\n" + path + "\n" + string(text)
+	}
+	found = find(t, "folders")
+	results = run(t, found)
+	if again, err := golden.Update(t.Context(), results, found.Stale, true); err != nil || len(again.Written)+len(again.Removed) > 0 {
+		t.Errorf("a second time is written %v, removed %v: %v", again.Written, again.Removed, err)
+	}
+	files.Compare(t, filepath.Join(origin, "testdata", "folders.txt"), report+"\nthen:\n"+written(t, results))
+}
+
+// TestQuestions holds that the questions of all cases can be asked of another engine: here of the same once more.
+func TestQuestions(t *testing.T) {
+	questions, err := interpreter.Questions(t.Context(), "testdata/passing", "testdata/failing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := 0
+	for _, q := range questions {
+		program, findings := rule.Compile(q.Documents)
+		if err := findings.Errors().Err(); err != nil {
+			t.Fatal(err)
+		}
+		response, err := program.Interpret(t.Context(), q.Request)
+		failures := q.Judge(response, err)
+		if strings.HasPrefix(q.Case, "testdata/passing") && len(failures) > 0 {
+			t.Errorf("%s: %v", q.Case, failures)
+		}
+		wrong += len(failures)
+	}
+	if len(questions) < 20 || wrong < 5 {
+		t.Errorf("%d questions with %d wrong answers", len(questions), wrong)
+	}
+	if _, err := interpreter.Questions(t.Context(), "testdata/wrong/questions.yaml"); err == nil {
+		t.Error("questions that are none are asked")
+	}
+}
+
+// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place.
+func FuzzTable(f *testing.F) {
+	for _, pattern := range []string{"testdata/*/table.yaml", "testdata/wrong/*.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			f.Fatalf("no seeds: %v", err)
+		}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		nodes, findings := source.Parse(source.File{Name: "fuzz/table.yaml", Data: data})
+		if len(findings) > 0 {
+			return
+		}
+		for _, node := range nodes {
+			suite, findings := interpreter.New("profile.yaml").Table(node)
+			if len(findings) == 0 && len(suite.Cases) == 0 {
+				t.Error("neither a case nor a finding")
+			}
+			for _, finding := range findings {
+				if finding.Message == "" || finding.File == "" {
+					t.Errorf("a finding without a place or a message: %s", finding)
+				}
+			}
+			seen := map[string]bool{}
+			for _, c := range suite.Cases {
+				if seen[c.ID()] || c.Position.Line == 0 {
+					t.Errorf("two cases %s, or one without a place", c.ID())
+				}
+				seen[c.ID()] = true
+			}
+		}
+	})
+}

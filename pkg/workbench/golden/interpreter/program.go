@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package interpreter
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+)
+
+// program are profiles as a test needs them, compiled once for all tests that need them so.
+type program struct {
+	documents []*profile.Interpreter
+	*rule.Program
+	// rules are all rules, with what no case has shown yet; index has their places in it, by what traces and answers call them.
+	rules []golden.RuleOutcome
+	index map[string]int
+	err   error
+}
+
+// programs are the programs by what makes them.
+type programs map[string]*program
+
+// load reads and compiles profiles, behind them those of Gardener's kinds if these are wanted.
+func (p programs) load(paths []string, withGardener bool) *program {
+	key := fmt.Sprintf("%t\x00%s", withGardener, strings.Join(paths, "\x00"))
+	if p[key] == nil {
+		p[key] = newProgram(paths, withGardener)
+	}
+	return p[key]
+}
+
+func newProgram(paths []string, withGardener bool) *program {
+	if len(paths) == 0 && !withGardener {
+		return &program{err: golden.ErrNoProfile}
+	}
+	p := &program{index: map[string]int{}}
+	if len(paths) > 0 {
+		files, err := folder.Read(paths...)
+		if err != nil {
+			return &program{err: err}
+		}
+		documents, findings := profile.LoadInterpreters(files...)
+		if err := findings.Errors().Err(); err != nil {
+			return &program{err: err}
+		}
+		p.documents = documents
+	}
+	own := p.documents
+	if withGardener {
+		embedded, err := gardener.Profiles()
+		if err != nil {
+			return &program{err: err}
+		}
+		p.documents = append(p.documents[:len(p.documents):len(p.documents)], embedded...)
+		if len(own) == 0 {
+			own = embedded
+		}
+	}
+	compiled, findings := rule.Compile(p.documents)
+	if err := findings.Errors().Err(); err != nil {
+		return &program{err: err}
+	}
+	p.Program = compiled
+	for _, d := range own {
+		p.list(d)
+	}
+	return p
+}
+
+// list adds the rules of a document as nobody has reached them. Those of Gardener's kinds are listed where there are no others only: tests of a profile
+// need not show them.
+func (p *program) list(d *profile.Interpreter) {
+	for i, kind := range d.Kinds {
+		at := d.Node.Get("kinds").Items()[i]
+		for _, operation := range interpreter.Operations() {
+			for j, written := range at.Get(string(operation)).Items() {
+				p.index[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = len(p.rules)
+				p.rules = append(p.rules, golden.RuleOutcome{Rule: golden.Rule{
+					Document: d.Metadata.Name, Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position(),
+					Conditional: !written.Get("when").Absent(),
+				}})
+			}
+		}
+	}
+}
+
+// kinds names the kinds of an entry, of many the first.
+func kinds(k v1alpha1.InterpretedKind) string {
+	switch len(k.Kinds) {
+	case 0:
+		return k.Kind.Value
+	case 1:
+		return k.Kinds[0].Value
+	}
+	return fmt.Sprintf("%s and %d more", k.Kinds[0].Value, len(k.Kinds)-1)
+}
+
+// place is where a rule stands, with its name; the name alone of one that is not listed.
+func (p *program) place(at string) string {
+	if i, ok := p.index[at]; ok {
+		r := p.rules[i]
+		return fmt.Sprintf("%s:%d %s", r.At.File, r.At.Line, r.Name)
+	}
+	return at
+}
+
+// cut takes places in the profiles out of a text, which move whenever anything is written above them.
+func (p *program) cut(text string) string {
+	for _, d := range p.documents {
+		for {
+			before, behind, found := strings.Cut(text, d.Node.File+":")
+			if !found {
+				break
+			}
+			text = before + strings.TrimLeft(behind, "0123456789: ")
+		}
+	}
+	return text
+}
+
+// tally counts what became of the rules in a case.
+func (p *program) tally(into []golden.RuleOutcome, t *rule.Trace) {
+	for i := range t.Rules {
+		traced := &t.Rules[i]
+		at, listed := p.index[traced.At]
+		if !listed {
+			continue
+		}
+		r := &into[at]
+		held, failed := conditions(traced)
+		r.Effect = max(r.Effect, effect(traced, held || !traced.Conditional, t.Failure != nil))
+		r.Held, r.Failed = r.Held || held && r.Conditional, r.Failed || failed && r.Conditional
+	}
+}
+
+// effect is what a rule did, for the coverage. One whose condition holds and which finds that the object does not fit has done what it is for.
+func effect(t *rule.Traced, held, failed bool) golden.Effect {
+	switch {
+	case t.Outcome == rule.Applied, t.Outcome == rule.Refused, t.Outcome == rule.Failed && held && t.Failure.Code == interpreter.CodeUnfit:
+		return golden.Changed
+	case t.Outcome == rule.Unchanged:
+		return golden.Unchanged
+	case t.Outcome == rule.NotAsked && failed:
+		return golden.NotReached
+	case t.Outcome == rule.NotAsked:
+		return golden.Overridden
+	}
+	return golden.Skipped
+}
+
+// conditions say whether the condition of a rule was true, and whether it was false.
+func conditions(t *rule.Traced) (held, failed bool) {
+	if t.When != nil && t.When.Value != nil {
+		held = t.When.Value.Value() == true
+		failed = !held
+	}
+	for _, item := range t.Items {
+		held, failed = held || item.Holds, failed || !item.Holds
+	}
+	return held, failed
+}

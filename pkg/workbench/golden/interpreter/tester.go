@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package interpreter tests InterpreterProfiles: tables of the kind InterpreterProfileTest, and folders with an object and the answers about it.
+// Questions are answered by the same engine as in the webhook, and what changes an object is asked a second time, which must change nothing.
+//
+// It reads files and writes none; package golden runs its cases and writes what they hold. Enter at New, or at Questions for another engine.
+package interpreter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+)
+
+// Tester is the kind of tests for InterpreterProfiles.
+type Tester struct {
+	profiles []string
+	programs programs
+}
+
+// New is the kind. Profiles are the paths of those that are tested where a test does not say it, in place of the nearest profile.yaml.
+func New(profiles ...string) *Tester { return &Tester{profiles: profiles, programs: programs{}} }
+
+// Profile implements golden.Kind.
+func (t *Tester) Profile() string { return v1alpha1.KindInterpreterProfile }
+
+// Prepare compiles the profiles of the cases, each once.
+func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
+	for _, c := range cases {
+		tr := c.Test.(*trial)
+		tr.program = t.programs.load(tr.profiles, tr.gardener)
+	}
+	return ctx.Err()
+}
+
+// Question is a question of a case, and what is wanted of the answer.
+type Question struct {
+	// Case is the case with the operation, and Position where it is written.
+	Case     string
+	Position source.Position
+	// Documents are the profiles that are in force.
+	Documents []*profile.Interpreter
+	Request   interpreter.Request
+
+	want *want
+}
+
+// Judge says what of an answer, or of the failure to give one, is not as it is wanted; of a case that only has a golden file, nothing.
+func (q *Question) Judge(response interpreter.Response, err error) []golden.Failure {
+	return q.want.judge(q.Request, response, err)
+}
+
+// Questions are those of all cases below paths, for running them on another engine. The error wraps golden.ErrNoTests, is source.Findings of what is
+// wrong with tests or profiles, or one of the file system.
+func Questions(ctx context.Context, paths ...string) ([]Question, error) {
+	found, err := golden.Find([]golden.Kind{New()}, paths...)
+	if err != nil {
+		return nil, err
+	}
+	if err := golden.Prepare(ctx, found.Cases); err != nil {
+		return nil, err
+	}
+	var all []Question
+	for _, c := range found.Cases {
+		tr := c.Test.(*trial)
+		if tr.program.err != nil {
+			return nil, fmt.Errorf("loading the profiles of %s: %w", c.ID(), tr.program.err)
+		}
+		for _, request := range tr.requests() {
+			all = append(all, Question{
+				Case: c.ID() + ", " + string(request.Operation), Position: c.Position, Documents: tr.program.documents, Request: request, want: &tr.want,
+			})
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package interpreter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
+)
+
+// part is a part of an answer that can be wanted.
+type part struct {
+	name   string
+	wanted source.Node
+	// of are the operations whose answers have it.
+	of []interpreter.Operation
+	// got is what an answer has.
+	got func(object []byte, r *interpreter.Response) (any, error)
+}
+
+// parts are all parts of an answer. To add one: a field in v1alpha1.InterpreterTestWant, and a line here.
+func parts(w *v1alpha1.InterpreterTestWant) []part {
+	one := func(o interpreter.Operation) []interpreter.Operation { return []interpreter.Operation{o} }
+	plain := func(of func(*interpreter.Response) any) func([]byte, *interpreter.Response) (any, error) {
+		return func(_ []byte, r *interpreter.Response) (any, error) { return canonical(of(r)) }
+	}
+	return []part{
+		{"replicas", w.Replicas, one(interpreter.Replicas), plain(func(r *interpreter.Response) any { return r.Replicas })},
+		{"requirements", w.Requirements, one(interpreter.Replicas), plain(func(r *interpreter.Response) any { return r.Requirements })},
+		{"components", w.Components, one(interpreter.Components), plain(func(r *interpreter.Response) any { return r.Components })},
+		{"dependencies", w.Dependencies, one(interpreter.Dependencies), plain(func(r *interpreter.Response) any { return r.Dependencies })},
+		{"status", w.Status, one(interpreter.Status), plain(func(r *interpreter.Response) any { return r.Status })},
+		{"healthy", w.Healthy, one(interpreter.Health), plain(func(r *interpreter.Response) any { return r.Healthy })},
+		{"object", w.Object, edits, func(object []byte, r *interpreter.Response) (any, error) { return changed(object, r) }},
+		{"patch", w.Patch, edits, plain(func(r *interpreter.Response) any {
+			if r.Patch == nil {
+				return []any{}
+			}
+			return r.Patch
+		})},
+	}
+}
+
+// canonical is a value as JSON has it.
+func canonical(value any) (any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	var read any
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	return read, nil
+}
+
+// changed is what becomes of the object.
+func changed(object []byte, r *interpreter.Response) (any, error) {
+	raw, err := patched(object, r.Patch)
+	if err != nil {
+		return nil, err
+	}
+	return canonical(json.RawMessage(raw))
+}
+
+// want is what is wanted of the answers of a case.
+type want struct {
+	at     source.Position
+	spec   v1alpha1.InterpreterTestWant
+	fields []field
+	// golden says that a golden file has what is not wanted here.
+	golden bool
+}
+
+// field is a field of the object that comes out.
+type field struct {
+	text   string
+	path   fieldpath.Path
+	wanted source.Node
+}
+
+// newWant reads the paths of what is wanted.
+func newWant(at source.Node, spec v1alpha1.InterpreterTestWant, path string, hasGolden bool) (want, source.Findings) {
+	w := want{at: at.Position(), spec: spec, golden: hasGolden}
+	var findings source.Findings
+	for _, text := range slices.Sorted(maps.Keys(spec.Fields)) {
+		node := spec.Fields[text]
+		steps, err := fieldpath.Parse(text)
+		if err != nil {
+			findings = append(findings, node.Finding(path+"want.fields", "%q is no path: %s", text, err))
+			continue
+		}
+		w.fields = append(w.fields, field{text, steps, node})
+	}
+	return w, findings
+}
+
+// judge says what of an answer is not as it is wanted.
+func (w *want) judge(q interpreter.Request, r interpreter.Response, err error) []golden.Failure {
+	if w.spec.Failure != nil {
+		return w.judgeFailure(q, err)
+	}
+	subject := string(q.Operation)
+	if err != nil {
+		if w.golden && !w.wants(q.Operation) {
+			return nil // the golden file tells it
+		}
+		return []golden.Failure{{At: w.at, Subject: subject, Message: "is not answered: " + reason(err)}}
+	}
+	var failures []golden.Failure
+	for _, p := range parts(&w.spec) {
+		if p.wanted.Node == nil || !slices.Contains(p.of, q.Operation) {
+			continue
+		}
+		got, err := p.got(q.Object, &r)
+		failures = append(failures, mismatches(subject, p.name, p.wanted, got, got != nil, err)...)
+	}
+	if len(w.fields) == 0 || !slices.Contains(edits, q.Operation) {
+		return failures
+	}
+	object, err := changed(q.Object, &r)
+	for _, f := range w.fields {
+		got, there := comparison.Follow(object, f.path)
+		failures = append(failures, mismatches(subject, "fields."+f.text, f.wanted, got, there, err)...)
+	}
+	return failures
+}
+
+// wants says whether anything is wanted of an operation.
+func (w *want) wants(o interpreter.Operation) bool {
+	return len(w.fields) > 0 && slices.Contains(edits, o) ||
+		slices.ContainsFunc(parts(&w.spec), func(p part) bool { return p.wanted.Node != nil && slices.Contains(p.of, o) })
+}
+
+func mismatches(subject, path string, wanted source.Node, got any, there bool, err error) []golden.Failure {
+	if err != nil {
+		return []golden.Failure{{At: wanted.Position(), Subject: subject, Path: path, Message: err.Error()}}
+	}
+	var failures []golden.Failure
+	for _, m := range comparison.Differences("", comparison.Plain(wanted), got, there) {
+		failures = append(failures, golden.Failure{At: wanted.Position(), Subject: subject, Path: path + m.Path, Want: m.Want, Got: m.Got})
+	}
+	return failures
+}
+
+// judgeFailure holds that there is no answer, and why.
+func (w *want) judgeFailure(q interpreter.Request, err error) []golden.Failure {
+	wanted, subject := w.spec.Failure, string(q.Operation)
+	if err == nil {
+		return []golden.Failure{{At: wanted.At.Position(), Subject: subject, Message: "shall fail, and is answered"}}
+	}
+	var (
+		failure  *interpreter.Failure
+		failures []golden.Failure
+	)
+	code := 0
+	if errors.As(err, &failure) {
+		code = failure.Code
+	}
+	if wanted.Code != 0 && int(wanted.Code) != code {
+		failures = append(failures, golden.Failure{
+			At: wanted.At.Position(), Subject: subject, Path: "failure.code", Want: fmt.Sprint(wanted.Code), Got: reason(err),
+		})
+	}
+	if part := wanted.Message; !strings.Contains(err.Error(), part.Value) {
+		failures = append(failures, golden.Failure{
+			At: part.At.Position(), Subject: subject, Path: "failure.message", Want: "… " + part.Value + " …", Got: err.Error(),
+		})
+	}
+	return failures
+}
+
+// reason is a failure in a line: its code and its message.
+func reason(err error) string {
+	var failure *interpreter.Failure
+	if errors.As(err, &failure) {
+		return fmt.Sprintf("%d %s", failure.Code, failure.Message)
+	}
+	return err.Error()
+}

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package golden
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// ErrNoProfile means that a test does not say what it tests.
+var ErrNoProfile = errors.New("no profile: name it in profiles, put it as profile.yaml into this folder or one above it, or give it with --profile")
+
+// CheckHead finds a wrong apiVersion of a table, and, where nothing else is wrong, that it has no cases.
+func CheckHead(table source.Node, known source.Findings) source.Findings {
+	want := v1alpha1.GroupVersion.String()
+	if version := table.Get("apiVersion"); version.Node == nil {
+		known = append(known, table.Finding("apiVersion", "is missing: must be %s", want))
+	} else if version.Value != want {
+		known = append(known, version.Finding("apiVersion", "unknown apiVersion %q%s: must be %s", version.Value,
+			source.Suggest(version.Value, []string{want}), want))
+	}
+	if cases := table.Get("cases"); len(cases.Items()) == 0 && len(known) == 0 {
+		at := table
+		if cases.Node != nil {
+			at = cases
+		}
+		known = append(known, at.Finding("cases", "has no case"))
+	}
+	return known
+}
+
+// Names are those of the cases of a table, with their places.
+type Names map[string]source.Position
+
+// Add remembers the name of a case, which must be one that no other has.
+func (n Names) Add(of source.Node, name source.Text) source.Findings {
+	switch earlier, twice := n[name.Value]; {
+	case name.Value == "":
+		return source.Findings{of.Finding("cases", "a case has no name")}
+	case twice:
+		return source.Findings{name.At.Finding("cases", "a case of the name %q stands at %s already", name.Value, earlier)}
+	}
+	n[name.Value] = name.At.Position()
+	return nil
+}
+
+// ProfilesFor are the profiles of a test in a folder: those that it names, seen from there, or else those that were given, or the nearest; none where
+// there is none.
+func ProfilesFor(folder string, named []source.Text, given []string) []string {
+	if len(named) > 0 {
+		paths := make([]string, len(named))
+		for i, name := range named {
+			paths[i] = filepath.Join(folder, filepath.FromSlash(name.Value))
+		}
+		return paths
+	}
+	if len(given) > 0 {
+		return given
+	}
+	if nearest, ok := NearestProfile(folder); ok {
+		return []string{nearest}
+	}
+	return nil
+}
+
+// TableFolder is where the golden files of a table are.
+func TableFolder(table string) string { return strings.TrimSuffix(table, filepath.Ext(table)) }
+
+// Held are the files of a folder whose names end so, if it is there.
+func Held(folder string, endings ...string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	var held []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(entry.Name(), end) }) {
+			held = append(held, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return held, nil
+}
+
+var unfit = regexp.MustCompile("[^A-Za-z0-9._-]+")
+
+// Slug is a name as a part of the name of a file.
+func Slug(name string) string { return strings.Trim(unfit.ReplaceAllString(name, "-"), "-") }
