@@ -74,6 +74,8 @@ type Request struct {
 	Replicas int32
 	// Members are what the members say, for Aggregate.
 	Members []Member
+	// ObjectIndex and ObservedIndex are those of the texts.
+	ObjectIndex, ObservedIndex Index
 }
 
 // Member is what one member cluster says of its copy of an object.
@@ -84,6 +86,8 @@ type Member struct {
 	Applied bool
 	// Message says why it could not be applied, and Health is Healthy, Unhealthy or Unknown; empty where the dialect does not have it.
 	Message, Health string
+	// StatusIndex is that of Status.
+	StatusIndex Index
 }
 
 // Response is an answer. What the operation does not have is nil.

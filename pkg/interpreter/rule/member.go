@@ -33,7 +33,7 @@ func readMembers(all []interpreter.Member) ([]*member, error) {
 		if len(m.Status) == 0 || isNull(m.Status) {
 			continue
 		}
-		status, err := readObject("the status of the member "+m.Cluster, m.Status)
+		status, err := readObject("the status of the member "+m.Cluster, m.Status, m.StatusIndex)
 		if err != nil {
 			return members, err
 		}

@@ -11,11 +11,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -78,6 +80,44 @@ func TestAnswers(t *testing.T) {
 			}
 			golden.Compare(t, filepath.Join(folder, "want.txt"), out.String())
 		})
+	}
+}
+
+// TestIndex holds that a question is answered in the same way where its texts were read already with the message around them, also when it is asked
+// again of the same message.
+func TestIndex(t *testing.T) {
+	for folder, program := range programs(t) {
+		for _, a := range questions(t, folder) {
+			r := a.request()
+			parts := map[string]json.RawMessage{"object": r.Object, "observed": r.Observed}
+			for _, m := range r.Members {
+				parts["of "+m.Cluster] = m.Status
+			}
+			for name, raw := range parts {
+				if !json.Valid(raw) {
+					delete(parts, name)
+				}
+			}
+			message, err := document.Parse(marshal(t, parts))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, wantErr := program.Interpret(context.Background(), r)
+			r.ObjectIndex, r.ObservedIndex = interpreter.IndexOf(message.Root().Get("object")), interpreter.IndexOf(message.Root().Get("observed"))
+			r.Members = slices.Clone(r.Members)
+			for i := range r.Members {
+				r.Members[i].StatusIndex = interpreter.IndexOf(message.Root().Get("of " + r.Members[i].Cluster))
+			}
+			for range 2 {
+				if got, err := program.Interpret(context.Background(), r); describe(got, err) != describe(want, wantErr) {
+					t.Errorf("%s: %s: is %s, and must be %s", folder, a.Name, describe(got, err), describe(want, wantErr))
+				}
+			}
+			if message.Changed() {
+				t.Errorf("%s: %s: the message was changed", folder, a.Name)
+			}
+			message.Release()
+		}
 	}
 }
 

@@ -36,12 +36,12 @@ type question struct {
 func newQuestion(ctx context.Context, r *interpreter.Request) (*question, error) {
 	q := &question{ctx: ctx, asked: r}
 	var err error
-	if q.object, err = readObject("the object", r.Object); err != nil {
+	if q.object, err = readObject("the object", r.Object, r.ObjectIndex); err != nil {
 		return q, err
 	}
 	switch r.Operation {
 	case interpreter.Retain:
-		q.observed, err = readObject("the observed object", r.Observed)
+		q.observed, err = readObject("the observed object", r.Observed, r.ObservedIndex)
 	case interpreter.Aggregate:
 		q.members, err = readMembers(r.Members)
 	case interpreter.Revise:
@@ -52,14 +52,17 @@ func newQuestion(ctx context.Context, r *interpreter.Request) (*question, error)
 	return q, err
 }
 
-// readObject reads an object.
-func readObject(what string, raw []byte) (*document.Document, error) {
+// readObject reads an object, unless it was read already.
+func readObject(what string, raw []byte, index interpreter.Index) (*document.Document, error) {
 	if len(raw) == 0 {
 		return nil, unfit("%s is missing", what)
 	}
-	read, err := document.Parse(raw)
-	if err != nil {
-		return nil, unreadable(what, err)
+	read := index.Document()
+	if read == nil {
+		var err error
+		if read, err = document.Parse(raw); err != nil {
+			return nil, unreadable(what, err)
+		}
 	}
 	if root := read.Root(); root.Kind() != document.Object {
 		defer read.Release()

@@ -23,6 +23,8 @@ type asked struct {
 	dialect *dialect
 	uid     string
 	interpreter.Request
+	// whole is the message, in which the indexes of the request are. Whoever has an answer releases it.
+	whole *document.Document
 }
 
 // malformed is a message that is not as its dialect has it; the object in it may be well.
@@ -36,19 +38,23 @@ func unfit(format string, values ...any) *interpreter.Failure {
 }
 
 // read reads a message. Fields that are not known are let pass, since callers are newer than we, and so are those that the operation does not have:
-// Karmada sends `replicas: 0` with all of them. What was read refers to the body, which must not change.
+// Karmada sends `replicas: 0` with all of them. What was read refers to the body, which must not change. With an error there is nothing to release.
 func read(body []byte) (*asked, error) {
 	d, err := parse(body)
 	if err != nil {
 		return nil, err
 	}
-	defer d.Release()
 	a, err := readMessage(d.Root())
 	// An object with a key twice is reported when it is looked into, and nothing that was read in it counts.
 	if twice := d.Err(); twice != nil {
-		return nil, malformed("%s", twice)
+		a, err = nil, malformed("%s", twice)
 	}
-	return a, err
+	if err != nil {
+		d.Release()
+		return a, err
+	}
+	a.whole = d
+	return a, nil
 }
 
 func parse(body []byte) (*document.Document, error) {
@@ -130,6 +136,7 @@ func (a *asked) readSubject(request *document.Node) error {
 	if a.Object, err = object(request, "object"); err != nil {
 		return err
 	}
+	a.ObjectIndex = interpreter.IndexOf(request.Get("object"))
 	if err := a.same(request.Get("object")); err != nil {
 		return err
 	}
@@ -138,6 +145,7 @@ func (a *asked) readSubject(request *document.Node) error {
 		a.Replicas, err = number(request, "replicas")
 	case interpreter.Retain:
 		a.Observed, err = object(request, "observedObject")
+		a.ObservedIndex = interpreter.IndexOf(request.Get("observedObject"))
 	case interpreter.Aggregate:
 		a.Members, err = members(request.Get("aggregatedStatus"))
 	}
@@ -245,7 +253,7 @@ func member(item *document.Node, path string) (interpreter.Member, error) {
 	case status.Kind() != document.Object:
 		return m, unfit("%s.status must be an object", path)
 	default:
-		m.Status = status.Raw()
+		m.Status, m.StatusIndex = status.Raw(), interpreter.IndexOf(status)
 	}
 	return m, nil
 }

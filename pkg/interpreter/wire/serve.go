@@ -84,7 +84,7 @@ func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) ([
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), h.patience(r))
 	defer cancel()
-	response, err := h.interpret(ctx, e.asked.Request)
+	response, err := h.interpret(ctx, e.asked)
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +197,8 @@ type outcome struct {
 	err      error
 }
 
-// interpret asks the interpreter, and comes back in time whatever that does.
-func (h *handler) interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+// interpret asks the interpreter, and comes back in time whatever that does. The message is released by whoever was asked, and never under its hands.
+func (h *handler) interpret(ctx context.Context, a *asked) (interpreter.Response, error) {
 	ended := make(chan outcome, 1)
 	go func() {
 		var o outcome
@@ -208,7 +208,8 @@ func (h *handler) interpret(ctx context.Context, r interpreter.Request) (interpr
 			}
 			ended <- o
 		}()
-		o.response, o.err = h.Interpreter.Interpret(ctx, r)
+		o.response, o.err = h.Interpreter.Interpret(ctx, a.Request)
+		a.whole.Release()
 	}()
 	select {
 	case o := <-ended:
