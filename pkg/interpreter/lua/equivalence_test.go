@@ -74,9 +74,19 @@ func newBoth(t *testing.T, documents []*profile.Interpreter) *both {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
+	b, findings := translated(t, documents, program)
+	if b == nil {
+		t.Fatal(findings)
+	}
+	return b
+}
+
+// translated is a program beside its translation; nil where it cannot be said in Lua.
+func translated(t *testing.T, documents []*profile.Interpreter, program *rule.Program) (*both, source.Findings) {
+	t.Helper()
 	customizations, findings := lua.Translate(documents, lua.Options{Versions: map[string][]string{"acme.com": {"v1", "v2", "v3"}}})
-	if errors := findings.Errors(); len(errors) > 0 {
-		t.Fatal(errors)
+	if len(findings.Errors()) > 0 {
+		return nil, findings
 	}
 	machine, err := luatest.New()
 	if err != nil {
@@ -89,7 +99,7 @@ func newBoth(t *testing.T, documents []*profile.Interpreter) *both {
 		of := schema.FromAPIVersionAndKind(c.Spec.Target.APIVersion, c.Spec.Target.Kind)
 		b.scripts[interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind}] = &customizations[i].Spec.Customizations
 	}
-	return b
+	return b, nil
 }
 
 // difference is how the two answers differ; empty where they do not.

@@ -79,7 +79,17 @@ func (w *writer) is(e ast.Expr, kinds ...types.Kind) bool {
 func (w *writer) named(e ast.Expr, name string) bool { return w.typed(e).TypeName() == name }
 
 // optional says whether a part may be absent.
-func (w *writer) optional(e ast.Expr) bool { return w.named(e, types.OptionalType.TypeName()) }
+func (w *writer) optional(e ast.Expr) bool {
+	switch {
+	case w.named(e, types.OptionalType.TypeName()):
+		return true
+	case e.Kind() == ast.SelectKind: // CEL has dyn where it does not know what is optional
+		return !e.AsSelect().IsTestOnly() && w.optional(e.AsSelect().Operand())
+	case isCall(e, operators.Index):
+		return w.optional(e.AsCall().Args()[0])
+	}
+	return false
+}
 
 // scalar says whether a part is of a type whose values are equal where Lua says so.
 func (w *writer) scalar(e ast.Expr) bool {

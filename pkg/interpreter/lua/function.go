@@ -204,14 +204,23 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 
 // orValue is a value that may be absent, or a default.
 func (w *writer) orValue(e, otherwise ast.Expr) code {
-	if w.failing(otherwise) {
-		return w.call("or_else", w.text(e), closure(w.write(otherwise)))
-	}
 	base, keys := w.way(e, true)
-	if len(keys) == 0 {
+	if len(keys) == 0 || !fixed(otherwise) {
 		return w.call("or_else", w.text(e), closure(w.write(otherwise)))
 	}
 	return w.call("get", append([]string{w.text(otherwise), w.text(base)}, keys...)...)
+}
+
+// fixed says that a part is computed without a look at an object.
+func fixed(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.LiteralKind, ast.IdentKind:
+		return true
+	case ast.ListKind:
+		return !slices.ContainsFunc(e.AsList().Elements(), func(item ast.Expr) bool { return !fixed(item) })
+	default:
+		return e.Kind() == ast.MapKind && e.AsMap().Size() == 0
+	}
 }
 
 // formats are the named formats that a function of the runtime checks.
@@ -252,6 +261,8 @@ func (w *writer) conversion(_ ast.Expr, name string, arguments []ast.Expr) (code
 		return w.write(of), true
 	case name == "timestamp" && w.is(of, types.TimestampKind):
 		return w.write(of), true
+	case name == "string" && w.is(of, types.TimestampKind):
+		return w.call("time_of", w.text(of)), true
 	case name == "string" && (w.is(of, types.BoolKind) || simple && !w.is(of, types.DoubleKind)):
 		return w.call("string_of", w.text(of)), true
 	case name == "uint" && simple:
@@ -373,9 +384,9 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 // comparable are the kinds of values that Lua can compare.
 var comparable = []types.Kind{types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.BoolKind, types.DynKind}
 
-// of says whether a part is a list of values of some kinds.
+// of says whether a part is a list of values of some kinds, or may be one.
 func (w *writer) of(e ast.Expr, kinds ...types.Kind) bool {
-	return w.is(e, types.ListKind) && slices.Contains(kinds, w.typed(e).Parameters()[0].Kind())
+	return w.is(e, types.DynKind) || w.is(e, types.ListKind) && slices.Contains(kinds, w.typed(e).Parameters()[0].Kind())
 }
 
 // matches is whether a text matches a regular expression, which must be written out.

@@ -271,16 +271,20 @@ local function compare(a, b)
   return 0
 end
 
--- extreme_item is the item of a list that stands first in an order.
+-- extreme_item is the item of a list that stands first in an order; those that cannot be compared with the best are left out.
 local function extreme_item(value, direction)
-  local best = items(value)[1]
-  if best == nil then
-    fail("called on empty list")
-  end
-  for _, item in ipairs(items(value)) do
-    if compare(item, best) == direction then
+  local best
+  for _, item in ipairs(list(value, "a list")) do
+    if type(item) == "table" or type(item) == "function" then
+      fail("no such overload")
+    end
+    local done, order = pcall(compare, item, best)
+    if best == nil or done and order == direction then
       best = item
     end
+  end
+  if best == nil then
+    fail("called on empty list")
   end
   return best
 end
@@ -398,7 +402,7 @@ end
 -- sum_items is the sum of a list of whole numbers.
 local function sum_items(value)
   local sum = 0
-  for _, item in ipairs(items(value)) do
+  for _, item in ipairs(list(value, "sum")) do
     sum = add(sum, item)
   end
   return sum
@@ -532,7 +536,7 @@ end
 
 -- ends_with says whether a text ends with another.
 local function ends_with(value, suffix)
-  return #string_in(suffix) == 0 or string.sub(string_in(value), -#suffix) == suffix
+  return #string_in(suffix) <= #string_in(value) and string.sub(value, #value - #suffix + 1) == suffix
 end
 
 -- includes says whether a text is in another.
@@ -589,6 +593,8 @@ local function substring(value, from, to)
   to = to or #found
   if from < 0 or to > #found or from > to then
     fail("index out of bounds")
+  elseif from == to then
+    return ""
   end
   return table.concat(found, "", from + 1, to)
 end
@@ -689,10 +695,10 @@ local function offset_of(zone)
   return (sign == "-" and -1 or 1) * (tonumber(hours) * 3600 + tonumber(minutes) * 60)
 end
 
--- timestamp reads a time of RFC 3339: seconds since 1970, and nanoseconds.
+-- timestamp reads a time of RFC 3339: seconds since 1970, nanoseconds, and how many seconds its zone is ahead.
 local function timestamp(value)
   if type(value) == "number" then
-    return {seconds = value, nanoseconds = 0}
+    return {seconds = value, nanoseconds = 0, offset = 0}
   end
   local date, hour, minute, second, rest = string.match(string_in(value), "^(%d%d%d%d%-%d%d%-%d%d)T(%d%d?):(%d%d):(%d%d)(.*)$")
   local fraction, zone = string.match(rest or "", "^[.,](%d+)(.*)$")
@@ -705,7 +711,7 @@ local function timestamp(value)
   if seconds < -62135596800 or seconds > 253402300799 then
     fail("timestamp overflow")
   end
-  return {seconds = seconds, nanoseconds = tonumber(string.sub((fraction or "") .. "000000000", 1, 9))}
+  return {seconds = seconds, nanoseconds = tonumber(string.sub((fraction or "") .. "000000000", 1, 9)), offset = offset}
 end
 
 -- compare_times is compare for times.
@@ -733,20 +739,26 @@ local function two(number)
   return (number < 10 and "0" or "") .. tostring(number)
 end
 
--- time_of writes a time as JSON does.
+-- zone_of writes how many seconds a zone is ahead.
+local function zone_of(offset)
+  if offset == 0 then
+    return "Z"
+  end
+  local minutes = math.floor(math.abs(offset) / 60)
+  return (offset < 0 and "-" or "+") .. two(math.floor(minutes / 60)) .. ":" .. two(minutes % 60)
+end
+
+-- time_of writes a time as RFC 3339 has it.
 local function time_of(value)
-  local year, month, day = date_of(math.floor(value.seconds / 86400))
-  local left = value.seconds % 86400
-  local fraction = ""
+  local seconds, fraction = value.seconds + value.offset, ""
+  local year, month, day = date_of(math.floor(seconds / 86400))
+  local left = seconds % 86400
   if value.nanoseconds > 0 then
-    fraction = string.sub(tostring(1000000000 + value.nanoseconds), 2)
-    while string.sub(fraction, -3) == "000" do
-      fraction = string.sub(fraction, 1, -4)
-    end
-    fraction = "." .. fraction
+    fraction = "." .. string.match(string.sub(tostring(1000000000 + value.nanoseconds), 2), "^(.-)0*$")
   end
   local date = string.sub("000" .. tostring(year), -4) .. "-" .. two(month) .. "-" .. two(day)
-  return date .. "T" .. two(math.floor(left / 3600)) .. ":" .. two(math.floor(left % 3600 / 60)) .. ":" .. two(left % 60) .. fraction .. "Z"
+  local time = two(math.floor(left / 3600)) .. ":" .. two(math.floor(left % 3600 / 60)) .. ":" .. two(left % 60)
+  return date .. "T" .. time .. fraction .. zone_of(value.offset)
 end
 
 -- quantity_sum adds quantities up, as Karmada does.
