@@ -206,6 +206,7 @@ func validate(c *configv1alpha1.ResourceInterpreterConfiguration) error {
 		}
 	}
 	add(len(c.Profiles.Paths) == 0 && !*c.Profiles.Gardener, "no profiles: give --profiles, or profiles.paths in the configuration")
+	add(len(c.Profiles.Optional) > 0 && !*c.Profiles.Gardener, "--gardener-optional needs --gardener")
 	add(c.Certificate.Sources() == 0, "no certificate: give --tls-cert-file and --tls-key-file, --certificate-secret or --certificate-folder")
 	add(c.Certificate.Sources() > 1, "there is one certificate: give files, a Secret or a folder for it")
 	if files := c.Certificate.Files; files != nil {

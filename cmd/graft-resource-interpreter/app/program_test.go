@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+)
+
+// buffer can be written to and read at the same time.
+type buffer struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (b *buffer) Write(data []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(data)
+}
+
+func (b *buffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.String()
+}
+
+// machine is a folder with all that one program has.
+type machine struct {
+	folder string
+	more   []string
+	log    *buffer
+	stop   context.CancelFunc
+	status chan int
+}
+
+func newMachine(t *testing.T, more ...string) *machine {
+	m := &machine{folder: t.TempDir(), log: &buffer{}}
+	m.more = append(m.more, more...)
+	return m
+}
+
+func (m *machine) path(name string) string { return filepath.Join(m.folder, name) }
+
+// profile writes the profile: queues have so many replicas.
+func (m *machine) profile(t *testing.T, count string) {
+	t.Helper()
+	m.write(t, "acme.yaml", "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: InterpreterProfile\nmetadata: {name: acme}\n"+
+		"kinds:\n- apiVersion: acme.com/v1\n  kind: Queue\n  replicas: [{count: "+count+"}]\n")
+}
+
+func (m *machine) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(m.path(name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *machine) arguments(more ...string) []string {
+	config := []string{"--config=" + m.path("config.yaml")}
+	if _, err := os.Stat(m.path("config.yaml")); err != nil {
+		config = nil
+	}
+	return slices.Concat(config, []string{
+		"--profiles=" + m.path("acme.yaml"), "--listen=127.0.0.1:0", "--metrics-address=127.0.0.1:0", "--log-format=text",
+	}, m.more, more)
+}
+
+// start begins the program, and waits until it listens.
+func (m *machine) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	m.stop, m.status, m.log = cancel, make(chan int, 1), &buffer{}
+	go func() { m.status <- Main(ctx, "test", m.arguments(), io.Discard, m.log) }()
+	t.Cleanup(cancel)
+	m.eventually(t, func() bool {
+		select {
+		case status := <-m.status:
+			t.Fatalf("it has ended with %d: %s", status, m.log)
+		default:
+		}
+		return strings.Contains(m.log.String(), "Listening")
+	})
+}
+
+// end ends the program.
+func (m *machine) end(t *testing.T) {
+	t.Helper()
+	m.stop()
+	if status := <-m.status; status != 0 {
+		t.Errorf("it ended with %d: %s", status, m.log)
+	}
+}
+
+// try begins the program, which is to end by itself, and gives what it says.
+func (m *machine) try(t *testing.T, more ...string) (status int, said string) {
+	t.Helper()
+	var out, problems buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	status = Main(ctx, "test", m.arguments(append(more, "--log-level=error")...), &out, &problems)
+	return status, strings.ReplaceAll(out.String()+problems.String(), m.folder+"/", "")
+}
+
+func (m *machine) eventually(t *testing.T, right func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !right(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not come: %s", m.log)
+		}
+	}
+}
+
+// address is one that the log has behind a word.
+func (m *machine) address(t *testing.T, word string) string {
+	t.Helper()
+	found := regexp.MustCompile(word + `[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`).FindStringSubmatch(m.log.String())
+	if found == nil {
+		t.Fatalf("the log has no address: %s", m.log)
+	}
+	return found[1]
+}
+
+// watch asks the address of those who watch.
+func (m *machine) watch(t *testing.T, path string) (status int, text string) {
+	t.Helper()
+	response, err := http.Get("http://" + m.address(t, "Watched") + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	all, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(all)
+}
+
+// ask asks how many replicas a queue has, trusting the authorities of a file.
+func (m *machine) ask(t *testing.T, bundle string) string {
+	t.Helper()
+	trusted, err := os.ReadFile(bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(trusted)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}
+	const question = `{"apiVersion":"config.karmada.io/v1alpha1","kind":"ResourceInterpreterContext","request":{"uid":"u","operation":"InterpretReplica",` +
+		`"kind":{"group":"acme.com","version":"v1","kind":"Queue"},"name":"q","object":{"apiVersion":"acme.com/v1","kind":"Queue"}}}`
+	response, err := (&http.Client{Transport: transport}).Post("https://"+m.address(t, "Listening")+"/", "application/json", strings.NewReader(question))
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err.Error()
+	}
+	found := regexp.MustCompile(`"replicas":\d+`).FindString(string(text))
+	if found == "" {
+		return string(text)
+	}
+	return found
+}
+
+// TestProgram goes through the life of a program on a laptop: it issues its certificate, reads profiles again, and is the same after a restart.
+func TestProgram(t *testing.T) {
+	m := newMachine(t)
+	m.write(t, "config.yaml", "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ResourceInterpreterConfiguration\n"+
+		"certificate: {folder: "+m.path("certificate")+"}\nshutdown: {delay: 0s}\n")
+	m.profile(t, "3")
+	m.start(t)
+	bundle := m.path("certificate/ca.crt")
+	if got := m.ask(t, bundle); got != `"replicas":3` {
+		t.Error(got)
+	}
+	m.profile(t, "4")
+	m.eventually(t, func() bool { return m.ask(t, bundle) == `"replicas":4` })
+	m.profile(t, "4, no: 1")
+	m.eventually(t, func() bool {
+		_, text := m.watch(t, "/metrics")
+		return strings.Contains(text, "graft_interpreter_profile_reload_failed 1")
+	})
+	m.eventually(t, func() bool { return strings.Contains(m.log.String(), `unknown field "no"`) })
+	if got := m.ask(t, bundle); got != `"replicas":4` {
+		t.Error(got)
+	}
+	if status, text := m.watch(t, "/readyz"); status != http.StatusOK {
+		t.Errorf("it is not ready: %s", text)
+	}
+	m.end(t)
+	m.profile(t, "5")
+	m.start(t)
+	if got := m.ask(t, bundle); got != `"replicas":5` {
+		t.Errorf("after a restart: %s", got)
+	}
+	m.end(t)
+}
+
+// TestFiles holds that the program serves the certificate of files, and another one when they change.
+func TestFiles(t *testing.T) {
+	m := newMachine(t, "--gardener=false")
+	m.more = append(m.more, "--tls-cert-file="+m.path("tls.crt"), "--tls-key-file="+m.path("tls.key"))
+	m.profile(t, "1")
+	m.write(t, "config.yaml", "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ResourceInterpreterConfiguration\nshutdown: {delay: 0s}\n")
+	for _, name := range []string{"first", "second"} {
+		a := authority.New(t)
+		certificate, key := a.Issue("interpreter")
+		m.write(t, name+".crt", string(a.PEM))
+		m.write(t, "tls.key", string(key))
+		m.write(t, "tls.crt", string(certificate))
+		if name == "first" {
+			m.start(t)
+		}
+		m.eventually(t, func() bool { return m.ask(t, m.path(name+".crt")) == `"replicas":1` })
+	}
+	m.end(t)
+}
+
+// TestRefuses holds what is said of installations that are wrong, by --check as by a start.
+func TestRefuses(t *testing.T) {
+	m := newMachine(t, "--gardener=false")
+	m.profile(t, "1")
+	a := authority.New(t)
+	certificate, key := a.Issue("interpreter", "a.example.com")
+	m.write(t, "tls.crt", string(certificate))
+	m.write(t, "tls.key", string(key))
+	m.write(t, "wrong.yaml", "apiVersion: v1\nkind: InterpreterProfile\n")
+	files := []string{"--tls-cert-file=" + m.path("tls.crt"), "--tls-key-file=" + m.path("tls.key")}
+	folder := []string{"--certificate-folder=" + m.path("x")}
+	for about, test := range map[string]struct {
+		more []string
+		want string
+	}{
+		"right":             {folder, "ok: kinds "},
+		"right, with files": {append(files, "--register=a", "--url=https://a.example.com"), "ok: kinds "},
+		"no certificate":    {nil, "Error: no certificate: give --tls-cert-file and --tls-key-file, --certificate-secret or --certificate-folder\n"},
+		"no key":            {files[:1], "Error: --tls-cert-file and --tls-key-file go together\n"},
+		"two of them":       {append(files, folder...), "Error: there is one certificate: give files, a Secret or a folder for it\n"},
+		"no files":          {[]string{"--tls-cert-file=x", "--tls-key-file=x"}, "Error: certificate.files: reading the certificate: open x: no such file or directory\n"},
+		"another host": {append(files, "--register=a", "--url=https://b.example.com"),
+			"Error: certificate.files: callers would not know the server: x509: certificate is valid for a.example.com, localhost, not b.example.com\n"},
+		"another service": {append(files, "--register=a", "--service=a/b"),
+			"Error: certificate.files: callers would not know the server: x509: certificate is valid for a.example.com, localhost, not b.a.svc\n"},
+		"a profile":                    {append(folder, "--profiles="+m.path("wrong.yaml")), "wrong.yaml:1:1: metadata.name: is missing\n"},
+		"nowhere to ask":               {append(folder, "--register=a"), "Error: registration: exactly one of url and service is needed\n"},
+		"no name":                      {append(folder, "--url=https://a"), "Error: --url is for --register\n"},
+		"a service":                    {append(folder, "--register=a", "--service=b:1"), "Error: --service b:1: must be namespace/name or namespace/name:port\n"},
+		"a URL":                        {append(folder, "--register=a", "--url=http://a"), "Error: registration: url must be https://"},
+		"an address":                   {append(folder, "--listen=x"), "Error: --listen must be host:port\n"},
+		"names":                        {append(folder, "--dns-name=A_B", "--ip-address=1.2.3"), "Error: --dns-name: \"A_B\" is no name of DNS\n--ip-address: \"1.2.3\" is no address\n"},
+		"a profile without the others": {append(folder, "--gardener-optional=cluster"), "Error: --gardener-optional needs --gardener\n"},
+		"a level":                      {append(folder, "--log-level=loud"), "Error: --log-level must be debug"},
+		"a profile of Gardener":        {append(folder, "--gardener", "--gardener-optional=x"), "Error: reading the profiles of Gardener: there is no optional profile \"x\""},
+	} {
+		status, said := m.try(t, append(slices.Clone(test.more), "--check")...)
+		if about == "a level" {
+			continue // which try gives, too
+		}
+		if !strings.HasPrefix(said, test.want) || (status == 0) != strings.HasPrefix(about, "right") {
+			t.Errorf("%s: %d\n%s", about, status, cmp.Diff(test.want, said))
+		}
+	}
+	if _, err := os.Stat(m.path("x")); err == nil {
+		t.Error("--check issues a certificate")
+	}
+	if status, said := m.try(t, "--certificate-secret=a/b", "--kubeconfig="+m.path("none")); status != 1 || !strings.HasPrefix(said, "Error: reading the kubeconfig: ") {
+		t.Errorf("no kubeconfig: %d, %s", status, said)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var out, problems bytes.Buffer
+	status := Main(t.Context(), "v0.1.0 (0123abc)", []string{"--version"}, &out, &problems)
+	if status != 0 || out.String() != "graft-resource-interpreter v0.1.0 (0123abc)\n" || problems.Len() > 0 {
+		t.Errorf("status %d, %q, %q", status, out.String(), problems.String())
+	}
+}
