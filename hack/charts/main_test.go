@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func TestCurrent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(mustRead(t, "charts/"+name+"/values.schema.json")) != string(want) {
+			if !bytes.Equal(mustRead(t, "charts/"+name+"/values.schema.json"), want) {
 				t.Error("values.schema.json is not current: run `make generate`")
 			}
 		})

@@ -29,7 +29,7 @@ func (o options) image(p program, built map[string]*binaries) error {
 			return fmt.Errorf("for %s: %w", platform, err)
 		}
 		index.Manifests = append(index.Manifests, d)
-		if err := l.attach(d, spdxType, document, map[string]string{"org.opencontainers.image.created": annotations["org.opencontainers.image.created"]}); err != nil {
+		if err := l.attach(d, spdxType, document, map[string]string{v1.AnnotationCreated: annotations[v1.AnnotationCreated]}); err != nil {
 			return err
 		}
 		beside := filepath.Join(o.out, p.name+"-"+strings.ReplaceAll(platform, "/", "-")+".spdx.json")

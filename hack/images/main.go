@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command images builds the container images of the programs, and the charts as artifacts, without a container runtime: archives of OCI layouts, each with an index of
-// all platforms, which any tool copies to a registry. An image has a static program, the licences of what is linked into it, and nothing else but, for programs that call
-// strangers, Mozilla's CA certificates. What is known of its parts is attached to it as SPDX. The same commit and the same Go give the same digests, on any
-// machine. It knows nothing of registries. Enter at run. Usage: images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST]
+// Command images builds the container images of the programs, and the charts as artifacts, without a container runtime: archives of OCI
+// layouts, each with an index of all platforms, which any tool copies to a registry. An image has a static program, the licences of what is
+// linked into it, and nothing else but, for programs that call strangers, Mozilla's CA certificates. What is known of its parts is attached to
+// it as SPDX. The same commit and the same Go give the same digests, on any machine. It knows nothing of registries. Enter at run. Usage:
+// images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST]
 package main
 
 import (

@@ -72,7 +72,8 @@ func TestImage(t *testing.T) {
 	if diff := cmp.Diff(o.platforms, platforms); diff != "" {
 		t.Error(diff)
 	}
-	if manifest.Annotations["org.opencontainers.image.revision"] != o.source.revision || manifest.Annotations["org.opencontainers.image.created"] != "2023-11-14T22:13:20Z" {
+	annotations := manifest.Annotations
+	if annotations["org.opencontainers.image.revision"] != o.source.revision || annotations["org.opencontainers.image.created"] != "2023-11-14T22:13:20Z" {
 		t.Errorf("the annotations are %v", manifest.Annotations)
 	}
 	holdReferrers(t, o, named[1:], manifest.Manifests, top)

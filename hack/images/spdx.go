@@ -71,7 +71,9 @@ const (
 func (o options) spdx(p program, platform string, programs []binary, parts []part) ([]byte, error) {
 	document := spdxDocument{
 		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: documentID, Name: fmt.Sprintf("%s %s %s", p.name, o.source.version, platform),
-		Creation: spdxCreation{Created: o.source.time.Format(time.RFC3339), Creators: []string{"Organization: The Graft authors", "Tool: hack/images-" + o.source.version}},
+		Creation: spdxCreation{
+			Created: o.source.time.Format(time.RFC3339), Creators: []string{"Organization: The Graft authors", "Tool: hack/images-" + o.source.version},
+		},
 	}
 	all := sha256.New()
 	relate := func(element, kind, related string) {

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command registration writes what an operator applies to a garden, from the chart of the extension: example/controller-registration.yaml with
-// the ControllerRegistration and the ControllerDeployment that has the chart in it, and example/extension.yaml for gardener-operator, which fetches the chart. With
-// -archive it writes the archive of a chart alone. The same chart always gives the same bytes: the archive has no times and no owners, and its files are sorted.
-// Usage: registration [-chart FOLDER] [-out FOLDER | -archive FILE]
+// the ControllerRegistration and the ControllerDeployment that has the chart in it, and example/extension.yaml for gardener-operator, which
+// fetches the chart. With -archive it writes the archive of a chart alone. The same chart always gives the same bytes: the archive has no
+// times and no owners, and its files are sorted. Usage: registration [-chart FOLDER] [-out FOLDER | -archive FILE]
 package main
 
 import (
@@ -48,10 +48,10 @@ func run(folder, out, archive string) error {
 		}
 	}
 	for name, data := range files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // everybody reads it
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(name, data, 0o644); err != nil { //nolint:gosec // everybody reads it
+		if err := os.WriteFile(name, data, 0o644); err != nil {
 			return err
 		}
 	}

@@ -83,8 +83,9 @@ func registration(c chart, archive []byte) []byte {
 	return []byte(out.String())
 }
 
-const extensionText = license + `# For gardener-operator: applied to the runtime cluster, it registers Graft in the garden, so that it is installed in every seed. gardener-operator and gardenlet fetch
-# the chart: push what ` + "`make images`" + ` has written to your registry. Put your profiles under values.profiles, as the chart's values.yaml says.
+const extensionText = license + `# For gardener-operator: applied to the runtime cluster, it registers Graft in the garden, so that it is installed in every
+# seed. gardener-operator and gardenlet fetch the chart: push what ` + "`make images`" + ` has written to your registry. Put your profiles under
+# values.profiles, as the chart's values.yaml says.
 ---
 apiVersion: operator.gardener.cloud/v1alpha1
 kind: Extension

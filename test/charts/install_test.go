@@ -35,7 +35,9 @@ func TestInstall(t *testing.T) {
 		})
 	}
 	// Those whose definitions are of others must have been among them.
-	for _, kind := range []string{"Certificate", "PrometheusRule", "VerticalPodAutoscaler", "HorizontalPodAutoscaler", "NetworkPolicy", "DaemonSet", "PersistentVolumeClaim"} {
+	for _, kind := range []string{
+		"Certificate", "PrometheusRule", "VerticalPodAutoscaler", "HorizontalPodAutoscaler", "NetworkPolicy", "DaemonSet", "PersistentVolumeClaim",
+	} {
 		if !kinds[kind] {
 			t.Errorf("no chart has installed a %s", kind)
 		}
@@ -121,7 +123,8 @@ func TestPermissions(t *testing.T) {
 		"network provider": {
 			one: one{"graft-network-provider", "defaults"},
 			may: []authorizationv1.ResourceAttributes{
-				{Verb: "watch", Resource: "pods"}, {Verb: "list", Group: "resource.k8s.io", Resource: "resourceclaims"}, {Verb: "create", Group: "events.k8s.io", Resource: "events"},
+				{Verb: "watch", Resource: "pods"}, {Verb: "list", Group: "resource.k8s.io", Resource: "resourceclaims"},
+				{Verb: "create", Group: "events.k8s.io", Resource: "events"},
 			},
 			not: []authorizationv1.ResourceAttributes{
 				{Verb: "get", Resource: "secrets"}, {Verb: "delete", Resource: "pods"}, {Verb: "update", Group: "resource.k8s.io", Resource: "resourceclaims"},
@@ -146,7 +149,9 @@ func TestPermissions(t *testing.T) {
 		},
 		"interpreter with a certificate of somebody else": {
 			one: one{"graft-resource-interpreter", "given-secret"},
-			not: []authorizationv1.ResourceAttributes{{Verb: "get", Resource: "secrets", Name: "public"}, {Verb: "create", Group: "coordination.k8s.io", Resource: "leases"}},
+			not: []authorizationv1.ResourceAttributes{
+				{Verb: "get", Resource: "secrets", Name: "public"}, {Verb: "create", Group: "coordination.k8s.io", Resource: "leases"},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,8 +232,7 @@ func TestImmutable(t *testing.T) {
 		if err := unstructured.SetNestedMap(changed.Object, labels, "spec", "template", "metadata", "labels"); err != nil {
 			t.Fatal(err)
 		}
-		err := seed.Client().Patch(t.Context(), changed, client.Apply, client.FieldOwner("helm"), client.ForceOwnership) //nolint:staticcheck // as apply does
-		if err == nil || !strings.Contains(err.Error(), "immutable") {
+		if err := patch(t, changed); err == nil || !strings.Contains(err.Error(), "immutable") {
 			t.Errorf("the selector was changed: %v", err)
 		}
 	}

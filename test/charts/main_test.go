@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -28,7 +27,7 @@ import (
 const root = "../.."
 
 // seed is the API server that all tests share.
-var seed *landscape.Landscape //nolint:gochecknoglobals // TestMain has no other way to hand it on
+var seed *landscape.Landscape
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -55,14 +54,14 @@ func define(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	certManager, err := folderOf(ctx, filepath.Join(root, "hack", "tools", "crds"), "github.com/cert-manager/cert-manager")
+	certManager, err := folderOf(ctx, root+"/hack/tools/crds", "github.com/cert-manager/cert-manager")
 	if err != nil {
 		return err
 	}
 	_, err = envtest.InstallCRDs(seed.Config(), envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
-		filepath.Join(gardener, "pkg/component/observability/monitoring/prometheusoperator/templates/crd-monitoring.coreos.com_prometheusrules.yaml"),
-		filepath.Join(gardener, "charts/gardener/operator/templates/crd-extensions.yaml"),
-		filepath.Join(certManager, "deploy/crds/cert-manager.io_certificates.yaml"),
+		gardener + "/pkg/component/observability/monitoring/prometheusoperator/templates/crd-monitoring.coreos.com_prometheusrules.yaml",
+		gardener + "/charts/gardener/operator/templates/crd-extensions.yaml",
+		certManager + "/deploy/crds/cert-manager.io_certificates.yaml",
 	}})
 	return err
 }

@@ -5,6 +5,7 @@
 package charts
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,6 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -48,7 +48,7 @@ func (o one) render(t *testing.T, namespace string) []*unstructured.Unstructured
 	if err != nil {
 		t.Fatal(err)
 	}
-	given, err := chartutil.ReadValuesFile(filepath.Join(root, "hack/charts/values", o.chart, o.values+".yaml"))
+	given, err := chartutil.ReadValuesFile(fmt.Sprintf("%s/hack/charts/values/%s.yaml", root, o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +95,16 @@ func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 func apply(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {
-		err := seed.Client().Patch(t.Context(), object.DeepCopy(), client.Apply, client.FieldOwner("helm"), client.ForceOwnership, client.FieldValidation("Strict")) //nolint:staticcheck // these are objects of any kind
-		if err != nil {
+		if err := patch(t, object.DeepCopy()); err != nil {
 			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}
+}
+
+// patch is Kubernetes' own way to install an object, or what has changed in it.
+func patch(t *testing.T, object *unstructured.Unstructured) error {
+	t.Helper()
+	return seed.Client().Patch(t.Context(), object, client.Apply, client.FieldOwner("helm"), client.ForceOwnership, client.FieldValidation("Strict"))
 }
 
 // remove takes objects away again; those in namespaces go with nobody, as there are no controllers, but hurt nobody either.
@@ -115,7 +120,8 @@ func remove(t *testing.T, objects []*unstructured.Unstructured) {
 // newNamespace makes a namespace that takes in Pods of the standard that is named, and no others.
 func newNamespace(t *testing.T, standard string) string {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "charts-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": standard}}}
+	namespace := &corev1.Namespace{}
+	namespace.GenerateName, namespace.Labels = "charts-", map[string]string{"pod-security.kubernetes.io/enforce": standard}
 	if err := seed.Client().Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
