@@ -46,9 +46,9 @@ func (c code) within(rank int) string {
 	return "(" + c.text + ")"
 }
 
-// infix is an operator between two operands; of comparisons none is taken as an operand of another.
-func infix(left code, operator string, right code, rank int) code {
-	return code{left.within(rank+1) + " " + operator + " " + right.within(rank+1), rank}
+// compared is a comparison; none is taken as an operand of another.
+func compared(left code, operator string, right code) code {
+	return code{left.within(rankComparison+1) + " " + operator + " " + right.within(rankComparison+1), rankComparison}
 }
 
 // chain is an operator between several operands.

@@ -35,8 +35,8 @@ func (w *writer) comprehension(e ast.Expr) code {
 }
 
 // each is a function of the runtime over all items.
-func (w *writer) each(function string, c ast.ComprehensionExpr, inner *writer, name string, of ast.Expr, any bool) code {
-	if any && inner.optional(of) {
+func (w *writer) each(function string, c ast.ComprehensionExpr, inner *writer, name string, of ast.Expr, anything bool) code {
+	if anything && inner.optional(of) {
 		return w.refuse("a list of values that may be absent, made by map")
 	}
 	return w.call(function, w.text(c.IterRange()), closure(inner.write(of), name))

@@ -161,7 +161,7 @@ func (w *writer) selection(e ast.Expr) code {
 	}
 	switch {
 	case s.IsTestOnly() && w.optional(s.Operand()):
-		return infix(w.found("find", e), "~=", atom(w.use("none")), rankComparison)
+		return compared(w.found("find", e), "~=", atom(w.use("none")))
 	case s.IsTestOnly():
 		return w.call("has", w.text(s.Operand()), quote(s.FieldName()))
 	case w.named(s.Operand(), memberType) && s.FieldName() != "status" && s.Operand().Kind() == ast.IdentKind:
@@ -198,9 +198,7 @@ func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
 		base, key = s.Operand(), quote(s.FieldName())
 	case ast.CallKind:
 		call := e.AsCall()
-		name := call.FunctionName()
-		if !(optional && (name == operators.OptSelect || name == operators.OptIndex || name == operators.Index && w.optional(call.Args()[0])) ||
-			!optional && name == operators.Index && call.Args()[1].Kind() == ast.LiteralKind && !w.optional(call.Args()[0])) {
+		if !w.onTheWay(call, optional) {
 			return e, nil
 		}
 		base, key = call.Args()[0], w.text(call.Args()[1])
@@ -209,6 +207,17 @@ func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
 	}
 	base, keys = w.way(base, optional)
 	return base, append(keys, key)
+}
+
+// onTheWay says whether a call is a step of a chain of optional ones, or of those that must be there.
+func (w *writer) onTheWay(call ast.CallExpr, optional bool) bool {
+	switch call.FunctionName() {
+	case operators.OptSelect, operators.OptIndex:
+		return optional
+	case operators.Index:
+		return w.optional(call.Args()[0]) == optional && (optional || call.Args()[1].Kind() == ast.LiteralKind)
+	}
+	return false
 }
 
 func (w *writer) list(l ast.ListExpr) code {

@@ -105,18 +105,18 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 	a, b := arguments[0], arguments[1]
 	same := name == operators.Equals || name == operators.NotEquals
 	if compare := w.compares(a, b); compare != "" {
-		return infix(w.call(compare, w.text(a), w.text(b)), operator, atom("0"), rankComparison), true
+		return compared(w.call(compare, w.text(a), w.text(b)), operator, atom("0")), true
 	}
 	numbers := w.is(a, types.IntKind, types.UintKind, types.DoubleKind) && w.is(b, types.IntKind, types.UintKind, types.DoubleKind)
 	switch {
 	case same && (w.scalar(a) || w.scalar(b)), numbers, w.is(a, types.StringKind) && w.is(b, types.StringKind):
-		return infix(w.write(a), operator, w.write(b), rankComparison), true
+		return compared(w.write(a), operator, w.write(b)), true
 	case name == operators.Equals:
 		return w.call("equal", w.text(a), w.text(b)), true
 	case name == operators.NotEquals:
 		return code{"not " + w.call("equal", w.text(a), w.text(b)).text, rankUnary}, true
 	}
-	return infix(w.call("compare", w.text(a), w.text(b)), operator, atom("0"), rankComparison), true
+	return compared(w.call("compare", w.text(a), w.text(b)), operator, atom("0")), true
 }
 
 // compares is the function that compares two values of a type that Lua does not know.
@@ -189,7 +189,7 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 		if invalid, ok := w.invalid(arguments[0]); ok {
 			return invalid, true
 		}
-		return infix(w.write(arguments[0]), "~=", atom(w.use("none")), rankComparison), true
+		return compared(w.write(arguments[0]), "~=", atom(w.use("none"))), true
 	case "value":
 		return w.call("present", w.text(arguments[0])), true
 	case "optional.of":
@@ -242,35 +242,42 @@ func (w *writer) invalid(e ast.Expr) (code, bool) {
 
 // conversion are the functions that make values of other types.
 func (w *writer) conversion(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
-	if len(arguments) != 1 || !slices.Contains([]string{"int", "uint", "double", "string", "bool", "dyn", "timestamp", "size"}, name) {
+	if len(arguments) != 1 {
 		return code{}, false
 	}
 	of := arguments[0]
-	simple := w.is(of, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.DynKind)
-	switch {
-	case name == "dyn":
+	switch name {
+	case "dyn":
 		return w.write(of), true
-	case name == "size":
+	case "size":
 		if of.Kind() == ast.IdentKind && w.is(of, types.ListKind) {
 			return code{"#" + w.text(of), rankUnary}, true
 		}
 		return w.call("size", w.text(of)), true
-	case name == "int" && w.is(of, types.TimestampKind):
-		return atom(w.write(of).within(rankAtom) + ".seconds"), true
-	case name == "bool" && w.is(of, types.BoolKind):
-		return w.write(of), true
-	case name == "timestamp" && w.is(of, types.TimestampKind):
-		return w.write(of), true
-	case name == "string" && w.is(of, types.TimestampKind):
-		return w.call("time_of", w.text(of)), true
-	case name == "string" && (w.is(of, types.BoolKind) || simple && !w.is(of, types.DoubleKind)):
-		return w.call("string_of", w.text(of)), true
-	case name == "uint" && simple:
-		return w.call("unsigned", w.call("int", w.text(of)).text), true
-	case simple && slices.Contains([]string{"int", "double", "timestamp"}, name):
-		return w.call(name, w.text(of)), true
+	case "int", "uint", "double", "string", "bool", "timestamp":
+		return w.converted(name, of), true
 	}
-	return w.refuse("%s of a %s", name, w.typed(of).TypeName()), true
+	return code{}, false
+}
+
+// converted is a value as one of another type.
+func (w *writer) converted(name string, of ast.Expr) code {
+	simple := w.is(of, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.DynKind)
+	switch {
+	case name == "bool" && w.is(of, types.BoolKind), name == "timestamp" && w.is(of, types.TimestampKind):
+		return w.write(of)
+	case name == "int" && w.is(of, types.TimestampKind):
+		return atom(w.write(of).within(rankAtom) + ".seconds")
+	case name == "string" && w.is(of, types.TimestampKind):
+		return w.call("time_of", w.text(of))
+	case name == "string" && (w.is(of, types.BoolKind) || simple && !w.is(of, types.DoubleKind)):
+		return w.call("string_of", w.text(of))
+	case name == "uint" && simple:
+		return w.call("unsigned", w.call("int", w.text(of)).text)
+	case simple && name != "string" && name != "bool":
+		return w.call(name, w.text(of))
+	}
+	return w.refuse("%s of a %s", name, w.typed(of).TypeName())
 }
 
 // quantity are the functions of Kubernetes' quantities.
@@ -314,11 +321,11 @@ func (w *writer) ordered(name, compare string, arguments []ast.Expr) (code, bool
 	if !ok {
 		return code{}, false
 	}
-	compared := w.call(compare, w.text(arguments[0]), w.text(arguments[1]))
+	order := w.call(compare, w.text(arguments[0]), w.text(arguments[1]))
 	if operator == "" {
-		return compared, true
+		return order, true
 	}
-	return infix(compared, operator, atom("0"), rankComparison), true
+	return compared(order, operator, atom("0")), true
 }
 
 // semver are the functions of semantic versions.
@@ -366,7 +373,7 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 		return w.matches(arguments[0], arguments[1]), true
 	case name == "sum" && len(arguments) == 1 && w.of(arguments[0], types.IntKind, types.UintKind, types.DynKind):
 		return w.call("sum_items", w.text(arguments[0])), true
-	case (name == "max" || name == "min") && len(arguments) == 1 && w.of(arguments[0], comparable...):
+	case (name == "max" || name == "min") && len(arguments) == 1 && w.of(arguments[0], comparableKinds...):
 		return w.call(name+"_item", w.text(arguments[0])), true
 	}
 	function, ok := textFunctions[name][len(arguments)]
@@ -381,8 +388,8 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 	return w.call(function, texts...), true
 }
 
-// comparable are the kinds of values that Lua can compare.
-var comparable = []types.Kind{types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.BoolKind, types.DynKind}
+// comparableKinds are the kinds of values that Lua can compare.
+var comparableKinds = []types.Kind{types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.BoolKind, types.DynKind}
 
 // of says whether a part is a list of values of some kinds, or may be one.
 func (w *writer) of(e ast.Expr, kinds ...types.Kind) bool {
@@ -397,7 +404,11 @@ func (w *writer) matches(value, expression ast.Expr) code {
 	}
 	all, err := patterns(text)
 	if err != nil {
-		return w.refuse("matches: %q %s", text, err)
+		steps, err := automaton(text)
+		if err != nil {
+			return w.refuse("matches: %q %s", text, err)
+		}
+		return w.call("accepts", w.text(value), steps)
 	}
 	arguments := []string{w.text(value)}
 	for _, pattern := range all {

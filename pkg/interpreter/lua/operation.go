@@ -214,7 +214,7 @@ func (s *script) dependencies(in scope, p place) {
 			fields = append(fields, member("name", in.template(name, true)))
 		}
 		if selector := p.at("labelSelector"); !selector.absent() {
-			fields = append(fields, member("labelSelector", invoke(s.use("copy"), in.value(selector).text)))
+			fields = append(fields, member("labelSelector", invoke(s.use("selector"), in.value(selector).text, quote(in.where(p)))))
 		}
 		in.line(invoke(s.use("add_dependency"), "dependencies", quote(in.where(p)), table(fields).text).text)
 	})

@@ -35,12 +35,12 @@ var (
 var functions = sync.OnceValue(func() []function {
 	var all []function
 	for _, text := range strings.Split(runtimeText, "\n\n") {
-		head := functionHead.FindStringSubmatch(text)
-		if head == nil {
+		at := functionHead.FindStringSubmatchIndex(text)
+		if at == nil {
 			continue
 		}
-		f := function{name: head[1], text: strings.TrimSpace(text)}
-		words := foreign(text[strings.Index(text, head[0]):])
+		f := function{name: text[at[2]:at[3]], text: strings.TrimSpace(text)}
+		words := foreign(text[at[0]:])
 		for _, earlier := range all {
 			if slices.Contains(words, earlier.name) {
 				f.calls = append(f.calls, earlier.name)

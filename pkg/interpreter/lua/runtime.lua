@@ -554,6 +554,60 @@ local function matches(value, ...)
   return false
 end
 
+-- code_of is the number of a character.
+local function code_of(rune)
+  local first, code = string.byte(rune, 1, 1), nil
+  if #rune == 1 then
+    return first
+  end
+  code = first % 2 ^ (7 - #rune)
+  for i = 2, #rune do
+    code = code * 64 + string.byte(rune, i, i) % 64
+  end
+  return code
+end
+
+-- reached are the steps of an automaton that take a character, after those that are given; true where it has found what it is for.
+local function reached(program, steps, first, last)
+  local waiting, seen, taking = steps, {}, {}
+  while #waiting > 0 do
+    local number = table.remove(waiting)
+    local step = program[number]
+    if step[1] == "match" then
+      return true
+    elseif step[1] == "rune" and not seen[number] then
+      taking[#taking + 1] = step
+    elseif not seen[number] and (step[1] == "to" or step[1] == "first" and first or step[1] == "last" and last) then
+      for i = 2, #step do
+        waiting[#waiting + 1] = step[i]
+      end
+    end
+    seen[number] = true
+  end
+  return taking
+end
+
+-- accepts says whether an automaton finds something in a text.
+local function accepts(value, program)
+  local found, steps = runes(value), {}
+  for i = 1, #found + 1 do
+    steps[#steps + 1] = program.start
+    local taking = reached(program, steps, i == 1, i > #found)
+    if taking == true or i > #found then
+      return taking == true
+    end
+    local code = code_of(found[i])
+    steps = {}
+    for _, step in ipairs(taking) do
+      for j = 3, #step, 2 do
+        if code >= step[j] and code <= step[j + 1] then
+          steps[#steps + 1] = step[2]
+        end
+      end
+    end
+  end
+end
+
 -- split takes a text apart.
 local function split(value, separator)
   if separator == "" then
@@ -1242,6 +1296,15 @@ local function is_selector(value)
   return true
 end
 
+-- selector is what chooses objects by their labels.
+local function selector(value, place)
+  value = copy(value)
+  if not is_selector(value) then
+    fail(place .. ".labelSelector: what it gives is no selector of labels")
+  end
+  return value
+end
+
 -- add_dependency adds an object that must come along, once.
 local function add_dependency(dependencies, place, dependency)
   if not is_api_version(dependency.apiVersion) then
@@ -1250,8 +1313,6 @@ local function add_dependency(dependencies, place, dependency)
     fail(place .. ".kind: what it gives is no kind")
   elseif dependency.name == "" then
     fail(place .. ".name: what it gives is empty")
-  elseif not dependency.name and not is_selector(dependency.labelSelector) then
-    fail(place .. ".labelSelector: what it gives is no selector of labels")
   end
   if dependency.namespace == "" then
     dependency.namespace = nil

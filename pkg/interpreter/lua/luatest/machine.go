@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -279,7 +280,7 @@ func empties(value any, path []string, known map[string]any) {
 			known[strings.Join(path, "\x00")] = value
 		}
 		for key, member := range value {
-			empties(member, append(path[:len(path):len(path)], key), known)
+			empties(member, slices.Concat(path, []string{key}), known)
 		}
 	case []any:
 		if len(value) == 0 {
@@ -296,7 +297,7 @@ func restored(value any, path []string, known map[string]any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, member := range value {
-			below := append(path[:len(path):len(path)], key)
+			below := slices.Concat(path, []string{key})
 			if list, ok := member.([]any); ok && len(list) == 0 {
 				if came, ok := known[strings.Join(below, "\x00")]; ok {
 					value[key] = came
