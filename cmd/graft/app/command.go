@@ -104,6 +104,8 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newSchemaCommand,
 		newTestCommand,
 		newLintCommand,
+		newInterpretCommand,
+		newInterpreterCommand,
 		newNetworkCommand,
 		newLedgerCommand,
 		newCompletionCommand,

@@ -29,14 +29,19 @@ func (l Line) String() string { return strings.TrimRight(strings.Repeat("  ", l.
 
 // Text projects an object into lines. Members are sorted, so that the order in which they were written makes no difference;
 // the status and what the API server alone writes are left out.
-func Text(object []byte) ([]Line, error) {
+func Text(object []byte) ([]Line, error) { return project(object, false) }
+
+// WholeText is Text with the status, and with what the API server writes.
+func WholeText(object []byte) ([]Line, error) { return project(object, true) }
+
+func project(object []byte, whole bool) ([]Line, error) {
 	parsed, err := document.Parse(object)
 	if err != nil {
 		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	root := parsed.Root()
 	kind, _ := root.Get("kind").Text()
-	p := projection{inside: insides(kind)}
+	p := projection{inside: insides(kind), whole: whole}
 	p.members(place{}, root, "")
 	if err := parsed.Err(); err != nil {
 		return nil, fmt.Errorf("reading the object: %w", err)
@@ -72,6 +77,8 @@ func (p place) deeper() place { return place{p.path, p.shape, p.depth + 1} }
 type projection struct {
 	lines  []Line
 	inside []Inside
+	// whole says that nothing is left out.
+	whole bool
 }
 
 func (p *projection) add(at place, text string) {
@@ -85,7 +92,7 @@ func (p *projection) members(at place, n *document.Node, written string) {
 		return cmp.Or(cmp.Compare(rank(at, a), rank(at, b)), strings.Compare(a, b))
 	})
 	for _, key := range keys {
-		if key != written && !serverSide[at.member(key).shape] {
+		if key != written && (p.whole || !serverSide[at.member(key).shape]) {
 			p.value(at.member(key), "", scalarText(key)+":", key, members[key])
 		}
 	}

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+)
+
+// interpretOptions are the flags of graft interpret.
+type interpretOptions struct {
+	profiles   interpreterFlags
+	webhooks   webhookFlags
+	operations []string
+	observed   []string
+	replicas   int32
+	members    string
+	format     string
+}
+
+func newInterpretCommand(s *Streams) *cobra.Command {
+	o := &interpretOptions{}
+	command := &cobra.Command{
+		Use:   "interpret OBJECT...",
+		Short: "Show what Karmada would be told about objects",
+		Long: `Show what Karmada would be told about objects.
+
+OBJECT is a file with objects, a folder with such files, or - for standard input. Of each object all is asked that there are rules for:
+replicas, components, revise, dependencies, prune, retain, status, health and aggregate. Three of them need more than the object:
+retain what the member cluster has, --observed; revise a number, --replicas; aggregate what the members say, --members.
+
+The rules are those of the profiles, and behind them those for the kinds of Gardener. With --configuration or --url real webhooks are
+asked over TLS, as Karmada asks them: chosen by the configurations, waited for as long as they say, and believed as little as there.
+
+Exit status: 0; 1 when a question has no answer; 2 when it could not be done.`,
+		Example: `  # all that can be asked about an object
+  graft interpret example/interpreter/database.yaml -p example/interpreter/profile.yaml
+
+  # what is kept of what a member has decided
+  graft interpret example/interpreter/tests/a-member-that-is-behind/in.yaml -p example/interpreter/profile.yaml --operation retain --observed \
+    example/interpreter/tests/a-member-that-is-behind/observed.yaml
+
+  # what a cluster gets with its share of the replicas
+  graft interpret example/interpreter/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4
+
+  # for programs
+  graft interpret example/interpreter/database.yaml -p example/interpreter/profile.yaml --operation health -o json
+
+  # a webhook that is not there has no answer
+  graft interpret example/interpreter/database.yaml --url https://127.0.0.1:1 --operation health # exit 1`,
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) == 0 {
+				return errors.New("name a file with an object: graft interpret OBJECT")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
+	}
+	o.addTo(command)
+	return command
+}
+
+func (o *interpretOptions) addTo(command *cobra.Command) {
+	set := command.Flags()
+	set.SortFlags = false
+	o.addQuestionsTo(command)
+	o.webhooks.addTo(command)
+	set.StringVarP(&o.format, "output", "o", "text", "form of the output: text, json, yaml")
+	_ = command.RegisterFlagCompletionFunc("output", fixed("text\tfor people", "json\tfor programs", "yaml\tthe same as YAML"))
+}
+
+// addQuestionsTo defines the flags of what is asked, and of the profiles.
+func (o *interpretOptions) addQuestionsTo(command *cobra.Command) {
+	set := command.Flags()
+	o.profiles.addTo(command)
+	set.StringSliceVar(&o.operations, "operation", nil, "what is asked (repeatable; default: all that there are rules for)")
+	set.StringArrayVar(&o.observed, "observed", nil, "for retain: file with the objects as member clusters have them, of the same kinds and names (repeatable)")
+	set.Int32Var(&o.replicas, "replicas", 0, "for revise: the number of replicas")
+	set.StringVar(&o.members, "members", "", "for aggregate: file with a mapping of clusters to what they say: status, applied, message, health")
+	var names []string
+	for _, one := range interpreter.Operations() {
+		names = append(names, string(one))
+	}
+	_ = command.RegisterFlagCompletionFunc("operation", fixed(names...))
+	_ = command.RegisterFlagCompletionFunc("replicas", fixed())
+}
+
+func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []string) error {
+	if err := choose(&o.format, o.format, "text", "json", "yaml"); err != nil {
+		return fmt.Errorf("--output %s: %w", o.format, err)
+	}
+	asked, err := o.options(command)
+	if err != nil {
+		return err
+	}
+	objects, err := manifest.Read(paths, s.In)
+	if err != nil {
+		return err
+	}
+	if len(objects) == 0 {
+		return fmt.Errorf("no object was found in %s", strings.Join(paths, ", "))
+	}
+	if len(objects) > 1 && asked.Members != nil {
+		return errors.New("--members are of one object: name that one only")
+	}
+	var results []interpret.Result
+	unknown := 0
+	for _, object := range objects {
+		result, err := interpret.Run(command.Context(), object, asked)
+		if err != nil {
+			return err
+		}
+		if len(result.Answers) == 0 {
+			unknown++
+		}
+		results = append(results, result)
+	}
+	if err := o.write(s, results); err != nil {
+		return err
+	}
+	switch failed := interpret.Failed(results); {
+	case failed == 1:
+		return found{"1 question has no answer"}
+	case failed > 1:
+		return found{fmt.Sprintf("%d questions have no answer", failed)}
+	case unknown == len(objects):
+		return found{"nothing is known of any of the objects"}
+	case unknown > 0:
+		return found{fmt.Sprintf("nothing is known of %d of %d objects", unknown, len(objects))}
+	}
+	return nil
+}
+
+// options are what the flags say of the questions, and who answers them.
+func (o *interpretOptions) options(command *cobra.Command) (interpret.Options, error) {
+	asked, err := o.questions(command)
+	if err != nil {
+		return asked, err
+	}
+	return asked, o.answering(command, &asked)
+}
+
+// questions are what the flags say of what is asked.
+func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options, error) {
+	var asked interpret.Options
+	for _, name := range o.operations {
+		one := interpreter.Operation(name)
+		if !one.Known() {
+			var known []string
+			for _, other := range interpreter.Operations() {
+				known = append(known, string(other))
+			}
+			return asked, fmt.Errorf("--operation %s: there is none such%s; there are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
+		}
+		if !slices.Contains(asked.Operations, one) {
+			asked.Operations = append(asked.Operations, one)
+		}
+	}
+	if command.Flags().Changed("replicas") {
+		asked.Replicas = &o.replicas
+	}
+	if o.members != "" {
+		data, err := os.ReadFile(o.members)
+		if err != nil {
+			return asked, fmt.Errorf("reading --members: %w", err)
+		}
+		if asked.Members, err = interpret.ParseMembers(data); err != nil {
+			return asked, fmt.Errorf("reading --members %s: %w", o.members, err)
+		}
+	}
+	if len(o.observed) > 0 {
+		var err error
+		if asked.Observed, err = manifest.Read(o.observed, strings.NewReader("")); err != nil {
+			return asked, fmt.Errorf("reading --observed: %w", err)
+		}
+	}
+	return asked, nil
+}
+
+// answering says who is asked: webhooks, or rules.
+func (o *interpretOptions) answering(command *cobra.Command, asked *interpret.Options) error {
+	if o.webhooks.named() {
+		for _, name := range []string{"profile", "gardener", "optional"} {
+			if command.Flags().Changed(name) {
+				return fmt.Errorf("--%s is of rules, and webhooks are asked: leave out one of them", name)
+			}
+		}
+		d, err := o.webhooks.dispatcher()
+		if err != nil {
+			return err
+		}
+		asked.By, asked.Asks = d, d.Asks
+		return nil
+	}
+	for _, name := range o.webhooks.flags() {
+		if command.Flags().Changed(name) {
+			return fmt.Errorf("--%s is of webhooks: name one with --configuration or --url", name)
+		}
+	}
+	profiles, err := o.profiles.load()
+	if err != nil {
+		return err
+	}
+	asked.By = profiles.program
+	asked.Asks = func(kind interpreter.Kind, _ []byte, one interpreter.Operation) bool {
+		return profiles.program.Supports(kind, one)
+	}
+	return nil
+}
+
+func (o *interpretOptions) write(s *Streams, results []interpret.Result) error {
+	if o.format == "text" {
+		return interpret.Write(s.Out, s.style(), results)
+	}
+	document := interpret.DocumentOf(results)
+	raw, err := json.MarshalIndent(document, "", "  ")
+	if err == nil && o.format == "yaml" {
+		raw, err = yaml.Marshal(document)
+	} else {
+		raw = append(raw, '\n')
+	}
+	if err != nil {
+		return fmt.Errorf("writing the answers: %w", err)
+	}
+	_, err = s.Out.Write(raw)
+	return err
+}

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// commandStep is a command line, what it writes to standard output and standard error, and its status.
+type commandStep struct {
+	Run    string
+	Out    string `yaml:",omitempty"`
+	Err    string `yaml:",omitempty"`
+	Status int    `yaml:",omitempty"`
+}
+
+func runStep(command string) commandStep {
+	var out, problems strings.Builder
+	status := Main("test", strings.Fields(command), &Streams{In: strings.NewReader(""), Out: &out, Err: &problems})
+	return commandStep{Run: command, Out: out.String(), Err: problems.String(), Status: status}
+}
+
+// TestInterpret runs the commands of testdata/interpret.yaml.
+func TestInterpret(t *testing.T) {
+	path, err := filepath.Abs("testdata/interpret.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []commandStep
+	if err := yaml.Unmarshal(content, &steps); err != nil || len(steps) == 0 {
+		t.Fatal(err)
+	}
+	t.Chdir("testdata/interpret")
+	for i := range steps {
+		got := runStep(steps[i].Run)
+		if diff := cmp.Diff(steps[i], got); diff != "" && !golden.Updating() {
+			t.Errorf("%s (-want +got):\n%s", got.Run, diff)
+		}
+		steps[i] = got
+	}
+	if golden.Updating() {
+		head, _, _ := strings.Cut(string(content), "\n- ")
+		text, err := yaml.Marshal(steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(head+"\n"+string(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestInterpretWebhooks holds that real webhooks, of which Karmada learns by what is written for it, answer as the rules do in the process: in both dialects,
+// by a URL and by a service.
+func TestInterpretWebhooks(t *testing.T) {
+	t.Chdir("testdata/interpret")
+	profiles, err := (&interpreterFlags{paths: []string{"profile.yaml"}}).load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := authority.New(t)
+	server := httptest.NewUnstartedServer(wire.New(wire.Options{Interpreter: profiles.program, Log: logr.Discard()}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted.Pair("server", "interpreter.graft.svc")}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	folder := t.TempDir()
+	ca, file := filepath.Join(folder, "ca.pem"), filepath.Join(folder, "configuration.yaml")
+	if err := os.WriteFile(ca, trusted.PEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const question = "interpret queue.yaml --replicas 2 --observed observed.yaml --members members.yaml -o json"
+	want := answersOf(t, runStep(question+" -p profile.yaml"))
+	for _, dialect := range []string{dialectShipped, dialectProposal} {
+		for about, c := range map[string]struct{ at, asks string }{
+			"url":           {"--url " + server.URL, "--configuration " + file},
+			"service":       {"--service graft/interpreter", "--configuration " + file + " --service-at graft/interpreter=" + server.Listener.Addr().String()},
+			"without rules": {"", "--ca " + ca + " --url " + server.URL},
+		} {
+			t.Run(dialect+" "+about, func(t *testing.T) {
+				if c.at != "" {
+					made := runStep("interpreter webhook -p profile.yaml --gardener=false --ca " + ca + " --dialect " + dialect + " " + c.at)
+					if err := os.WriteFile(file, []byte(made.Out), 0o600); err != nil || made.Status != 0 {
+						t.Fatal(err, made.Err)
+					}
+				}
+				got := answersOf(t, runStep(question+" --dialect "+dialect+" "+c.asks))
+				if dialect == dialectShipped && c.at != "" {
+					delete(want, "prune") // Karmada does not register it
+					defer func() { want["prune"] = answersOf(t, runStep(question+" -p profile.yaml --operation prune"))["prune"] }()
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-rules +webhook):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// answersOf are the answers about the one object, without who gave them.
+func answersOf(t *testing.T, step commandStep) map[string]any {
+	t.Helper()
+	if step.Status != 0 {
+		t.Fatalf("%s: %s", step.Run, step.Err)
+	}
+	var d interpret.Document
+	if err := json.Unmarshal([]byte(step.Out), &d); err != nil || len(d.Objects) != 1 {
+		t.Fatalf("%s: %v", step.Out, err)
+	}
+	all := map[string]any{}
+	for _, a := range d.Objects[0].Answers {
+		a.Because = nil
+		raw, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var decoded any
+		if err := json.Unmarshal(raw, &decoded); err != nil {
+			t.Fatal(err)
+		}
+		all[string(a.Operation)] = decoded
+	}
+	return all
+}

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+)
+
+func newInterpreterCommand(s *Streams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "interpreter",
+		Short: "Prepare what asks a resource interpreter",
+		Long: `Prepare what asks a resource interpreter.
+
+A resource interpreter tells Karmada what it must know of kinds of objects, by the rules of InterpreterProfiles.`,
+		Example: `  # for which kinds are there rules?
+  graft interpreter kinds`,
+		Args: unknownCommand,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	for _, below := range []func(*Streams) *cobra.Command{
+		newInterpreterWebhookCommand, newInterpreterCustomizationCommand, newInterpreterDefinitionCommand, newInterpreterKindsCommand,
+	} {
+		command.AddCommand(below(s))
+	}
+	return command
+}
+
+func newInterpreterDefinitionCommand(s *Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "crd",
+		Short: "Write the definition of the proposal's configurations",
+		Long: `Write the definition of the proposal's configurations.
+
+It is the CustomResourceDefinition of ResourceExploringWebhookConfiguration, with the defaults and the rules that the text of the proposal
+states. Karmada has the definition of what it ships itself.`,
+		Example: `  # kubectl apply -f - takes it
+  graft interpreter crd`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := s.Out.Write(configuration.Definition())
+			return err
+		},
+	}
+}
+
+func newInterpreterKindsCommand(s *Streams) *cobra.Command {
+	o := &interpreterFlags{}
+	command := &cobra.Command{
+		Use:   "kinds",
+		Short: "List the kinds for which there are rules",
+		Long: `List the kinds for which there are rules, what can be asked about each, and which files say it.
+
+A version * stands for all that no other line names.`,
+		Example: `  # those of Gardener
+  graft interpreter kinds
+
+  # those of a profile alone
+  graft interpreter kinds -p example/interpreter/profile.yaml --gardener=false`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			profiles, err := o.load()
+			if err != nil {
+				return err
+			}
+			return listKinds(s, profiles)
+		},
+	}
+	command.Flags().SortFlags = false
+	o.addTo(command)
+	return command
+}
+
+func listKinds(s *Streams, profiles *interpreters) error {
+	table := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "KIND\tOPERATIONS\tFILES")
+	for _, known := range profiles.program.Kinds() {
+		var operations []string
+		for _, one := range known.Operations {
+			operations = append(operations, string(one))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", known.Kind, strings.Join(operations, ","), strings.Join(filesOf(profiles.documents, known.Kind), ", "))
+	}
+	return table.Flush()
+}
+
+// filesOf are the files that say something of a kind, in their order.
+func filesOf(documents []*profile.Interpreter, kind interpreter.Kind) []string {
+	var files []string
+	for _, d := range documents {
+		for _, k := range d.Kinds {
+			names := []string{k.Kind.Value}
+			for _, name := range k.Kinds {
+				names = append(names, name.Value)
+			}
+			group, version, divided := strings.Cut(k.APIVersion.Value, "/")
+			if !divided {
+				group, version = "", group
+			}
+			fits := group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names, kind.Kind)
+			if fits && !slices.Contains(files, d.Node.File) {
+				files = append(files, d.Node.File)
+			}
+		}
+	}
+	return files
+}
+
+func newInterpreterCustomizationCommand(s *Streams) *cobra.Command {
+	var (
+		o        interpreterFlags
+		versions []string
+	)
+	command := &cobra.Command{
+		Use:   "customization",
+		Short: "Write the rules as customizations in Lua",
+		Long: `Write the rules as customizations in Lua.
+
+A ResourceInterpreterCustomization is what Karmada runs itself, without a webhook. There is one for each kind in each version, and its
+scripts answer as the rules do. What cannot be said in Lua is an error, with the place of the rule: nothing is written then.`,
+		Example: `  # those of a profile; kubectl apply -f - takes them
+  graft interpreter customization -p example/interpreter/profile.yaml --gardener=false --version acme.com/v1
+
+  # those of Gardener's kinds
+  graft interpreter customization`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			options, err := luaOptions(versions)
+			if err != nil {
+				return err
+			}
+			documents, err := o.read()
+			if err != nil {
+				return err
+			}
+			return writeCustomizations(s, documents, options)
+		},
+	}
+	command.Flags().SortFlags = false
+	o.addTo(command)
+	command.Flags().StringArrayVar(&versions, "version", nil, "version of a group, for rules that are for all of its versions: group/version (repeatable)")
+	_ = command.RegisterFlagCompletionFunc("version", fixed())
+	return command
+}
+
+// luaOptions reads group/version.
+func luaOptions(versions []string) (lua.Options, error) {
+	o := lua.Options{Versions: map[string][]string{}}
+	for _, one := range versions {
+		group, version, divided := strings.Cut(one, "/")
+		if !divided || group == "" || version == "" || strings.Contains(version, "/") {
+			return o, fmt.Errorf("--version %s: must be group/version", one)
+		}
+		o.Versions[group] = append(o.Versions[group], version)
+	}
+	return o, nil
+}
+
+func writeCustomizations(s *Streams, documents []*profile.Interpreter, o lua.Options) error {
+	all, findings := lua.Translate(documents, o)
+	if err := findings.Errors().Err(); err != nil {
+		return err
+	}
+	for _, warning := range findings {
+		fmt.Fprintln(s.Err, warning.Error())
+	}
+	for i, one := range all {
+		raw, err := yaml.Marshal(one)
+		if err != nil {
+			return fmt.Errorf("writing a customization: %w", err)
+		}
+		if i > 0 {
+			fmt.Fprintln(s.Out, "---")
+		}
+		if _, err := s.Out.Write(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+)
+
+// interpreterFlags say which InterpreterProfiles are meant.
+type interpreterFlags struct {
+	paths    []string
+	gardener bool
+	optional []string
+}
+
+// interpreters are InterpreterProfiles that are ready to answer.
+type interpreters struct {
+	documents []*profile.Interpreter
+	program   *rule.Program
+}
+
+func (f *interpreterFlags) addTo(command *cobra.Command) {
+	set := command.Flags()
+	set.StringArrayVarP(&f.paths, "profile", "p", nil, "file or folder with InterpreterProfiles, which come before those of Gardener (repeatable)")
+	set.BoolVar(&f.gardener, "gardener", true, "know the kinds of Gardener, too, without a profile")
+	set.StringArrayVar(&f.optional, "optional", nil, "name of an optional profile of Gardener that is to be in force, too (repeatable)")
+	_ = command.RegisterFlagCompletionFunc("optional", fixed(gardener.Optional()...)) // fails for unknown flags only
+}
+
+// load reads and compiles the profiles. The error is source.Findings where profiles are wrong.
+func (f *interpreterFlags) load() (*interpreters, error) {
+	documents, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	program, findings := rule.Compile(documents)
+	if err := findings.Errors().Err(); err != nil {
+		return nil, err
+	}
+	return &interpreters{documents, program}, nil
+}
+
+// read reads the profiles.
+func (f *interpreterFlags) read() ([]*profile.Interpreter, error) {
+	var documents []*profile.Interpreter
+	if len(f.paths) > 0 {
+		files, err := folder.Read(f.paths...)
+		if err != nil {
+			return nil, err
+		}
+		own, findings := profile.LoadInterpreters(files...)
+		if err := findings.Errors().Err(); err != nil {
+			return nil, err
+		}
+		documents = own
+	}
+	switch {
+	case f.gardener:
+		embedded, err := gardener.Profiles(f.optional...)
+		if err != nil {
+			return nil, err
+		}
+		documents = slices.Concat(documents, embedded)
+	case len(f.optional) > 0:
+		return nil, errors.New("--optional names profiles of Gardener, of which --gardener=false wants none")
+	}
+	if len(documents) == 0 {
+		return nil, errors.New("no InterpreterProfile was found: name a file or a folder with --profile")
+	}
+	return documents, nil
+}

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+)
+
+// interpreterWebhookOptions are the flags of graft interpreter webhook.
+type interpreterWebhookOptions struct {
+	profiles               interpreterFlags
+	name, url, service, ca string
+	timeout                int32
+	dialect                string
+}
+
+func newInterpreterWebhookCommand(s *Streams) *cobra.Command {
+	o := &interpreterWebhookOptions{}
+	command := &cobra.Command{
+		Use:   "webhook",
+		Short: "Write the configuration by which Karmada learns of the webhook",
+		Long: `Write the configuration by which Karmada learns of the webhook.
+
+It names exactly what there are rules for, and says how long to wait, since Karmada has no default for that. Karmada's agents in member
+clusters that pull call the webhook, too: they know no services of the control plane, and need a URL that they can reach.
+graft-resource-interpreter keeps the configuration up to date itself where it is told to.`,
+		Example: `  # Gardener's kinds, and those of a profile
+  graft interpreter webhook -p example/interpreter/profile.yaml --url https://graft.example.com/interpret
+
+  # for a service in the control plane of Karmada; no members pull
+  graft interpreter webhook --service karmada-system/graft-resource-interpreter:443/interpret --timeout 5
+
+  # as the proposal has it
+  graft interpreter webhook --url https://graft.example.com/interpret --dialect proposal`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	o.profiles.addTo(command)
+	set.StringVar(&o.name, "name", "graft-resource-interpreter", "name of the configuration; of several that fit, Karmada asks the first by name only")
+	set.StringVar(&o.url, "url", "", "where the webhook is, for Karmada and for all members that pull: https://host:port/path")
+	set.StringVar(&o.service, "service", "", "in place of --url, the service that it is behind: namespace/name[:port][/path]")
+	set.StringVar(&o.ca, "ca", "", "file with the certificates of its authority; without one, callers trust those of their system")
+	set.Int32Var(&o.timeout, "timeout", configuration.DefaultTimeoutSeconds, "seconds to wait for it, 1 to 30")
+	addDialect(command, &o.dialect)
+	for _, name := range []string{"name", "url", "service", "timeout"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+	return command
+}
+
+func (o *interpreterWebhookOptions) run(s *Streams) error {
+	dialect, err := chooseDialect(o.dialect)
+	if err != nil {
+		return err
+	}
+	at, err := o.endpoint()
+	if err != nil {
+		return err
+	}
+	profiles, err := o.profiles.load()
+	if err != nil {
+		return err
+	}
+	object, errs := configured(dialect, o.name, profiles.program.Kinds(), at)
+	if err := asFlags(errs); err != nil {
+		return err
+	}
+	raw, err := yaml.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("writing the configuration: %w", err)
+	}
+	if at.Service != nil {
+		fmt.Fprintln(s.Err, "Karmada's agents in member clusters that pull cannot call this service: with such members, give --url.")
+	}
+	_, err = s.Out.Write(raw)
+	return err
+}
+
+// configured is the configuration in a dialect, and what is wrong with it.
+func configured(dialect, name string, kinds []interpreter.Known, at configuration.Endpoint) (any, field.ErrorList) {
+	if dialect == wire.KindReview {
+		c := configuration.Exploring(name, kinds, nil, at)
+		return c, c.Validate()
+	}
+	c := configuration.Interpreter(name, kinds, at)
+	return c, c.Validate()
+}
+
+// endpoint is where the webhook is.
+func (o *interpreterWebhookOptions) endpoint() (configuration.Endpoint, error) {
+	e := configuration.Endpoint{URL: o.url, TimeoutSeconds: o.timeout}
+	if (o.url == "") == (o.service == "") {
+		return e, errors.New("give one of --url and --service: where the webhook is")
+	}
+	if o.timeout == 0 {
+		return e, errors.New("--timeout 0: must be 1 to 30 seconds")
+	}
+	if o.service != "" {
+		var err error
+		if e.Service, err = parseService(o.service); err != nil {
+			return e, fmt.Errorf("--service %s: %w", o.service, err)
+		}
+	}
+	if o.ca != "" {
+		var err error
+		if e.CABundle, err = os.ReadFile(o.ca); err != nil {
+			return e, fmt.Errorf("reading --ca: %w", err)
+		}
+	}
+	return e, nil
+}
+
+// parseService reads namespace/name[:port][/path].
+func parseService(text string) (*admissionv1.ServiceReference, error) {
+	parts := strings.SplitN(text, "/", 3)
+	if len(parts) < 2 {
+		return nil, errors.New("must be namespace/name[:port][/path]")
+	}
+	s := &admissionv1.ServiceReference{Namespace: parts[0]}
+	name, port, has := strings.Cut(parts[1], ":")
+	s.Name = name
+	if has {
+		number, err := strconv.ParseInt(port, 10, 32)
+		if err != nil {
+			return nil, errors.New("the port must be a number")
+		}
+		narrow := int32(number)
+		s.Port = &narrow
+	}
+	if len(parts) == 3 {
+		path := "/" + parts[2]
+		s.Path = &path
+	}
+	return s, nil
+}

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package interpret asks about objects all that Karmada asks, and shows the answers: of rules in the same process, or of webhooks.
+//
+// It knows no rules and no flags; who answers comes from outside. Enter at Run, then at Write and DocumentOf.
+package interpret
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+)
+
+// Interpreter is who answers: a rule.Program, or a dispatch.Dispatcher.
+type Interpreter interface {
+	Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error)
+}
+
+// Options say what is asked.
+type Options struct {
+	By Interpreter
+	// Asks says whether there is somebody for an operation of an object at all. It is asked where no operations are named.
+	Asks func(kind interpreter.Kind, object []byte, o interpreter.Operation) bool
+	// Operations are those that are asked; without any, all for which there is somebody, and what is needed.
+	Operations []interpreter.Operation
+	// Observed are objects of members, which Retain compares with; they belong to objects of the same kind and name.
+	Observed []manifest.Object
+	// Replicas is the number for Revise, nil where there is none.
+	Replicas *int32
+	// Members are for Aggregate, nil where there are none.
+	Members []interpreter.Member
+}
+
+// Result is what was answered about an object.
+type Result struct {
+	Object  manifest.Object
+	Answers []Answer
+}
+
+// Answer is one answer, or why there is none.
+type Answer struct {
+	Operation interpreter.Operation
+	Response  interpreter.Response
+	// After is the object as a patch has made it, as JSON; nil where the operation has no patches.
+	After []byte
+	// Lacks says which input was not given, so that the question was not asked.
+	Lacks string
+	// Err is why there is no answer: often an *interpreter.Failure, wrapped or not.
+	Err error
+}
+
+// Code is that of the failure; 0 where there is none, or it has none.
+func (a Answer) Code() int {
+	if failure, ok := errors.AsType[*interpreter.Failure](a.Err); ok {
+		return failure.Code
+	}
+	return 0
+}
+
+// Failed says how many questions have no answer.
+func Failed(results []Result) int {
+	count := 0
+	for _, r := range results {
+		for _, a := range r.Answers {
+			if a.Err != nil {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// Run asks about an object. The error is about the input; what goes wrong with a question is in its answer.
+func Run(ctx context.Context, object manifest.Object, o Options) (Result, error) {
+	result := Result{Object: object}
+	of := kindOf(object)
+	operations := o.Operations
+	if len(operations) == 0 {
+		operations = slices.DeleteFunc(interpreter.Operations(), func(one interpreter.Operation) bool { return !o.Asks(of, object.JSON, one) })
+	}
+	for _, operation := range operations {
+		r := interpreter.Request{Operation: operation, Kind: of, Object: object.JSON}
+		lacks, err := o.fill(&r, object)
+		switch {
+		case err != nil:
+			return result, err
+		case lacks != "" && len(o.Operations) > 0:
+			return result, fmt.Errorf("%s of %s needs %s", operation, object, lacks)
+		case lacks != "":
+			result.Answers = append(result.Answers, Answer{Operation: operation, Lacks: lacks})
+		default:
+			result.Answers = append(result.Answers, o.ask(ctx, r))
+		}
+		if ctx.Err() != nil {
+			return result, ctx.Err()
+		}
+	}
+	if len(o.Operations) == 0 {
+		result.Answers = known(result.Answers)
+	}
+	return result, nil
+}
+
+// known are the answers without those by which a webhook says that it does not know an operation, where it knows another.
+func known(all []Answer) []Answer {
+	unknown := func(a Answer) bool { return a.Lacks != "" || a.Code() == interpreter.CodeUnknown }
+	if !slices.ContainsFunc(all, func(a Answer) bool { return !unknown(a) }) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(a Answer) bool { return a.Code() == interpreter.CodeUnknown })
+}
+
+func kindOf(object manifest.Object) interpreter.Kind {
+	of := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
+	return interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind}
+}
+
+// fill adds what the operation needs beside the object, and says what is not there.
+func (o Options) fill(r *interpreter.Request, object manifest.Object) (lacks string, err error) {
+	switch r.Operation {
+	case interpreter.Revise:
+		if o.Replicas == nil {
+			return "--replicas", nil
+		}
+		r.Replicas = *o.Replicas
+	case interpreter.Aggregate:
+		if o.Members == nil {
+			return "--members", nil
+		}
+		r.Members = o.Members
+	case interpreter.Retain:
+		at := slices.IndexFunc(o.Observed, func(other manifest.Object) bool {
+			return other.Is(object.Group(), object.Kind) && other.Name == object.Name && (other.Namespace == object.Namespace || other.Namespace == "")
+		})
+		if at < 0 && len(o.Observed) > 0 {
+			return "an observed object of its kind and name", nil
+		}
+		if at < 0 {
+			return "--observed", nil
+		}
+		r.Observed = o.Observed[at].JSON
+	}
+	return "", nil
+}
+
+func (o Options) ask(ctx context.Context, r interpreter.Request) Answer {
+	a := Answer{Operation: r.Operation}
+	if a.Response, a.Err = o.By.Interpret(ctx, r); a.Err != nil {
+		return a
+	}
+	if changes(r.Operation) {
+		a.After, a.Err = patched(r.Object, a.Response.Patch)
+	}
+	return a
+}
+
+// changes says whether an operation is answered by a patch.
+func changes(o interpreter.Operation) bool {
+	return slices.Contains([]interpreter.Operation{interpreter.Revise, interpreter.Retain, interpreter.Aggregate, interpreter.Prune}, o)
+}
+
+// patched is an object with a patch applied as Karmada does.
+func patched(object, patch []byte) ([]byte, error) {
+	if len(bytes.TrimSpace(patch)) == 0 {
+		return object, nil
+	}
+	decoded, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, fmt.Errorf("reading the patch: %w", err)
+	}
+	after, err := decoded.Apply(object)
+	if err != nil {
+		return nil, fmt.Errorf("applying the patch: %w", err)
+	}
+	return after, nil
+}
+
+// plural counts something in words.
+func plural(count int, one, many string) string {
+	if count == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", count, many)
+}
+
+// indented is a text with each of its lines further in.
+func indented(text, by string) string {
+	return by + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by) + "\n"
+}

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package interpret
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+)
+
+// inside is how far answers stand inside of their operation.
+const inside = "      "
+
+// Write writes answers for people: each object with a block for each operation, what was answered, and at its right or below why.
+func Write(w io.Writer, s render.Style, results []Result) error {
+	var out strings.Builder
+	for i, r := range results {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		name := r.Object.Name
+		if r.Object.Namespace != "" {
+			name = r.Object.Namespace + "/" + name
+		}
+		out.WriteString(s.Heading(r.Object.Kind+" "+name) + "\n")
+		if len(r.Answers) == 0 {
+			out.WriteString("  nothing is known of " + kindOf(r.Object).String() + "\n")
+		}
+		for _, a := range r.Answers {
+			if err := a.write(&out, s, r); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// write writes one answer: its first line has the operation and the short of it.
+func (a Answer) write(out *strings.Builder, s render.Style, of Result) error {
+	short, long := a.texts()
+	fmt.Fprintf(out, "  %-12s  %s\n", a.Operation, short)
+	if long != "" {
+		out.WriteString(indented(long, inside))
+	}
+	if a.Err == nil && a.After != nil {
+		if err := s.Patched(out, of.Object.JSON, a.After, inside); err != nil {
+			return fmt.Errorf("showing what became of %s: %w", of.Object, err)
+		}
+	}
+	for _, because := range a.Response.Because {
+		out.WriteString(inside + s.Remark("because of "+because) + "\n")
+	}
+	return nil
+}
+
+// texts are an answer in one line, and what stands below it.
+func (a Answer) texts() (short, long string) {
+	r := a.Response
+	switch {
+	case a.Lacks != "":
+		return "not asked: it needs " + a.Lacks, ""
+	case a.Err != nil && a.Code() != 0:
+		return fmt.Sprintf("no answer (%d): %s", a.Code(), a.Err), ""
+	case a.Err != nil:
+		return "no answer: " + a.Err.Error(), ""
+	}
+	switch a.Operation {
+	case interpreter.Replicas:
+		return number(r.Replicas), yamlOf(r.Requirements)
+	case interpreter.Components:
+		return plural(len(r.Components), "component", "components"), yamlOf(r.Components)
+	case interpreter.Dependencies:
+		return plural(len(r.Dependencies), "object", "objects"), dependencies(r.Dependencies)
+	case interpreter.Status:
+		long = yamlOf(r.Status)
+		return map[bool]string{true: "is reflected", false: "nothing is reflected"}[long != ""], long
+	case interpreter.Health:
+		return map[bool]string{true: "healthy", false: "not healthy"}[r.Healthy != nil && *r.Healthy], ""
+	}
+	if len(r.Patch) == 0 {
+		return "nothing changes", ""
+	}
+	var operations []json.RawMessage
+	_ = json.Unmarshal(r.Patch, &operations) // it was applied
+	return plural(len(operations), "change", "changes"), ""
+}
+
+func number(n *int32) string {
+	if n == nil {
+		return "none"
+	}
+	return fmt.Sprint(*n)
+}
+
+// dependencies are a line each: what can be named by its name, and the rest by its labels.
+func dependencies(all []interpreter.Dependency) string {
+	var out strings.Builder
+	for _, d := range all {
+		fmt.Fprintf(&out, "- %s", d.Kind)
+		if strings.Contains(d.APIVersion, "/") {
+			fmt.Fprintf(&out, " (%s)", d.APIVersion)
+		}
+		switch {
+		case d.Name == "" && d.Namespace != "":
+			fmt.Fprintf(&out, " in %s", d.Namespace)
+		case d.Namespace != "":
+			fmt.Fprintf(&out, " %s/%s", d.Namespace, d.Name)
+		default:
+			out.WriteString(" " + d.Name)
+		}
+		if len(d.LabelSelector) > 0 {
+			fmt.Fprintf(&out, " with labels %s", d.LabelSelector)
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// yamlOf is a value as YAML; empty where there is nothing.
+func yamlOf(value any) string {
+	raw, err := yaml.Marshal(value)
+	if text := string(raw); err == nil && text != "null\n" && text != "{}\n" && text != "[]\n" {
+		return text
+	}
+	return ""
+}

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"io"
+	"strings"
+)
+
+// Patched writes what became of an object, which is JSON, line by line and with its status. Who did that is for the caller to say. Each line begins with the
+// indentation; nothing is written where the object is what it was.
+func (s Style) Patched(w io.Writer, before, after []byte, indentation string) error {
+	s = s.withDefaults()
+	was, err := WholeText(before)
+	if err != nil {
+		return err
+	}
+	is, err := WholeText(after)
+	if err != nil {
+		return err
+	}
+	blame := NewBlame(was)
+	blame.advance(is, func(Line) *Author { return nil })
+	var out strings.Builder
+	for _, part := range Sections(blame.Edits(), max(0, s.Context)) {
+		out.WriteString(indentation + s.paint(heading, headingOf(part)) + "\n")
+		for _, r := range s.section(part) {
+			r.left = indentation + r.left
+			out.WriteString(s.row(r, 0))
+		}
+	}
+	_, err = io.WriteString(w, out.String())
+	return err
+}
+
+// Remark is a text that matters less than others.
+func (s Style) Remark(text string) string { return s.paint(dim, text) }
