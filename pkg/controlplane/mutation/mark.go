@@ -22,6 +22,15 @@ const markAnnotation = annotationPrefix + "mutated-by-"
 // markDigits is how much of a profile's hash stands in a mark.
 const markDigits = 8
 
+// OptOutAnnotation on a namespace takes the control plane in it out of Graft's hands. The value is the reason; one that is empty does not count.
+const OptOutAnnotation = annotationPrefix + "opt-out"
+
+// Marks are the versions of profiles under which an object was mutated last by the webhook of a set, as it came: <profile>@<beginning of the hash>; none
+// where that did not, or its marks are gone.
+func Marks(object *document.Document, set target.Set) []string {
+	return versionsIn(object.CameText("metadata", "annotations", markAnnotation+string(set)))
+}
+
 // mark is an annotation that says which profiles mutated an object. The zero mark is none.
 type mark struct {
 	key string

@@ -14,11 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
 // OptOutAnnotation takes the control plane in a namespace out of Graft's hands: its objects are admitted as they come. The
 // value is the reason, for those who read it later; any that is not empty counts.
-const OptOutAnnotation = "graft.provider.extensions.gardener.cloud/opt-out"
+const OptOutAnnotation = mutation.OptOutAnnotation
 
 // OptOuts are the namespaces with OptOutAnnotation. They are kept from events, so that an admission asks nobody. The zero value
 // is not ready: use NewOptOuts.

@@ -34,6 +34,11 @@ type Activator interface{ Activate() }
 // Lister is a Program that tells its rules, so that those which are gone are counted no more.
 type Lister interface{ Rules() []mutation.RuleInfo }
 
+// Versioned is a Program that tells the versions of its profiles, by which marks are told from older ones.
+type Versioned interface {
+	Profiles() []mutation.ProfileVersion
+}
+
 // Compiler makes a Program of documents that are valid each; what they get wrong together it returns as source.Findings.
 type Compiler func([]*profile.Document) (Program, error)
 
@@ -83,6 +88,16 @@ func (s *Store) Loaded() bool { return s.current.Load() != nil }
 func (s *Store) Registrations() []mutation.Registration {
 	if current := s.current.Load(); current != nil {
 		return current.program.Registrations()
+	}
+	return nil
+}
+
+// Profiles are the versions of the profiles in force, where the program tells them.
+func (s *Store) Profiles() []mutation.ProfileVersion {
+	if current := s.current.Load(); current != nil {
+		if versioned, ok := current.program.(Versioned); ok {
+			return versioned.Profiles()
+		}
 	}
 	return nil
 }

@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package drift_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+const (
+	silver = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: tier, annotations: {set: {tier: silver}}}]}]}`
+	gold   = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: tier, annotations: {set: {tier: gold}}}]}]}`
+	// both writes one more, and silver's again.
+	both = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [
+{name: tier, annotations: {set: {tier: silver}}}, {name: more, annotations: {set: {more: "yes"}}}]}]}`
+	// same writes what silver does, under another name.
+	same = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: level, annotations: {set: {tier: silver}}}]}]}`
+	// stuck cannot be computed.
+	stuck = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: tier, annotations: {set: {tier: "${ string([1][int(cluster.size)]) }"}}}]}]}`
+)
+
+// TestStates holds in which state objects are found, and that touches end that, but where nothing is to be done.
+func TestStates(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// was is the profile of the webhook through which the object came, and is the one by which is looked.
+		was, is string
+		// later changes the object without the webhook.
+		later func(s *seed)
+		want  []string
+		after []string
+	}{
+		{name: "as it should be", was: silver, is: silver},
+		{name: "the webhook was away", is: silver, want: []string{"unmutated shoot/cloud-a [acme/tier] "}},
+		{name: "another profile", was: silver, is: gold, want: []string{"outdated shoot/cloud-a [acme/tier] "}},
+		{name: "one more rule", was: silver, is: both, want: []string{"outdated shoot/cloud-a [acme/more] "}},
+		{name: "a rule that is gone", was: both, is: silver, want: []string{"outdated shoot/cloud-a [] "}},
+		{
+			name: "another version that does the same", was: silver, is: same,
+			want: []string{"marked shoot/cloud-a [] "}, after: []string{"marked shoot/cloud-a [] "},
+		},
+		{
+			name: "written without the webhook", was: silver, is: silver, want: []string{"edited shoot/cloud-a [acme/tier] "},
+			later: func(s *seed) {
+				path := "/api/v1/namespaces/shoot/configmaps/cloud-a"
+				s.put(path, strings.Replace(s.objects[path], "silver", "tin", 1))
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSeed(t)
+			s.shoot("shoot", "")
+			s.configMap("shoot", "cloud-a", "")
+			s.configMap("shoot", "other", "")
+			if c.was != "" {
+				if err := s.admit(compile(t, c.was), "/api/v1/namespaces/shoot/configmaps/cloud-a"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.later != nil {
+				c.later(s)
+			}
+			e := compile(t, c.is)
+			got, summary, err := s.find(e)
+			if diff := cmp.Diff(append([]string{}, c.want...), got); diff != "" || err != nil || summary.Objects != 1 || summary.ControlPlanes != 1 {
+				t.Errorf("%+v %v (-want +got):\n%s", summary, err, diff)
+			}
+			s.webhook = e
+			touch := &drift.Toucher{API: s, Engine: e, Clock: clocktesting.NewFakeClock(time.Unix(1, 0))}
+			o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
+			if outcome, err := touch.Touch(t.Context(), o); outcome != drift.Mended || err != nil {
+				t.Errorf("touched: %s, %v", outcome, err)
+			}
+			if got, _, _ = s.find(e); !cmp.Equal(append([]string{}, c.after...), got) {
+				t.Errorf("after it was touched: %v", got)
+			}
+			want := []string{"/api/v1/namespaces/shoot/configmaps/cloud-a?fieldManager=graft-drift application/merge-patch+json {}"}
+			if diff := cmp.Diff(want, s.calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOutcomes holds what becomes of touches where the webhook does not mend.
+func TestOutcomes(t *testing.T) {
+	e := compile(t, silver)
+	for _, c := range []struct {
+		name    string
+		prepare func(s *seed)
+		want    drift.Outcome
+		problem string
+	}{
+		{"no webhook", func(*seed) {}, drift.Stays, ""},
+		{"other profiles in the webhook", func(s *seed) { s.webhook = compile(t, gold) }, drift.Stays, ""},
+		{"it is gone", func(s *seed) { delete(s.objects, "/api/v1/namespaces/shoot/configmaps/cloud-a") }, drift.Gone, ""},
+		{"it is refused", func(s *seed) {
+			s.fail = func(c drift.Call) error {
+				if c.Verb == http.MethodPatch {
+					return answer(http.StatusForbidden)
+				}
+				return nil
+			}
+		}, drift.Failed, "touching ConfigMap cloud-a of shoot: status 403"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSeed(t)
+			s.configMap("shoot", "cloud-a", "")
+			c.prepare(s)
+			touch := &drift.Toucher{API: s, Engine: e, Clock: clocktesting.NewFakeClock(time.Unix(1, 0))}
+			o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
+			outcome, err := touch.Touch(t.Context(), o)
+			if outcome != c.want || (err == nil) != (c.problem == "") || err != nil && err.Error() != c.problem {
+				t.Errorf("%s, %v", outcome, err)
+			}
+		})
+	}
+}
+
+// TestSummary holds that namespaces are looked at which webhooks are for, that those that say so are left alone, and that one that cannot be read keeps
+// nobody from the others.
+func TestSummary(t *testing.T) {
+	s := newSeed(t)
+	for _, name := range []string{"shoot-a", "shoot-b", "shoot-c"} {
+		s.shoot(name, "")
+		s.configMap(name, "cloud-a", "")
+	}
+	s.shoot("shoot-d", `"graft.provider.extensions.gardener.cloud/opt-out":"tonight"`)
+	s.configMap("shoot-d", "cloud-a", "")
+	s.put("/api/v1/namespaces/shoot-a/configmaps/cloud-b", `{"metadata":{"name":"cloud-b","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
+	s.fail = func(c drift.Call) error {
+		if strings.Contains(c.Path, "shoot-b/") {
+			return answer(http.StatusForbidden)
+		}
+		return nil
+	}
+	got, summary, err := s.find(compile(t, silver))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"unmutated shoot-a/cloud-a [acme/tier] ", "unmutated shoot-c/cloud-a [acme/tier] "}, got); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	want := drift.Summary{
+		ControlPlanes: 2, Objects: 3, OptedOut: []string{"shoot-d"}, Unread: []drift.Unread{{Namespace: "shoot-b", Problem: "reading configmaps: status 403"}},
+		Found: map[drift.State]int{drift.Unmutated: 2},
+	}
+	if diff := cmp.Diff(want, summary); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+	if summary.Drifted() != 2 {
+		t.Errorf("%d have drifted", summary.Drifted())
+	}
+}
+
+// TestPages holds that lists are read in small pages, and begun anew, each object once, when the API server has forgotten the rest.
+func TestPages(t *testing.T) {
+	s := newSeed(t)
+	s.shoot("shoot", "")
+	for i := range 120 {
+		s.configMap("shoot", fmt.Sprintf("cloud-%03d", i), "")
+	}
+	forgotten := 2
+	s.fail = func(c drift.Call) error {
+		if strings.Contains(c.Query.Get("continue"), "cloud-04") && forgotten > 0 {
+			forgotten--
+			return answer(http.StatusGone)
+		}
+		return nil
+	}
+	got, summary, err := s.find(compile(t, silver))
+	if err != nil || len(got) != 120 || summary.Objects != 120 || len(summary.Unread) > 0 || forgotten > 0 {
+		t.Errorf("%d found, %+v, %v", len(got), summary, err)
+	}
+	if s.largest > 500 {
+		t.Errorf("a page of %d was asked for", s.largest)
+	}
+	stopped := errors.New("enough")
+	f := drift.Finder{API: s, Engine: compile(t, silver)}
+	if _, err := f.Find(t.Context(), func(drift.Finding) error { return stopped }); !errors.Is(err, stopped) {
+		t.Errorf("whoever has enough is told %v", err)
+	}
+}
+
+// TestRate holds that there are never two touches in less than the pause.
+func TestRate(t *testing.T) {
+	s, e := newSeed(t), compile(t, silver)
+	s.configMap("shoot", "cloud-a", "")
+	s.webhook = e
+	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
+	touch := &drift.Toucher{API: s, Engine: e, Clock: clock, Pause: 2 * time.Second}
+	o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
+	const touches = 6
+	done := make(chan error)
+	go func() {
+		for range touches {
+			_, err := touch.Touch(t.Context(), o)
+			done <- err
+		}
+	}()
+	for i := range touches {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if i == touches-1 {
+			break
+		}
+		for !clock.HasWaiters() { // until it waits for its next turn
+			time.Sleep(time.Millisecond)
+		}
+		for range 4 {
+			if len(s.touches()) != i+1 {
+				t.Fatalf("%d touches in %d turns", len(s.touches()), i+1)
+			}
+			clock.Step(touch.Pause / 4)
+		}
+	}
+}
+
+func (s *seed) touches() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return append([]string{}, s.calls...)
+}
+
+// TestPermissions holds that no more is asked for than the profiles have rules for.
+func TestPermissions(t *testing.T) {
+	got := []string{}
+	for _, p := range drift.Permissions(compile(t, gold+"\n"+`controlplaneexposure: {kube-apiserver: [{labels: {set: {a: b}}}], kube-scheduler: [{labels: {set: {a: b}}}]}`).Registrations()) {
+		got = append(got, fmt.Sprintf("%s/%s %v %v", p.Group, p.Resource, p.Names, p.Verbs(true)))
+	}
+	want := []string{"/configmaps [] [list patch]", "apps/deployments [kube-apiserver kube-scheduler] [get patch]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package patrol looks for drift now and then in the extension, counts what is found, and touches it where the operators want that. It is off by default,
+// and runs in the replica that leads only. Enter at Patrol.
+package patrol
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+)
+
+// Patrol is a Runnable of a manager.
+type Patrol struct {
+	Finder drift.Finder
+	// Toucher touches what has drifted; nil: it is only counted.
+	Toucher *drift.Toucher
+	// Interval is the time between the end of a look and the next one.
+	Interval time.Duration
+	Clock    clock.Clock
+	Metrics  *Metrics
+	Log      logr.Logger
+}
+
+// NeedLeaderElection says that only the replica that leads patrols: two would touch at twice the rate.
+func (*Patrol) NeedLeaderElection() bool { return true }
+
+// Start patrols until the context ends.
+func (p *Patrol) Start(ctx context.Context) error {
+	p.Log.Info("Looking for drift", "interval", p.Interval, "touch", p.Toucher != nil)
+	for {
+		p.look(ctx)
+		timer := p.Clock.NewTimer(p.Interval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C():
+		}
+	}
+}
+
+// look looks once at everything, and then touches.
+func (p *Patrol) look(ctx context.Context) {
+	count := counts{}
+	var drifted []drift.Object
+	summary, err := p.Finder.Find(ctx, func(f drift.Finding) error {
+		count[key{string(f.Set), f.Target, string(f.State)}]++
+		if p.Toucher != nil && f.State.Drifted() && !last(drifted, f.Object) {
+			drifted = append(drifted, f.Object)
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		p.Metrics.failed()
+		p.Log.Error(err, "Looking for drift failed")
+		return
+	}
+	p.Metrics.found(count, summary, p.Clock.Now())
+	for _, unread := range summary.Unread {
+		p.Log.Error(nil, "A control plane could not be read", "namespace", unread.Namespace, "problem", unread.Problem)
+	}
+	p.Log.Info("Looked for drift", "controlPlanes", summary.ControlPlanes, "objects", summary.Objects, "drifted", summary.Drifted(), "unread", len(summary.Unread))
+	for _, object := range drifted {
+		if !p.touch(ctx, object) {
+			return
+		}
+	}
+}
+
+// last says whether an object was found just before, for another webhook.
+func last(all []drift.Object, o drift.Object) bool {
+	return len(all) > 0 && all[len(all)-1].Same(o)
+}
+
+// touch touches one object; false says that the context has ended.
+func (p *Patrol) touch(ctx context.Context, o drift.Object) bool {
+	outcome, err := p.Toucher.Touch(ctx, o)
+	if ctx.Err() != nil {
+		return false
+	}
+	if outcome == "" {
+		outcome = drift.Failed
+	}
+	p.Metrics.touched.WithLabelValues(string(outcome)).Inc()
+	if err != nil {
+		p.Log.Error(err, "Touching failed", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name)
+		return true
+	}
+	p.Log.Info("Touched", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "outcome", outcome)
+	return true
+}

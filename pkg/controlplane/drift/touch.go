@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package drift
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// Toucher sends patches that change nothing, so that objects pass the webhook. It is safe for concurrent use.
+type Toucher struct {
+	API    API
+	Engine Engine
+	Clock  clock.Clock
+	// Pause is the time between two touches: there are never two in less.
+	Pause time.Duration
+
+	mutex sync.Mutex
+	// next is when there may be another one.
+	next time.Time
+}
+
+// Outcome is what became of a touch.
+type Outcome string
+
+// The outcomes of touches.
+const (
+	// Mended: the object is what the profiles make of it.
+	Mended Outcome = "mended"
+	// Stays: the webhook that answered has not made of it what the profiles would: it has others, or it is not there.
+	Stays Outcome = "stays"
+	// Gone: the object is not there any more.
+	Gone Outcome = "gone"
+	// Failed: the API server, or a webhook, refused it.
+	Failed Outcome = "failed"
+)
+
+// Outcomes are all of them.
+func Outcomes() []Outcome { return []Outcome{Mended, Stays, Gone, Failed} }
+
+// empty is a patch that changes nothing. The API server asks the webhooks about it all the same, and writes what they make of the object.
+const empty = `{}`
+
+// manager is who writes the object's fields then, for those who look at managedFields.
+const manager = "graft-drift"
+
+// Touch waits for its turn, touches an object and looks at what was made of it. What could not be done is Failed, with the error; that of the context
+// comes without an outcome.
+func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
+	if err := t.wait(ctx); err != nil {
+		return "", err
+	}
+	raw, err := t.API.Call(ctx, Call{
+		Verb: http.MethodPatch, Path: o.path(), Query: url.Values{"fieldManager": {manager}}, Type: "application/merge-patch+json", Body: []byte(empty),
+	})
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case notFound(err):
+		return Gone, nil
+	case err != nil:
+		return Failed, fmt.Errorf("touching %s of %s: %w", o, o.Namespace, err)
+	}
+	stands, err := readObject(raw, target.Form{Group: o.Group, Version: o.Version, Kind: o.Kind})
+	if err != nil {
+		return Failed, fmt.Errorf("reading %s of %s: %w", o, o.Namespace, err)
+	}
+	finding, _, err := look(ctx, t.Engine, versionsOf(t.Engine), o, stands)
+	switch {
+	case err != nil:
+		return "", err
+	case finding.State.Drifted():
+		return Stays, nil
+	case finding.Problem != "":
+		return Failed, fmt.Errorf("looking at %s of %s: %s", o, o.Namespace, finding.Problem)
+	default:
+		return Mended, nil
+	}
+}
+
+// wait takes the next turn, and waits for it.
+func (t *Toucher) wait(ctx context.Context) error {
+	t.mutex.Lock()
+	now := t.Clock.Now()
+	turn := t.next
+	if turn.Before(now) {
+		turn = now
+	}
+	t.next = turn.Add(t.Pause)
+	t.mutex.Unlock()
+	if !turn.After(now) {
+		return ctx.Err()
+	}
+	timer := t.Clock.NewTimer(turn.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package drift_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// engine is a program with the facts of nobody.
+type engine struct{ *mutation.Program }
+
+func (e engine) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
+	return e.Program.Admit(ctx, r, &facts.Static{})
+}
+
+// compile makes an engine of the rules of a profile.
+func compile(t *testing.T, rules string) engine {
+	t.Helper()
+	const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: acme}\nproviders: [acme]\n"
+	documents, findings := profile.Load(source.File{Name: "acme.yaml", Data: []byte(head + rules)})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Mark: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine{program}
+}
+
+// answer is an error of the API server.
+type answer int
+
+func (a answer) Error() string   { return "status " + strconv.Itoa(int(a)) }
+func (a answer) HTTPStatus() int { return int(a) }
+
+// seed is an API server with a webhook.
+type seed struct {
+	t *testing.T
+
+	mutex sync.Mutex
+	// objects are by their paths, in order.
+	paths   []string
+	objects map[string]string
+	// webhook is asked for patches; nil: there is none.
+	webhook drift.Engine
+	// fail is asked before anything is done; nil: nothing fails.
+	fail func(c drift.Call) error
+	// largest is the largest page that was asked for, and calls are all but those that read.
+	largest int
+	calls   []string
+}
+
+func newSeed(t *testing.T) *seed { return &seed{t: t, objects: map[string]string{}} }
+
+// put creates or replaces an object.
+func (s *seed) put(path, object string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if _, there := s.objects[path]; !there {
+		s.paths = append(s.paths, path)
+		slices.Sort(s.paths)
+	}
+	s.objects[path] = object
+}
+
+// shoot makes a namespace of a control plane.
+func (s *seed) shoot(name, annotations string) {
+	s.put("/api/v1/namespaces/"+name, fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"shoot.gardener.cloud/provider":"acme"},"annotations":{%s}}}`, name, annotations))
+}
+
+// configMap makes one.
+func (s *seed) configMap(namespace, name, annotations string) {
+	s.put("/api/v1/namespaces/"+namespace+"/configmaps/"+name,
+		fmt.Sprintf(`{"metadata":{"name":%q,"namespace":%q,"annotations":{%s},"managedFields":[]},"data":{"a":"b"}}`, name, namespace, annotations))
+}
+
+// admit passes an object through a webhook.
+func (s *seed) admit(e drift.Engine, path string) error {
+	parts := strings.Split(path, "/")
+	namespace, name := parts[4], parts[6]
+	raw := []byte(s.objects[path])
+	result, err := e.Admit(s.t.Context(), mutation.Request{
+		Set: target.ControlPlane, Provider: "acme", Operation: "UPDATE", Namespace: namespace, Name: name, Version: "v1", Kind: "ConfigMap", Object: raw, OldObject: raw,
+	})
+	if err != nil {
+		return err
+	}
+	if result.Patch != nil {
+		s.objects[path] = string(golden.Apply(s.t, raw, result.Patch))
+	}
+	return nil
+}
+
+// Call implements drift.API.
+func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.fail != nil {
+		if err := s.fail(c); err != nil {
+			return nil, err
+		}
+	}
+	raw, there := s.objects[c.Path]
+	switch {
+	case c.Verb == http.MethodPatch:
+		s.calls = append(s.calls, c.Path+"?"+c.Query.Encode()+" "+c.Type+" "+string(c.Body))
+		if !there {
+			return nil, answer(http.StatusNotFound)
+		}
+		if s.webhook != nil {
+			if err := s.admit(s.webhook, c.Path); err != nil {
+				return nil, err
+			}
+		}
+		return []byte(s.objects[c.Path]), nil
+	case there:
+		return []byte(raw), nil
+	case !c.Query.Has("limit"):
+		return nil, answer(http.StatusNotFound)
+	}
+	return s.list(c)
+}
+
+// list gives a page.
+func (s *seed) list(c drift.Call) ([]byte, error) {
+	limit, _ := strconv.Atoi(c.Query.Get("limit"))
+	s.largest = max(s.largest, limit)
+	var items []json.RawMessage
+	next := ""
+	for _, path := range s.paths {
+		name, is := strings.CutPrefix(path, c.Path+"/")
+		if !is || strings.Contains(name, "/") || path <= c.Query.Get("continue") {
+			continue
+		}
+		if len(items) == limit {
+			break
+		}
+		if items, next = append(items, json.RawMessage(s.objects[path])), path; path == s.paths[len(s.paths)-1] {
+			next = ""
+		}
+	}
+	if len(items) < limit {
+		next = ""
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]string{"continue": next}, "items": items})
+}
+
+// find looks for drift, and gives a line for each finding.
+func (s *seed) find(e drift.Engine) ([]string, drift.Summary, error) {
+	lines := []string{}
+	f := drift.Finder{API: s, Engine: e, Parallel: 3}
+	summary, err := f.Find(s.t.Context(), func(f drift.Finding) error {
+		lines = append(lines, fmt.Sprintf("%s %s/%s %v %s", f.State, f.Namespace, f.Name, f.Rules, f.Problem))
+		return nil
+	})
+	slices.Sort(lines)
+	return lines, summary, err
+}
