@@ -5,15 +5,12 @@
 package lua_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -21,7 +18,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -60,136 +56,25 @@ func (a asked) request(t *testing.T) interpreter.Request {
 	return r
 }
 
-// both answers questions by rules, and by their translation.
-type both struct {
-	program *rule.Program
-	scripts map[interpreter.Kind]*lua.Customizations
-	machine *luatest.Machine
-}
-
-// newBoth compiles and translates documents.
-func newBoth(t *testing.T, documents []*profile.Interpreter) *both {
+// newPair compiles and translates documents.
+func newPair(t *testing.T, documents []*profile.Interpreter) *luatest.Pair {
 	t.Helper()
-	program, findings := rule.Compile(documents)
-	if len(findings) > 0 {
+	pair, findings := luatest.NewPair(documents, lua.Options{Versions: map[string][]string{"acme.com": {"v1", "v2", "v3"}}})
+	if pair == nil {
 		t.Fatal(findings)
 	}
-	b, findings := translated(t, documents, program)
-	if b == nil {
-		t.Fatal(findings)
-	}
-	return b
+	t.Cleanup(pair.Close)
+	return pair
 }
 
-// translated is a program beside its translation; nil where it cannot be said in Lua.
-func translated(t *testing.T, documents []*profile.Interpreter, program *rule.Program) (*both, source.Findings) {
+// difference is how the answers to a question differ.
+func difference(t *testing.T, pair *luatest.Pair, r interpreter.Request) string {
 	t.Helper()
-	customizations, findings := lua.Translate(documents, lua.Options{Versions: map[string][]string{"acme.com": {"v1", "v2", "v3"}}})
-	if len(findings.Errors()) > 0 {
-		return nil, findings
-	}
-	machine, err := luatest.New()
+	diff, err := pair.Difference(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(machine.Close)
-	machine.Keep = true
-	b := &both{program: program, machine: machine, scripts: map[interpreter.Kind]*lua.Customizations{}}
-	for i, c := range customizations {
-		of := schema.FromAPIVersionAndKind(c.Spec.Target.APIVersion, c.Spec.Target.Kind)
-		b.scripts[interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind}] = &customizations[i].Spec.Customizations
-	}
-	return b, nil
-}
-
-// difference is how the two answers differ; empty where they do not.
-func (b *both) difference(t *testing.T, r interpreter.Request) string {
-	t.Helper()
-	response, err := b.program.Interpret(context.Background(), r)
-	scripts := b.scripts[r.Kind]
-	if scripts == nil || scripts.Of(r.Operation) == nil {
-		if err == nil && r.Operation != interpreter.Prune {
-			return "there is no script"
-		}
-		return ""
-	}
-	answer, err2 := b.machine.Answer(scripts, r)
-	switch {
-	case err != nil && err2 != nil:
-		return ""
-	case err != nil || err2 != nil:
-		return cmp.Diff(text(err), text(err2))
-	}
-	return cmp.Diff(seen(t, r, response), plain(t, answer.Response, answer.Object))
-}
-
-func text(err error) string {
-	if err == nil {
-		return "an answer"
-	}
-	return err.Error()
-}
-
-// seen is a response with the object as it becomes, in place of the patch.
-func seen(t *testing.T, r interpreter.Request, response interpreter.Response) any {
-	t.Helper()
-	var object json.RawMessage
-	switch r.Operation {
-	case interpreter.Revise, interpreter.Retain, interpreter.Aggregate:
-		object = r.Object
-		if response.Patch != nil {
-			patch, err := jsonpatch.DecodePatch(response.Patch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if object, err = patch.Apply(object); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	response.Patch, response.Because = nil, nil
-	return plain(t, response, object)
-}
-
-// plain is an answer without what Lua in Karmada cannot tell: null, and what is empty.
-func plain(t *testing.T, response interpreter.Response, object json.RawMessage) any {
-	t.Helper()
-	raw, err := json.Marshal(luatest.Answer{Response: response, Object: object})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var decoded any
-	if err := json.Unmarshal(raw, &decoded); err != nil {
-		t.Fatal(err)
-	}
-	return filled(decoded)
-}
-
-// filled is a value without what is null or empty in it; nil where nothing is left.
-func filled(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, member := range value {
-			if value[key] = filled(member); value[key] == nil {
-				delete(value, key)
-			}
-		}
-		if len(value) == 0 {
-			return nil
-		}
-	case []any:
-		var kept []any
-		for _, item := range value {
-			if item = filled(item); item != nil {
-				kept = append(kept, item)
-			}
-		}
-		if len(kept) == 0 {
-			return nil
-		}
-		return kept
-	}
-	return value
+	return diff
 }
 
 // forced are the questions that are answered otherwise in Lua, and why that cannot be helped.
@@ -216,30 +101,30 @@ func TestAnswers(t *testing.T) {
 			if len(findings) > 0 {
 				t.Fatal(findings)
 			}
-			all := newBoth(t, documents)
-			ask(t, folder, func([]string) *both { return all })
+			all := newPair(t, documents)
+			ask(t, folder, func([]string) *luatest.Pair { return all })
 		})
 	}
 }
 
 // TestGardener holds the same of the questions about Gardener's kinds.
 func TestGardener(t *testing.T) {
-	all := map[string]*both{}
-	ask(t, "../gardener/testdata/answers", func(optional []string) *both {
+	all := map[string]*luatest.Pair{}
+	ask(t, "../gardener/testdata/answers", func(optional []string) *luatest.Pair {
 		key := strings.Join(optional, ",")
 		if all[key] == nil {
 			documents, err := gardener.Profiles(optional...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all[key] = newBoth(t, documents)
+			all[key] = newPair(t, documents)
 		}
 		return all[key]
 	})
 }
 
 // ask asks the questions of a folder.
-func ask(t *testing.T, folder string, of func(optional []string) *both) {
+func ask(t *testing.T, folder string, of func(optional []string) *luatest.Pair) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(folder, "questions.yaml"))
 	if err != nil {
@@ -251,7 +136,7 @@ func ask(t *testing.T, folder string, of func(optional []string) *both) {
 	}
 	for _, a := range questions {
 		name := filepath.Base(filepath.Dir(filepath.Dir(folder))) + "/" + filepath.Base(folder) + ": " + a.Name
-		diff := of(a.Optional).difference(t, a.request(t))
+		diff := difference(t, of(a.Optional), a.request(t))
 		switch why, known := forced[name]; {
 		case known && diff == "":
 			t.Errorf("%s: is answered alike, though %s", name, why)

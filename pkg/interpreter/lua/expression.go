@@ -151,7 +151,7 @@ func (w *writer) bind(name string) (*writer, string) {
 }
 
 // globals are names that scripts use beside the functions of the runtime.
-var globals = []string{"error", "ipairs", "nil", "result", "made", "dependencies", "components", "object", "observed", "members", "statuses", "replicas", "item"}
+var globals = []string{"error", "ipairs", "tostring", "nil", "both", "made", "result", "dependencies", "components", "object", "observed", "members", "statuses", "replicas", "item"}
 
 // selection is a field, or whether there is one.
 func (w *writer) selection(e ast.Expr) code {

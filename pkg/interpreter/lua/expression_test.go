@@ -63,9 +63,9 @@ func TestExpressions(t *testing.T) {
 			continue
 		}
 		t.Run(strings.TrimSpace(line), func(t *testing.T) {
-			b := newBoth(t, reflecting(t, strings.TrimSpace(line)))
+			b := newPair(t, reflecting(t, strings.TrimSpace(line)))
 			for _, object := range all {
-				if diff := b.difference(t, interpreter.Request{Operation: interpreter.Status, Kind: queue, Object: object}); diff != "" {
+				if diff := difference(t, b, interpreter.Request{Operation: interpreter.Status, Kind: queue, Object: object}); diff != "" {
 					t.Errorf("%s\n%s", object, diff)
 				}
 			}
@@ -88,8 +88,8 @@ func TestDifferences(t *testing.T) {
 			if d.Raw != "" {
 				object = json.RawMessage(d.Raw)
 			}
-			b := newBoth(t, reflecting(t, d.Expression))
-			if b.difference(t, interpreter.Request{Operation: interpreter.Status, Kind: queue, Object: object}) == "" {
+			b := newPair(t, reflecting(t, d.Expression))
+			if difference(t, b, interpreter.Request{Operation: interpreter.Status, Kind: queue, Object: object}) == "" {
 				t.Error("is answered alike")
 			}
 		})

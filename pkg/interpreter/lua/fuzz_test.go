@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
 )
 
 // grammar are the ways in which an expression of each kind is made of others: n numbers, t texts, b conditions, l lists, o what may be absent, and v any
@@ -68,17 +69,13 @@ func FuzzExpressions(f *testing.F) {
 	all := objects(f)
 	f.Fuzz(func(t *testing.T, seed uint64, kind, depth byte) {
 		expression := generate(rand.New(rand.NewPCG(seed, 0)), "ntblov"[kind%6], int(depth%4))
-		documents := reflecting(t, expression)
-		program, _ := rule.Compile(documents)
-		if program == nil {
+		pair, _ := luatest.NewPair(reflecting(t, expression), lua.Options{})
+		if pair == nil {
 			return
 		}
-		b, _ := translated(t, documents, program)
-		if b == nil {
-			return
-		}
+		defer pair.Close()
 		for _, object := range all {
-			if diff := b.difference(t, interpreter.Request{Operation: interpreter.Status, Kind: queue, Object: object}); diff != "" {
+			if diff := difference(t, pair, interpreter.Request{Operation: interpreter.Status, Kind: queue, Object: object}); diff != "" {
 				t.Errorf("%s\n%s\n%s", expression, object, diff)
 			}
 		}

@@ -98,6 +98,7 @@ func (s *script) editing(head, before string, all []documented, edit func(scope,
 	for _, d := range all {
 		edit(body.rule(d), d.place)
 	}
+	s.steps = s.steps || body.steps
 	came := "object"
 	if body.reads {
 		came = invoke(s.use("copy"), "object").text
@@ -154,7 +155,7 @@ func (s scope) changes(p place, target string) {
 	}
 	for _, field := range p.at("set").value().Fields() {
 		at := place{node: field.Value, path: p.at("set").path + "[" + quote(field.Key.Value) + "]"}
-		s.line(invoke(s.use("put"), target, s.steps(at, field.Key.Value), s.value(at).text).text)
+		s.line(invoke(s.use("put"), target, s.way(at, field.Key.Value), s.value(at).text).text)
 	}
 	for i := range p.at("remove").value().Items() {
 		s.line(invoke(s.use("take_away"), target, s.path(p.at("remove").item(i))).text)

@@ -17,6 +17,11 @@ import (
 //go:embed runtime.lua
 var runtimeText string
 
+// plainText are simpler functions in place of some of those, for scripts in whose paths there are no items of lists.
+//
+//go:embed plain.lua
+var plainText string
+
 // function is one of them.
 type function struct {
 	name, text string
@@ -31,25 +36,44 @@ var (
 	declared = regexp.MustCompile(`(?:local|for) ([\w, ]+?)(?: =| in |\n)|function ?\w*\(([\w, ]*)`)
 )
 
-// functions are all of them, in their order.
-var functions = sync.OnceValue(func() []function {
+// functions are all of them, in their order, and those for scripts with plain paths.
+var functions = sync.OnceValues(func() (all, plain []function) {
+	simpler := map[string]function{}
+	for _, f := range parsed(plainText) {
+		simpler[f.name] = f
+	}
+	for _, f := range parsed(runtimeText) {
+		other, ok := simpler[f.name]
+		if !ok {
+			other = f
+		}
+		all, plain = append(all, linked(f, all)), append(plain, linked(other, plain))
+	}
+	return all, plain
+})
+
+// parsed takes functions apart.
+func parsed(text string) []function {
 	var all []function
-	for _, text := range strings.Split(runtimeText, "\n\n") {
-		at := functionHead.FindStringSubmatchIndex(text)
-		if at == nil {
-			continue
+	for _, part := range strings.Split(text, "\n\n") {
+		if head := functionHead.FindStringSubmatch(part); head != nil {
+			all = append(all, function{name: head[1], text: strings.TrimSpace(part)})
 		}
-		f := function{name: text[at[2]:at[3]], text: strings.TrimSpace(text)}
-		words := foreign(text[at[0]:])
-		for _, earlier := range all {
-			if slices.Contains(words, earlier.name) {
-				f.calls = append(f.calls, earlier.name)
-			}
-		}
-		all = append(all, f)
 	}
 	return all
-})
+}
+
+// linked is a function that knows which of those before it it calls.
+func linked(f function, before []function) function {
+	_, body, _ := strings.Cut(f.text, "\nlocal function "+f.name)
+	words := foreign("function" + body)
+	for _, earlier := range before {
+		if slices.Contains(words, earlier.name) {
+			f.calls = append(f.calls, earlier.name)
+		}
+	}
+	return f
+}
 
 // foreign are the words of a function that it does not declare for itself.
 func foreign(text string) []string {
@@ -63,13 +87,17 @@ func foreign(text string) []string {
 
 // isFunction says whether a name is that of a function of the runtime.
 func isFunction(name string) bool {
-	return slices.ContainsFunc(functions(), func(f function) bool { return f.name == name })
+	all, _ := functions()
+	return slices.ContainsFunc(all, func(f function) bool { return f.name == name })
 }
 
 // prelude are the functions that are used, and those that they call.
-func prelude(used map[string]bool) []string {
+func prelude(used map[string]bool, items bool) []string {
 	needed := map[string]bool{}
-	all := functions()
+	all, plain := functions()
+	if !items {
+		all = plain
+	}
 	for _, f := range slices.Backward(all) {
 		if used[f.name] || needed[f.name] {
 			needed[f.name] = true

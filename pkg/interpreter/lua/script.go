@@ -31,8 +31,8 @@ type script struct {
 	lines   strings.Builder
 	depth   int
 	used    map[string]bool
-	// reads says that an expression reads the object as it came.
-	reads bool
+	// reads says that an expression reads the object as it came, and steps that a path has a step to an item of a list.
+	reads, steps bool
 }
 
 // use notes that a function of the runtime is called, and is its name.
@@ -157,6 +157,9 @@ func (w *writer) within(e ast.Expr) code {
 	if w.is(e, types.StringKind, types.TimestampKind) || w.named(e, quantityType) {
 		return written
 	}
+	if w.is(e, types.IntKind, types.UintKind, types.BoolKind) {
+		return invoke("tostring", written.text)
+	}
 	return w.call("text", written.text)
 }
 
@@ -230,15 +233,16 @@ func (s *script) path(p place) string {
 	if p.absent() {
 		return "{}"
 	}
-	return s.steps(p, p.value().Value)
+	return s.way(p, p.value().Value)
 }
 
-func (s *script) steps(p place, text string) string {
+func (s *script) way(p place, text string) string {
 	steps, err := fieldpath.Parse(text)
 	if err != nil {
 		s.add(p.finding("%s", err))
 		return "{}"
 	}
+	s.steps = s.steps || len(steps.Keys()) < len(steps)
 	parts := make([]string, len(steps))
 	for i, step := range steps {
 		parts[i] = quote(step.Key)
@@ -257,7 +261,7 @@ func (s *script) steps(p place, text string) string {
 
 // finished is the whole script.
 func (s *script) finished() *Script {
-	texts := append([]string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}, prelude(s.used)...)
+	texts := append([]string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}, prelude(s.used, s.steps)...)
 	return &Script{LuaScript: strings.Join(append(texts, s.lines.String()), "\n\n")}
 }
 
