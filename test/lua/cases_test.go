@@ -33,7 +33,7 @@ func TestCases(t *testing.T) {
 			if pair == nil {
 				t.Fatal(findings)
 			}
-			defer pair.Close()
+			t.Cleanup(pair.Close)
 			pairs[key] = pair
 		}
 		diff, err := pairs[key].Difference(q.Request)

@@ -5,22 +5,25 @@
 package lua
 
 import (
-	_ "embed"
+	"embed"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// runtimeText are the functions that scripts call, each with a line that says what it is for; those that a function calls stand before it.
+// files have the functions that scripts call, each with a line that says what it is for. Those that a function calls stand before it.
 //
-//go:embed runtime.lua
-var runtimeText string
+//go:embed runtime/*.lua
+var files embed.FS
 
-// plainText are simpler functions in place of some of those, for scripts in whose paths there are no items of lists.
-//
-//go:embed plain.lua
-var plainText string
+// parts are the files in which a function is looked for, in this order.
+var parts = []string{
+	"values", "conditions", "lists", "numbers", "texts", "times", "quantities", "versions", "paths", "answers", "members",
+}
+
+// plain is the file with simpler functions in place of some of those, for scripts in whose paths there are no items of lists.
+const plain = "plain"
 
 // function is one of them.
 type function struct {
@@ -37,25 +40,31 @@ var (
 )
 
 // functions are all of them, in their order, and those for scripts with plain paths.
-var functions = sync.OnceValues(func() (all, plain []function) {
+var functions = sync.OnceValues(func() (all, simple []function) {
 	simpler := map[string]function{}
-	for _, f := range parsed(plainText) {
+	for _, f := range parsed(plain) {
 		simpler[f.name] = f
 	}
-	for _, f := range parsed(runtimeText) {
-		other, ok := simpler[f.name]
-		if !ok {
-			other = f
+	for _, part := range parts {
+		for _, f := range parsed(part) {
+			other, ok := simpler[f.name]
+			if !ok {
+				other = f
+			}
+			all, simple = append(all, linked(f, all)), append(simple, linked(other, simple))
 		}
-		all, plain = append(all, linked(f, all)), append(plain, linked(other, plain))
 	}
-	return all, plain
+	return all, simple
 })
 
-// parsed takes functions apart.
-func parsed(text string) []function {
+// parsed takes the functions of a file apart.
+func parsed(file string) []function {
+	text, err := files.ReadFile("runtime/" + file + ".lua")
+	if err != nil {
+		return nil // the file is part of the program
+	}
 	var all []function
-	for _, part := range strings.Split(text, "\n\n") {
+	for _, part := range strings.Split(string(text), "\n\n") {
 		if head := functionHead.FindStringSubmatch(part); head != nil {
 			all = append(all, function{name: head[1], text: strings.TrimSpace(part)})
 		}
@@ -94,9 +103,9 @@ func isFunction(name string) bool {
 // prelude are the functions that are used, and those that they call.
 func prelude(used map[string]bool, items bool) []string {
 	needed := map[string]bool{}
-	all, plain := functions()
+	all, simple := functions()
 	if !items {
-		all = plain
+		all = simple
 	}
 	for _, f := range slices.Backward(all) {
 		if used[f.name] || needed[f.name] {

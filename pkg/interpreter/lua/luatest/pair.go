@@ -65,10 +65,10 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 		return "", nil
 	}
 	answer, scripted := p.machine.Answer(scripts, r)
-	if ruled != nil || scripted != nil {
-		if ruled != nil && scripted != nil {
-			return "", nil
-		}
+	switch {
+	case ruled != nil && scripted != nil:
+		return "", nil
+	case ruled != nil || scripted != nil:
 		return fmt.Sprintf("the rules: %v; the script: %v", ruled, scripted), nil
 	}
 	want, err := became(r, response)

@@ -1,0 +1,206 @@
+-- SPDX-FileCopyrightText: The Graft authors
+--
+-- SPDX-License-Identifier: Apache-2.0
+
+-- count is a number of replicas.
+local function count(value, place)
+  if type(value) ~= "number" then
+    fail(place .. ": what it gives is no number")
+  elseif not is_whole(value) or value < 0 or value > 2147483647 then
+    fail(place .. ": what it gives is no whole number from 0 to 2147483647")
+  end
+  return value
+end
+
+-- unless_empty is a table, and nil where nothing is in it.
+local function unless_empty(value)
+  if next(value) == nil then
+    return nil
+  end
+  return value
+end
+
+-- fits says whether a value has the form of another: "" is a text, 0 a whole number, a list holds one form for all items, a map one for each field, and
+-- under * one for all others.
+local function fits(value, form)
+  if value == nil then
+    return true
+  elseif type(form) ~= "table" then
+    return type(value) == type(form) and (form ~= 0 or is_whole(value))
+  elseif type(value) ~= "table" then
+    return false
+  elseif form[1] ~= nil then
+    for key, item in pairs(value) do
+      if type(key) ~= "number" or not fits(item, form[1]) then
+        return false
+      end
+    end
+    return true
+  end
+  for key, member in pairs(value) do
+    if type(key) ~= "string" or (form[key] or form["*"]) == nil or not fits(member, form[key] or form["*"]) then
+      return false
+    end
+  end
+  return true
+end
+
+-- node_claim is what a replica needs of a node.
+local function node_claim(value, place)
+  local terms = {{key = "", operator = "", values = {""}}}
+  local form = {
+    nodeSelector = {["*"] = ""},
+    tolerations = {{key = "", operator = "", value = "", effect = "", tolerationSeconds = 0}},
+    hardNodeAffinity = {nodeSelectorTerms = {{matchExpressions = terms, matchFields = terms}}},
+  }
+  if not fits(value, form) then
+    fail(place .. ".nodeClaim: what it gives is not of the form that Karmada has for it")
+  end
+  return unless_empty(value)
+end
+
+-- resource_request is how much a replica needs.
+local function resource_request(value, place)
+  local request = {}
+  for name, asked in pairs(type(value) == "table" and value or {value}) do
+    local written = type(asked) == "number" and decimal(asked) or asked
+    if type(name) ~= "string" or type(written) ~= "string" or not is_quantity(written) or string.find(quantity_sum(written), "^-") then
+      fail(place .. ".resourceRequest: what it gives is not of the form that Karmada has for it")
+    end
+    request[name] = written
+  end
+  return unless_empty(request)
+end
+
+-- requirements are what a replica needs; nil where that is nothing.
+local function requirements(value, place)
+  value = copy(value)
+  if value == nil then
+    return nil
+  end
+  local known = {nodeClaim = node_claim, resourceRequest = resource_request, namespace = "", priorityClassName = ""}
+  local needed = {}
+  for key, asked in pairs(type(value) == "table" and value or {value}) do
+    if known[key] == nil then
+      fail(place .. ": what it gives is not of the form that Karmada has for it")
+    elseif type(known[key]) == "function" then
+      needed[key] = known[key](asked, place)
+    elseif type(asked) ~= "string" then
+      fail(place .. "." .. key .. ": what it gives is not of the form that Karmada has for it")
+    elseif asked ~= "" then
+      needed[key] = asked
+    end
+  end
+  return unless_empty(needed)
+end
+
+-- add_component adds a part of a workload.
+local function add_component(components, place, component)
+  local length = #runes(component.name)
+  if length == 0 or length > 32 then
+    fail(place .. ": the name has " .. length .. " characters: it must have 1 to 32")
+  end
+  for _, other in ipairs(components) do
+    if other.name == component.name then
+      fail(place .. ": two components have the same name")
+    end
+  end
+  components[#components + 1] = component
+end
+
+-- is_name says whether a text is a name of letters, digits and what else may stand within it.
+local function is_name(value, within)
+  return #value <= 63 and (string.find(value, "^%w$") or string.find(value, "^%w[" .. within .. "]*%w$")) ~= nil
+end
+
+-- is_subdomain says whether a text is a name as DNS has them.
+local function is_subdomain(value)
+  for _, part in ipairs(split(value, ".")) do
+    if not string.find(part, "^[a-z0-9]$") and not string.find(part, "^[a-z0-9][a-z0-9-]*[a-z0-9]$") then
+      return false
+    end
+  end
+  return #value <= 253
+end
+
+-- is_api_version says whether a text is v1 or group/version.
+local function is_api_version(value)
+  local group, name = string.match(value, "^([^/]*)/(.*)$")
+  name = name or value
+  return (not group or is_subdomain(group)) and #name <= 63 and string.find(name, "^[a-z][a-z0-9]*$") ~= nil
+end
+
+-- is_label says whether a text is the key of a label.
+local function is_label(value)
+  local prefix, name = string.match(value, "^([^/]*)/(.*)$")
+  return (not prefix or prefix ~= "" and is_subdomain(prefix)) and is_name(name or value, "%w_.-")
+end
+
+-- is_requirement says whether a value asks something of a label.
+local function is_requirement(value)
+  local some = value.values ~= nil and #value.values > 0
+  if not is_label(value.key or "") then
+    return false
+  elseif value.operator == "In" or value.operator == "NotIn" then
+    for _, item in ipairs(value.values or {}) do
+      if item ~= "" and not is_name(item, "%w_.-") then
+        return false
+      end
+    end
+    return some
+  end
+  return (value.operator == "Exists" or value.operator == "DoesNotExist") and not some
+end
+
+-- is_selector says whether a value is a selector of labels.
+local function is_selector(value)
+  if type(value) ~= "table" or not fits(value, {matchLabels = {["*"] = ""}, matchExpressions = {{key = "", operator = "", values = {""}}}}) then
+    return false
+  end
+  for key, label in pairs(value.matchLabels or {}) do
+    if not is_label(key) or label ~= "" and not is_name(label, "%w_.-") then
+      return false
+    end
+  end
+  for _, asked in ipairs(value.matchExpressions or {}) do
+    if not is_requirement(asked) then
+      return false
+    end
+  end
+  return true
+end
+
+-- selector is what chooses objects by their labels.
+local function selector(value, place)
+  value = copy(value)
+  if not is_selector(value) then
+    fail(place .. ".labelSelector: what it gives is no selector of labels")
+  end
+  return value
+end
+
+-- add_dependency adds an object that must come along, once.
+local function add_dependency(dependencies, place, dependency)
+  if not is_api_version(dependency.apiVersion) then
+    fail(place .. ".apiVersion: what it gives is neither v1 nor group/version")
+  elseif #dependency.kind > 63 or not string.find(dependency.kind, "^[A-Z][A-Za-z0-9]*$") then
+    fail(place .. ".kind: what it gives is no kind")
+  elseif dependency.name == "" then
+    fail(place .. ".name: what it gives is empty")
+  end
+  if dependency.namespace == "" then
+    dependency.namespace = nil
+  end
+  for _, other in ipairs(dependencies) do
+    if equal(other, dependency) then
+      return
+    end
+  end
+  dependencies[#dependencies + 1] = dependency
+end
+
+-- namespace_of is the namespace of an object.
+local function namespace_of(object)
+  local namespace = follow(object, {"metadata", "namespace"})
+  return type(namespace) == "string" and namespace or ""
+end

@@ -1,0 +1,209 @@
+-- SPDX-FileCopyrightText: The Graft authors
+--
+-- SPDX-License-Identifier: Apache-2.0
+
+-- items are the items of a list, or the keys of an object.
+local function items(value)
+  if is_list(value) then
+    return value
+  elseif not is_map(value) then
+    fail("no such overload")
+  end
+  local keys = {}
+  for key in pairs(value) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  return keys
+end
+
+-- all says whether a condition holds for all items. One for which it is false decides, whatever fails beside it.
+local function all(value, holds)
+  local failed
+  for _, item in ipairs(items(value)) do
+    local done, held = pcall(holds, item)
+    if done and held == false then
+      return false
+    elseif not done or held ~= true then
+      failed = failed or not done and held or "no such overload"
+    end
+  end
+  if failed then
+    error(failed, 0)
+  end
+  return true
+end
+
+-- exists says whether a condition holds for an item. One for which it is true decides, whatever fails beside it.
+local function exists(value, holds)
+  local failed
+  for _, item in ipairs(items(value)) do
+    local done, held = pcall(holds, item)
+    if done and held == true then
+      return true
+    elseif not done or held ~= false then
+      failed = failed or not done and held or "no such overload"
+    end
+  end
+  if failed then
+    error(failed, 0)
+  end
+  return false
+end
+
+-- exists_one says whether a condition holds for exactly one item.
+local function exists_one(value, holds)
+  local count = 0
+  for _, item in ipairs(items(value)) do
+    if bool(holds(item)) then
+      count = count + 1
+    end
+  end
+  return count == 1
+end
+
+-- filter are the items for which a condition holds.
+local function filter(value, holds)
+  local kept = {}
+  for _, item in ipairs(items(value)) do
+    if bool(holds(item)) then
+      kept[#kept + 1] = item
+    end
+  end
+  return kept
+end
+
+-- map is what is computed of each item.
+local function map(value, of)
+  local made = {}
+  for _, item in ipairs(items(value)) do
+    made[#made + 1] = of(item)
+  end
+  return made
+end
+
+-- list is a value that must be a list.
+local function list(value, place)
+  if not is_list(value) then
+    fail(place .. ": what it gives is no list")
+  end
+  return value
+end
+
+-- equal says whether two values are.
+local function equal(a, b)
+  if type(a) ~= "table" or type(b) ~= "table" then
+    return a == b
+  end
+  for key, value in pairs(a) do
+    if b[key] == nil or not equal(value, b[key]) then
+      return false
+    end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then
+      return false
+    end
+  end
+  return true
+end
+
+-- compare is negative, 0 or positive where a value is less than another, equal or greater.
+local function compare(a, b)
+  if type(a) == "boolean" and type(b) == "boolean" then
+    a, b = a and 1 or 0, b and 1 or 0
+  elseif type(a) ~= type(b) or type(a) ~= "number" and type(a) ~= "string" then
+    fail("no such overload")
+  end
+  if a < b then
+    return -1
+  elseif a > b then
+    return 1
+  end
+  return 0
+end
+
+-- extreme_item is the item of a list that stands first in an order; those that cannot be compared with the best are left out.
+local function extreme_item(value, direction)
+  local best
+  for _, item in ipairs(list(value, "a list")) do
+    if type(item) == "table" or type(item) == "function" then
+      fail("no such overload")
+    end
+    local done, order = pcall(compare, item, best)
+    if best == nil or done and order == direction then
+      best = item
+    end
+  end
+  if best == nil then
+    fail("called on empty list")
+  end
+  return best
+end
+
+-- max_item is the largest item of a list.
+local function max_item(value)
+  return extreme_item(value, 1)
+end
+
+-- min_item is the smallest item of a list.
+local function min_item(value)
+  return extreme_item(value, -1)
+end
+
+-- given are the fields of an object that are not absent.
+local function given(value)
+  for key, member in pairs(value) do
+    if member == none then
+      value[key] = nil
+    end
+  end
+  return value
+end
+
+-- given_items are the items of a list that are not absent.
+local function given_items(value)
+  local kept = {}
+  for _, item in ipairs(value) do
+    if item ~= none then
+      kept[#kept + 1] = item
+    end
+  end
+  return kept
+end
+
+-- contains says whether a value is in a list, or is a key of an object.
+local function contains(container, value)
+  if type(container) ~= "table" then
+    fail("no such overload")
+  end
+  if is_map(container) then
+    return type(value) ~= "function" and container[value] ~= nil
+  end
+  for _, item in ipairs(container) do
+    if equal(item, value) then
+      return true
+    end
+  end
+  return false
+end
+
+-- runes are the characters of a text.
+local function runes(text)
+  if type(text) ~= "string" then
+    fail("no such overload")
+  end
+  local found = {}
+  for rune in string.gmatch(text, "[%z\1-\127\192-\255][\128-\191]*") do
+    found[#found + 1] = rune
+  end
+  return found
+end
+
+-- size is how many characters a text, or items a list or an object has.
+local function size(value)
+  if type(value) == "string" then
+    return #runes(value)
+  end
+  return #items(value)
+end

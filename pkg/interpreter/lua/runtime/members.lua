@@ -1,0 +1,293 @@
+-- SPDX-FileCopyrightText: The Graft authors
+--
+-- SPDX-License-Identifier: Apache-2.0
+
+-- members_of are what member clusters say, by their names.
+local function members_of(statuses)
+  local members = {}
+  for i, said in ipairs(statuses or {}) do
+    if said.status ~= nil and not is_map(said.status) then
+      fail("the status of the member " .. said.clusterName .. " is no object")
+    end
+    members[i] = {
+      cluster = said.clusterName or "",
+      status = said.status,
+      applied = said.applied or false,
+      message = said.appliedMessage or "",
+      health = (said.health or "") ~= "" and said.health or "Unknown",
+    }
+  end
+  table.sort(members, function(a, b)
+    return a.cluster < b.cluster
+  end)
+  return members
+end
+
+-- said is what the members have at a path of their statuses; those that have nothing there are left out.
+local function said(members, path)
+  local found = {}
+  for _, member in ipairs(members) do
+    local value = follow(member.status, path)
+    if value ~= nil then
+      found[#found + 1] = {cluster = member.cluster, value = value}
+    end
+  end
+  return found
+end
+
+-- misfit says that what a member has is not as it is needed.
+local function misfit(found, path, what)
+  fail("the member " .. found.cluster .. ": status." .. dotted(path) .. " must be " .. what)
+end
+
+-- sum_of adds numbers of members up.
+local function sum_of(members, path)
+  local sum
+  for _, found in ipairs(said(members, path)) do
+    if type(found.value) ~= "number" then
+      misfit(found, path, "a number")
+    end
+    sum = (sum or 0) + found.value
+  end
+  if sum and (sum >= 9007199254740992 or sum <= -9007199254740992) then
+    fail("status." .. dotted(path) .. ": the sum is too large")
+  end
+  return sum
+end
+
+-- extreme_of is the number of a member that is better than those of all others.
+local function extreme_of(members, path, better)
+  local best
+  for _, found in ipairs(said(members, path)) do
+    if type(found.value) ~= "number" then
+      misfit(found, path, "a number")
+    elseif best == nil or better(found.value, best) then
+      best = found.value
+    end
+  end
+  return best
+end
+
+-- min_of is the smallest number of members.
+local function min_of(members, path)
+  return extreme_of(members, path, function(a, b)
+    return a < b
+  end)
+end
+
+-- max_of is the largest number of members.
+local function max_of(members, path)
+  return extreme_of(members, path, function(a, b)
+    return a > b
+  end)
+end
+
+-- truths_of is how many members have true.
+local function truths_of(members, path)
+  local truths = 0
+  for _, found in ipairs(said(members, path)) do
+    if type(found.value) ~= "boolean" then
+      misfit(found, path, "true or false")
+    elseif found.value then
+      truths = truths + 1
+    end
+  end
+  return truths
+end
+
+-- all_true says whether all members have true; nil where there are none.
+local function all_true(members, path)
+  if #members == 0 then
+    return nil
+  end
+  return truths_of(members, path) == #members
+end
+
+-- any_true says whether a member has true; nil where there are none.
+local function any_true(members, path)
+  if #members == 0 then
+    return nil
+  end
+  return truths_of(members, path) > 0
+end
+
+-- same_of is what all members have that have something, nil where they differ.
+local function same_of(members, path)
+  local found = said(members, path)
+  for _, other in ipairs(found) do
+    if not equal(other.value, found[1].value) then
+      return nil
+    end
+  end
+  return found[1] and found[1].value
+end
+
+-- first_of is what the first member has that has something.
+local function first_of(members, path)
+  local found = said(members, path)
+  return found[1] and found[1].value
+end
+
+-- join_of is the texts of members, each behind the name of its cluster; that of a single member as it is.
+local function join_of(members, path)
+  local texts = {}
+  for _, found in ipairs(said(members, path)) do
+    if type(found.value) ~= "string" then
+      misfit(found, path, "a text")
+    elseif found.value ~= "" then
+      texts[#texts + 1] = #members == 1 and found.value or found.cluster .. ": " .. found.value
+    end
+  end
+  if #texts == 0 then
+    return nil
+  end
+  return table.concat(texts, "; ")
+end
+
+-- worst_of is the first value of an order that a member has, judged by what stands at a path below it.
+local function worst_of(members, path, by, order)
+  local ranks, chosen, rank = {}, nil, nil
+  for i, word in ipairs(order) do
+    ranks[word] = i
+  end
+  for _, found in ipairs(said(members, path)) do
+    local judged = follow(found.value, by)
+    if type(judged) == "table" then
+      misfit(found, path, "judged by a text")
+    elseif judged ~= nil then
+      local own = ranks[tostring(judged)] or 0
+      if chosen == nil or own < rank then
+        chosen, rank = found.value, own
+      end
+    end
+  end
+  return chosen
+end
+
+-- severity of a condition's status: 0 is the worst.
+local function severity(status, negative)
+  if status == (negative and "True" or "False") then
+    return 0
+  elseif status == "Unknown" then
+    return 1
+  end
+  return status == (negative and "False" or "True") and 3 or 2
+end
+
+-- conditions_of is one condition of each type, the worst that a member has.
+local function conditions_of(members, path, negative)
+  local made, places, ranks = nil, {}, {}
+  for _, found in ipairs(said(members, path)) do
+    if not is_list(found.value) then
+      misfit(found, path, "a list")
+    end
+    made = made or {}
+    for _, condition in ipairs(found.value) do
+      local name, status = follow(condition, {"type"}), follow(condition, {"status"})
+      if type(name) ~= "string" or type(status) ~= "string" then
+        fail("the member " .. found.cluster .. ": a condition in status." .. dotted(path) .. " has no type or no status")
+      end
+      local rank = severity(status, negative[name])
+      if not places[name] then
+        places[name] = #made + 1
+      end
+      if not ranks[name] or rank < ranks[name] then
+        made[places[name]], ranks[name] = condition, rank
+      end
+    end
+  end
+  return made
+end
+
+-- prefixed is an item with the name of the cluster before a field, where there are several members.
+local function prefixed(members, found, item, path, field)
+  if not field or #members == 1 then
+    return item
+  end
+  local text = follow(item, field)
+  if type(text) ~= "string" then
+    fail("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(field) .. " that is a text")
+  end
+  local changed = copy(item)
+  put(changed, field, found.cluster .. "/" .. text)
+  return changed
+end
+
+-- union_of are the items of all members' lists. Two with the same key must be equal.
+local function union_of(members, path, key, prefix)
+  local made
+  for _, found in ipairs(said(members, path)) do
+    if not is_list(found.value) then
+      misfit(found, path, "a list")
+    end
+    made = made or {}
+    for _, came in ipairs(found.value) do
+      local item = prefixed(members, found, came, path, prefix)
+      local judged, known = follow(item, key), nil
+      if judged == nil then
+        fail("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(key))
+      end
+      for _, other in ipairs(made) do
+        if equal(follow(other, key), judged) then
+          known = other
+        end
+      end
+      if known == nil then
+        made[#made + 1] = item
+      elseif not equal(known, item) then
+        fail("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " differs from that of another member with the same " .. dotted(key))
+      end
+    end
+  end
+  return made
+end
+
+-- common_of are the items that the lists of all members have that have one, in the order of the first.
+local function common_of(members, path)
+  local all = said(members, path)
+  local made
+  for i, found in ipairs(all) do
+    if not is_list(found.value) then
+      misfit(found, path, "a list")
+    end
+    local before, from = made or found.value, i == 1 and {} or found.value
+    made = {}
+    for _, item in ipairs(before) do
+      if (i == 1 or contains(from, item)) and not contains(made, item) then
+        made[#made + 1] = item
+      end
+    end
+  end
+  return made
+end
+
+-- listed are the items that an object has at a path; none where there is no list.
+local function listed(object, path)
+  local found = follow(object, path)
+  return is_list(found) and found or {}
+end
+
+-- same_item is the first item of a list whose key is a value, nil where there is none.
+local function same_item(list_of, key, value)
+  for _, item in ipairs(list_of) do
+    if equal(follow(item, key), value) then
+      return item
+    end
+  end
+end
+
+-- both_of are the items that three objects have with the same key: the first as it came, the second as it becomes, and what is observed.
+local function both_of(came, result, observed, path, key)
+  local found, seen = {}, {}
+  for _, item in ipairs(listed(came, path)) do
+    local judged = follow(item, key)
+    if judged ~= nil and not contains(seen, judged) then
+      local becomes, kept = same_item(listed(result, path), key, judged), same_item(listed(observed, path), key, judged)
+      if becomes ~= nil and kept ~= nil then
+        seen[#seen + 1] = judged
+        found[#found + 1] = {item = item, result = becomes, observed = kept}
+      end
+    end
+  end
+  return found
+end

@@ -1,0 +1,180 @@
+-- SPDX-FileCopyrightText: The Graft authors
+--
+-- SPDX-License-Identifier: Apache-2.0
+
+-- copy is a value that shares nothing with another: Karmada takes no table that stands in two places.
+local function copy(value)
+  if value == null then
+    return nil
+  elseif type(value) ~= "table" then
+    return value
+  end
+  local copied = {}
+  for key, member in pairs(value) do
+    if type(key) == "number" and member == null then
+      fail("a list that holds null cannot be handed to Karmada")
+    end
+    copied[key] = copy(member)
+  end
+  return copied
+end
+
+-- meant says whether an item is the one with a member: {"name", "a"}, and with true behind it only where the member is a text.
+local function meant(item, step)
+  if not is_map(item) then
+    return false
+  end
+  local member = item[step[1]]
+  return member == step[2] or not step[3] and (type(member) == "number" or type(member) == "boolean") and tostring(member) == step[2]
+end
+
+-- step_to is what stands one step below a value, and its key; nil where nothing does.
+local function step_to(value, step)
+  if type(value) ~= "table" then
+    return nil
+  elseif type(step) == "table" then
+    for i, item in ipairs(value) do
+      if meant(item, step) then
+        return item, i
+      end
+    end
+    return nil
+  elseif type(step) == "string" and value[1] ~= nil then
+    return nil
+  end
+  return value[step], step
+end
+
+-- follow is what stands at a path, nil where nothing does.
+local function follow(value, path)
+  for _, step in ipairs(path) do
+    value = step_to(value, step)
+  end
+  return value
+end
+
+-- dotted writes a path.
+local function dotted(path)
+  local out = ""
+  for i, step in ipairs(path) do
+    if type(step) == "table" then
+      out = out .. "[" .. step[1] .. "=" .. step[2] .. "]"
+    elseif type(step) == "number" then
+      out = out .. "[" .. step - 1 .. "]"
+    else
+      out = out .. (i > 1 and "." or "") .. step
+    end
+  end
+  return out
+end
+
+-- take_away takes the place at a path away, and of items that are found by a member all that have it.
+local function take_away(value, path)
+  for i = 1, #path - 1 do
+    value = step_to(value, path[i])
+  end
+  local last = path[#path]
+  if type(value) ~= "table" then
+    return
+  elseif type(last) == "string" then
+    if value[1] == nil then
+      value[last] = nil
+    end
+    return
+  end
+  for i = #value, 1, -1 do
+    if last == i or type(last) == "table" and meant(value[i], last) then
+      table.remove(value, i)
+    end
+  end
+end
+
+-- keyed is a new item with the member by which it is found.
+local function keyed(step)
+  local value = step[2]
+  if not step[3] then
+    if value == "true" or value == "false" then
+      value = value == "true"
+    elseif string.find(value, "^-?[1-9]%d*$") and #value < 16 or value == "0" then
+      value = tonumber(value)
+    end
+  end
+  return {[step[1]] = value}
+end
+
+-- ensure is what stands one step below a value, made where it is missing.
+local function ensure(value, path, i)
+  local step, next_step = path[i], path[i + 1]
+  local listed = type(next_step) ~= "string"
+  local found = step_to(value, step)
+  if found ~= nil then
+    if listed and not is_list(found) or not listed and not is_map(found) then
+      fail(dotted(path) .. ": on the way there is something else than " .. (listed and "a list" or "an object"))
+    end
+    return found
+  elseif type(step) == "number" or type(step) == "table" and listed then
+    fail(dotted(path) .. ": there is no such item")
+  elseif type(step) == "table" then
+    value[#value + 1] = keyed(step)
+    return value[#value]
+  end
+  value[step] = {}
+  return value[step]
+end
+
+-- put makes the place at a path a value; null and nil take it away.
+local function put(root, path, value)
+  value = copy(value)
+  if value == nil then
+    take_away(root, path)
+    return
+  end
+  for i = 1, #path - 1 do
+    root = ensure(root, path, i)
+  end
+  local last = path[#path]
+  local _, key = step_to(root, last)
+  if type(last) == "table" then
+    root[key or #root + 1] = value
+  elseif type(last) == "number" and root[last] == nil then
+    fail(dotted(path) .. ": there is no such item")
+  else
+    root[last] = value
+  end
+end
+
+-- reaches says that all items on the way are there.
+local function reaches(value, path)
+  for i = 1, #path - 1 do
+    value = step_to(value, path[i])
+    if value == nil and type(path[i]) ~= "string" then
+      return false
+    end
+  end
+  return true
+end
+
+-- retain keeps what the observed object has at a path, but in no item that the other has no longer.
+local function retain(object, observed, path)
+  local kept = follow(observed, path)
+  if kept ~= nil and reaches(object, path) then
+    put(object, path, kept)
+  end
+end
+
+-- keep copies what a status has at a path.
+local function keep(made, status, path)
+  local value = follow(status, path)
+  if value ~= nil then
+    put(made, path, value)
+  end
+end
+
+-- keep_all copies a whole status.
+local function keep_all(made, status)
+  if is_map(status) then
+    for key, value in pairs(status) do
+      made[key] = copy(value)
+    end
+  end
+end
