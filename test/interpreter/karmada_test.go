@@ -192,8 +192,8 @@ func (k *karmada) ask() error {
 
 // question asks for the replicas of an object with a text of some length.
 func question(kind interpreter.Kind, length int) interpreter.Request {
-	object := fmt.Sprintf(`{"apiVersion":"%s/%s","kind":"%s","metadata":{"name":"q","namespace":"n"},"spec":{"text":"%0*d"}}`,
-		kind.Group, kind.Version, kind.Kind, max(length, 1), 0)
+	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"q","namespace":"n"},"spec":{"text":"%0*d"}}`,
+		kind.Group+"/"+kind.Version, kind.Kind, max(length, 1), 0)
 	return interpreter.Request{Operation: interpreter.Replicas, Kind: kind, Object: json.RawMessage(object)}
 }
 

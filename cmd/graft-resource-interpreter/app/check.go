@@ -27,7 +27,7 @@ func (o *Options) Check(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.checkFiles(), o.checkRegistration(inForce)); err != nil {
+	if err := errors.Join(o.checkFiles(), o.checkClusters(), o.checkRegistration(inForce)); err != nil {
 		return err
 	}
 	for _, warning := range inForce.Warnings {
@@ -67,6 +67,27 @@ func (o *Options) checkFiles() error {
 		return fmt.Errorf("certificate.files: callers would not know the server: %w", err)
 	}
 	return nil
+}
+
+// checkClusters reads the kubeconfigs, and asks no cluster.
+func (o *Options) checkClusters() error {
+	var problems []error
+	for name, path := range map[string]string{"kubernetes": o.Config.Kubernetes.Kubeconfig, "registration": o.karmadaKubeconfig()} {
+		if path == "" {
+			continue
+		}
+		if _, err := clusterAt(path); err != nil {
+			problems = append(problems, fmt.Errorf("%s.kubeconfig: %w", name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (o *Options) karmadaKubeconfig() string {
+	if o.Config.Registration == nil {
+		return ""
+	}
+	return o.Config.Registration.Kubeconfig
 }
 
 // checkRegistration holds that Karmada would accept what is registered.

@@ -200,7 +200,7 @@ func TestProgram(t *testing.T) {
 		_, text := m.watch(t, "/metrics")
 		return strings.Contains(text, "graft_interpreter_profile_reload_failed 1")
 	})
-	m.eventually(t, func() bool { return strings.Contains(m.log.String(), `unknown field "no"`) })
+	m.eventually(t, func() bool { return strings.Contains(m.log.String(), "unknown field") })
 	if got := m.ask(t, bundle); got != `"replicas":4` {
 		t.Error(got)
 	}
@@ -261,7 +261,9 @@ func TestRefuses(t *testing.T) {
 			"Error: certificate.files: callers would not know the server: x509: certificate is valid for a.example.com, localhost, not b.example.com\n"},
 		"another service": {append(files, "--register=a", "--service=a/b"),
 			"Error: certificate.files: callers would not know the server: x509: certificate is valid for a.example.com, localhost, not b.a.svc\n"},
-		"a profile":                    {append(folder, "--profiles="+m.path("wrong.yaml")), "wrong.yaml:1:1: metadata.name: is missing\n"},
+		"a profile": {append(folder, "--profiles="+m.path("wrong.yaml")), "wrong.yaml:1:1: metadata.name: is missing\n"},
+		"no cluster": {append(folder, "--register=a", "--url=https://a", "--karmada-kubeconfig=x"),
+			"Error: registration.kubeconfig: reading the kubeconfig: stat x: no such file or directory\n"},
 		"nowhere to ask":               {append(folder, "--register=a"), "Error: registration: exactly one of url and service is needed\n"},
 		"no name":                      {append(folder, "--url=https://a"), "Error: --url is for --register\n"},
 		"a service":                    {append(folder, "--register=a", "--service=b:1"), "Error: --service b:1: must be namespace/name or namespace/name:port\n"},

@@ -5,6 +5,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -46,11 +47,7 @@ func (o *Options) registered(kinds []interpreter.Known, bundle []byte) *configur
 // newRegistrar makes what keeps the registration.
 func (p *program) newRegistrar() (*registration.Registrar, error) {
 	r := p.Config.Registration
-	kubeconfig := r.Kubeconfig
-	if kubeconfig == "" {
-		kubeconfig = p.Config.Kubernetes.Kubeconfig
-	}
-	config, err := clusterAt(kubeconfig)
+	config, err := clusterAt(cmp.Or(r.Kubeconfig, p.Config.Kubernetes.Kubeconfig))
 	if err != nil {
 		return nil, fmt.Errorf("registration: %w", err)
 	}

@@ -5,6 +5,7 @@
 package certificate_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,7 @@ func TestFolderFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	bundle, err := os.ReadFile(filepath.Join(folder.Path, "ca.crt"))
-	if err != nil || string(bundle) != string(one.Held().Bundle) {
+	if err != nil || !bytes.Equal(bundle, one.Held().Bundle) {
 		t.Errorf("what callers need: %v", err)
 	}
 	if info, err := os.Stat(filepath.Join(folder.Path, "certificates.json")); err != nil || info.Mode().Perm() != 0o600 {

@@ -59,6 +59,9 @@ func (m *memory) Write(_ context.Context, data map[string][]byte, version string
 	return nil
 }
 
+// ownNames are those of replicas, each of another version.
+var ownNames = [][]string{{"a.example.com", "c.example.com"}, {"a.example.com", "b.example.com"}, {"a.example.com"}}
+
 // world is replicas that share a store, and callers that know some authorities.
 type world struct {
 	store    *memory
@@ -78,8 +81,7 @@ func newWorld(t *testing.T, told bool) *world {
 		i, err := certificate.NewIssued(certificate.Options{
 			Store: w.store, Clock: w.clock, Log: logr.Discard(),
 			Policy: certificate.Policy{
-				// One replica is of another version, and has more names.
-				DNSNames: []string{"a.example.com", "b.example.com"}[:1+n%2], Addresses: []string{"10.0.0.1"},
+				DNSNames: ownNames[n], Addresses: []string{"10.0.0.1"},
 				Authority: 365 * 24 * time.Hour, Certificate: 30 * 24 * time.Hour, Overlap: overlap, Told: told,
 			},
 		})
@@ -112,12 +114,13 @@ func TestRotationFailsNoCall(t *testing.T) {
 				}
 			}
 			w.known = w.replicas[0].Held().Bundle
-			authorities := map[string]bool{}
+			authorities, certificates := map[string]bool{}, map[string]bool{}
 			for end := w.clock.Now().AddDate(5, 0, 0); w.clock.Now().Before(end); {
 				w.clock.SetTime(w.clock.Now().Add(time.Duration(1+random.IntN(48)) * time.Hour))
 				w.step(t, random)
 				for n, replica := range w.replicas {
-					for _, name := range []string{"a.example.com", "b.example.com"}[:1+n%2] {
+					certificates[replica.Held().Certificate.Leaf.SerialNumber.String()] = true
+					for _, name := range ownNames[n] {
 						if err := w.call(replica, name); err != nil {
 							t.Fatalf("%s, replica %d: %v", w.clock.Now(), n, err)
 						}
@@ -127,6 +130,9 @@ func TestRotationFailsNoCall(t *testing.T) {
 			}
 			if len(authorities) < 6 || len(authorities) > 10 {
 				t.Errorf("there were %d authorities in five years", len(authorities))
+			}
+			if len(certificates) < 91 || len(certificates) > 3*(91+len(authorities)) {
+				t.Errorf("there were %d certificates in five years, each renewed after 20 days, for three replicas", len(certificates))
 			}
 		})
 	}

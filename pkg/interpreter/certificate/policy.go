@@ -76,7 +76,6 @@ func (p *Policy) step(k *kept, own names, now time.Time) (next *kept, did string
 		return next, "The next authority signs", err
 	case k.next == nil && ending(k.signing.certificate, now):
 		next := *k
-		next.known = time.Time{}
 		next.next, err = newAuthority(now, p.Authority)
 		return &next, "An authority was made that is to sign next", err
 	case !signedBy(k.serving.pair, []*x509.Certificate{k.signing.certificate}) || ending(k.serving.pair.Leaf, now) && p.longer(k, now):
