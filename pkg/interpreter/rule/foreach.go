@@ -44,6 +44,9 @@ func (i *items) each(q *question, run func() error) error {
 	if err != nil {
 		return q.broken(i.at, err)
 	}
+	if value == types.NullValue {
+		return nil // null is nothing, as where there is a path
+	}
 	list, ok := value.(traits.Lister)
 	if !ok {
 		return unfit("%s: what it gives is %s, and no list", i.at, typeName(value))

@@ -44,11 +44,10 @@ func (c *compiler) made(p place, at path) {
 // answerStatus makes the status that is reflected, out of all rules that apply.
 func (r *rules) answerStatus(q *question) (interpreter.Response, error) {
 	came := q.object.Root().Get("status")
-	made, err := document.Parse([]byte("{}"))
+	made, err := q.object.Root().Parse([]byte("{}")) // in its memory
 	if err != nil {
 		return interpreter.Response{}, unreadable("the status", err)
 	}
-	defer made.Release()
 	for i := range r.status {
 		rule := &r.status[i]
 		holds, err := rule.when.holds(q)

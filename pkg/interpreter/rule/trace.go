@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/cel-go/common/types/ref"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
@@ -188,11 +187,10 @@ func traceables[R any](all []R, of func(*R) traceable) []traceable {
 
 // try makes the status of the rule alone.
 func (s *status) try(q *question) error {
-	made, err := document.Parse([]byte("{}"))
+	made, err := q.object.Root().Parse([]byte("{}")) // in its memory
 	if err != nil {
 		return unreadable("the status", err)
 	}
-	defer made.Release()
 	return s.reflect(q, q.object.Root().Get("status"), made.Root())
 }
 
