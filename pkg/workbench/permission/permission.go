@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package permission writes the least that an installation of the webhooks must be allowed in a seed, for the profiles that it loads: roles, or the
+// values by which the chart makes the same of its own.
+//
+// It asks no cluster. What a profile looks up is known by mutation.Program.Permissions; what every installation needs stands here, and in the chart,
+// whose roles a test holds against these. Enter at Roles and Values.
+package permission
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+)
+
+// Options say for whom the roles are.
+type Options struct {
+	// Name is that of the roles, and of the extension's registration of webhooks.
+	Name string
+	// Namespace is that of the extension.
+	Namespace string
+}
+
+// Role is a ClusterRole, or where it has a namespace a Role.
+type Role struct {
+	Namespace string
+	Rules     []rbacv1.PolicyRule
+}
+
+var (
+	followed = []string{"get", "list", "watch"}
+	got      = []string{"get"}
+)
+
+// Roles are the roles of an installation: that for the seed, that for its own namespace, and one for each other namespace of which something is read.
+// Secrets are allowed by their names alone, but in the extension's own namespace and where a profile computes the names.
+func Roles(p *mutation.Program, o Options) []Role {
+	roles := map[string][]rbacv1.PolicyRule{
+		"":          append(facts(p), registration(o.Name)...),
+		o.Namespace: own(),
+	}
+	for _, key := range needs(p) {
+		roles[key.namespace] = append(roles[key.namespace], key.rule)
+	}
+	var all []Role
+	for _, namespace := range slices.SortedFunc(maps.Keys(roles), func(a, b string) int {
+		// The seed's comes first, and the own one second.
+		return cmp.Or(cmp.Compare(rank(a, o), rank(b, o)), cmp.Compare(a, b))
+	}) {
+		all = append(all, Role{namespace, roles[namespace]})
+	}
+	return all
+}
+
+func rank(namespace string, o Options) int {
+	switch namespace {
+	case "":
+		return 0
+	case o.Namespace:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// facts are what is read of each shoot, and of a virtual garden where a profile is for one.
+func facts(p *mutation.Program) []rbacv1.PolicyRule {
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"clusters"}, Verbs: followed},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: followed},
+	}
+	if slices.ContainsFunc(p.Registrations(), func(r mutation.Registration) bool { return r.Garden }) {
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"operator.gardener.cloud"}, Resources: []string{"gardens"}, Verbs: followed})
+	}
+	return rules
+}
+
+// registration is what the webhooks' own registration needs. Creation cannot be restricted to a name (Kubernetes' documentation of resourceNames).
+func registration(name string) []rbacv1.PolicyRule {
+	groups, resources := []string{"admissionregistration.k8s.io"}, []string{"mutatingwebhookconfigurations"}
+	return []rbacv1.PolicyRule{
+		{APIGroups: groups, Resources: resources, Verbs: []string{"create"}},
+		{APIGroups: groups, Resources: resources, ResourceNames: []string{name}, Verbs: []string{"get", "list", "watch", "update"}},
+	}
+}
+
+// own is what is kept in the extension's namespace: certificates, profiles, leader election and heartbeat, events.
+func own() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: followed},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "patch"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+}
+
+// need is a rule in a namespace, or in all of the seed.
+type need struct {
+	namespace string
+	rule      rbacv1.PolicyRule
+}
+
+// needs are the rules for lookups: one for each resource, with all names of it, and one for those whose names are computed.
+func needs(p *mutation.Program) []need {
+	type key struct {
+		namespace, group, resource string
+		computed                   bool
+	}
+	names := map[key]map[string]bool{}
+	for _, permission := range p.Permissions() {
+		k := key{permission.Namespace, permission.Group, permission.Resource, !permission.Followed}
+		if permission.Everywhere {
+			k.namespace = "" // what is followed by name is watched in all namespaces at once
+		}
+		if names[k] == nil {
+			names[k] = map[string]bool{}
+		}
+		names[k][permission.Name] = true
+	}
+	var all []need
+	for k, known := range names {
+		rule := rbacv1.PolicyRule{APIGroups: []string{k.group}, Resources: []string{k.resource}, Verbs: followed}
+		if k.computed {
+			rule.Verbs = got
+		}
+		if !known[""] {
+			rule.ResourceNames = slices.Sorted(maps.Keys(known))
+		}
+		all = append(all, need{k.namespace, rule})
+	}
+	slices.SortFunc(all, func(a, b need) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), slices.Compare(a.rule.APIGroups, b.rule.APIGroups),
+			slices.Compare(a.rule.Resources, b.rule.Resources), slices.Compare(b.rule.Verbs, a.rule.Verbs))
+	})
+	return all
+}
+
+// Objects are the roles as objects, each with its binding to the service account of the extension.
+func Objects(p *mutation.Program, o Options) []any {
+	var all []any
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: o.Name, Namespace: o.Namespace}}
+	for _, role := range Roles(p, o) {
+		meta := metav1.ObjectMeta{Name: o.Name, Namespace: role.Namespace}
+		kind, binding := "Role", "RoleBinding"
+		if role.Namespace == "" {
+			kind, binding = "ClusterRole", "ClusterRoleBinding"
+		}
+		of := func(kind string) metav1.TypeMeta {
+			return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+		}
+		reference := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: o.Name}
+		if role.Namespace == "" {
+			all = append(all, &rbacv1.ClusterRole{TypeMeta: of(kind), ObjectMeta: meta, Rules: role.Rules},
+				&rbacv1.ClusterRoleBinding{TypeMeta: of(binding), ObjectMeta: meta, RoleRef: reference, Subjects: subjects})
+			continue
+		}
+		all = append(all, &rbacv1.Role{TypeMeta: of(kind), ObjectMeta: meta, Rules: role.Rules},
+			&rbacv1.RoleBinding{TypeMeta: of(binding), ObjectMeta: meta, RoleRef: reference, Subjects: subjects})
+	}
+	return all
+}
