@@ -75,7 +75,7 @@ func renderRoles(text string, reads []facts.Read) ([]byte, error) {
 	var out bytes.Buffer
 	err = parsed.Execute(&out, map[string]any{
 		"Release": map[string]any{"Name": extensionName, "Namespace": extensionNamespace},
-		"Values":  map[string]any{"lookups": lookups(reads)},
+		"Values":  map[string]any{"lookups": lookups(reads), "config": map[string]any{"drift": map[string]any{"enabled": false}}},
 	})
 	return out.Bytes(), err
 }

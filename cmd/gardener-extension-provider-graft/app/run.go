@@ -118,6 +118,9 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 	if err := o.addHeartbeat(mgr); err != nil {
 		return err
 	}
+	if err := o.addPatrol(mgr, store); err != nil {
+		return err
+	}
 	return o.addChecks(mgr, store, optOuts, registrar, draining)
 }
 

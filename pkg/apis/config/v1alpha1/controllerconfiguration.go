@@ -29,8 +29,24 @@ type ControllerConfiguration struct {
 	Profiles Profiles `json:"profiles,omitempty"`
 	// Parameters overrides parameters of profiles: profile → parameter → value, of the type of the profile's default.
 	Parameters map[string]map[string]source.Node `json:"parameters,omitempty"`
+	// Drift is the search for objects that missed the webhook; off by default.
+	Drift Drift `json:"drift,omitempty"`
 	// Shutdown says how the program ends.
 	Shutdown Shutdown `json:"shutdown,omitempty"`
+}
+
+// Drift has the replica that leads look now and then for objects that are not what the profiles in force make of them: those that were admitted while no
+// replica answered, before the webhook was installed, or under other profiles. It is counted in graft_drifted_objects. It needs permissions that the chart
+// gives where it is enabled.
+type Drift struct {
+	// Enabled is false by default.
+	Enabled bool `json:"enabled,omitempty"`
+	// Interval is the time between two looks; 1h by default, a minute at least.
+	Interval Duration `json:"interval,omitempty"`
+	// Touch sends what has drifted a patch without content, so that it passes the webhook; false by default. What rolls then rolls.
+	Touch bool `json:"touch,omitempty"`
+	// RatePerSecond is how many objects are touched in a second at most, 1 to 50; 1 by default.
+	RatePerSecond int32 `json:"ratePerSecond,omitempty" between:"1,50"`
 }
 
 // ClientConnection are client-side limits.

@@ -41,6 +41,7 @@ func TestDefaults(t *testing.T) {
 					MaxReviewBytes: 8 << 20, TimeoutSeconds: 10, FailurePolicy: "Fail",
 					SyncPeriod: v1alpha1.Duration{Duration: 5 * time.Minute},
 				},
+				Drift: v1alpha1.Drift{Interval: v1alpha1.Duration{Duration: time.Hour}, RatePerSecond: 1},
 				Shutdown: v1alpha1.Shutdown{
 					Delay: v1alpha1.Duration{Duration: 3 * time.Second}, Timeout: v1alpha1.Duration{Duration: 30 * time.Second},
 				},
@@ -87,11 +88,15 @@ func TestWrong(t *testing.T) {
 		"timeout of zero":        {head + "webhook: {timeoutSeconds: 0}\n", "config.yaml:3:27: webhook.timeoutSeconds: must be 1 to 30"},
 		"failure policy":         {head + "webhook: {failurePolicy: ignore}\n", `config.yaml:3:26: webhook.failurePolicy: must be one of Fail, Ignore (did you mean "Ignore"?)`},
 		"duration":               {head + "shutdown: {delay: soon}\n", `config.yaml:3:19: shutdown.delay: "soon" is no duration: write it like 500ms, 10s or 5m`},
-		"negative duration":      {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is no duration: write it like 500ms, 10s or 5m`},
-		"short sync period":      {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},
-		"address":                {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
-		"contention alone":       {head + "debugging: {contentionProfiling: true}\n", "config.yaml:3:34: debugging.contentionProfiling: needs debugging.profiling"},
-		"double path":            {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or a double entry: "a"`},
+		"drift too often": {head + "drift: {enabled: true, interval: 59s}\n",
+			"config.yaml:3:34: drift.interval: must be a minute at least: each look reads every object that profiles have rules for"},
+		"drift that is off": {head + "drift: {touch: true}\n", "config.yaml:3:16: drift.touch: needs drift.enabled"},
+		"drift too fast":    {head + "drift: {ratePerSecond: 51}\n", "config.yaml:3:24: drift.ratePerSecond: must be 1 to 50"},
+		"negative duration": {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is no duration: write it like 500ms, 10s or 5m`},
+		"short sync period": {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},
+		"address":           {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
+		"contention alone":  {head + "debugging: {contentionProfiling: true}\n", "config.yaml:3:34: debugging.contentionProfiling: needs debugging.profiling"},
+		"double path":       {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or a double entry: "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decode(test.text)

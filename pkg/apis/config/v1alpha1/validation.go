@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -23,6 +24,12 @@ func (c *ControllerConfiguration) validate(root source.Node) source.Findings {
 	}
 	v.debugging(c.Debugging)
 	v.paths(c.Profiles.Paths)
+	if c.Drift.Interval.Set && c.Drift.Interval.Duration < time.Minute {
+		v.add("must be a minute at least: each look reads every object that profiles have rules for", "drift", "interval")
+	}
+	if c.Drift.Touch && !c.Drift.Enabled {
+		v.add("needs drift.enabled", "drift", "touch")
+	}
 	return v.findings
 }
 
