@@ -29,6 +29,8 @@ type profileFlags struct {
 	parameters      []string
 	imageOverwrite  string
 	gardenerVersion string
+	// mark has the program note on objects what it did, as the webhook's does.
+	mark bool
 }
 
 // loaded are profiles that are ready to run.
@@ -113,7 +115,7 @@ func (f *profileFlags) options() (mutation.Options, error) {
 	if err != nil {
 		return mutation.Options{}, fmt.Errorf("reading --gardener-version: %w", err)
 	}
-	options := mutation.Options{Generation: generation}
+	options := mutation.Options{Generation: generation, Mark: f.mark}
 	if f.imageOverwrite != "" {
 		raw, err := os.ReadFile(f.imageOverwrite)
 		if err != nil {

@@ -92,7 +92,7 @@ func (i Installed) Admit(ctx context.Context, s *scene.Scene, object manifest.Ob
 // dryRun asks what the API server would store. Nothing is stored.
 func (s *Seed) dryRun(ctx context.Context, of resource, object manifest.Object) ([]byte, error) {
 	query := url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}, "fieldManager": {"graft"}}
-	return s.do(ctx, http.MethodPut, of.path(object.Name), query, object.JSON)
+	return s.do(ctx, http.MethodPut, of.path(object.Name), query, body{"application/json", object.JSON})
 }
 
 // renew is the object with the version that it has now.

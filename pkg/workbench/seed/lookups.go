@@ -128,7 +128,7 @@ func (s *Seed) discover(ctx context.Context, of schema.GroupVersion) (map[string
 	if of.Group == "" {
 		path = "/api/" + of.Version
 	}
-	raw, err := s.do(ctx, "GET", path, nil, nil)
+	raw, err := s.do(ctx, "GET", path, nil, body{})
 	if notFound(err) {
 		return map[string]bool{}, nil
 	} else if err != nil {

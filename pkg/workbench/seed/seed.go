@@ -5,7 +5,7 @@
 // Package seed reads the control planes that a seed has now: their namespaces and Clusters, the objects that profiles have rules for, and
 // what lookups name. It can ask the API server what the installed webhooks would make of an object, by updates that are a dry run.
 //
-// It changes nothing: every request is a GET, or a PUT with dryRun=All. It speaks HTTP itself, as Kubernetes' typed clients and schemes
+// It changes nothing: every request is a GET, or a PUT with dryRun=All, but for the patches without content of graft drift --touch. It speaks HTTP itself, as Kubernetes' typed clients and schemes
 // cost more at start than the rest of graft, and as objects keep their bytes so. Enter at Connect and Seed.Scene.
 package seed
 
@@ -102,8 +102,14 @@ func hasCode(err error, code int) bool {
 // attempts is how often a request is made that the API server puts off.
 const attempts = 5
 
+// body is what a request carries. The zero body is none.
+type body struct {
+	media string
+	raw   []byte
+}
+
 // do makes a request and returns the answer's body.
-func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, body []byte) ([]byte, error) {
+func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, body body) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		answer, pause, err := s.once(ctx, verb, path, query, body)
 		if pause == 0 || attempt == attempts {
@@ -118,20 +124,20 @@ func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, body
 }
 
 // once makes a request; a pause says after how long to try again.
-func (s *Seed) once(ctx context.Context, verb, path string, query url.Values, body []byte) (answer []byte, pause time.Duration, err error) {
+func (s *Seed) once(ctx context.Context, verb, path string, query url.Values, body body) (answer []byte, pause time.Duration, err error) {
 	if err := s.limiter.Wait(ctx); err != nil {
 		return nil, 0, cmp.Or(context.Cause(ctx), context.DeadlineExceeded) // it does not wait where the time would not do
 	}
 	target := *s.host
 	target.Path += path
 	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, verb, target.String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, verb, target.String(), bytes.NewReader(body.raw))
 	if err != nil {
 		return nil, 0, fmt.Errorf("asking the seed: %w", err)
 	}
 	request.Header.Set("Accept", "application/json")
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+	if body.media != "" {
+		request.Header.Set("Content-Type", body.media)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
@@ -192,7 +198,7 @@ func (r resource) path(name string) string {
 }
 
 func (s *Seed) get(ctx context.Context, r resource, name string) ([]byte, error) {
-	return s.do(ctx, http.MethodGet, r.path(name), nil, nil)
+	return s.do(ctx, http.MethodGet, r.path(name), nil, body{})
 }
 
 // page is how many objects are read at a time.
@@ -226,7 +232,7 @@ func (s *Seed) pages(ctx context.Context, r resource, labels string) ([]json.Raw
 	}
 	var items []json.RawMessage
 	for {
-		raw, err := s.do(ctx, http.MethodGet, r.path(""), query, nil)
+		raw, err := s.do(ctx, http.MethodGet, r.path(""), query, body{})
 		if err != nil {
 			return nil, err
 		}

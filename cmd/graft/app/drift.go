@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
+)
+
+// driftOptions are the flags of graft drift.
+type driftOptions struct {
+	profiles   profileFlags
+	connection seed.Connection
+	namespace  string
+	output     string
+	touch, yes bool
+	rate       float64
+	limit      int
+	rbac       bool
+}
+
+// The forms of the output of graft drift.
+const (
+	driftText = "text"
+	driftJSON = "json"
+)
+
+func newDriftCommand(s *Streams) *cobra.Command {
+	o := &driftOptions{profiles: profileFlags{mark: true}}
+	command := &cobra.Command{
+		Use:   "drift",
+		Short: "Find objects of a seed that missed the webhook, and touch them",
+		Long: `Find objects of a seed that missed the webhook, and touch them.
+
+Each object that the profiles have rules for is taken as it stands, and what the webhook would make of an update that changes
+nothing is compared with it: objects that were admitted while the webhook was away, before it was installed or under other
+profiles differ, and those that carry what rules wrote which are gone. Without --profile, the profiles are those in the
+ConfigMaps of the seed, as the chart installs them. Nothing is changed.
+
+With --touch, each object that differs is sent a patch without content, one after the other at a bounded rate, so that it
+passes the webhook. It is asked before, or needs --yes. What rolls then rolls: graft diff --live --no-dry-run says what does.
+
+Exit status: 0; 1 when objects differ, or are denied, and were not mended; 2 when it could not be done.`,
+		Example: `  # what the installed webhook has missed (there is no such file here)
+  graft drift --kubeconfig seed.yaml  # exit 2
+
+  # the control plane of one shoot, with a profile at hand
+  graft drift -p example/profiles/openstack/profile.yaml -n shoot--local--sample -o json --kubeconfig seed.yaml  # exit 2
+
+  # mend ten objects, one in five seconds
+  graft drift --touch --rate 0.2 --limit 10 --kubeconfig seed.yaml  # exit 2
+
+  # what the extension must be permitted to do the same by itself, as values of its chart
+  graft drift --rbac -p example/profiles/openstack/profile.yaml`,
+		Args: atMost("no argument", 0),
+		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringArrayVarP(&o.profiles.paths, "profile", "p", nil, "file or folder with profiles (repeatable; default: those in ConfigMaps of the seed)")
+	o.profiles.addInstallationTo(set)
+	set.StringVar(&o.connection.Kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default: KUBECONFIG, or ~/.kube/config)")
+	set.StringVar(&o.connection.Context, "kube-context", "", "context in the kubeconfig (default: the current one)")
+	set.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the control plane (default: all)")
+	set.StringVarP(&o.output, "output", "o", driftText, "form of the output: "+driftText+", "+driftJSON)
+	set.BoolVar(&o.touch, "touch", false, "touch what differs, so that it passes the webhook")
+	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: do not ask")
+	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects a second, 50 at most")
+	set.IntVar(&o.limit, "limit", 0, "with --touch: objects to touch at most; 0: all")
+	set.BoolVar(&o.rbac, "rbac", false, "show what must be permitted for it, as values of the chart, and do nothing else")
+	_ = command.RegisterFlagCompletionFunc("output", fixed(driftText, driftJSON)) // fails for unknown flags only
+	return command
+}
+
+// fastest is the highest rate of touches: each may roll pods.
+const fastest = 50
+
+func (o *driftOptions) check() error {
+	switch {
+	case o.output != driftText && o.output != driftJSON:
+		return fmt.Errorf("--output must be one of %s, %s", driftText, driftJSON)
+	case o.rate <= 0 || o.rate > fastest:
+		return fmt.Errorf("--rate must be more than 0, and %d at most", fastest)
+	case o.limit < 0:
+		return errors.New("--limit must be 0 or more")
+	case o.rbac && len(o.profiles.paths) == 0:
+		return errors.New("--rbac is for profiles: name them with --profile")
+	}
+	return nil
+}
+
+func (o *driftOptions) run(ctx context.Context, s *Streams) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.rbac {
+		return o.writePermissions(s)
+	}
+	connected, err := seed.Connect(o.connection)
+	if err != nil {
+		return err
+	}
+	profiles, err := o.load(ctx, connected)
+	if err != nil {
+		return err
+	}
+	result := &driftResult{Seed: connected.Host(), Profiles: []string{}, Findings: []driftFinding{}}
+	for _, version := range profiles.Program.Profiles() {
+		result.Profiles = append(result.Profiles, version.Version())
+	}
+	engine := seed.NewEngine(connected, profiles.Program)
+	if err := o.find(ctx, s, connected, engine, result); err != nil {
+		return fmt.Errorf("reading the seed %s: %w", connected.Host(), err)
+	}
+	if o.touch {
+		if err := o.mend(ctx, s, connected, engine, result); err != nil {
+			return err
+		}
+	}
+	if err := result.write(s, o.output); err != nil {
+		return err
+	}
+	return result.status()
+}
+
+// load reads the profiles that are named, or those of the seed.
+func (o *driftOptions) load(ctx context.Context, from *seed.Seed) (*loaded, error) {
+	if len(o.profiles.paths) > 0 {
+		return o.profiles.load()
+	}
+	files, err := from.Profiles(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the seed %s: %w", from.Host(), err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("the seed %s has no ConfigMap with profiles: name profiles with --profile", from.Host())
+	}
+	return o.profiles.compile(files)
+}
+
+func (o *driftOptions) find(ctx context.Context, s *Streams, from *seed.Seed, engine *seed.Engine, result *driftResult) (err error) {
+	meter := newMeter(s, "control plane")
+	defer meter.done()
+	f := drift.Finder{API: from, Engine: engine, Namespace: o.namespace, Parallel: liveParallel, Progress: meter.step, Left: engine.Leave}
+	result.Summary, err = f.Find(ctx, func(f drift.Finding) error {
+		result.Findings = append(result.Findings, driftFinding{Finding: f})
+		return nil
+	})
+	slices.SortFunc(result.Findings, compareFindings)
+	return err
+}
+
+// inVain is after how many touches in a row that have not mended anything it is given up.
+const inVain = 3
+
+// mend touches what differs.
+func (o *driftOptions) mend(ctx context.Context, s *Streams, to *seed.Seed, engine *seed.Engine, result *driftResult) error {
+	todo := result.drifted()
+	if o.limit > 0 && len(todo) > o.limit {
+		todo = todo[:o.limit]
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	if sure, err := o.sure(ctx, s, fmt.Sprintf("touch %s of %s, %v a second at most", counted(len(todo), "object", "objects"), to.Host(), o.rate)); !sure || err != nil {
+		return err
+	}
+	result.Touched = map[drift.Outcome]int{}
+	meter := newMeter(s, "object")
+	defer meter.done()
+	toucher := &drift.Toucher{API: to, Engine: engine, Clock: clock.RealClock{}, Pause: time.Duration(float64(time.Second) / o.rate)}
+	stayed := 0
+	for i, f := range todo {
+		outcome, err := toucher.Touch(ctx, f.Object)
+		if outcome == "" {
+			return err
+		}
+		if f.Touched = outcome; err != nil {
+			f.TouchProblem = err.Error()
+		}
+		result.Touched[outcome]++
+		meter.step(i+1, len(todo))
+		if stayed++; outcome == drift.Mended || outcome == drift.Gone {
+			stayed = 0
+		}
+		if stayed == inVain {
+			fmt.Fprintf(s.Err, "%d touches in a row have mended nothing: does the webhook answer, and has it these profiles?\n", inVain)
+			break
+		}
+	}
+	return nil
+}
+
+// sure asks whether something is to be done.
+func (o *driftOptions) sure(ctx context.Context, s *Streams, what string) (bool, error) {
+	if o.yes {
+		return true, nil
+	}
+	if !s.Asks {
+		return false, errors.New("nobody can be asked here whether to " + what + ": say so with --yes")
+	}
+	asked := newQuestions(ctx, s)
+	sure := asked.yes(what+"?", false)
+	return sure, asked.err()
+}
+
+// writePermissions shows values of the chart.
+func (o *driftOptions) writePermissions(s *Streams) error {
+	profiles, err := o.profiles.load()
+	if err != nil {
+		return err
+	}
+	var out strings.Builder
+	out.WriteString("drift:\n  objects:\n")
+	for _, p := range drift.Permissions(profiles.Program.Registrations()) {
+		fmt.Fprintf(&out, "  - {group: %q, resource: %s", p.Group, p.Resource)
+		if len(p.Names) > 0 {
+			fmt.Fprintf(&out, ", names: [%s]", strings.Join(p.Names, ", "))
+		}
+		out.WriteString("}\n")
+	}
+	_, err = fmt.Fprint(s.Out, out.String())
+	return err
+}
