@@ -104,7 +104,7 @@ func (p *Program) enforce(ctx context.Context, selected *selection, r Request, s
 	if err := selected.mark.write(object, observe); err != nil {
 		return nil, applyFailure("the annotation of the mark", err)
 	}
-	result.Patch = object.Document.Patch()
+	result.Patch, result.Versions = object.Document.Patch(), selected.mark.value
 	return result, nil
 }
 

@@ -108,6 +108,8 @@ type Result struct {
 	Patch []byte
 	// Observed is the patch with the rules that are only observed; nil where there are none, or where nothing would change.
 	Observed []byte
+	// Versions are those of the profiles whose rules made Patch, as Marks has them, with commas, as a string of JSON; nil without a patch.
+	Versions []byte
 	// Applied are the rules of the target in the order in which they were applied.
 	Applied []Applied
 	// Panic is a fault in Graft that rules brought about which are only observed, with its stack, for the log; nil: none.
