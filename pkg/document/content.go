@@ -93,7 +93,7 @@ func (c *Content) write(text []byte) error {
 		size := base64.StdEncoding.EncodedLen(len(text)) + 2
 		raw = c.inline.doc.room.bytes.take(size)[:size]
 		raw[0], raw[len(raw)-1] = '"', '"'
-		base64.StdEncoding.Encode(raw[1:], text)
+		encodeBase64(raw[1:len(raw)-1], text)
 	} else {
 		raw = appendQuoted(c.inline.doc.room.bytes.take(quotedSize(len(text))), text)
 	}

@@ -163,6 +163,9 @@ func (d *Document) Kept(path ...string) bool {
 		if !n.replaced {
 			k = n.member(key)
 		}
+		if k == nil && !n.replaced {
+			return true // It is not there, and was not: what was removed is a member still.
+		}
 		if k == nil || k.was == 0 || k.gone {
 			return d.Original().Find(path...).Equal(d.root.Find(path...))
 		}

@@ -246,7 +246,7 @@ func (n *Node) open() {
 		return
 	}
 	nodes, width := n.doc.room.nodes.take(count), n.text.width(n.at)
-	n.kids = n.doc.room.lists.take(count)
+	n.kids = n.doc.room.lists.take(count + 1)[:count] // One more can come without a list of its own.
 	for i, c := 0, n.at+1; i < count; i++ {
 		k := &nodes[i]
 		k.doc, k.parent, k.text, k.fixed = n.doc, n, n.text, n.fixed

@@ -17,8 +17,15 @@ func (d *Document) Operations() []Operation {
 	if d == nil {
 		return nil
 	}
-	p := patcher{path: make([]byte, 0, 128)}
+	if !d.root.edited && !d.root.replaced {
+		return nil
+	}
+	const usual = 16
+	p := patcher{path: make([]byte, 0, 128), out: make([]Operation, 0, usual)}
 	p.place(&d.root)
+	if len(p.out) == 0 {
+		return nil
+	}
 	return p.out
 }
 

@@ -59,7 +59,7 @@ func (c *UnitCommand) behindFlags() int {
 func (c *UnitCommand) write(p *plan, wanted []want) error {
 	u, old := c.unit, c.unit.lines[c.line]
 	inside := c.commentsInside(p.tokens)
-	text := u.text[:old.start] + inside + c.compose(p.tokens)
+	text := c.compose(inside, p.tokens)
 	delta := len(text) - len(u.text)
 	now, kind := scanUnitLine(text, old.start+len(inside))
 	if kind != goodLine || !isBlankText(text, now.end, old.end+delta) {
@@ -125,12 +125,15 @@ func (c *UnitCommand) commentsInside(planned []token) string {
 	return out.String()
 }
 
-// compose writes the unit from the assignment on with these words and what stands between them.
-func (c *UnitCommand) compose(planned []token) string {
+// compose writes the unit with these words and what stands between them, and with a text in front of the assignment.
+func (c *UnitCommand) compose(inside string, planned []token) string {
 	var out strings.Builder
 	const added = 256 // by the usual edit
-	out.Grow(len(c.unit.text) + added)
-	out.WriteString(c.unit.text[c.unit.lines[c.line].start:c.words[0].start])
+	out.Grow(len(c.unit.text) + len(inside) + added)
+	begin := c.unit.lines[c.line].start
+	out.WriteString(c.unit.text[:begin])
+	out.WriteString(inside)
+	out.WriteString(c.unit.text[begin:c.words[0].start])
 	style, gap := c.style(), ""
 	for _, t := range planned {
 		if t.state == fresh {

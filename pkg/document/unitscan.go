@@ -6,6 +6,7 @@ package document
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
@@ -142,7 +143,16 @@ const blanks = " \t"
 // endOfLine returns where the line at an offset ends, and where the next one begins. As for systemd
 // (src/basic/fileio.c, read_line), LF, CR, CRLF and LFCR each end one line.
 func endOfLine(text string, at int) (end, next int) {
-	for end = at; end < len(text); end++ {
+	end = at
+	for ; end+8 <= len(text); end += 8 {
+		w := word8(text[end:])
+		feed, carriage := w^('\n'*ones), w^('\r'*ones)
+		if stop := ((feed-ones)&^feed | (carriage-ones)&^carriage) & highs; stop != 0 {
+			end += bits.TrailingZeros64(stop) >> 3
+			break
+		}
+	}
+	for ; end < len(text); end++ {
 		if c := text[end]; c == '\n' || c == '\r' {
 			next = end + 1
 			if next < len(text) && text[next] == '\n'^'\r'^c {
@@ -152,6 +162,13 @@ func endOfLine(text string, at int) (end, next int) {
 		}
 	}
 	return end, end
+}
+
+// word8 returns the first eight bytes of a text as scanner.text takes them.
+func word8(text string) uint64 {
+	_ = text[7]
+	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
 }
 
 func skipBlank(text string, at, end int) int {

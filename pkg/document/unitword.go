@@ -64,17 +64,20 @@ func (s *wordScanner) newline() bool {
 // word reads one word. Most have neither quotes nor escapes and are not copied.
 func (s *wordScanner) word() (word, error) {
 	w := word{start: s.at}
-	for s.at < s.end && !isBlank(s.text[s.at]) {
-		if c := s.text[s.at]; c == '"' || c == '\'' || c == '\\' {
-			text, err := s.decode([]byte(s.text[w.start:s.at]))
-			w.end, w.text = s.at, text
-			return w, err
-		}
+	for s.at < s.end && !endsWord[s.text[s.at]] {
 		s.at++
+	}
+	if s.at < s.end && !isBlank(s.text[s.at]) {
+		text, err := s.decode([]byte(s.text[w.start:s.at]))
+		w.end, w.text = s.at, text
+		return w, err
 	}
 	w.end, w.text = s.at, s.text[w.start:s.at]
 	return w, nil
 }
+
+// endsWord are the bytes that end a word, or are more than themselves in it.
+var endsWord = [256]bool{' ': true, '\t': true, '"': true, '\'': true, '\\': true}
 
 // decode reads the rest of a word with quotes or escapes.
 func (s *wordScanner) decode(out []byte) (string, error) {

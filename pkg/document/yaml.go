@@ -114,6 +114,9 @@ func (y *YAML) kindOf(at int) Kind {
 	case yamlEmpty:
 		return Null
 	case yamlPlain:
+		if isTextYAML(y.text[e.start:e.end]) {
+			return String
+		}
 		switch plainYAML(y.text[e.start:e.end]).(type) {
 		case nil:
 			return Null

@@ -48,6 +48,11 @@ func (e *yamlEdit) equal(at int, want *Node) bool {
 			count++
 		}
 		return count == len(items)
+	case String:
+		if entry.kind == yamlPlain { // which is what it says
+			return want.Is(e.text[entry.start:entry.end])
+		}
+		return want.Is(e.stringOf(entry))
 	case Number:
 		return e.text[entry.start:entry.end] == string(want.Raw()) || sameNumber(e.value(at), want.Value())
 	default:

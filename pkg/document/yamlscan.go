@@ -124,9 +124,7 @@ func yamlCharacters(text string) bool {
 
 // harmless8 reports whether eight bytes are in yamlHarmless.
 func harmless8(text string) bool {
-	_ = text[7]
-	w := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
-		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+	w := word8(text)
 	line, del := w^('\n'*ones), w^(0x7f*ones)
 	w |= ^((line&^highs + (highs - ones)) | line) & highs >> 2 // Line feeds become asterisks.
 	return (w|(w-' '*ones)&^w|(del-ones)&^del)&highs == 0
@@ -230,6 +228,10 @@ func (s *yamlScanner) mapping(depth int, e *yamlEntry) {
 	var member yamlEntry // Out here, so that it does not escape.
 	for s.fail == yamlFine && s.column == e.column && s.at < len(s.text) && !s.isDash() {
 		keyStart, line := s.at, s.line
+		if plain := len(s.entries); s.plainMember(&keys, e.column) {
+			last = plain
+			continue
+		}
 		key, end, colon := s.key()
 		if colon < 0 || s.text[end:colon] != "" && strings.Trim(s.text[end:colon], " ") != "" {
 			s.doubt()
@@ -294,6 +296,9 @@ func (s *yamlScanner) sequence(depth int, e *yamlEntry) {
 	s.entries = append(s.entries, *e)
 	for s.fail == yamlFine && s.column == e.column && s.at < len(s.text) && s.isDash() {
 		last = len(s.entries)
+		if depth < maxYAMLDepth && s.plainItem(e.column) {
+			continue
+		}
 		item = yamlEntry{keyStart: s.at, keyEnd: s.at, behind: s.at + 1, line: s.line}
 		end, next := s.endOf(s.at)
 		behind := s.at + 1

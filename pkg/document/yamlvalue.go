@@ -53,6 +53,16 @@ func (y *YAML) stringOf(e *yamlEntry) string {
 	return out
 }
 
+// isTextYAML reports whether a scalar without quotes is a string at first sight.
+func isTextYAML(text string) bool {
+	switch text {
+	case "true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL":
+		return false
+	}
+	c := text[0]
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/'
+}
+
 // plainYAML resolves a scalar without quotes.
 func plainYAML(text string) any {
 	switch text {
@@ -63,11 +73,10 @@ func plainYAML(text string) any {
 	case "null", "Null", "NULL", "~":
 		return nil
 	}
-	c := text[0]
-	if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/' {
+	if isTextYAML(text) {
 		return text
 	}
-	if i, err := strconv.ParseInt(text, 10, 64); err == nil && (c >= '1' && c <= '9' || text == "0") {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil && (text[0] >= '1' && text[0] <= '9' || text == "0") {
 		return i
 	}
 	return resolveYAML(text)

@@ -120,11 +120,24 @@ func appendDouble(b []byte, v float64) ([]byte, error) {
 
 // appendString quotes a string without escaping <, > and &.
 func appendString(b []byte, s string) []byte {
+	if isPlain(s) {
+		return append(append(append(b, '"'), s...), '"')
+	}
 	buffer := bytes.NewBuffer(b)
 	encoder := json.NewEncoder(buffer)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // a string can always be encoded
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
+}
+
+// isPlain says whether a string stands in JSON as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 func appendList(b []byte, list traits.Lister) ([]byte, error) {

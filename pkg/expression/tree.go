@@ -165,7 +165,7 @@ func (t *Tree) writeMap(ctx context.Context, vars interpreter.Activation, out *b
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.Write(appendString(nil, t.keys[i]))
+		out.Write(appendString(out.AvailableBuffer(), t.keys[i]))
 		out.WriteByte(':')
 		if err := member.write(ctx, vars, out); err != nil {
 			return err

@@ -182,8 +182,11 @@ func (r record) write(o *target.Object, key, here string) error {
 // readRecord reads the first text that is one. What nobody can read is no record.
 func readRecord(texts ...string) record {
 	for _, raw := range texts {
+		if raw == "" || len(raw) > recordBytes {
+			continue
+		}
 		var read record
-		if raw != "" && len(raw) <= recordBytes && json.Unmarshal([]byte(raw), &read) == nil {
+		if json.Unmarshal([]byte(raw), &read) == nil {
 			return read
 		}
 	}

@@ -49,7 +49,13 @@ func (o *Object) Purpose() string {
 	if o.Form.Kind != "OperatingSystemConfig" {
 		return ""
 	}
-	purpose, _ := o.Document.Original().Find("spec", "purpose").Text()
+	stands := o.Document.Original().Find("spec", "purpose")
+	for _, known := range [...]string{"reconcile", "provision"} { // without a copy
+		if stands.Is(known) {
+			return known
+		}
+	}
+	purpose, _ := stands.Text()
 	return purpose
 }
 

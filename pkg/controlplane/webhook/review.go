@@ -5,7 +5,6 @@
 package webhook
 
 import (
-	"encoding/base64"
 	"net/http"
 	"strconv"
 
@@ -41,7 +40,7 @@ func parseReview(body []byte, route Route) (*review, error) {
 		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the body is not JSON")
 	}
 	root := d.Original()
-	if text(root, "kind") != reviewKind || text(root, "apiVersion") != reviewVersion {
+	if !root.Get("kind").Is(reviewKind) || !root.Get("apiVersion").Is(reviewVersion) {
 		return nil, refuse(ReviewVersion, http.StatusBadRequest, "the body is no %s of a version that is served; served is only %s", reviewKind, reviewVersion)
 	}
 	request := root.Get("request")
@@ -52,7 +51,7 @@ func parseReview(body []byte, route Route) (*review, error) {
 		subresource: text(request, "subResource"),
 		request: mutation.Request{
 			Set: route.Set, Provider: route.Provider, Garden: route.Garden,
-			Operation: text(request, "operation"),
+			Operation: operationOf(request.Get("operation")),
 			Namespace: text(request, "namespace"), Name: text(request, "name"),
 			Group: text(request, "kind", "group"), Version: text(request, "kind", "version"), Kind: text(request, "kind", "kind"),
 			Object: object.Raw(), OldObject: old.Raw(), Document: object.Document(), OldDocument: old.Document(),
@@ -76,6 +75,16 @@ func text(n *document.Node, keys ...string) string {
 	return value
 }
 
+// operationOf is the operation, without a copy of those that are usual.
+func operationOf(n *document.Node) string {
+	for _, usual := range [...]string{"UPDATE", "CREATE"} {
+		if n.Is(usual) {
+			return usual
+		}
+	}
+	return text(n)
+}
+
 // objectAt is the object at the key; nil when it is absent or null.
 func objectAt(n *document.Node, key string) *document.Node {
 	if member := n.Get(key); member.Kind() == document.Object {
@@ -92,7 +101,7 @@ func appendAllowed(out []byte, uid string, patch []byte) []byte {
 	out = append(out, `,"allowed":true`...)
 	if patch != nil {
 		out = append(out, `,"patchType":"JSONPatch","patch":"`...)
-		out = base64.StdEncoding.AppendEncode(out, patch)
+		out = document.AppendBase64(out, patch)
 		out = append(out, '"')
 	}
 	return append(out, "}}\n"...)

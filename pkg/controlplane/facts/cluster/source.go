@@ -189,6 +189,9 @@ func get(ctx context.Context, key client.ObjectKey, into client.Object, readers 
 	var err error
 	for _, reader := range readers {
 		err = reader.Get(ctx, key, into, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+		if err == nil {
+			return nil
+		}
 		if !apierrors.IsNotFound(err) {
 			break
 		}

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"encoding/base64"
+	"testing"
+)
+
+// FuzzBase64: it is the base64 of the library, behind what was there.
+func FuzzBase64(f *testing.F) {
+	all := make([]byte, 0, 3*64)
+	for i := range 64 { // Each letter at each place of four.
+		all = append(all, byte(i<<2), byte(i<<4|i>>2), byte(i<<6|i))
+	}
+	for i := range 24 {
+		f.Add(all[:len(all)-i])
+		f.Add(all[:i])
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		want := "x" + base64.StdEncoding.EncodeToString(raw)
+		if got := string(AppendBase64([]byte("x"), raw)); got != want {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	})
+}
