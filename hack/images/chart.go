@@ -8,6 +8,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ const (
 )
 
 // chartArtifacts writes each archive of a chart as an artifact.
-func (o options) chartArtifacts() error {
+func (o options) chartArtifacts(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(o.charts, "*.tgz"))
 	if err != nil {
 		return err
@@ -37,14 +38,14 @@ func (o options) chartArtifacts() error {
 		return fmt.Errorf("there is no archive of a chart in %s", o.charts)
 	}
 	for _, file := range files {
-		if err := o.chart(file); err != nil {
+		if err := o.chart(ctx, file); err != nil {
 			return fmt.Errorf("making an artifact of %s: %w", file, err)
 		}
 	}
 	return nil
 }
 
-func (o options) chart(name string) error {
+func (o options) chart(ctx context.Context, name string) error {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return err
@@ -74,8 +75,10 @@ func (o options) chart(name string) error {
 	if err := l.write(file, o.source.time); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.stdout, "charts/%s:%s@%s %s\n", title, version, d.Digest, file)
-	return err
+	if _, err := fmt.Fprintf(o.stdout, "charts/%s:%s@%s %s\n", title, version, d.Digest, file); err != nil {
+		return err
+	}
+	return o.publish(ctx, l, "charts/"+title)
 }
 
 // chartMeta reads Chart.yaml out of the archive of a chart.

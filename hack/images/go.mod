@@ -1,4 +1,4 @@
-// The images of `make images`, kept apart because reading them back in tests takes libraries that nothing else needs.
+// The images of `make images`, kept apart because copying them to registries takes libraries that nothing else needs.
 module github.com/graft-provider/gardener-extension-provider-graft/hack/images
 
 go 1.26.0

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 const user = "65532:65532"
 
 // image writes the archive of one image, for all platforms, and the SPDX documents beside it.
-func (o options) image(p program, built map[string]*binaries) error {
+func (o options) image(ctx context.Context, p program, built map[string]*binaries) error {
 	l := newLayout()
 	annotations := o.source.annotations(p.name, p.description)
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Annotations: annotations}
@@ -46,8 +47,10 @@ func (o options) image(p program, built map[string]*binaries) error {
 	if err := l.write(file, o.source.time); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.stdout, "%s:%s@%s %s\n", p.name, o.source.version, d.Digest, file)
-	return err
+	if _, err := fmt.Fprintf(o.stdout, "%s:%s@%s %s\n", p.name, o.source.version, d.Digest, file); err != nil {
+		return err
+	}
+	return o.publish(ctx, l, p.name)
 }
 
 // platformImage gives the manifest of an image for one platform, and what is known of its parts.

@@ -25,6 +25,7 @@ import (
 // layout is an OCI layout in the making: blobs by their digests, and what its index names.
 type layout struct {
 	blobs     map[digest.Digest][]byte
+	order     []v1.Descriptor // in which blobs came: what is named before that which names it
 	manifests []v1.Descriptor
 }
 
@@ -33,6 +34,9 @@ func newLayout() *layout { return &layout{blobs: map[digest.Digest][]byte{}} }
 // add keeps bytes.
 func (l *layout) add(mediaType string, data []byte) v1.Descriptor {
 	d := describe(mediaType, data)
+	if _, ok := l.blobs[d.Digest]; !ok {
+		l.order = append(l.order, d)
+	}
 	l.blobs[d.Digest] = data
 	return d
 }

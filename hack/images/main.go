@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command images builds the container images of the programs, and the charts as artifacts, without a container runtime: archives of OCI
-// layouts, each with an index of all platforms, which any tool copies to a registry. An image has a static program, the licences of what is
-// linked into it, and nothing else but, for programs that call strangers, Mozilla's CA certificates. What is known of its parts is attached to
-// it as SPDX. The same commit and the same Go give the same digests, on any machine. It knows nothing of registries. Enter at run. Usage:
-// images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST]
+// layouts, each with an index of all platforms, which any tool copies to a registry, and which it copies itself where that is wanted. An image
+// has a static program, the licences of what is linked into it, and nothing else but, for programs that call strangers, Mozilla's CA
+// certificates. What is known of its parts is attached to it as SPDX. The same commit and the same Go give the same digests, on any machine.
+// Enter at run. Usage: images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST] [-push REGISTRY]
 package main
 
 import (
@@ -28,6 +28,7 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "folder of the repository")
 	flag.StringVar(&o.out, "out", "bin/images", "folder in which the archives are written")
 	flag.StringVar(&o.charts, "charts", "", "folder with archives of charts, which become artifacts; none without it")
+	flag.StringVar(&o.push, "push", "", "registry and path below which all is copied, such as registry.example.com/graft; nowhere without it")
 	flag.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms, with commas between them")
 	flag.StringVar(&only, "only", "", "images to build, with commas between them; all without it")
 	flag.Parse()
@@ -76,11 +77,11 @@ func programs() []program {
 
 // options say what is built, and whereto.
 type options struct {
-	root, out, charts string
-	platforms         []string
-	programs          []program
-	source            source
-	stdout            io.Writer
+	root, out, charts, push string
+	platforms               []string
+	programs                []program
+	source                  source
+	stdout                  io.Writer
 }
 
 // choose takes the words of the command line.
@@ -128,12 +129,12 @@ func run(ctx context.Context, o options) error {
 		built[platform] = b
 	}
 	for _, p := range o.programs {
-		if err := o.image(p, built); err != nil {
+		if err := o.image(ctx, p, built); err != nil {
 			return fmt.Errorf("making the image %s: %w", p.name, err)
 		}
 	}
 	if o.charts == "" {
 		return nil
 	}
-	return o.chartArtifacts()
+	return o.chartArtifacts(ctx)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
 // mustSucceed fails the test where one of several things went wrong.
@@ -30,25 +31,28 @@ func mustSucceed(t *testing.T, problems ...error) {
 	}
 }
 
-// TestRegistry copies an archive to a registry, where the documents are found by what they refer to.
-func TestRegistry(t *testing.T) {
+// newRegistry is a registry that keeps everything in memory, and knows what refers to what.
+func newRegistry(t *testing.T) string {
+	t.Helper()
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
-	defer server.Close()
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://") + "/graft"
+}
+
+// TestRegistry copies an image to a registry, where it is as in the archive, and where the documents are found by what they refer to.
+func TestRegistry(t *testing.T) {
 	o := sample(t)
+	o.push = newRegistry(t)
 	mustRun(t, o)
-	top, named := manifests(t, open(t, filepath.Join(o.out, "program.tar")))
-	repository, err := name.NewRepository(strings.TrimPrefix(server.URL, "http://") + "/graft/program")
+	_, named := manifests(t, open(t, filepath.Join(o.out, "program.tar")))
+	repository, err := name.NewRepository(o.push + "/program")
 	mustSucceed(t, err)
-	index, err := top.ImageIndex(named[0].Digest)
-	mustSucceed(t, err)
-	mustSucceed(t, remote.WriteIndex(repository.Tag("v1.2.3"), index))
-	for _, d := range named[1:] {
-		artifact, err := top.Image(d.Digest)
-		mustSucceed(t, err)
-		mustSucceed(t, remote.Write(repository.Digest(d.Digest.String()), artifact))
-	}
 	pulled, err := remote.Index(repository.Tag("v1.2.3"))
 	mustSucceed(t, err)
+	mustSucceed(t, validate.Index(pulled))
+	if digest, err := pulled.Digest(); err != nil || digest != named[0].Digest {
+		t.Errorf("the registry has %s, the archive %s (%v)", digest, named[0].Digest, err)
+	}
 	manifest, err := pulled.IndexManifest()
 	mustSucceed(t, err)
 	for _, d := range manifest.Manifests {
@@ -57,8 +61,22 @@ func TestRegistry(t *testing.T) {
 		about, err := found.IndexManifest()
 		mustSucceed(t, err)
 		if len(about.Manifests) != 1 {
-			t.Errorf("%s: %d documents are about it", d.Platform, len(about.Manifests))
+			t.Fatalf("%s: about it are %+v", d.Platform, about.Manifests)
 		}
+		document, err := remote.Get(repository.Digest(about.Manifests[0].Digest.String()))
+		mustSucceed(t, err)
+		if !strings.Contains(string(document.Manifest), `"artifactType":"`+spdxType+`"`) {
+			t.Errorf("%s: about it is %s", d.Platform, document.Manifest)
+		}
+	}
+}
+
+// TestNoRegistry holds that a registry which cannot be reached is an error.
+func TestNoRegistry(t *testing.T) {
+	o := sample(t)
+	o.push = "127.0.0.1:1/graft"
+	if err := run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "copying to 127.0.0.1:1/graft/program") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -71,8 +89,8 @@ func TestChart(t *testing.T) {
 	mustSucceed(t, archive.WriteHeader(&tar.Header{Name: "sample/Chart.yaml", Mode: 0o644, Size: int64(len(text))}))
 	_, err := archive.Write(text)
 	mustSucceed(t, err, archive.Close(), compressed.Close(), os.WriteFile(filepath.Join(folder, "sample.tgz"), packed.Bytes(), 0o600))
-	o := options{out: t.TempDir(), charts: folder, stdout: io.Discard, source: source{version: "v1.2.3", revision: "0123", time: commitTime}}
-	mustSucceed(t, o.chartArtifacts())
+	o := options{out: t.TempDir(), charts: folder, push: newRegistry(t), stdout: io.Discard, source: source{version: "v1.2.3", revision: "0123", time: commitTime}}
+	mustSucceed(t, o.chartArtifacts(t.Context()))
 	top, named := manifests(t, open(t, filepath.Join(o.out, "chart-sample.tar")))
 	if len(named) != 1 || named[0].Annotations["org.opencontainers.image.ref.name"] != "1.2.3_x" {
 		t.Fatalf("the index names %+v", named)
@@ -85,7 +103,17 @@ func TestChart(t *testing.T) {
 		manifest.Layers[0].Digest != mustHash(t, packed.Bytes()) {
 		t.Errorf("the manifest is %+v", manifest)
 	}
-	if o.charts = t.TempDir(); o.chartArtifacts() == nil {
+	// gardenlet and gardener-operator look for the layer of this type.
+	reference, err := name.ParseReference(o.push + "/charts/sample:1.2.3_x")
+	mustSucceed(t, err)
+	pulled, err := remote.Image(reference)
+	mustSucceed(t, err)
+	layers, err := pulled.Layers()
+	mustSucceed(t, err)
+	if kind, err := layers[0].MediaType(); err != nil || kind != helmContentType {
+		t.Errorf("the registry has a layer of the type %s (%v)", kind, err)
+	}
+	if o.charts = t.TempDir(); o.chartArtifacts(t.Context()) == nil {
 		t.Error("no chart at all must be an error")
 	}
 }
