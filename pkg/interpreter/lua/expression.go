@@ -69,8 +69,26 @@ func (w *writer) write(e ast.Expr) code {
 // text is a part as an argument.
 func (w *writer) text(e ast.Expr) string { return w.write(e).text }
 
-// typed is the type of a part.
-func (w *writer) typed(e ast.Expr) *types.Type { return w.ast.GetType(e.ID()) }
+// typed is the type of a part. What is made of an optional of which nothing is known has no type: CEL takes that of the default then.
+func (w *writer) typed(e ast.Expr) *types.Type {
+	if (isCall(e, "orValue") || isCall(e, "value")) && w.loose(e.AsCall().Target()) {
+		return types.DynType
+	}
+	return w.ast.GetType(e.ID())
+}
+
+// loose says whether nothing is known of what a part may hold.
+func (w *writer) loose(e ast.Expr) bool {
+	switch {
+	case e.Kind() == ast.SelectKind:
+		return w.loose(e.AsSelect().Operand())
+	case isCall(e, operators.OptSelect), isCall(e, operators.OptIndex), isCall(e, operators.Index):
+		return !w.is(e.AsCall().Args()[0], types.ListKind, types.MapKind) || w.loose(e.AsCall().Args()[0])
+	case isCall(e, "or"):
+		return w.loose(e.AsCall().Target()) || w.loose(e.AsCall().Args()[0])
+	}
+	return false
+}
 
 func (w *writer) is(e ast.Expr, kinds ...types.Kind) bool {
 	return slices.Contains(kinds, w.typed(e).Kind())

@@ -36,7 +36,7 @@ var grammar = map[byte][]string{
 		"$l.filter(x, $b)", "$l.map(x, [x, $v])", "[$v, ?$o]", `string($t).split(".")`, "$o.orValue([1])", "$l.filter(x, x != $v)",
 	},
 	'o': {
-		"object.?spec.?a", "object.?spec.?nothing", "object.?spec.?s.?x", "object.?spec.parts", "object.spec.?l", "object.?spec.l[?1]", "optional.of($v)",
+		"object.?spec.?a", "object.?spec.?nothing", "object.?spec.?s.?x", "object.?spec.parts", "object.spec.?l", "optional.of($v)",
 		"optional.none()", "$o.or($o)",
 	},
 	'v': {"$n", "$t", "$b", "$l", "$n", "$t", "$b", "object.spec.m", "object.spec.parts[0]", `{"a": $v, "b": $v}`, "object.spec", "dyn($v)"},

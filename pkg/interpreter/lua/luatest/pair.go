@@ -7,7 +7,6 @@ package luatest
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
@@ -65,11 +64,12 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 		return "", nil
 	}
 	answer, scripted := p.machine.Answer(scripts, r)
+	refused, failed := message(ruled), message(scripted)
 	switch {
-	case ruled != nil && scripted != nil:
+	case refused != "" && failed != "":
 		return "", nil
-	case ruled != nil || scripted != nil:
-		return fmt.Sprintf("the rules: %v; the script: %v", ruled, scripted), nil
+	case refused != "" || failed != "":
+		return "the rules: " + refused + "; the script: " + failed, nil
 	}
 	want, err := became(r, response)
 	if err != nil {
@@ -77,6 +77,14 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 	}
 	got, err := plain(answer)
 	return cmp.Diff(want, got), err
+}
+
+// message is what an error says; empty where there is none.
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // became is a response with the object as it becomes, in place of the patch.
