@@ -51,8 +51,8 @@ Exit status: 0; 1 when a question has no answer; 2 when it could not be done.`,
   graft interpret example/interpreter/database.yaml -p example/interpreter/profile.yaml
 
   # what is kept of what a member has decided
-  graft interpret example/interpreter/tests/a-member-that-is-behind/in.yaml -p example/interpreter/profile.yaml --operation retain --observed \
-    example/interpreter/tests/a-member-that-is-behind/observed.yaml
+  graft interpret example/interpreter/tests/a-member-that-is-behind/in.yaml -p example/interpreter/profile.yaml --operation retain \
+    --observed example/interpreter/tests/a-member-that-is-behind/observed.yaml
 
   # what a cluster gets with its share of the replicas
   graft interpret example/interpreter/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4

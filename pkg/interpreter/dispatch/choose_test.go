@@ -103,7 +103,7 @@ func TestVerified(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if begin, any := strings.CutSuffix(c.Wrong, "*"); got != c.Wrong && !(any && strings.HasPrefix(got, begin)) {
+			if begin, open := strings.CutSuffix(c.Wrong, "*"); got != c.Wrong && !(open && strings.HasPrefix(got, begin)) {
 				t.Errorf("got %q, want %q", got, c.Wrong)
 			}
 			if f, failed := errors.AsType[*interpreter.Failure](err); failed != (c.Code != 0) || failed && f.Code != c.Code {

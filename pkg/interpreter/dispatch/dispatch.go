@@ -103,7 +103,8 @@ func (d *Dispatcher) Interpret(ctx context.Context, r interpreter.Request) (inte
 		response, err := d.call(ctx, hook, &r, of)
 		switch {
 		case err == nil:
-			response.Because = append(because, "webhook "+hook.Name)
+			because = append(because, "webhook "+hook.Name)
+			response.Because = because
 			return response, nil
 		case !hook.ignore:
 			return interpreter.Response{}, &Error{Webhook: hook.Name, Err: err}

@@ -91,10 +91,8 @@ func Run(ctx context.Context, object manifest.Object, o Options) (Result, error)
 	}
 	for _, operation := range operations {
 		r := interpreter.Request{Operation: operation, Kind: of, Object: object.JSON}
-		lacks, err := o.fill(&r, object)
+		lacks := o.fill(&r, object)
 		switch {
-		case err != nil:
-			return result, err
 		case lacks != "" && len(o.Operations) > 0:
 			return result, fmt.Errorf("%s of %s needs %s", operation, object, lacks)
 		case lacks != "":
@@ -127,16 +125,16 @@ func kindOf(object manifest.Object) interpreter.Kind {
 }
 
 // fill adds what the operation needs beside the object, and says what is not there.
-func (o Options) fill(r *interpreter.Request, object manifest.Object) (lacks string, err error) {
+func (o Options) fill(r *interpreter.Request, object manifest.Object) (lacks string) {
 	switch r.Operation {
 	case interpreter.Revise:
 		if o.Replicas == nil {
-			return "--replicas", nil
+			return "--replicas"
 		}
 		r.Replicas = *o.Replicas
 	case interpreter.Aggregate:
 		if o.Members == nil {
-			return "--members", nil
+			return "--members"
 		}
 		r.Members = o.Members
 	case interpreter.Retain:
@@ -144,14 +142,14 @@ func (o Options) fill(r *interpreter.Request, object manifest.Object) (lacks str
 			return other.Is(object.Group(), object.Kind) && other.Name == object.Name && (other.Namespace == object.Namespace || other.Namespace == "")
 		})
 		if at < 0 && len(o.Observed) > 0 {
-			return "an observed object of its kind and name", nil
+			return "an observed object of its kind and name"
 		}
 		if at < 0 {
-			return "--observed", nil
+			return "--observed"
 		}
 		r.Observed = o.Observed[at].JSON
 	}
-	return "", nil
+	return ""
 }
 
 func (o Options) ask(ctx context.Context, r interpreter.Request) Answer {

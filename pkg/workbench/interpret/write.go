@@ -114,7 +114,7 @@ func dependencies(all []interpreter.Dependency) string {
 			fmt.Fprintf(&out, " in %s", d.Namespace)
 		case d.Namespace != "":
 			fmt.Fprintf(&out, " %s/%s", d.Namespace, d.Name)
-		default:
+		case d.Name != "":
 			out.WriteString(" " + d.Name)
 		}
 		if len(d.LabelSelector) > 0 {
