@@ -39,7 +39,6 @@ var extensionFields = []variants{
 	generation,
 	observedGeneration,
 	{[]string{"status", "lastError"}, []any{nil, object{"description": ""}, object{"description": "broken", "codes": []string{"ERR_INFRA_QUOTA_EXCEEDED"}}}},
-	{[]string{"status", "lastOperation"}, []any{nil, object{}}},
 	{[]string{"status", "lastOperation", "state"}, []any{nil, "Succeeded", "Processing", "Failed", "Error", "Pending", "Aborted", ""}},
 	{[]string{"status", "lastOperation", "lastUpdateTime"}, []any{nil, "2026-03-01T10:00:00Z", "2026-03-01T12:00:00+02:00", "2026-03-01T09:59:59Z"}},
 	{[]string{"metadata", "annotations", "gardener.cloud/operation"}, []any{nil, "", "reconcile"}},
@@ -75,9 +74,11 @@ func machinesAreHealthy(o client.Object) bool {
 }
 
 func machineFields() []variants {
-	return append(conditions("Available", "Progressing", "ReplicaFailure", "Frozen"), generation, observedGeneration,
-		variants{[]string{"spec", "strategy", "type"}, []any{nil, "InPlaceUpdate"}},
-		variants{[]string{"spec", "strategy", "inPlaceUpdate", "orchestrationType"}, []any{nil, "Manual"}},
+	manual := object{"type": "InPlaceUpdate", "inPlaceUpdate": object{"orchestrationType": "Manual"}}
+	return append(conditions("Available", "Progressing"), generation, observedGeneration,
+		variants{[]string{"status", "conditions", "ReplicaFailure"}, statuses[:4]},
+		variants{[]string{"status", "conditions", "Frozen"}, statuses[:4]},
+		variants{[]string{"spec", "strategy"}, []any{nil, object{"type": "InPlaceUpdate"}, manual}},
 		variants{[]string{"status", "updatedReplicas"}, []any{nil, 1}},
 	)
 }
@@ -109,7 +110,7 @@ func shootFields() []variants {
 	return append(conditions("APIServerAvailable"), generation, observedGeneration,
 		variants{[]string{"status", "conditions", "EveryNodeReady"}, []any{nil, "True", "Unknown"}},
 		variants{[]string{"status", "conditions", "SystemComponentsHealthy"}, []any{nil, "True", "False"}},
-		variants{[]string{"status", "hibernated"}, []any{nil, true, false}},
+		variants{[]string{"status", "hibernated"}, []any{nil, true}},
 		variants{[]string{"status", "lastOperation", "state"}, []any{nil, "Succeeded", "Processing", "Failed"}},
 		variants{[]string{"status", "lastOperation", "type"}, []any{nil, "Create", "Reconcile", "Delete"}},
 		variants{[]string{"status", "lastErrors"}, []any{nil, []object{{"description": "broken"}}}},
