@@ -57,6 +57,8 @@ control plane which Gardener itself writes for a shoot, which flags describe, or
 --live it is the one in a seed as it stands, which shows what rules do when it is written again. What comes from Secrets is
 not shown.
 
+What rules say when Karmada asks about an object, ` + "`graft explain interpret`" + ` explains.
+
 Without an object it explains words, and needs no profile: operations, targets, variables and functions of expressions, flags
 and feature gates of Kubernetes by version, and the fields of documents by their path. Without any word it lists these topics.
 
@@ -84,6 +86,7 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
 	o.scenes.addTo(set)
 	o.live.addTo(set)
 	set.VarP(&o.output, "output", "o", "format: "+strings.Join(explain.Formats(), ", "))
+	command.AddCommand(newExplainInterpretCommand(s))
 	for name, values := range map[string]cobra.CompletionFunc{"flag": fixed(), "field": fixed(), "output": fixed(explain.Formats()...)} {
 		_ = command.RegisterFlagCompletionFunc(name, values) // fails for unknown flags only
 	}

@@ -5,12 +5,15 @@
 package explain
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 )
@@ -27,7 +30,7 @@ func (s Style) writeInterpretation(w io.Writer, i *Interpretation) error {
 		out.WriteString(s.hang("  "+s.paint(alarm, "fails")+"  ", 9, fmt.Sprintf("%d %s", i.Code, i.Failure)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Answer)) {
-		out.WriteString(s.hang("  "+s.paint(heading, name)+"  ", 4, s.cut(string(i.Answer[name]))))
+		s.answer(&out, name, i.Answer[name])
 	}
 	if i.Failure == "" && len(i.Answer) == 0 {
 		out.WriteString(s.hang("  ", 2, i.nothing()))
@@ -38,6 +41,24 @@ func (s Style) writeInterpretation(w io.Writer, i *Interpretation) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// answer writes a part of an answer: in one line where it is short, else as YAML below its name.
+func (s Style) answer(out *strings.Builder, name string, value json.RawMessage) {
+	text, err := yaml.JSONToYAML(value)
+	if err != nil || len(value) <= shortValue {
+		out.WriteString(s.hang("  "+s.paint(heading, name)+"  ", 4, string(value)))
+		return
+	}
+	out.WriteString("  " + s.paint(heading, name) + "\n")
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	for n, line := range lines {
+		if n == mostLines && len(lines) > mostLines+1 {
+			out.WriteString("    " + s.paint(dim, "… "+count(len(lines)-n, "more line", "more lines")) + "\n")
+			break
+		}
+		out.WriteString("    " + s.fit(line, 4) + "\n")
+	}
 }
 
 // nothing is what an answer without anything means.

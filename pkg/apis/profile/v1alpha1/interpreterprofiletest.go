@@ -21,6 +21,8 @@ type InterpreterProfileTest struct {
 	Profiles []source.Text `json:"profiles,omitempty"`
 	// Gardener also has the profiles of Gardener's kinds that are part of Graft in force, behind the others.
 	Gardener bool `json:"gardener,omitempty"`
+	// Optional are those of Gardener's profiles that are in force only where they are named, such as worker-replicas.
+	Optional []source.Text `json:"optional,omitempty"`
 	// Objects are objects by name, which cases name in place of an object of their own. One that says from is the object of that name, with what
 	// else it says merged into it (RFC 7386).
 	Objects map[string]source.Node `json:"objects,omitempty"`
@@ -50,21 +52,19 @@ type InterpreterTestQuestion struct {
 	Operation TestTexts `json:"operation,omitempty"`
 	// Replicas is the number of replicas that is wanted, for revise.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Members are what member clusters say of their copies, for aggregate.
-	Members []InterpreterTestMember `json:"members,omitempty"`
+	// Members are what member clusters say of their copies, by the names of the clusters, for aggregate.
+	Members map[string]InterpreterTestMember `json:"members,omitempty"`
 	// Want is what the answer shall have.
 	Want InterpreterTestWant `json:"want,omitempty"`
 }
 
 // InterpreterTestMember is what one member cluster says.
 type InterpreterTestMember struct {
-	// Cluster is its name.
-	Cluster source.Text `json:"cluster"`
 	// Status is that of the copy; there is none yet when absent.
 	Status source.Node `json:"status,omitempty"`
-	// NotApplied says that the object could not be applied there.
-	NotApplied bool `json:"notApplied,omitempty"`
-	// Message says why.
+	// Applied says whether the object could be applied there; true when absent.
+	Applied *bool `json:"applied,omitempty"`
+	// Message says why it could not.
 	Message string `json:"message,omitempty"`
 	// Health is Healthy, Unhealthy or Unknown.
 	Health string `json:"health,omitempty" oneOf:"Healthy,Unhealthy,Unknown"`
@@ -126,4 +126,6 @@ type InterpreterTestFolder struct {
 	Profiles []source.Text `json:"profiles,omitempty"`
 	// Gardener also has the profiles of Gardener's kinds that are part of Graft in force, behind the others.
 	Gardener bool `json:"gardener,omitempty"`
+	// Optional are those of Gardener's profiles that are in force only where they are named, such as worker-replicas.
+	Optional []source.Text `json:"optional,omitempty"`
 }

@@ -25,7 +25,7 @@ func (t *Tester) Folder(path string) (golden.Suite, source.Findings) {
 	if len(findings) > 0 {
 		return golden.Suite{}, findings
 	}
-	tr := &trial{profiles: golden.ProfilesFor(path, written.Profiles, t.profiles), gardener: written.Gardener}
+	tr := &trial{profiles: golden.ProfilesFor(path, written.Profiles, t.profiles), gardener: written.Gardener, optional: written.Optional}
 	beside := objects{folder: path}
 	in, there, err := beside.beside(golden.InFile)
 	if err == nil && !there {

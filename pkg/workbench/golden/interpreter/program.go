@@ -14,6 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 )
 
@@ -31,15 +32,19 @@ type program struct {
 type programs map[string]*program
 
 // load reads and compiles profiles, behind them those of Gardener's kinds if these are wanted.
-func (p programs) load(paths []string, withGardener bool) *program {
-	key := fmt.Sprintf("%t\x00%s", withGardener, strings.Join(paths, "\x00"))
+func (p programs) load(paths []string, withGardener bool, optional []source.Text) *program {
+	names := make([]string, len(optional))
+	for i, name := range optional {
+		names[i] = name.Value
+	}
+	key := fmt.Sprintf("%t\x00%q\x00%q", withGardener, names, paths)
 	if p[key] == nil {
-		p[key] = newProgram(paths, withGardener)
+		p[key] = newProgram(paths, withGardener || len(names) > 0, names)
 	}
 	return p[key]
 }
 
-func newProgram(paths []string, withGardener bool) *program {
+func newProgram(paths []string, withGardener bool, optional []string) *program {
 	if len(paths) == 0 && !withGardener {
 		return &program{err: golden.ErrNoProfile}
 	}
@@ -57,7 +62,7 @@ func newProgram(paths []string, withGardener bool) *program {
 	}
 	own := p.documents
 	if withGardener {
-		embedded, err := gardener.Profiles()
+		embedded, err := gardener.Profiles(optional...)
 		if err != nil {
 			return &program{err: err}
 		}

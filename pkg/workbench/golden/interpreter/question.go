@@ -6,6 +6,7 @@ package interpreter
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ var edits = []interpreter.Operation{interpreter.Revise, interpreter.Retain, inte
 // read reads what tables and folders have in common; the objects are there already.
 func (a *asked) read(at source.Node, q *v1alpha1.InterpreterTestQuestion, path string, golden bool) source.Findings {
 	a.replicas, a.hasMembers = q.Replicas, q.Members != nil
-	findings := a.readMembers(at, q.Members, path)
+	findings := a.readMembers(q.Members, path)
 	for i, text := range q.Operation {
 		operation := interpreter.Operation(text.Value)
 		if !operation.Known() {
@@ -63,23 +64,15 @@ func (a *asked) read(at source.Node, q *v1alpha1.InterpreterTestQuestion, path s
 	return append(a.lacking(at, path), a.unwanted(at, &q.Want, path, golden)...)
 }
 
-func (a *asked) readMembers(at source.Node, members []v1alpha1.InterpreterTestMember, path string) source.Findings {
+func (a *asked) readMembers(members map[string]v1alpha1.InterpreterTestMember, path string) source.Findings {
 	var findings source.Findings
-	seen := map[string]bool{}
-	for _, m := range members {
-		if m.Cluster.At.Node == nil || m.Cluster.Value == "" || seen[m.Cluster.Value] {
-			if m.Cluster.At.Node != nil {
-				at = m.Cluster.At
-			}
-			findings = append(findings, at.Finding(path+"members", "a member needs the name of a cluster that no other has"))
-			continue
-		}
-		seen[m.Cluster.Value] = true
-		member := interpreter.Member{Cluster: m.Cluster.Value, Applied: !m.NotApplied, Message: m.Message, Health: m.Health}
+	for _, cluster := range slices.Sorted(maps.Keys(members)) {
+		m := members[cluster]
+		member := interpreter.Member{Cluster: cluster, Applied: m.Applied == nil || *m.Applied, Message: m.Message, Health: m.Health}
 		if !m.Status.Absent() {
 			raw, err := comparison.JSON(m.Status)
 			member.Status = raw
-			findings = append(findings, source.FindingsOf(m.Status, path+"members["+m.Cluster.Value+"].status", err)...)
+			findings = append(findings, source.FindingsOf(m.Status, path+"members."+cluster+".status", err)...)
 		}
 		a.members = append(a.members, member)
 	}

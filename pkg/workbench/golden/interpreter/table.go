@@ -65,7 +65,7 @@ type tableReader struct {
 // add adds a case.
 func (r *tableReader) add(c *v1alpha1.InterpreterTestCase) {
 	path := "cases[" + c.Name.Value + "]."
-	tr := &trial{profiles: golden.ProfilesFor(r.objects.folder, r.table.Profiles, r.tester.profiles), gardener: r.table.Gardener}
+	tr := &trial{profiles: golden.ProfilesFor(r.objects.folder, r.table.Profiles, r.tester.profiles), gardener: r.table.Gardener, optional: r.table.Optional}
 	if object := c.Object; object.Node == nil {
 		r.findings = append(r.findings, c.Name.At.Finding(path+"object", "is missing"))
 		return

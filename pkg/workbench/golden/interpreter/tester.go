@@ -35,7 +35,7 @@ func (t *Tester) Profile() string { return v1alpha1.KindInterpreterProfile }
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	for _, c := range cases {
 		tr := c.Test.(*trial)
-		tr.program = t.programs.load(tr.profiles, tr.gardener)
+		tr.program = t.programs.load(tr.profiles, tr.gardener, tr.optional)
 	}
 	return ctx.Err()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 )
 
@@ -20,6 +21,7 @@ type trial struct {
 
 	profiles []string
 	gardener bool
+	optional []source.Text
 	want     want
 	// holds is the golden file; empty: none.
 	holds string
