@@ -160,7 +160,10 @@ const fine = `{"response":{"uid":"UID","successful":true,"healthy":true,"more":1
 
 // TestAnswers holds what is believed of answers that are not quite as they should be, and what is said of those that are not.
 func TestAnswers(t *testing.T) {
-	var calls atomic.Int32
+	var (
+		calls atomic.Int32
+		waits atomic.Value
+	)
 	for _, c := range []struct {
 		about string
 		h     http.HandlerFunc
@@ -176,10 +179,9 @@ func TestAnswers(t *testing.T) {
 		{"a status", answering(404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"none such","code":404}`), "none such", 404},
 		{"a text", answering(500, `it is broken`), "it is broken", 500},
 		{"hanging", func(_ http.ResponseWriter, r *http.Request) {
-			if r.URL.Query().Get("timeout") == "1s" {
-				_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the caller has left
-				<-r.Context().Done()
-			}
+			waits.Store(r.URL.Query().Get("timeout"))
+			_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the caller has left
+			<-r.Context().Done()
 		}, "it did not answer within 1s", 0},
 		{"busy at first", func(w http.ResponseWriter, r *http.Request) {
 			if calls.Add(1) == 1 {
@@ -204,6 +206,9 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("got %#v", err)
 			}
 		})
+	}
+	if waits.Load() != "1s" {
+		t.Errorf("the webhook was told that its caller waits %v", waits.Load())
 	}
 }
 

@@ -139,8 +139,12 @@ func (d *Dispatcher) call(ctx context.Context, h *Hook, r *interpreter.Request, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
+	left := wholeSeconds(ctx)
+	if left <= 0 { // on a machine that stood still, this may be known before the context is done
+		return interpreter.Response{}, failureOf(context.DeadlineExceeded, h.timeout)
+	}
 	e := newExchange(h.Dialect, string(uuid.NewUUID()), r, of)
-	if err := client.Post().Body(e.question()).Timeout(wholeSeconds(ctx)).Do(ctx).Into(e.answer()); err != nil {
+	if err := client.Post().Body(e.question()).Timeout(left).Do(ctx).Into(e.answer()); err != nil {
 		return interpreter.Response{}, failureOf(err, h.timeout)
 	}
 	return e.response()
