@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -100,6 +101,7 @@ type karmada struct {
 	version string
 	calls   atomic.Int64
 	ending  chan struct{}
+	end     sync.Once
 	all     sync.WaitGroup
 }
 
@@ -114,6 +116,7 @@ type known struct {
 func newKarmada(t *testing.T) *karmada {
 	t.Helper()
 	k := &karmada{t: t, ending: make(chan struct{})}
+	t.Cleanup(func() { k.stop() })
 	eventually(t, "something is registered", func() bool { k.follow(); return k.current.Load() != nil })
 	k.all.Go(func() {
 		k.until(func() { k.follow(); time.Sleep(20 * time.Millisecond) })
@@ -121,8 +124,9 @@ func newKarmada(t *testing.T) *karmada {
 	for range 3 {
 		k.all.Go(func() {
 			k.until(func() {
-				if err := k.ask(); err != nil {
+				if err := k.ask(); err != nil && !k.ended() {
 					t.Error(err)
+					k.close()
 				}
 				k.calls.Add(1)
 			})
@@ -132,13 +136,8 @@ func newKarmada(t *testing.T) *karmada {
 }
 
 func (k *karmada) until(do func()) {
-	for {
-		select {
-		case <-k.ending:
-			return
-		default:
-			do()
-		}
+	for !k.ended() {
+		do()
 	}
 }
 
@@ -204,9 +203,20 @@ func (k *karmada) more() {
 	eventually(k.t, "calls go on", func() bool { return k.calls.Load() > before+10 || k.t.Failed() })
 }
 
+func (k *karmada) close() { k.end.Do(func() { close(k.ending) }) }
+
+func (k *karmada) ended() bool {
+	select {
+	case <-k.ending:
+		return true
+	default:
+		return false
+	}
+}
+
 // stop ends all calls, none of which has failed.
 func (k *karmada) stop() int64 {
-	close(k.ending)
+	k.close()
 	k.all.Wait()
 	return k.calls.Load()
 }
@@ -218,4 +228,15 @@ func eventually(t *testing.T, about string, right func() bool) {
 			t.Fatalf("%s: it does not come", about)
 		}
 	}
+}
+
+// unregistered leaves nothing behind for the next test.
+func unregistered(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		err := objects.Resource(registration.Resource).Delete(context.Background(), "graft", metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
 }

@@ -185,6 +185,7 @@ func names() string {
 // TestReplicas goes through the life of two replicas under steady calls: profiles that change, are wrong and right again, and replicas that end and come
 // back. No call fails. Then the one that writes is killed, and the other one writes.
 func TestReplicas(t *testing.T) {
+	unregistered(t)
 	profiles := &mounted{t: t, folder: t.TempDir()}
 	profiles.put(kinds("3", "Queue"))
 	b := newBalancer(t)

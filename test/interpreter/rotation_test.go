@@ -135,6 +135,7 @@ func begin(t *testing.T, b *balancer) *replicated {
 // TestRotation takes the authority of two replicas away twice, under steady calls by what is registered. Who leads changes, and so does who is first to
 // look after the certificate. No call fails.
 func TestRotation(t *testing.T) {
+	unregistered(t)
 	b := newBalancer(t)
 	one, two := begin(t, b), begin(t, b)
 	one.leads.Store(true)
@@ -170,13 +171,11 @@ func TestRotation(t *testing.T) {
 	if calls := k.stop(); len(authorities) != 3 || calls < 100 {
 		t.Errorf("there were %d authorities, and %d calls", len(authorities), calls)
 	}
-	if err := objects.Resource(registration.Resource).Delete(t.Context(), "graft", metav1.DeleteOptions{}); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestFollowed holds that who does not lead never writes, and that two installations do not write in turns.
 func TestFollowed(t *testing.T) {
+	unregistered(t)
 	b := newBalancer(t)
 	one, two := begin(t, b), begin(t, b)
 	two.registrar.Look(t.Context())
@@ -200,8 +199,5 @@ func TestFollowed(t *testing.T) {
 	last, err := registered()
 	if err != nil || last.GetResourceVersion() != first.GetResourceVersion() {
 		t.Errorf("it was written though nothing is to be changed: %v", errors.Join(err))
-	}
-	if err := objects.Resource(registration.Resource).Delete(t.Context(), "graft", metav1.DeleteOptions{}); err != nil {
-		t.Error(err)
 	}
 }

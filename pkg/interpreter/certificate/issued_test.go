@@ -101,7 +101,7 @@ func (w *world) call(replica *certificate.Issued, name string) error {
 	return err
 }
 
-// TestRotationFailsNoCall takes replicas through five years, in steps that are not the same: now and then one looks after the certificate, the store does
+// TestRotationFailsNoCall takes replicas through three years, in steps that are not the same: now and then one looks after the certificate, the store does
 // not answer, or callers are told. At each moment, callers know all that is served.
 func TestRotationFailsNoCall(t *testing.T) {
 	for _, told := range []bool{true, false} {
@@ -115,7 +115,7 @@ func TestRotationFailsNoCall(t *testing.T) {
 			}
 			w.known = w.replicas[0].Held().Bundle
 			authorities, certificates := map[string]bool{}, map[string]bool{}
-			for end := w.clock.Now().AddDate(5, 0, 0); w.clock.Now().Before(end); {
+			for end := w.clock.Now().AddDate(3, 0, 0); w.clock.Now().Before(end); {
 				w.clock.SetTime(w.clock.Now().Add(time.Duration(1+random.IntN(48)) * time.Hour))
 				w.step(t, random)
 				for n, replica := range w.replicas {
@@ -128,11 +128,11 @@ func TestRotationFailsNoCall(t *testing.T) {
 				}
 				authorities[w.replicas[0].Held().AuthorityEnds.String()] = true
 			}
-			if len(authorities) < 6 || len(authorities) > 10 {
-				t.Errorf("there were %d authorities in five years", len(authorities))
+			if len(authorities) < 4 || len(authorities) > 7 {
+				t.Errorf("there were %d authorities in three years", len(authorities))
 			}
-			if len(certificates) < 91 || len(certificates) > 3*(91+len(authorities)) {
-				t.Errorf("there were %d certificates in five years, each renewed after 20 days, for three replicas", len(certificates))
+			if len(certificates) < 54 || len(certificates) > 3*(54+len(authorities)) {
+				t.Errorf("there were %d certificates in three years, each renewed after 20 days, for three replicas", len(certificates))
 			}
 		})
 	}

@@ -40,7 +40,7 @@ type Options struct {
 type Limits struct {
 	// Requests are how many are worked on; what is beyond waits. Default 256.
 	Requests int
-	// Connections are how many are open; what is beyond waits. Default 4096.
+	// Connections are how many are open; what is beyond waits. Default 1024.
 	Connections int
 	// BodyBytes bounds a body. Default wire.DefaultMaximumBytes.
 	BodyBytes int64
@@ -55,9 +55,12 @@ type Limits struct {
 // writeTimeout is how long an answer may take to be taken, after it should be there.
 const writeTimeout = 15 * time.Second
 
+// bufferBytes is what is taken of bodies that wait, for each connection of HTTP/2.
+const bufferBytes = 256 << 10
+
 func (l *Limits) setDefaults() {
 	orDefault(&l.Requests, 256)
-	orDefault(&l.Connections, 4096)
+	orDefault(&l.Connections, 1024)
 	orDefault(&l.BodyBytes, int64(wire.DefaultMaximumBytes))
 	orDefault(&l.BodiesBytes, 128<<20)
 	l.BodiesBytes = max(l.BodiesBytes, l.BodyBytes+1)
@@ -93,6 +96,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Handler: newGuard(answers, o), ErrorLog: serving.ErrorLog(o.Log), ConnState: o.Metrics.connection,
 		// Bodies and answers have deadlines of their own, which the guard sets for each request.
 		ReadHeaderTimeout: serving.HeadTimeout, IdleTimeout: serving.IdleTimeout, MaxHeaderBytes: serving.MaximumHead,
+		// Bodies that wait fill these buffers: all connections together must not fill the memory.
+		HTTP2:     &http.HTTP2Config{MaxReceiveBufferPerConnection: bufferBytes, MaxReceiveBufferPerStream: bufferBytes / 2},
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: o.Certificate},
 	}
 	return s, nil

@@ -151,7 +151,7 @@ type InterpreterMetrics struct {
 type InterpreterLimits struct {
 	// Requests are how many are worked on at a time; 256 by default. What is beyond waits, and is answered with 503 when it has waited in vain.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
-	// Connections are how many are open at a time; 4096 by default. What is beyond waits until one ends.
+	// Connections are how many are open at a time; 1024 by default. What is beyond waits until one ends.
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
 	// BodyBytes is the size of the largest request that is read; 20 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"65536,268435456"`
@@ -178,7 +178,7 @@ func (c *ResourceInterpreterConfiguration) Default() {
 	setDefault(&c.LeaderElection.ResourceName, "graft-resource-interpreter")
 	setDefault(&c.Metrics.Address, ":9475")
 	setDefault(&c.Limits.Requests, 256)
-	setDefault(&c.Limits.Connections, 4096)
+	setDefault(&c.Limits.Connections, 1024)
 	setDefault(&c.Limits.BodyBytes, 20<<20)
 	setDefault(&c.Limits.BodiesBytes, 128<<20)
 	setDefault(&c.Logging.Level, "info")

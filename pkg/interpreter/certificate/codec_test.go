@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package certificate
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+// rotated is what is kept amid a rotation, with all that there can be.
+func rotated(t testing.TB) *kept {
+	t.Helper()
+	now := time.Now().Truncate(time.Second)
+	var all [3]*authority
+	for i := range all {
+		var err error
+		if all[i], err = newAuthority(now, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := &kept{signing: all[0], next: all[1], known: now, retired: []retired{{all[2].certificate, now.Add(time.Minute)}}}
+	var err error
+	if k.serving, err = k.signing.sign(now, time.Hour, names{dns: []string{"a"}}); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestKept holds that nothing is lost in a store.
+func TestKept(t *testing.T) {
+	k := rotated(t)
+	data, err := k.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.known.Equal(k.known) || !got.retired[0].until.Equal(k.retired[0].until) || !got.next.certificate.Equal(k.next.certificate) ||
+		!got.next.key.Equal(k.next.key) || !got.signing.key.Equal(k.signing.key) || !bytes.Equal(got.serving.key, k.serving.key) {
+		t.Errorf("got %+v", got)
+	}
+	if !bytes.Equal(got.bundle(), k.bundle()) || len(parseAll(k.bundle())) != 3 {
+		t.Error("the bundle is another one")
+	}
+	for key := range data {
+		if key == KeyBundle || key == keyNext || key == keyRetired {
+			continue // it is made of the others, or there need not be one
+		}
+		broken := map[string][]byte{}
+		for other, value := range data {
+			if other != key {
+				broken[other] = value
+			}
+		}
+		if _, err := decode(broken); err == nil {
+			t.Errorf("nothing is said of a %s that is missing", key)
+		}
+	}
+}
+
+// FuzzKept holds that whatever is found in a store is refused, or can be kept again.
+func FuzzKept(f *testing.F) {
+	data, err := rotated(f).encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data[keyAuthority], data[keyAuthorityKey], data[keyServing], data[keyServingKey], data[keyRetired], data[keyTimes])
+	f.Add(data[keyAuthority], data[keyAuthorityKey], data[keyServing], data[keyServingKey], []byte(nil), []byte(`{"retired":[null]}`))
+	f.Fuzz(func(t *testing.T, authority, authorityKey, serving, servingKey, retired, times []byte) {
+		k, err := decode(map[string][]byte{
+			keyAuthority: authority, keyAuthorityKey: authorityKey, keyServing: serving, keyServingKey: servingKey, keyRetired: retired, keyTimes: times,
+		})
+		if err != nil || k == nil {
+			return
+		}
+		if _, err := k.encode(); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := (&Policy{Authority: time.Hour, Certificate: time.Hour}).step(k, names{}, time.Now()); err != nil {
+			t.Error(err)
+		}
+	})
+}
