@@ -5,6 +5,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 )
 
 // addPatrol has the replica that leads look for drift, where that is wanted.
-func (o *Options) addPatrol(mgr manager.Manager, store *webhook.Store) error {
+func (o *Options) addPatrol(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
 	wanted := o.Config.Drift
 	if !wanted.Enabled {
 		return nil
@@ -31,6 +32,7 @@ func (o *Options) addPatrol(mgr manager.Manager, store *webhook.Store) error {
 	api := drift.Server{Host: host, Client: mgr.GetHTTPClient()}
 	p := &patrol.Patrol{
 		Finder: drift.Finder{API: api, Engine: store}, Interval: wanted.Interval.Duration, Clock: clock.RealClock{},
+		Ready:   func(ctx context.Context) error { return registrar.Check(ctx, true) },
 		Metrics: patrol.NewMetrics(metrics.Registry), Log: mgr.GetLogger().WithName("drift"),
 	}
 	if wanted.Touch {

@@ -118,7 +118,7 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 	if err := o.addHeartbeat(mgr); err != nil {
 		return err
 	}
-	if err := o.addPatrol(mgr, store); err != nil {
+	if err := o.addPatrol(mgr, store, registrar); err != nil {
 		return err
 	}
 	return o.addChecks(mgr, store, optOuts, registrar, draining)

@@ -23,9 +23,11 @@ type Patrol struct {
 	Toucher *drift.Toucher
 	// Interval is the time between the end of a look and the next one.
 	Interval time.Duration
-	Clock    clock.Clock
-	Metrics  *Metrics
-	Log      logr.Logger
+	// Ready says whether the webhooks are registered, before which nothing is looked at; nil: they are.
+	Ready   func(context.Context) error
+	Clock   clock.Clock
+	Metrics *Metrics
+	Log     logr.Logger
 }
 
 // NeedLeaderElection says that only the replica that leads patrols: two would touch at twice the rate.
@@ -35,8 +37,12 @@ func (*Patrol) NeedLeaderElection() bool { return true }
 func (p *Patrol) Start(ctx context.Context) error {
 	p.Log.Info("Looking for drift", "interval", p.Interval, "touch", p.Toucher != nil)
 	for {
-		p.look(ctx)
-		timer := p.Clock.NewTimer(p.Interval)
+		pause := notReady
+		if p.Ready == nil || p.Ready(ctx) == nil {
+			p.look(ctx)
+			pause = p.Interval
+		}
+		timer := p.Clock.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -45,6 +51,9 @@ func (p *Patrol) Start(ctx context.Context) error {
 		}
 	}
 }
+
+// notReady is how soon it is asked again whether the webhooks are registered.
+const notReady = time.Second
 
 // look looks once at everything, and then touches.
 func (p *Patrol) look(ctx context.Context) {
