@@ -44,7 +44,7 @@ func metadata(c *compiler, path string) {
 // containers are containers and init containers by name.
 func containers(c *compiler, _ string) {
 	for name, node := range c.expected.Containers {
-		c.add(assertion{at: node, field: "containers." + name, about: name, near: []string{"ontainers", name}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "containers." + name, about: name, near: []string{"ontainers", name}, look: lookFor(node, func(o *subject) (any, bool, error) {
 			for _, list := range []string{"containers", "initContainers"} {
 				if value, there := valueOf(o.PodSpec().Get(list).ItemWith("name", name)); there {
 					return value, true, nil
@@ -58,7 +58,7 @@ func containers(c *compiler, _ string) {
 // volumes are volumes of the pod template by name.
 func volumes(c *compiler, _ string) {
 	for name, node := range c.expected.Volumes {
-		c.add(assertion{at: node, field: "volumes." + name, about: name, near: []string{"volumes", name}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "volumes." + name, about: name, near: []string{"volumes", name}, look: lookFor(node, func(o *subject) (any, bool, error) {
 			value, there := valueOf(o.PodSpec().Get("volumes").ItemWith("name", name))
 			return value, there, nil
 		})})
@@ -73,7 +73,7 @@ func fields(c *compiler, path string) {
 			continue
 		}
 		last := at[len(at)-1].Key
-		c.add(assertion{at: node, field: "fields." + text, about: last, near: []string{last}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "fields." + text, about: last, near: []string{last}, look: lookFor(node, func(o *subject) (any, bool, error) {
 			value, there := valueOf(follow(o.Document.Root(), at))
 			return value, there, nil
 		})})
@@ -102,7 +102,7 @@ func configuration(c *compiler, path string) {
 			continue
 		}
 		last := at[len(at)-1].Key
-		c.add(assertion{at: node, field: "configuration." + text, about: at[0].Key, near: []string{last}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
+		c.add(assertion{at: node, field: "configuration." + text, about: at[0].Key, near: []string{last}, look: lookFor(node, func(o *subject) (any, bool, error) {
 			whole, err := o.kubeletConfiguration()
 			value, there := comparison.Follow(whole, at)
 			return value, there, err

@@ -177,7 +177,7 @@ func featureGates(c *compiler, path string) {
 		switch {
 		case !ok:
 		case kubelet:
-			c.add(assertion{at: node, field: "featureGates." + name, about: name, near: []string{name}, look: lookAt(comparison.Plain(node), func(o *subject) (any, bool, error) {
+			c.add(assertion{at: node, field: "featureGates." + name, about: name, near: []string{name}, look: lookFor(node, func(o *subject) (any, bool, error) {
 				value, err := o.kubeletConfiguration()
 				gates, _ := value["featureGates"].(map[string]any)
 				got, there := gates[name]

@@ -126,4 +126,9 @@ func lookAt(want any, find func(o *subject) (any, bool, error)) func(o *subject)
 	}
 }
 
+// lookFor is lookAt for what stands in a test.
+func lookFor(want source.Node, find func(o *subject) (any, bool, error)) func(o *subject) ([]comparison.Mismatch, error) {
+	return lookAt(comparison.Plain(want), find)
+}
+
 func fieldName(path, field, name string) string { return fmt.Sprintf("%s.%s.%s", path, field, name) }
