@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -34,8 +35,26 @@ func TestAnswers(t *testing.T) {
 		response, err := programs[key].Interpret(context.Background(), r)
 		out.WriteString("## " + q.Name + "\n" + describe(t, response, err) + "\n")
 		accept(t, r, response, err)
+		fits(t, r, response)
 	}
 	golden.Compare(t, "testdata/answers/want.txt", out.String())
+}
+
+// fits holds that Gardener's types have all that is aggregated.
+func fits(t *testing.T, r interpreter.Request, got interpreter.Response) {
+	t.Helper()
+	if r.Operation != interpreter.Aggregate || got.Patch == nil {
+		return
+	}
+	for _, kind := range kinds() {
+		if kind.Kind != r.Kind {
+			continue
+		}
+		strict, err := kjson.UnmarshalStrict(patched(t, r.Object, got.Patch), kind.newObject())
+		if err != nil || len(strict) > 0 {
+			t.Errorf("%s: %s does not fit its type: %v %v", r.Kind, got.Patch, err, strict)
+		}
+	}
 }
 
 // asked is a question of testdata/answers, and the optional profiles that are in force.
