@@ -163,11 +163,11 @@ func (h *Handler) tooLarge() *refusal {
 func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 	if !x.review.handled() {
 		h.Metrics.admission(x, "", "ignored")
-		return appendAllowed(out, x.review.uid, nil)
+		return appendAllowed(out, x.review.uid)
 	}
 	if h.OptOuts.Contains(x.review.request.Namespace) {
 		h.Metrics.admission(x, subjectOf(x.review.request), "opted-out")
-		return appendAllowed(out, x.review.uid, nil)
+		return appendAllowed(out, x.review.uid)
 	}
 	if !x.served {
 		return h.denied(out, x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
@@ -192,12 +192,13 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 	switch {
 	case result.Patch != nil:
 		h.Metrics.admission(x, result.Target, "patched")
+		return appendPatched(out, x.review.uid, result)
 	case result.Target == "":
 		h.Metrics.admission(x, "", "ignored")
 	default:
 		h.Metrics.admission(x, result.Target, "unchanged")
 	}
-	return appendAllowed(out, x.review.uid, result.Patch)
+	return appendAllowed(out, x.review.uid)
 }
 
 func (h *Handler) write(w http.ResponseWriter, answer []byte) {

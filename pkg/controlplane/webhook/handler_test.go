@@ -406,7 +406,7 @@ func FuzzParseReview(f *testing.F) {
 		if err != nil {
 			return
 		}
-		answer := appendAllowed(nil, review.uid, []byte("[]"))
+		answer := appendPatched(nil, review.uid, &mutation.Result{Patch: []byte("[]")})
 		if !json.Valid(answer) {
 			t.Errorf("the answer is not JSON: %s", answer)
 		}

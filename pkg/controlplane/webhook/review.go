@@ -95,16 +95,19 @@ func objectAt(n *document.Node, key string) *document.Node {
 
 const responseHead = `{"kind":"` + reviewKind + `","apiVersion":"` + reviewVersion + `","response":{"uid":`
 
-// appendAllowed appends the answer that admits the object, with a patch unless that is nil.
-func appendAllowed(out []byte, uid string, patch []byte) []byte {
+// appendAllowed appends the answer that admits the object as it is.
+func appendAllowed(out []byte, uid string) []byte {
 	out = append(append(out, responseHead...), document.Quote(uid)...)
-	out = append(out, `,"allowed":true`...)
-	if patch != nil {
-		out = append(out, `,"patchType":"JSONPatch","patch":"`...)
-		out = document.AppendBase64(out, patch)
-		out = append(out, '"')
-	}
-	return append(out, "}}\n"...)
+	return append(out, `,"allowed":true}}`+"\n"...)
+}
+
+// appendPatched appends the answer that admits the object with a patch, and says for the API server's audit log what made it.
+func appendPatched(out []byte, uid string, result *mutation.Result) []byte {
+	out = append(append(out, responseHead...), document.Quote(uid)...)
+	out = append(out, `,"allowed":true,"patchType":"JSONPatch","patch":"`...)
+	out = document.AppendBase64(out, result.Patch)
+	out = append(out, `","auditAnnotations":`...)
+	return append(appendAudit(out, result), "}}\n"...)
 }
 
 // appendDenied appends the answer that refuses the object.
