@@ -84,9 +84,10 @@ func template(t *testing.T, object *unstructured.Unstructured) *corev1.Pod {
 func TestSecurity(t *testing.T) {
 	const hostPath = `restricted volume types`
 	want := map[string][]string{
-		"graft-network-provider/defaults":      {hostPath, "runAsNonRoot != true", "runAsUser=0"},
-		"graft-network-provider/nodes-on-etcd": {hostPath, "runAsNonRoot != true", "runAsUser=0"},
-		"graft-network-provider/node":          {"host namespaces", "hostPort", `must not include "NET_ADMIN"`, hostPath},
+		"graft-network-provider/defaults":         {hostPath, "runAsNonRoot != true", "runAsUser=0"},
+		"graft-network-provider/nodes-on-etcd":    {hostPath, "runAsNonRoot != true", "runAsUser=0"},
+		"graft-network-provider/prepared-folders": {hostPath},
+		"graft-network-provider/node":             {"host namespaces", "hostPort", `must not include "NET_ADMIN"`, hostPath, "runAsNonRoot != true"},
 	}
 	looked := 0
 	for _, o := range all(t) {

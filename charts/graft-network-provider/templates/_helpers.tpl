@@ -91,8 +91,8 @@ listeners:
 - address: unix:///run/graft/{{ $name }}.sock
   contracts: [{{ $name }}]
   mode: {{ $socket.mode | quote }}
-  {{- with $socket.owner }}
-  owner: {{ . | quote }}
+  {{- if $socket.group }}
+  owner: "{{ $.Values.node.user }}:{{ $socket.group }}"
   {{- end }}
 {{- end }}
 {{- end }}
@@ -109,6 +109,17 @@ kubernetes: {}
 {{- with .Values.config }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- /* Groups of sockets: without a capability the program can give a file to its own groups alone. */ -}}
+{{- define "graft.groups" -}}
+{{- $groups := list }}
+{{- range $name, $socket := .Values.node.sockets }}
+{{- if and $socket.enabled $socket.group }}
+{{- $groups = append $groups (int $socket.group) }}
+{{- end }}
+{{- end }}
+{{- $groups | uniq | toJson }}
 {{- end }}
 
 {{- /* Labels and annotations of the Pods, in both modes. */ -}}
