@@ -103,7 +103,8 @@ func load(t testing.TB, optional ...string) *rule.Program {
 	return program
 }
 
-// TestKinds holds that the kinds of this test are those that the profiles know, and that each is asked for its health and its status.
+// TestKinds holds that the kinds of this test are those that the profiles know, and that each can be asked for its health and its
+// status, and extensions for what they retain.
 func TestKinds(t *testing.T) {
 	var want, got []string
 	for _, k := range kinds() {
@@ -114,7 +115,11 @@ func TestKinds(t *testing.T) {
 	}
 	for _, k := range load(t).Kinds() {
 		got = append(got, k.String())
-		for _, o := range []interpreter.Operation{interpreter.Health, interpreter.Status, interpreter.Aggregate} {
+		needed := []interpreter.Operation{interpreter.Health, interpreter.Status, interpreter.Aggregate}
+		if k.Group == "extensions.gardener.cloud" {
+			needed = append(needed, interpreter.Retain)
+		}
+		for _, o := range needed {
 			if !slices.Contains(k.Operations, o) {
 				t.Errorf("%s has no rules of %s", k, o)
 			}
