@@ -28,8 +28,9 @@ type Trace struct {
 type Outcome string
 
 const (
-	// Applied is a rule that has a part in the answer, and Unchanged one that changes an object and found it so already.
-	Applied   Outcome = "applied"
+	// Applied is a rule that has a part in the answer.
+	Applied Outcome = "applied"
+	// Unchanged is a rule that changes an object and found it so already.
 	Unchanged Outcome = "unchanged"
 	// Skipped is a rule whose condition is false, for each item where it has a forEach.
 	Skipped Outcome = "skipped"

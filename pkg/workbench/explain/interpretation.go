@@ -74,12 +74,19 @@ func Interpret(ctx context.Context, p *rule.Program, documents []*profile.Interp
 	for n := range trace.Rules {
 		i.Rules = append(i.Rules, t.rule(&trace.Rules[n]))
 	}
-	if trace.Failure != nil {
-		i.Failure, i.Code = trace.Failure.Message, trace.Failure.Code
-		return i, nil
+	if !i.failed(trace.Failure) {
+		i.Answer, err = t.answer(&trace.Response)
 	}
-	i.Answer, err = t.answer(&trace.Response)
 	return i, err
+}
+
+// failed says whether there is no answer, and why.
+func (i *Interpretation) failed(why *interpreter.Failure) bool {
+	if why == nil {
+		return false
+	}
+	i.Failure, i.Code = why.Message, why.Code
+	return true
 }
 
 // identityOf names the object of a question.

@@ -43,7 +43,7 @@ func parts(w *v1alpha1.InterpreterTestWant) []part {
 		{"dependencies", w.Dependencies, one(interpreter.Dependencies), plain(func(r *interpreter.Response) any { return r.Dependencies })},
 		{"status", w.Status, one(interpreter.Status), plain(func(r *interpreter.Response) any { return r.Status })},
 		{"healthy", w.Healthy, one(interpreter.Health), plain(func(r *interpreter.Response) any { return r.Healthy })},
-		{"object", w.Object, edits, func(object []byte, r *interpreter.Response) (any, error) { return changed(object, r) }},
+		{"object", w.Object, edits, changed},
 		{"patch", w.Patch, edits, plain(func(r *interpreter.Response) any {
 			if r.Patch == nil {
 				return []any{}
