@@ -43,7 +43,7 @@ func sum(at path) combine {
 			return nil, nil
 		case exact:
 			return strconv.AppendInt(nil, whole, 10), nil
-		case math.IsInf(float, 0) || math.IsNaN(float):
+		case math.Abs(float) >= math.MaxInt64: // no number of Kubernetes is
 			return nil, unfit("status.%s: the sum is too large", at.text)
 		}
 		return []byte(strings.ToLower(strconv.FormatFloat(float, 'g', -1, 64))), nil
