@@ -23,7 +23,7 @@ func TestYAMLLine(t *testing.T) {
 	for _, c := range cases {
 		t.Run(fmt.Sprint(c.path, "=", c.value), func(t *testing.T) {
 			y := yamlOf(t, text)
-			want := fmt.Sprintf("%s", c.value)
+			want := c.value
 			path := []string{c.path}
 			if len(c.path) == 3 {
 				path = []string{c.path[:1], c.path[2:]}
