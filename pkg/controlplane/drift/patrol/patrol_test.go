@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package patrol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+const rules = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: acme}
+providers: [acme]
+controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: tier, annotations: {set: {tier: silver}}}]}]}
+`
+
+type engine struct{ *mutation.Program }
+
+func (e engine) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
+	return e.Program.Admit(ctx, r, &facts.Static{})
+}
+
+// seed has a control plane with some ConfigMaps, of which those that were touched are as they should be.
+type seed struct {
+	mutex   sync.Mutex
+	count   int
+	touched map[string]bool
+	fail    error
+}
+
+func (s *seed) item(name string) string {
+	tier := ""
+	if s.touched[name] {
+		tier = `"tier":"silver"`
+	}
+	return fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{%s}}}`, name, tier)
+}
+
+func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	switch {
+	case s.fail != nil:
+		return nil, s.fail
+	case c.Verb == http.MethodPatch:
+		name := c.Path[strings.LastIndex(c.Path, "/")+1:]
+		s.touched[name] = true
+		return []byte(s.item(name)), nil
+	case strings.HasSuffix(c.Path, "/namespaces"):
+		return []byte(`{"items":[{"metadata":{"name":"shoot","labels":{"shoot.gardener.cloud/provider":"acme"}}}]}`), nil
+	}
+	var items []string
+	for i := range s.count {
+		items = append(items, s.item(fmt.Sprint("cloud-", i)))
+	}
+	return []byte(`{"items":[` + strings.Join(items, ",") + `]}`), nil
+}
+
+func (s *seed) touches() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return len(s.touched)
+}
+
+// newPatrol is a patrol of a seed, with a clock that stands.
+func newPatrol(t *testing.T, s *seed) (*Patrol, *clocktesting.FakeClock) {
+	t.Helper()
+	documents, findings := profile.Load(source.File{Name: "acme.yaml", Data: []byte(rules)})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Mark: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	return &Patrol{
+		Finder: drift.Finder{API: s, Engine: engine{program}}, Interval: time.Hour, Clock: clock,
+		Metrics: NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(),
+	}, clock
+}
+
+// run starts the patrol, and gives a function that waits until it sleeps.
+func run(t *testing.T, p *Patrol, clock *clocktesting.FakeClock) (sleeps func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- p.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return func() {
+		t.Helper()
+		for deadline := time.Now().Add(30 * time.Second); !clock.HasWaiters(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the patrol does not come to rest")
+			}
+		}
+	}
+}
+
+// value is that of a metric, or the sum of its series.
+func value(t *testing.T, metric prometheus.Collector) float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metric)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return sum
+}
+
+func (p *Patrol) counted(t *testing.T, want string) {
+	t.Helper()
+	got := fmt.Sprintf("%v drifted, %v touched, %v mended, %v failures, at %v", value(t, p.Metrics.drifted), value(t, p.Metrics.touched),
+		value(t, p.Metrics.touched.WithLabelValues("mended")), value(t, p.Metrics.failures), value(t, p.Metrics.last))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// TestCounts holds that a patrol counts at its interval and touches nothing, and says when it could not look.
+func TestCounts(t *testing.T) {
+	s := &seed{count: 3, touched: map[string]bool{}}
+	p, clock := newPatrol(t, s)
+	unready := errors.New("not registered")
+	asked := make(chan error, 1)
+	p.Ready = func(context.Context) error { return <-asked }
+	sleeps := run(t, p, clock)
+	asked <- unready
+	sleeps()
+	p.counted(t, "0 drifted, 0 touched, 0 mended, 0 failures, at 0")
+	clock.Step(notReady)
+	asked <- nil
+	sleeps()
+	p.counted(t, "3 drifted, 0 touched, 0 mended, 0 failures, at 1001")
+	s.mutex.Lock()
+	s.fail = errors.New("the API server is away")
+	s.mutex.Unlock()
+	clock.Step(time.Hour)
+	asked <- nil
+	sleeps()
+	p.counted(t, "3 drifted, 0 touched, 0 mended, 1 failures, at 1001")
+	if !p.NeedLeaderElection() || s.touches() > 0 {
+		t.Errorf("%d touches", s.touches())
+	}
+}
+
+// TestTouches holds that what has drifted is touched, once for each pause and not more, and is not found again.
+func TestTouches(t *testing.T) {
+	s := &seed{count: 4, touched: map[string]bool{}}
+	p, clock := newPatrol(t, s)
+	p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock, Pause: time.Second}
+	sleeps := run(t, p, clock)
+	for want := 1; want <= s.count; want++ {
+		sleeps()
+		if got := s.touches(); got != want {
+			t.Fatalf("%d touches in %d seconds", got, want)
+		}
+		clock.Step(time.Second)
+	}
+	sleeps()
+	clock.Step(time.Hour)
+	sleeps()
+	p.counted(t, "0 drifted, 4 touched, 4 mended, 0 failures, at 4604")
+}
