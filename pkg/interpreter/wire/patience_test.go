@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// TestPatience holds that work is waited for less long than its caller waits, and no longer than is allowed.
+func TestPatience(t *testing.T) {
+	h := &handler{Options{Patience: 10 * time.Second}}
+	for query, want := range map[string]time.Duration{
+		"": 10 * time.Second, "?timeout=1s": 900 * time.Millisecond, "?timeout=5s": 4500 * time.Millisecond, "?timeout=10s": 9 * time.Second,
+		"?timeout=30s": 10 * time.Second, "?timeout=soon": 10 * time.Second, "?timeout=-1s": 10 * time.Second, "?timeout=0s": 10 * time.Second,
+	} {
+		if got := h.patience(httptest.NewRequest(http.MethodPost, "/"+query, nil)); got != want {
+			t.Errorf("%q: is %s, and must be %s", query, got, want)
+		}
+	}
+}
