@@ -230,12 +230,16 @@ func eventually(t *testing.T, about string, right func() bool) {
 	}
 }
 
-// unregistered leaves nothing behind for the next test.
-func unregistered(t *testing.T) {
+// alone leaves nothing behind for the next test.
+func alone(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		err := objects.Resource(registration.Resource).Delete(context.Background(), "graft", metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+		err = clients.CoreV1().Secrets(namespace).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		if err != nil {
 			t.Error(err)
 		}
 	})

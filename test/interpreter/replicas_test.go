@@ -185,7 +185,7 @@ func names() string {
 // TestReplicas goes through the life of two replicas under steady calls: profiles that change, are wrong and right again, and replicas that end and come
 // back. No call fails. Then the one that writes is killed, and the other one writes.
 func TestReplicas(t *testing.T) {
-	unregistered(t)
+	alone(t)
 	profiles := &mounted{t: t, folder: t.TempDir()}
 	profiles.put(kinds("3", "Queue"))
 	b := newBalancer(t)
@@ -259,6 +259,7 @@ func TestReplicas(t *testing.T) {
 	if !strings.Contains(other.said(), leads) {
 		t.Error("it writes and does not lead")
 	}
+	eventually(t, "the other one answers", func() bool { return k.ask() == nil })
 	for _, metric := range []string{
 		`graft_interpreter_requests_total{code="200",dialect="ResourceInterpreterContext",kind="Queue.acme.com",operation="replicas"}`,
 		`graft_interpreter_certificate_expiry_timestamp_seconds{certificate="authority"}`, "graft_interpreter_registration_current 1",

@@ -30,6 +30,7 @@ import (
 
 // TestSecret holds a Secret in a real API server to what stores are.
 func TestSecret(t *testing.T) {
+	alone(t)
 	count := 0
 	certificatetest.Suite(t, func(*testing.T) func() certificate.Store {
 		count++
@@ -135,7 +136,7 @@ func begin(t *testing.T, b *balancer) *replicated {
 // TestRotation takes the authority of two replicas away twice, under steady calls by what is registered. Who leads changes, and so does who is first to
 // look after the certificate. No call fails.
 func TestRotation(t *testing.T) {
-	unregistered(t)
+	alone(t)
 	b := newBalancer(t)
 	one, two := begin(t, b), begin(t, b)
 	one.leads.Store(true)
@@ -175,7 +176,7 @@ func TestRotation(t *testing.T) {
 
 // TestFollowed holds that who does not lead never writes, and that two installations do not write in turns.
 func TestFollowed(t *testing.T) {
-	unregistered(t)
+	alone(t)
 	b := newBalancer(t)
 	one, two := begin(t, b), begin(t, b)
 	two.registrar.Look(t.Context())

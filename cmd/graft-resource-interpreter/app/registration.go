@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/dynamic"
@@ -131,7 +132,7 @@ func (p *program) newElection() (*leaderelection.LeaderElector, error) {
 // elect takes part in elections until the context ends.
 func (p *program) elect(ctx context.Context) {
 	for ctx.Err() == nil {
-		p.election.Run(ctx)
+		p.election.Run(logr.NewContext(ctx, p.log.WithName("election")))
 	}
 }
 
