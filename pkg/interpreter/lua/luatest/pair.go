@@ -115,15 +115,15 @@ func plain(answer Answer) (any, error) {
 	}
 	var decoded any
 	err = json.Unmarshal(raw, &decoded)
-	return filled(decoded), err
+	return Filled(decoded), err
 }
 
-// filled is a value without what is null or empty in it; nil where nothing is left.
-func filled(value any) any {
+// Filled is a value without what is null or empty in it; nil where nothing is left.
+func Filled(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, member := range value {
-			if value[key] = filled(member); value[key] == nil {
+			if value[key] = Filled(member); value[key] == nil {
 				delete(value, key)
 			}
 		}
@@ -133,7 +133,7 @@ func filled(value any) any {
 	case []any:
 		var kept []any
 		for _, item := range value {
-			if item = filled(item); item != nil {
+			if item = Filled(item); item != nil {
 				kept = append(kept, item)
 			}
 		}
