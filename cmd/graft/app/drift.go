@@ -159,6 +159,9 @@ func (o *driftOptions) find(ctx context.Context, s *Streams, from *seed.Seed, en
 		return nil
 	})
 	slices.SortFunc(result.Findings, compareFindings)
+	if err == nil && result.ControlPlanes+len(result.Unread)+len(result.OptedOut) == 0 {
+		return seed.ErrNoControlPlane
+	}
 	return err
 }
 
@@ -186,6 +189,9 @@ func (o *driftOptions) mend(ctx context.Context, s *Streams, to *seed.Seed, engi
 		outcome, err := toucher.Touch(ctx, f.Object)
 		if outcome == "" {
 			return err
+		}
+		if i+1 == len(todo) || todo[i+1].Namespace != f.Namespace {
+			engine.Leave(f.Namespace)
 		}
 		if f.Touched = outcome; err != nil {
 			f.TouchProblem = err.Error()

@@ -165,6 +165,32 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestNamed holds that one namespace can be looked at alone, and that it is said where the profiles are not for it.
+func TestNamed(t *testing.T) {
+	s := newSeed(t)
+	for _, name := range []string{"shoot-a", "shoot-b"} {
+		s.shoot(name, "")
+		s.configMap(name, "cloud-a", "")
+	}
+	s.put("/api/v1/namespaces/other", `{"metadata":{"name":"other"}}`)
+	for name, want := range map[string]struct {
+		summary drift.Summary
+		problem string
+	}{
+		"shoot-b": {summary: drift.Summary{ControlPlanes: 1, Objects: 1, Found: map[drift.State]int{drift.Unmutated: 1}}},
+		"other": {summary: drift.Summary{Found: map[drift.State]int{}, Unread: []drift.Unread{
+			{Namespace: "other", Problem: "the profiles have no webhook for it: its labels name other providers, or none"},
+		}}},
+		"none": {summary: drift.Summary{Found: map[drift.State]int{}}, problem: "reading the Namespace none: status 404"},
+	} {
+		f := drift.Finder{API: s, Engine: compile(t, silver), Namespace: name}
+		summary, err := f.Find(t.Context(), func(drift.Finding) error { return nil })
+		if diff := cmp.Diff(want.summary, summary); diff != "" || (err == nil) != (want.problem == "") || err != nil && err.Error() != want.problem {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
 // TestPages holds that lists are read in small pages, and begun anew, each object once, when the API server has forgotten the rest.
 func TestPages(t *testing.T) {
 	s := newSeed(t)

@@ -155,6 +155,9 @@ func (s *search) objects(ctx context.Context, n namespace) error {
 			selected, forms = append(selected, r), append(forms, r.Forms...)
 		}
 	}
+	if selected == nil {
+		return errNotSelected
+	}
 	for _, form := range distinct(forms) {
 		seen := map[string]bool{}
 		err := s.form(ctx, n.name, form, func(raw json.RawMessage) error {
@@ -176,6 +179,9 @@ func (s *search) objects(ctx context.Context, n namespace) error {
 	}
 	return nil
 }
+
+// errNotSelected is for a namespace that was named.
+var errNotSelected = errors.New("the profiles have no webhook for it: its labels name other providers, or none")
 
 // distinct are forms, each once; one of all names makes those with names of the same kind superfluous.
 func distinct(forms []target.Form) []target.Form {
