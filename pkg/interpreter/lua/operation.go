@@ -5,6 +5,8 @@
 package lua
 
 import (
+	"strings"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
@@ -205,7 +207,7 @@ func (s *script) dependencies(in scope, p place) {
 	s.only(p, "when", "forEach", "apiVersion", "kind", "namespace", "name", "labelSelector")
 	in.each(p, func(in scope) {
 		fields := []string{
-			member("apiVersion", in.template(p.at("apiVersion"), true)), member("kind", in.template(p.at("kind"), true)),
+			member("apiVersion", in.checked(p, "apiVersion", "api_version")), member("kind", in.checked(p, "kind", "kind_name")),
 			member("namespace", invoke(s.use("namespace_of"), "object")),
 		}
 		if namespace := p.at("namespace"); !namespace.absent() {
@@ -219,6 +221,15 @@ func (s *script) dependencies(in scope, p place) {
 		}
 		in.line(invoke(s.use("add_dependency"), "dependencies", quote(in.where(p)), table(fields).text).text)
 	})
+}
+
+// checked is a text that a function of the runtime checks where it is computed; what is written out was checked when the rules were compiled.
+func (s scope) checked(p place, field, check string) code {
+	written := s.template(p.at(field), true)
+	if !strings.Contains(p.at(field).value().Value, "${") {
+		return written
+	}
+	return invoke(s.use(check), written.text, quote(s.where(p)))
 }
 
 // components writes the parts of a workload.

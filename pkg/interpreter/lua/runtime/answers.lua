@@ -179,13 +179,25 @@ local function selector(value, place)
   return value
 end
 
+-- api_version is a text that must be v1 or group/version.
+local function api_version(value, place)
+  if not is_api_version(value) then
+    fail(place .. ".apiVersion: what it gives is neither v1 nor group/version")
+  end
+  return value
+end
+
+-- kind_name is a text that must be the name of a kind.
+local function kind_name(value, place)
+  if #value > 63 or not string.find(value, "^[A-Z][A-Za-z0-9]*$") then
+    fail(place .. ".kind: what it gives is no kind")
+  end
+  return value
+end
+
 -- add_dependency adds an object that must come along, once.
 local function add_dependency(dependencies, place, dependency)
-  if not is_api_version(dependency.apiVersion) then
-    fail(place .. ".apiVersion: what it gives is neither v1 nor group/version")
-  elseif #dependency.kind > 63 or not string.find(dependency.kind, "^[A-Z][A-Za-z0-9]*$") then
-    fail(place .. ".kind: what it gives is no kind")
-  elseif dependency.name == "" then
+  if dependency.name == "" then
     fail(place .. ".name: what it gives is empty")
   end
   if dependency.namespace == "" then
