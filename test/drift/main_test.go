@@ -209,13 +209,16 @@ func (p *process) said() string {
 func freePorts(t *testing.T, n int) []string {
 	t.Helper()
 	var addresses []string
+	var listeners []net.Listener
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = listener.Close() }()
-		addresses = append(addresses, listener.Addr().String())
+		listeners, addresses = append(listeners, listener), append(addresses, listener.Addr().String())
+	}
+	for _, listener := range listeners { // not before all are known, so that none comes twice
+		_ = listener.Close()
 	}
 	return addresses
 }

@@ -102,7 +102,8 @@ func (f driftFinding) why() string {
 // words say what was looked at, found and done.
 func (r *driftResult) words() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s of %s looked at with %s: ", counted(r.Objects, "object", "objects"), counted(r.ControlPlanes, "control plane", "control planes"), strings.Join(r.Profiles, ", "))
+	objects, planes := counted(r.Objects, "object", "objects"), counted(r.ControlPlanes, "control plane", "control planes")
+	fmt.Fprintf(&out, "%s of %s looked at with %s: ", objects, planes, strings.Join(r.Profiles, ", "))
 	var parts []string
 	for _, state := range drift.States() {
 		if n := r.Found[state]; n > 0 {

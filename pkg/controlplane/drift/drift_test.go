@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
@@ -25,10 +26,11 @@ const (
 	// both writes one more, and silver's again.
 	both = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [
 {name: tier, annotations: {set: {tier: silver}}}, {name: more, annotations: {set: {more: "yes"}}}]}]}`
+	// known needs to know the shoot, and contracted a container of an object.
+	known      = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: tier, annotations: {set: {shoot: "${ shoot.name }"}}}]}]}`
+	contracted = `controlplane: {kube-apiserver: [{name: tier, labels: {set: {tier: silver}}}]}`
 	// same writes what silver does, under another name.
 	same = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: level, annotations: {set: {tier: silver}}}]}]}`
-	// stuck cannot be computed.
-	stuck = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: tier, annotations: {set: {tier: "${ string([1][int(cluster.size)]) }"}}}]}]}`
 )
 
 // TestStates holds in which state objects are found, and that touches end that, but where nothing is to be done.
@@ -165,6 +167,24 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestProblems holds what is said of objects that the profiles refuse, and of those of which nobody knows what they make.
+func TestProblems(t *testing.T) {
+	s := newSeed(t)
+	s.shoot("shoot", "")
+	s.configMap("shoot", "cloud-a", "")
+	s.put("/apis/apps/v1/namespaces/shoot/deployments/kube-apiserver", `{"metadata":{"name":"kube-apiserver"},"spec":{"template":{"spec":{"containers":[]}}}}`)
+	for rules, want := range map[string][]string{
+		known: {"unknown shoot/cloud-a [] ClusterMissing: reading the facts of namespace shoot: reading facts of the namespace shoot: " + facts.ErrNotFound.Error()},
+		contracted: {"denied shoot/kube-apiserver [] ContainerMissing: the object breaks the contract: container missing: " +
+			`the pod template of Deployment kube-apiserver has no container named "kube-apiserver"`},
+	} {
+		got, summary, err := s.find(compile(t, rules))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || summary.Drifted() != 0 || summary.Objects != 1 {
+			t.Errorf("%+v %v (-want +got):\n%s", summary, err, diff)
+		}
+	}
+}
+
 // TestNamed holds that one namespace can be looked at alone, and that it is said where the profiles are not for it.
 func TestNamed(t *testing.T) {
 	s := newSeed(t)
@@ -264,7 +284,8 @@ func (s *seed) touches() []string {
 // TestPermissions holds that no more is asked for than the profiles have rules for.
 func TestPermissions(t *testing.T) {
 	got := []string{}
-	for _, p := range drift.Permissions(compile(t, gold+"\n"+`controlplaneexposure: {kube-apiserver: [{labels: {set: {a: b}}}], kube-scheduler: [{labels: {set: {a: b}}}]}`).Registrations()) {
+	rules := gold + "\ncontrolplaneexposure: {kube-apiserver: [{labels: {set: {a: b}}}], kube-scheduler: [{labels: {set: {a: b}}}]}"
+	for _, p := range drift.Permissions(compile(t, rules).Registrations()) {
 		got = append(got, fmt.Sprintf("%s/%s %v %v", p.Group, p.Resource, p.Names, p.Verbs(true)))
 	}
 	want := []string{"/configmaps [] [list patch]", "apps/deployments [kube-apiserver kube-scheduler] [get patch]"}

@@ -62,7 +62,7 @@ func look(ctx context.Context, e Engine, known []string, of Object, o object) (f
 	var failure *mutation.Failure
 	switch {
 	case errors.As(err, &failure):
-		f.State, f.Target, f.Problem = Denied, failure.Target, failure.Message
+		f.State, f.Target, f.Problem = Denied, failure.Target, string(failure.Reason)+": "+failure.Error() // as the webhook says it
 		if failure.Code() >= http.StatusInternalServerError {
 			f.State = Unknown
 		}

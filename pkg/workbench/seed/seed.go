@@ -5,8 +5,9 @@
 // Package seed reads the control planes that a seed has now: their namespaces and Clusters, the objects that profiles have rules for, and
 // what lookups name. It can ask the API server what the installed webhooks would make of an object, by updates that are a dry run.
 //
-// It changes nothing: every request is a GET, or a PUT with dryRun=All, but for the patches without content of graft drift --touch. It speaks HTTP itself, as Kubernetes' typed clients and schemes
-// cost more at start than the rest of graft, and as objects keep their bytes so. Enter at Connect and Seed.Scene.
+// It changes nothing: every request is a GET, or a PUT with dryRun=All, but for the patches without content of graft drift --touch. It speaks HTTP itself,
+// as Kubernetes' typed clients and schemes cost more at start than the rest of graft, and as objects keep their bytes so. Enter at Connect and
+// Seed.Scene, and for drift at NewEngine.
 package seed
 
 import (
