@@ -31,9 +31,10 @@ func newExplainInterpretCommand(s *Streams) *cobra.Command {
 		Short: "Explain what rules say when Karmada asks about objects, and why",
 		Long: `Explain what rules say when Karmada asks about objects, and why.
 
-OBJECT is a file with objects, a folder with such files, or - for standard input. Of each object and each operation it shows the answer, and
-of each rule for it whether it applied, what each part of its condition came to, and where it stands: those of the profiles, and behind them
-those for the kinds of Gardener. What is asked is chosen as with ` + "`graft interpret`" + `. Nothing of a Secret is shown.
+OBJECT is a file with objects, a folder with such files, or - for standard input. Of each object and each operation it shows the
+answer, and of each rule for it whether it applied, what each part of its condition came to, and where it stands: those of the
+profiles, and behind them those for the kinds of Gardener. What is asked is chosen as with ` + "`graft interpret`" + `. Nothing of a
+Secret is shown.
 
 Exit status: 0; 1 when a question has no answer; 2 when it could not be done.`,
 		Example: `  # why is it healthy, or not?
