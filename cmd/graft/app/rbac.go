@@ -26,9 +26,9 @@ func newRBACCommand(s *Streams) *cobra.Command {
 		Short: "Write the least that an installation must be permitted",
 		Long: `Write the least that an installation must be permitted.
 
-Of the profiles follows what the webhooks read in a seed: Clusters, namespaces, and what their lookups name. The roles allow that and no more:
-Secrets and ConfigMaps by their names, and any of a kind only where a profile computes the name. A comment says which lookup needs what. A profile
-that looks up what the installation may not read is refused when it is loaded.
+Of the profiles follows what the webhooks read in a seed: Clusters, namespaces, and what their lookups name. The roles allow that and
+no more: Secrets and ConfigMaps by their names, and any of a kind only where a profile computes the name. A comment says which lookup
+needs what. A profile that looks up what the installation may not read is refused when it is loaded.
 
 With --values it writes the values of the chart that make the same of the chart's own roles.`,
 		Example: `  # roles and bindings for the profiles in a folder
@@ -67,7 +67,7 @@ With --values it writes the values of the chart that make the same of the chart'
 	set := command.Flags()
 	set.SortFlags = false
 	profiles.addTo(set)
-	set.StringVar(&options.Name, "name", "gardener-extension-provider-graft", "name of the roles, of the service account and of the registration of webhooks")
+	set.StringVar(&options.Name, "name", "gardener-extension-provider-graft", "name of the roles, the service account and the registration of webhooks")
 	set.StringVar(&options.Namespace, "namespace", "extension-provider-graft", "namespace of the extension")
 	set.BoolVar(&values, "values", false, "write the chart's values in place of roles")
 	for _, name := range []string{"name", "namespace"} {

@@ -80,7 +80,9 @@ func TestCases(t *testing.T) {
 	}
 }
 
-func norm(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule { return append([]rbacv1.PolicyRule{}, rules...) }
+func norm(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	return append([]rbacv1.PolicyRule{}, rules...)
+}
 
 // TestSecrets holds that no role, but that of the own namespace, allows Secrets that are not named.
 func TestSecrets(t *testing.T) {
