@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/imagevector"
@@ -28,12 +29,13 @@ import (
 // program is a mutation.Program with the source of its facts.
 type program struct {
 	*mutation.Program
-	source *cluster.Source
+	source  *cluster.Source
+	counted *webhook.CountedSource // the same
 }
 
 // Admit reads facts from the source of the program.
 func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
-	return p.Program.Admit(ctx, r, p.source)
+	return p.Program.Admit(ctx, r, p.counted)
 }
 
 // Activate makes the source follow what this program looks up, and no longer what the one before did.
@@ -49,6 +51,7 @@ func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 	if err := mgr.Add(source); err != nil {
 		return nil, fmt.Errorf("adding the lookups: %w", err)
 	}
+	counted := webhook.NewCountedSource(metrics.Registry, source)
 	options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
 	return func(documents []*profile.Document) (webhook.Program, error) {
 		var err error
@@ -62,7 +65,7 @@ func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 		for _, warning := range compiled.Warnings() {
 			mgr.GetLogger().Info("A profile says what is deprecated", "warning", warning.Error())
 		}
-		return program{compiled, source}, nil
+		return program{compiled, source, counted}, nil
 	}, nil
 }
 

@@ -100,13 +100,17 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 		return err
 	}
 	mgr.GetWebhookServer().Register(webhook.PathPrefix, &webhook.Handler{
-		Engine: store, OptOuts: optOuts, Metrics: measures, Log: mgr.GetLogger().WithName("admission"),
+		Engine: store, OptOuts: optOuts, Metrics: measures, Events: webhook.NewEvents(mgr.GetEventRecorderFor(Name), measures),
+		Log:            mgr.GetLogger().WithName("admission"),
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
 	})
 	bundle, err := webhook.AddCertificates(ctx, mgr, o.Certificates, o.CertDir)
 	if err != nil {
 		return err
+	}
+	if err := metrics.Registry.Register(webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: bundle}); err != nil {
+		return fmt.Errorf("counting how long certificates last: %w", err)
 	}
 	registrar := &webhook.Registrar{
 		Client: mgr.GetClient(), Endpoint: o.Endpoint, Bundle: bundle, Registrations: store.Registrations,

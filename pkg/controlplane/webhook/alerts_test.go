@@ -28,6 +28,7 @@ func exported(t *testing.T) map[string][]string {
 	x := &exchange{route: Route{Set: target.ControlPlane, Provider: "a"}, started: time.Now()}
 	m.admission(x, "kube-apiserver", "denied")
 	m.failure(x, mutation.Internal)
+	m.patched(x, "kube-apiserver", 1)
 	m.rules(x, &mutation.Result{Applied: []mutation.Applied{{}}})
 	m.info.WithLabelValues("acme", "0123").Set(1)
 	families, err := registry.Gather()

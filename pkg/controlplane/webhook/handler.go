@@ -42,6 +42,8 @@ type Handler struct {
 	OptOuts *OptOuts
 	// Metrics counts.
 	Metrics *Metrics
+	// Events tell of denials in the namespaces of objects; nil: none.
+	Events *Events
 	// Log gets one line for each failure.
 	Log logr.Logger
 	// MaxReviewBytes is the largest body that is read.
@@ -191,7 +193,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 	h.Metrics.rules(x, result)
 	switch {
 	case result.Patch != nil:
-		h.Metrics.admission(x, result.Target, "patched")
+		h.Metrics.patched(x, result.Target, len(result.Patch))
 		return appendPatched(out, x.review.uid, result)
 	case result.Target == "":
 		h.Metrics.admission(x, "", "ignored")
@@ -222,6 +224,7 @@ func (h *Handler) denied(out []byte, x *exchange, d *denial) []byte {
 	h.Log.Error(d.cause, "Denied an admission", "set", x.route.Set, "provider", x.route.label(), "operation", request.Operation,
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
 		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
+	h.Events.denied(x.review, d)
 	return appendDenied(out, x.review.uid, d)
 }
 

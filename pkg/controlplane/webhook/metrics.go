@@ -20,7 +20,9 @@ type Metrics struct {
 	admissions *prometheus.CounterVec
 	failures   *prometheus.CounterVec
 	duration   *prometheus.HistogramVec
+	patch      *prometheus.HistogramVec
 	applied    *prometheus.CounterVec
+	events     *prometheus.CounterVec
 	info       *prometheus.GaugeVec
 	reloads    *prometheus.CounterVec
 	failed     prometheus.Gauge
@@ -54,10 +56,20 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			// An object without a rule takes tens of microseconds; the API server gives up after ten seconds by default.
 			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"set", "provider"}),
+		patch: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "graft_patch_bytes",
+			Help: "Size of the patches that were answered, before they are written in base64.",
+			// A flag takes a hundred bytes; etcd takes objects of 1.5 MiB.
+			Buckets: []float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
+		}, []string{"set", "provider"}),
 		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_rules_total",
 			Help: "Rules by what became of them in an admission: changed, unchanged, skipped, overridden or observed.",
 		}, []string{"set", "target", "profile", "rule", "result"}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_events_total",
+			Help: "Events on denials: queued, or dropped since there are too many.",
+		}, []string{"result"}),
 		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_info",
 			Help: "1 for every profile in force; the hash is that of its file.",
@@ -75,9 +87,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Control planes that are left alone because their namespace says so.",
 		}),
 	}
-	registry.MustRegister(m.admissions, m.failures, m.duration, m.applied, m.info, m.reloads, m.failed, m.optedOut)
+	registry.MustRegister(m.admissions, m.failures, m.duration, m.patch, m.applied, m.events, m.info, m.reloads, m.failed, m.optedOut)
 	m.reloads.WithLabelValues("success")
 	m.reloads.WithLabelValues("failure")
+	m.events.WithLabelValues("queued")
+	m.events.WithLabelValues("dropped")
 	return m
 }
 
@@ -87,10 +101,16 @@ type (
 	answerMetrics struct {
 		count    prometheus.Counter
 		duration prometheus.Observer
+		patch    prometheus.Observer
 	}
 )
 
-func (m *Metrics) admission(x *exchange, target, result string) {
+// patched counts an admission with a patch of so many bytes.
+func (m *Metrics) patched(x *exchange, target string, bytes int) {
+	m.admission(x, target, "patched").patch.Observe(float64(bytes))
+}
+
+func (m *Metrics) admission(x *exchange, target, result string) answerMetrics {
 	if target == "" {
 		target = "none"
 	}
@@ -99,13 +119,17 @@ func (m *Metrics) admission(x *exchange, target, result string) {
 	found, ok := m.answers[key]
 	m.lock.RUnlock()
 	if !ok {
-		found = answerMetrics{m.admissions.WithLabelValues(key.set, key.provider, target, result), m.duration.WithLabelValues(key.set, key.provider)}
+		found = answerMetrics{
+			count:    m.admissions.WithLabelValues(key.set, key.provider, target, result),
+			duration: m.duration.WithLabelValues(key.set, key.provider), patch: m.patch.WithLabelValues(key.set, key.provider),
+		}
 		m.lock.Lock()
 		m.answers[key] = found
 		m.lock.Unlock()
 	}
 	found.count.Inc()
 	found.duration.Observe(time.Since(x.started).Seconds())
+	return found
 }
 
 func (m *Metrics) failure(x *exchange, reason mutation.Reason) {

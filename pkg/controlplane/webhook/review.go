@@ -33,6 +33,11 @@ func (r *review) handled() bool {
 	return r.subresource == "" && (r.request.Operation == "CREATE" || r.request.Operation == "UPDATE")
 }
 
+// dryRun says whether nothing is to be stored.
+func (r *review) dryRun() bool {
+	return string(r.scanned.Original().Find("request", "dryRun").Raw()) == "true"
+}
+
 // parseReview scans the body once, and with it the objects in it. Its errors are *refusals and quote nothing of the body.
 func parseReview(body []byte, route Route) (*review, error) {
 	d, err := document.Parse(body)

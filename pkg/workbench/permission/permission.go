@@ -43,7 +43,7 @@ var (
 // Secrets are allowed by their names alone, but in the extension's own namespace and where a profile computes the names.
 func Roles(p *mutation.Program, o Options) []Role {
 	roles := map[string][]rbacv1.PolicyRule{
-		"":          append(facts(p), registration(o.Name)...),
+		"":          slices.Concat(facts(p), registration(o.Name), denials()),
 		o.Namespace: own(),
 	}
 	for _, key := range needs(p) {
@@ -89,6 +89,11 @@ func registration(name string) []rbacv1.PolicyRule {
 		{APIGroups: groups, Resources: resources, Verbs: []string{"create"}},
 		{APIGroups: groups, Resources: resources, ResourceNames: []string{name}, Verbs: []string{"get", "list", "watch", "update"}},
 	}
+}
+
+// denials are told of by events in the namespaces of the objects.
+func denials() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}}
 }
 
 // own is what is kept in the extension's namespace: certificates, profiles, leader election and heartbeat, events.

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+const (
+	// eventsPerSecond and eventBurst bound the events of all denials together; a recorder also bounds and joins those on one object.
+	eventsPerSecond = 2
+	eventBurst      = 50
+	// maximumEventBytes is the longest message that Kubernetes takes (k8s.io/kubernetes: pkg/apis/core/validation/events.go).
+	maximumEventBytes = 1024
+)
+
+// Events tell in the namespace of an object that it was denied. Nobody waits for them: what is too much is dropped, and counted.
+type Events struct {
+	recorder record.EventRecorder
+	limit    flowcontrol.PassiveRateLimiter
+	metrics  *Metrics
+}
+
+// NewEvents makes events with a recorder that has a bounded queue, such as that of a manager.
+func NewEvents(recorder record.EventRecorder, metrics *Metrics) *Events {
+	return &Events{recorder: recorder, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst), metrics: metrics}
+}
+
+// denied tells of a denial. A dry run leaves nothing behind, and so no event. Nil events tell nothing.
+func (e *Events) denied(r *review, d *denial) {
+	if e == nil || r.request.Namespace == "" || r.dryRun() {
+		return
+	}
+	if !e.limit.TryAccept() {
+		e.metrics.events.WithLabelValues("dropped").Inc()
+		return
+	}
+	e.metrics.events.WithLabelValues("queued").Inc()
+	e.recorder.Event(r.reference(), corev1.EventTypeWarning, string(d.reason), shorten(d.message))
+}
+
+// reference names the object of a review, or its namespace where the object has no name yet. It outlives the review.
+func (r *review) reference() *corev1.ObjectReference {
+	namespace := strings.Clone(r.request.Namespace)
+	if r.request.Name == "" {
+		return &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: namespace, Name: namespace}
+	}
+	group := schema.GroupVersion{Group: strings.Clone(r.request.Group), Version: strings.Clone(r.request.Version)}
+	return &corev1.ObjectReference{
+		APIVersion: group.String(), Kind: strings.Clone(r.request.Kind), Namespace: namespace, Name: strings.Clone(r.request.Name),
+		UID: types.UID(strings.Clone(text(r.scanned.Original(), "request", "oldObject", "metadata", "uid"))),
+	}
+}
+
+// shorten cuts a message at the limit, between letters.
+func shorten(message string) string {
+	const mark = "…"
+	if len(message) <= maximumEventBytes {
+		return message
+	}
+	end := maximumEventBytes - len(mark)
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + mark
+}

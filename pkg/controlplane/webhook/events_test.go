@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+)
+
+// told is an event as a recorder is given it.
+type told struct {
+	Object                *corev1.ObjectReference
+	Kind, Reason, Message string
+}
+
+// listener is a recorder that keeps what it is told.
+type listener struct {
+	record.EventRecorder
+	told []told
+}
+
+func (l *listener) Event(object runtime.Object, kind, reason, message string) {
+	l.told = append(l.told, told{object.(*corev1.ObjectReference), kind, reason, message})
+}
+
+// serveEvents is a handler whose events are kept.
+func serveEvents(t *testing.T, e Engine) (*fixture, *listener) {
+	t.Helper()
+	f, l := &fixture{registry: prometheus.NewRegistry()}, &listener{}
+	measures := NewMetrics(f.registry)
+	server := httptest.NewServer(&Handler{
+		Engine: e, Metrics: measures, Events: NewEvents(l, measures), MaxReviewBytes: 64 << 10, Timeout: 10 * time.Second, Log: logr.Discard(),
+	})
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f, l
+}
+
+func TestEvents(t *testing.T) {
+	const message = "ContainerMissing: what is wrong: the cause"
+	for name, test := range map[string]struct {
+		engine engine
+		change func(*admissionv1.AdmissionRequest)
+		want   []told
+	}{
+		"an update": {
+			engine: failing(mutation.ContainerMissing),
+			change: func(r *admissionv1.AdmissionRequest) {
+				r.OldObject.Raw = []byte(`{"kind":"Deployment","metadata":{"uid":"u-7"}}`)
+			},
+			want: []told{{
+				&corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shoot--a--b", Name: "kube-apiserver", UID: "u-7"},
+				"Warning", "ContainerMissing", message,
+			}},
+		},
+		"a creation": {
+			engine: failing(mutation.ContainerMissing),
+			change: func(r *admissionv1.AdmissionRequest) {
+				r.Operation, r.OldObject.Raw, r.Kind.Group = admissionv1.Create, nil, ""
+			},
+			want: []told{{
+				&corev1.ObjectReference{APIVersion: "v1", Kind: "Deployment", Namespace: "shoot--a--b", Name: "kube-apiserver"},
+				"Warning", "ContainerMissing", message,
+			}},
+		},
+		"an object without a name": {
+			engine: failing(mutation.ContainerMissing),
+			change: func(r *admissionv1.AdmissionRequest) { r.Name = "" },
+			want: []told{{
+				&corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: "shoot--a--b", Name: "shoot--a--b"},
+				"Warning", "ContainerMissing", message,
+			}},
+		},
+		"an object without a namespace": {engine: failing(mutation.ContainerMissing), change: func(r *admissionv1.AdmissionRequest) { r.Namespace = "" }},
+		"a dry run":                     {engine: failing(mutation.ContainerMissing), change: func(r *admissionv1.AdmissionRequest) { r.DryRun = ptr.To(true) }},
+		"an object that is admitted":    {engine: patching("")},
+		"an error of no reason": {
+			engine: func(context.Context, mutation.Request) (*mutation.Result, error) {
+				return nil, errors.New("oops: " + secret)
+			},
+			change: func(r *admissionv1.AdmissionRequest) { r.DryRun = ptr.To(false) },
+			want: []told{{
+				&corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shoot--a--b", Name: "kube-apiserver"},
+				"Warning", "Internal", "internal error",
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, l := serveEvents(t, test.engine)
+			f.review(t, path, reviewOf(func(r *admissionv1.AdmissionReview) {
+				if test.change != nil {
+					test.change(r.Request)
+				}
+			}))
+			if diff := cmp.Diff(test.want, l.told); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got := f.count(t, "graft_events_total", map[string]string{"result": "queued"}); got != float64(len(test.want)) {
+				t.Errorf("%v events are counted", got)
+			}
+		})
+	}
+}
+
+// TestEventsAreBounded holds that a storm of denials makes no storm of events, and that what is dropped is counted.
+func TestEventsAreBounded(t *testing.T) {
+	f, l := serveEvents(t, failing(mutation.LookupFailed))
+	const storm = 4 * eventBurst
+	for range storm {
+		f.review(t, path, reviewOf(nil))
+	}
+	dropped := f.count(t, "graft_events_total", map[string]string{"result": "dropped"})
+	if len(l.told) < eventBurst || dropped == 0 || float64(len(l.told))+dropped != storm {
+		t.Errorf("of %d denials %d made an event, and %v are counted as dropped", storm, len(l.told), dropped)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for name, message := range map[string]string{
+		"short": "short", "at the limit": strings.Repeat("x", maximumEventBytes), "long": strings.Repeat("x", 3*maximumEventBytes),
+		"wide letters": strings.Repeat("€", maximumEventBytes), "not UTF-8": strings.Repeat("\xff", 2*maximumEventBytes),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := shorten(message)
+			if len(message) <= maximumEventBytes && got != message || len(got) > maximumEventBytes || len(got) < min(len(message), maximumEventBytes-8) {
+				t.Errorf("of %d bytes %d are left", len(message), len(got))
+			}
+			if utf8.ValidString(message) && !utf8.ValidString(got) {
+				t.Error("a letter is cut")
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Expiry tells, when it is asked, when the certificate ends that the webhook server serves, and when the CA does that has signed it.
+type Expiry struct {
+	// File is what the webhook server serves; it reads it again when it changes.
+	File string
+	// Bundle has the CAs that the API server trusts.
+	Bundle BundleReader
+}
+
+// CertificateFile is where the webhook server finds its certificate in a folder.
+func CertificateFile(folder string) string { return filepath.Join(folder, "tls.crt") }
+
+var descExpiry = prometheus.NewDesc("graft_certificate_expiry_timestamp_seconds",
+	"When the certificate of the webhook server ends (serving), and when the registered CA does that has signed it (authority); none where there is no such CA.",
+	[]string{"certificate"}, nil)
+
+// bundleTimeout bounds the reading of CAs, which come from a cache.
+const bundleTimeout = 2 * time.Second
+
+// Describe implements prometheus.Collector.
+func (e Expiry) Describe(to chan<- *prometheus.Desc) { to <- descExpiry }
+
+// Collect implements prometheus.Collector. What cannot be read has no series, which an alert sees; readiness says why.
+func (e Expiry) Collect(to chan<- prometheus.Metric) {
+	raw, err := os.ReadFile(e.File)
+	if err != nil {
+		return
+	}
+	served, _ := nextCertificate(raw)
+	if served == nil {
+		return
+	}
+	tell := func(name string, c *x509.Certificate) {
+		to <- prometheus.MustNewConstMetric(descExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), name)
+	}
+	tell("serving", served)
+	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
+	defer cancel()
+	bundle, err := e.Bundle.ReadBundle(ctx)
+	if err != nil {
+		return
+	}
+	for authority, rest := nextCertificate(bundle); authority != nil; authority, rest = nextCertificate(rest) {
+		if served.CheckSignatureFrom(authority) == nil {
+			tell("authority", authority)
+			return
+		}
+	}
+}
+
+// nextCertificate is the first certificate in PEM, and what follows it; nil where there is none.
+func nextCertificate(raw []byte) (*x509.Certificate, []byte) {
+	for {
+		var block *pem.Block
+		if block, raw = pem.Decode(raw); block == nil {
+			return nil, nil
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			return c, raw
+		}
+	}
+}

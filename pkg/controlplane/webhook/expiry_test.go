@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	secretsutils "github.com/gardener/gardener/pkg/utils/secrets"
+)
+
+// authority makes a CA that lasts so long.
+func authority(t *testing.T, lasts time.Duration) *secretsutils.Certificate {
+	t.Helper()
+	ca, err := (&secretsutils.CertificateSecretConfig{
+		Name: "ca", CommonName: "ca", CertType: secretsutils.CACert, Validity: &lasts,
+	}).GenerateCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+func TestExpiry(t *testing.T) {
+	old, current := authority(t, 24*time.Hour), authority(t, 72*time.Hour)
+	lasts := 48 * time.Hour
+	served, err := (&secretsutils.CertificateSecretConfig{
+		Name: "server", CommonName: "server", CertType: secretsutils.ServerCert, SigningCA: current, Validity: &lasts,
+	}).GenerateCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := func(c *secretsutils.Certificate) float64 { return float64(c.Certificate.NotAfter.Unix()) }
+	both := append(append([]byte{}, old.CertificatePEM...), current.CertificatePEM...)
+	for name, test := range map[string]struct {
+		file   []byte
+		bundle staticBundle
+		want   map[string]float64
+	}{
+		"a certificate and its CA":         {served.CertificatePEM, both, map[string]float64{"serving": ends(served), "authority": ends(current)}},
+		"the key before the certificate":   {append(append([]byte{}, served.PrivateKeyPEM...), served.CertificatePEM...), nil, map[string]float64{"serving": ends(served)}},
+		"a CA that is not registered":      {served.CertificatePEM, old.CertificatePEM, map[string]float64{"serving": ends(served)}},
+		"a bundle that cannot be read yet": {served.CertificatePEM, nil, map[string]float64{"serving": ends(served)}},
+		"no certificate in the file":       {[]byte("none"), both, map[string]float64{}},
+		"no file":                          {nil, both, map[string]float64{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := Expiry{File: CertificateFile(t.TempDir()), Bundle: test.bundle}
+			if test.file != nil {
+				if err := os.WriteFile(e.File, test.file, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			registry := prometheus.NewPedanticRegistry()
+			registry.MustRegister(e)
+			families, err := registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]float64{}
+			for _, family := range families {
+				for _, metric := range family.GetMetric() {
+					got[metric.GetLabel()[0].GetValue()] = metric.GetGauge().GetValue()
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
