@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// finding is one of a Deployment of a control plane.
+func finding(name string, state drift.State) driftFinding {
+	return driftFinding{Finding: drift.Finding{
+		Object: drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Group: "apps", Version: "v1", Kind: "Deployment",
+			Resource: "deployments", Name: name},
+		Target: name, State: state,
+	}}
+}
+
+// sampleDrift has a finding of each kind.
+func sampleDrift() *driftResult {
+	touched, failed, gone := finding("a", drift.Outdated), finding("b", drift.Unmutated), finding("c", drift.Edited)
+	touched.Mark, touched.Rules, touched.Touched = []string{"acme@01234567"}, []string{"acme/x", "acme/y"}, drift.Mended
+	failed.Touched, failed.TouchProblem = drift.Failed, "touching Deployment b of shoot: no"
+	denied := finding("d", drift.Denied)
+	denied.Problem = "ContractBroken: no"
+	return &driftResult{
+		Seed: "https://seed", Profiles: []string{"acme@76543210"}, Findings: []driftFinding{touched, failed, gone, denied, finding("e", drift.Marked)},
+		Summary: drift.Summary{
+			ControlPlanes: 1, Objects: 12, OptedOut: []string{"shoot--x"},
+			Found: map[drift.State]int{drift.Outdated: 1, drift.Unmutated: 1, drift.Edited: 1, drift.Denied: 1, drift.Marked: 1},
+		},
+		Touched: map[drift.Outcome]int{drift.Mended: 1, drift.Failed: 1},
+	}
+}
+
+// TestDriftText holds what people read.
+func TestDriftText(t *testing.T) {
+	var out bytes.Buffer
+	if err := sampleDrift().write(&Streams{Out: &out}, driftText); err != nil {
+		t.Fatal(err)
+	}
+	const want = `STATE              NAMESPACE  OBJECT        SET           MARK           WHY
+outdated, mended   shoot      Deployment a  controlplane  acme@01234567  acme/x, acme/y
+unmutated, failed  shoot      Deployment b  controlplane  -              touching Deployment b of shoot: no
+edited             shoot      Deployment c  controlplane  -              what rules wrote that are gone
+denied             shoot      Deployment d  controlplane  -              ContractBroken: no
+marked             shoot      Deployment e  controlplane  -              the profiles change nothing
+
+12 objects of 1 control plane looked at with acme@76543210: 1 unmutated, 1 outdated, 1 edited, 1 marked, 1 denied.
+Touched, mended: 1.
+Touched, failed: 1.
+Left alone, as their namespaces say so: shoot--x.
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestDriftJSON holds the fields that docs/reference/output.md describes.
+func TestDriftJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := sampleDrift().write(&Streams{Out: &out}, driftJSON); err != nil {
+		t.Fatal(err)
+	}
+	var read map[string]any
+	if err := json.Unmarshal(out.Bytes(), &read); err != nil {
+		t.Fatal(err)
+	}
+	first := read["findings"].([]any)[0]
+	delete(read, "findings")
+	want := map[string]any{
+		"seed": "https://seed", "profiles": []any{"acme@76543210"}, "controlPlanes": 1.0, "objects": 12.0, "optedOut": []any{"shoot--x"},
+		"found": map[string]any{"outdated": 1.0, "unmutated": 1.0, "edited": 1.0, "denied": 1.0, "marked": 1.0}, "touched": map[string]any{"mended": 1.0, "failed": 1.0},
+	}
+	if diff := cmp.Diff(want, read); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	want = map[string]any{
+		"set": "controlplane", "provider": "acme", "namespace": "shoot", "group": "apps", "version": "v1", "kind": "Deployment", "resource": "deployments",
+		"name": "a", "target": "a", "state": "outdated", "mark": []any{"acme@01234567"}, "rules": []any{"acme/x", "acme/y"}, "touched": "mended",
+	}
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestDriftStatus holds what the command ends with.
+func TestDriftStatus(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(r *driftResult)
+		want   int
+	}{
+		"something is left":      {func(*driftResult) {}, 1},
+		"all is mended":          {func(r *driftResult) { r.Findings, r.Found = r.Findings[:1], map[drift.State]int{drift.Outdated: 1} }, 0},
+		"only a mark":            {func(r *driftResult) { r.Findings, r.Found = r.Findings[4:], map[drift.State]int{drift.Marked: 1} }, 0},
+		"something is denied":    {func(r *driftResult) { r.Findings, r.Found = r.Findings[3:4], map[drift.State]int{drift.Denied: 1} }, 1},
+		"something is unread":    {func(r *driftResult) { r.Unread = []drift.Unread{{Namespace: "x", Problem: "y"}} }, 2},
+		"something is not known": {func(r *driftResult) { r.Found[drift.Unknown] = 1 }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, status := sampleDrift(), 0
+			c.change(r)
+			var left found
+			if err := r.status(); errors.As(err, &left) {
+				status = statusFound
+			} else if err != nil {
+				status = statusFailed
+			}
+			if status != c.want {
+				t.Errorf("the status is %d, want %d", status, c.want)
+			}
+		})
+	}
+	if todo := sampleDrift().drifted(); len(todo) != 3 {
+		t.Errorf("%d are to be touched", len(todo))
+	}
+}
