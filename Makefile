@@ -46,7 +46,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker servers test test-unit test-integration test-libnetwork test-race test-system bench bench-admissions bench-allocations bench-docker bench-containers bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -77,6 +77,13 @@ start-docker: ## Show two containers talking over a Graft network, and what they
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-network-provider ./cmd/graft
 	@go build -buildvcs=false -o .cache/bin/start-docker ./hack/start/docker
 	@exec .cache/bin/start-docker $(ARGS)
+
+start-interpreter: ## Show what Karmada is told of a Worker, an Etcd and a kind of one's own, over TLS (ONCE=1: show it and end).
+	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
+	@mkdir -p bin
+	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-resource-interpreter ./cmd/graft
+	@go build -buildvcs=false -o .cache/bin/start-interpreter ./hack/start/interpreter
+	@exec .cache/bin/start-interpreter $(ARGS)
 
 # The servers are built beside the unit tests: neither keeps two cores busy all the time.
 test: ## Run all tests that need no root: units, then suites against a real kube-apiserver.
@@ -121,12 +128,17 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 
-bench: bench-admissions bench-allocations bench-docker bench-containers ## Measure admissions, allocations, endpoints and containers beside their floors and peers.
+bench: bench-admissions bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, interpretations, allocations, endpoints and containers beside their floors and peers.
 
 bench-admissions: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
 	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/benchmark ./test/benchmark
 	@.cache/bin/benchmark -rows '$(BENCH)'
+
+bench-interpretations: ## Measure answers for Karmada beside their floor, and beside Lua (BENCH=<regexp> chooses rows).
+	@echo '==> interpretations over TLS, and beside Lua, about two minutes; docs/benchmarks.md explains the rows'
+	@go build -o .cache/bin/interpretation ./test/benchmark/interpretation
+	@.cache/bin/interpretation -rows '$(BENCH)'
 
 bench-allocations: ## Measure allocations beside the stores alone (STORES=<regexp> HELD=100,100000,10000000 choose).
 	@$(TOOLS) etcd

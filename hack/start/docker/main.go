@@ -25,7 +25,7 @@ import (
 // profile is the one that is served where no other is named.
 const profile = "example/network/docker.yaml"
 
-func main() { console.Main("docker", profile, demonstrate) }
+func main() { console.Main("docker", "bin/graft-network-provider", profile, demonstrate) }
 
 // demonstrate shows it with a dockerd, or where there is none to be had, what can be shown without.
 func demonstrate(ctx context.Context, o console.Provider, t *console.Terminal) error {

@@ -29,7 +29,7 @@ func TestSplit(t *testing.T) {
 
 // TestWrongFlag holds the status of a wrong command line.
 func TestWrongFlag(t *testing.T) {
-	if status := console.Run(t.Context(), "test", profile, []string{"-what"}, show); status != 2 {
+	if status := console.Run(t.Context(), "test", "", profile, []string{"-what"}, show); status != 2 {
 		t.Errorf("status %d", status)
 	}
 }

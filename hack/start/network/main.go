@@ -21,7 +21,7 @@ import (
 // profile is the one that is served where no other is named.
 const profile = "example/network/acme.yaml"
 
-func main() { console.Main("network", profile, show) }
+func main() { console.Main("network", "bin/graft-network-provider", profile, show) }
 
 // show runs everything in a folder that is gone at the end.
 func show(ctx context.Context, o console.Provider, t *console.Terminal) (err error) {

@@ -55,7 +55,7 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%s: nobody says so", name)
 		}
 	}
-	if status := console.Run(t.Context(), "test", profile, []string{"-what"}, show); status != 2 {
+	if status := console.Run(t.Context(), "test", "", profile, []string{"-what"}, show); status != 2 {
 		t.Errorf("a wrong flag: %d", status)
 	}
 }

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// TestMain lets the program start itself as the servers.
+func TestMain(m *testing.M) {
+	if slices.Contains(os.Args[1:], "-serve") {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestMoment measures for a moment, and holds everything that is printed but the figures: that all ways answer all questions, and the same.
+func TestMoment(t *testing.T) {
+	var out strings.Builder
+	if err := run(t.Context(), options{rounds: 1, window: time.Nanosecond, rows: "."}, &out); err != nil {
+		t.Fatal(err)
+	}
+	_, tables, _ := strings.Cut(out.String(), "\n")
+	got := regexp.MustCompile(`\| [0-9.]+ `).ReplaceAllString(tables, "| N ")
+	got = regexp.MustCompile(`[0-9.]+ x `).ReplaceAllString(got, "N x ")
+	golden.Compare(t, "testdata/moment.txt", got)
+}
+
+// TestRows holds that rows can be chosen, and how a wrong choice ends.
+func TestRows(t *testing.T) {
+	var out strings.Builder
+	if err := run(t.Context(), options{rounds: 1, window: time.Nanosecond, rows: "^health, 2 kB$"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "x Lua\n"); n != 1 {
+		t.Errorf("%d rows:\n%s", n, &out)
+	}
+	if err := run(t.Context(), options{rows: "("}, &out); err == nil {
+		t.Error("this is no expression")
+	}
+}
+
+// TestSizes holds that objects are as large as their rows say, within a tenth.
+func TestSizes(t *testing.T) {
+	got := map[int]int{}
+	for _, kilobytes := range sizes {
+		machines, err := newMachines(kilobytes*1000, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(machines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[kilobytes] = (len(raw) + kilobytes*50) / (kilobytes * 100)
+	}
+	if diff := cmp.Diff(map[int]int{2: 10, 20: 10, 200: 10}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRatios holds how rounds become figures: ratios of one round, and of them the median.
+func TestRatios(t *testing.T) {
+	of := func(graft, floor, work, script, kept time.Duration) round {
+		return round{
+			floor: cost{took: floor}, graft: cost{took: graft}, work: cost{cpu: work}, script: cost{cpu: script}, kept: cost{cpu: kept},
+		}
+	}
+	const us = time.Microsecond
+	r := &row{rounds: []round{of(30*us, 20*us, us, 10*us, 5*us), of(90*us, 10*us, 9*us, 10*us, 10*us), of(11*us, 10*us, us, 4*us, 0)}}
+	if diff := cmp.Diff([]float64{1.5, 0.25, 0.9}, []float64{r.trips(), r.scripts(), r.compiled()}); diff != "" {
+		t.Error(diff)
+	}
+}

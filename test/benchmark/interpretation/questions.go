@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+)
+
+// uid is that of all questions.
+const uid = "d36d2d1c-7a3c-4a7e-8a2e-5d7e6c1f0b9a"
+
+// kind is the kind that is asked about: one of Gardener's that has answers for all operations.
+var kind = interpreter.Kind{Group: "machine.sapcloud.io", Version: "v1alpha1", Kind: "MachineDeployment"}
+
+// asked are the operations that are measured, by the names that Karmada has for them.
+var asked = []struct {
+	operation interpreter.Operation
+	name      string
+}{
+	{interpreter.Health, "InterpretHealth"},
+	{interpreter.Status, "InterpretStatus"},
+	{interpreter.Replicas, "InterpretReplica"},
+	{interpreter.Aggregate, "AggregateStatus"},
+	{interpreter.Retain, "Retain"},
+	{interpreter.Dependencies, "InterpretDependency"},
+	{interpreter.Revise, "ReviseReplica"},
+}
+
+// sizes are those of the objects, in kB of 1000 bytes.
+var sizes = []int{2, 20, 200}
+
+// question is what is asked, and the message that asks it.
+type question struct {
+	interpreter.Request
+	body []byte
+}
+
+func newQuestion(operation interpreter.Operation, name string, kilobytes int) (question, error) {
+	q := question{Request: interpreter.Request{Operation: operation, Kind: kind}}
+	machines, err := newMachines(kilobytes*1000, 3)
+	if err != nil {
+		return q, err
+	}
+	message := &dispatch.MessageRequest{
+		UID: uid, Kind: metav1.GroupVersionKind(kind), Name: machines.Name, Namespace: machines.Namespace, Operation: name,
+		DesiredReplicas: &q.Replicas,
+	}
+	if q.Object, err = json.Marshal(machines); err != nil {
+		return q, err
+	}
+	message.Object.Raw = q.Object
+	switch operation {
+	case interpreter.Revise:
+		q.Replicas = 5
+	case interpreter.Retain:
+		machines.Spec.Replicas = 4
+		if q.Observed, err = json.Marshal(machines); err != nil {
+			return q, err
+		}
+		message.ObservedObject = &runtime.RawExtension{Raw: q.Observed}
+	case interpreter.Aggregate:
+		status, err := reflected(machines)
+		if err != nil {
+			return q, err
+		}
+		for _, cluster := range []string{"one", "two"} {
+			q.Members = append(q.Members, interpreter.Member{Cluster: cluster, Status: status, Applied: true, Health: "Healthy"})
+			message.AggregatedStatus = append(message.AggregatedStatus, dispatch.StatusItem{
+				ClusterName: cluster, Status: &runtime.RawExtension{Raw: status}, Applied: true, Health: "Healthy",
+			})
+		}
+	}
+	q.body, err = json.Marshal(dispatch.ContextMessage{
+		TypeMeta: metav1.TypeMeta{APIVersion: wire.Group + "/" + wire.Version, Kind: wire.KindContext}, Request: message,
+	})
+	return q, err
+}
+
+// reflected is what a member says of its machines: all of the status, and of which generation it is.
+func reflected(machines *machinev1alpha1.MachineDeployment) (json.RawMessage, error) {
+	raw, err := json.Marshal(machines.Status)
+	if err != nil {
+		return nil, err
+	}
+	var status map[string]any
+	if err := json.Unmarshal(raw, &status); err != nil {
+		return nil, err
+	}
+	status["generation"], status["resourceTemplateGeneration"] = machines.Generation, machines.Generation
+	return json.Marshal(status)
+}
+
+// newMachines are machines whose object has about so many bytes: from 2 kB on, a tenth of what is more are machines that have failed, and the rest is
+// what API servers note about the owners of fields.
+func newMachines(size int, replicas int32) (*machinev1alpha1.MachineDeployment, error) {
+	m := &machinev1alpha1.MachineDeployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "shoot--acme--live-worker-1-z1", Namespace: "shoot--acme--live", Generation: 7,
+			Labels: map[string]string{"resourcetemplate.karmada.io/retain-replicas": "true"},
+		},
+		Spec: machinev1alpha1.MachineDeploymentSpec{
+			Replicas: replicas, MinReadySeconds: 500, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "worker-1-z1"}},
+			Template: machinev1alpha1.MachineTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"name": "worker-1-z1"}},
+				Spec: machinev1alpha1.MachineSpec{
+					Class: machinev1alpha1.ClassSpec{Kind: "MachineClass", Name: "shoot--acme--live-worker-1-z1-4f1a2"},
+					NodeTemplateSpec: machinev1alpha1.NodeTemplateSpec{
+						ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"node.kubernetes.io/role": "node", "worker.gardener.cloud/pool": "worker-1"}},
+						Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "acme.com/fast", Value: "true", Effect: corev1.TaintEffectNoSchedule}}},
+					},
+				},
+			},
+		},
+		Status: machinev1alpha1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
+	}
+	for _, name := range []machinev1alpha1.MachineDeploymentConditionType{machinev1alpha1.MachineDeploymentAvailable, machinev1alpha1.MachineDeploymentProgressing} {
+		m.Status.Conditions = append(m.Status.Conditions, machinev1alpha1.MachineDeploymentCondition{
+			Type: name, Status: machinev1alpha1.ConditionTrue, Reason: "MinimumReplicasAvailable", Message: "Deployment has minimum availability.",
+			LastUpdateTime: at(0), LastTransitionTime: at(0),
+		})
+	}
+	return m, fill(m, size)
+}
+
+// fill adds machines that have failed and owners of fields, until the object has its size.
+func fill(m *machinev1alpha1.MachineDeployment, size int) error {
+	failed, err := json.Marshal(failure(1000))
+	if err != nil {
+		return err
+	}
+	for i := range (size - 2000) / 10 / len(failed) {
+		m.Status.FailedMachines = append(m.Status.FailedMachines, failure(1000+i))
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	var fields strings.Builder
+	for i := 0; len(raw)+fields.Len() < size-200; i++ {
+		fmt.Fprintf(&fields, `%s"f:field-%04d":{".":{},"f:name":{},"f:value":{}}`, map[bool]string{true: ","}[i > 0], i)
+	}
+	m.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "machine-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: m.APIVersion, FieldsType: "FieldsV1",
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{` + fields.String() + `}}`)},
+	}}
+	return nil
+}
+
+// failure is a machine that has failed.
+func failure(number int) *machinev1alpha1.MachineSummary {
+	name := fmt.Sprintf("shoot--acme--live-worker-1-z1-%d", number)
+	return &machinev1alpha1.MachineSummary{
+		Name: name, ProviderID: "acme:///eu-1/" + name, OwnerRef: "shoot--acme--live-worker-1-z1-4f1a2",
+		LastOperation: machinev1alpha1.LastOperation{
+			Description: "Creating the machine failed: the quota of the region is used up", State: machinev1alpha1.MachineStateFailed,
+			Type: machinev1alpha1.MachineOperationCreate, LastUpdateTime: at(number),
+		},
+	}
+}
+
+func at(minute int) metav1.Time {
+	return metav1.NewTime(time.Date(2026, 3, 1, 10, minute, 0, 0, time.UTC))
+}

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// row is one question, with what was measured.
+type row struct {
+	question
+	kilobytes int
+	rounds    []round
+}
+
+// round is one round of a row, each way that there is.
+type round struct {
+	// floor and graft are servers: how long their caller waits, and what they use themselves.
+	floor, graft cost
+	// work is Graft without the network; script is Lua as Karmada runs it, and kept with scripts that are compiled once.
+	work, script, kept cost
+}
+
+// cost is what one answer takes.
+type cost struct {
+	took, cpu time.Duration
+	allocs    float64
+}
+
+func (r *row) name() string { return fmt.Sprintf("%s, %d kB", r.Operation, r.kilobytes) }
+
+// prepare makes the rows, and holds that all ways answer, and as they should.
+func prepare(ctx context.Context, s *servers, w *work, chosen *regexp.Regexp) ([]*row, error) {
+	var rows []*row
+	for _, a := range asked {
+		for _, kilobytes := range sizes {
+			q, err := newQuestion(a.operation, a.name, kilobytes)
+			if err != nil {
+				return nil, err
+			}
+			r := &row{question: q, kilobytes: kilobytes}
+			if !chosen.MatchString(r.name()) {
+				continue
+			}
+			if err := s.check(ctx, a.name, r.body); err != nil {
+				return nil, fmt.Errorf("asking for %s: %w", r.name(), err)
+			}
+			if err := w.check(r.Request); err != nil {
+				return nil, fmt.Errorf("asking for %s: %w", r.name(), err)
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+// measure adds a round.
+func (r *row) measure(ctx context.Context, s *servers, w *work, window time.Duration) error {
+	own := func() (usage, error) { return usageOfProcess() }
+	remote := func() (usage, error) { return s.usage(ctx) }
+	var one round
+	for _, way := range []struct {
+		into  *cost
+		usage func() (usage, error)
+		do    func() error
+	}{
+		{&one.floor, remote, func() error { _, err := s.call(ctx, s.floor, r.body); return err }},
+		{&one.graft, remote, func() error { _, err := s.call(ctx, s.graft, r.body); return err }},
+		{&one.work, own, func() error { return w.answer(r.body) }},
+		{&one.script, own, func() error { return w.script(w.fresh, r.Request) }},
+		{&one.kept, own, func() error { return w.script(w.kept, r.Request) }},
+	} {
+		var err error
+		if *way.into, err = repeat(window, way.usage, way.do); err != nil {
+			return err
+		}
+	}
+	r.rounds = append(r.rounds, one)
+	return nil
+}
+
+// repeat does something until the window is over, at least once.
+func repeat(window time.Duration, used func() (usage, error), do func() error) (cost, error) {
+	if err := do(); err != nil { // connections and memory are there afterwards
+		return cost{}, err
+	}
+	before, err := used()
+	if err != nil {
+		return cost{}, err
+	}
+	count, begun := 0, time.Now()
+	for count == 0 || time.Since(begun) < window {
+		if err := do(); err != nil {
+			return cost{}, err
+		}
+		count++
+	}
+	took := time.Since(begun)
+	after, err := used()
+	n := time.Duration(count)
+	return cost{took / n, (after.CPU - before.CPU) / n, float64(after.Mallocs-before.Mallocs) / float64(count)}, err
+}
