@@ -35,8 +35,9 @@ var (
 	root = filepath.Join("..", "..")
 	// binary is the program, built for this run.
 	binary string
-	// land is the cluster.
-	land *landscape.Landscape
+	// land is the cluster, and auditLog the file of its audit events.
+	land     *landscape.Landscape
+	auditLog string
 )
 
 const (
@@ -62,8 +63,9 @@ func run(m *testing.M) int {
 	if binary, err = build(ctx, folder); err != nil {
 		return failed(err)
 	}
+	auditLog = filepath.Join(folder, "audit.log")
 	// Error messages of a missing etcd or kube-apiserver say which make target builds them.
-	if land, err = landscape.Start(ctx, landscape.Options{}); err != nil {
+	if land, err = landscape.Start(ctx, landscape.Options{AuditLog: auditLog}); err != nil {
 		return failed(err)
 	}
 	defer func() { _ = land.Stop() }()
