@@ -89,7 +89,7 @@ func (o *Options) newManager(config *rest.Config, scheme *runtime.Scheme, log lo
 }
 
 // cacheOptions keep the cache, and with it the permissions, to what is needed: of Secrets the certificates in the own namespace,
-// of ConfigMaps the profiles in it, one registration; Clusters and Namespaces everywhere.
+// of ConfigMaps the profiles in it, one registration; Namespaces everywhere.
 func (o *Options) cacheOptions() cache.Options {
 	own := map[string]cache.Config{o.Certificates.Namespace: {}}
 	options := cache.Options{

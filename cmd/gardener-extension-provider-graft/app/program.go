@@ -10,13 +10,11 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/imagevector"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
@@ -91,20 +89,13 @@ func overwriteFile() []byte {
 	return raw
 }
 
-// warm fills the caches before the first admission needs them. A kind whose CustomResourceDefinition is not there yet is left to
-// that admission.
+// warm has the cache of namespaces filled before the first admission needs it. Clusters are no matter of the cache: the source follows
+// them by itself, and the program is ready without a list of them.
 func warm(ctx context.Context, mgr manager.Manager) error {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	for _, object := range []client.Object{namespaces, &extensionsv1alpha1.Cluster{}} {
-		_, err := mgr.GetCache().GetInformer(ctx, object)
-		if meta.IsNoMatchError(err) {
-			mgr.GetLogger().Info("A kind is not there yet", "kind", fmt.Sprintf("%T", object))
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("filling the cache of %T: %w", object, err)
-		}
+	if _, err := mgr.GetCache().GetInformer(ctx, namespaces); err != nil {
+		return fmt.Errorf("filling the cache of namespaces: %w", err)
 	}
 	return nil
 }

@@ -62,3 +62,41 @@ controlplane:
 		t.Error(diff)
 	}
 }
+
+// TestParts holds that a program tells which parts of a Cluster its rules name, through variables too, and none for variables that no
+// rule names.
+func TestParts(t *testing.T) {
+	for condition, want := range map[string]facts.Parts{
+		`shoot.region == "a"`:                   {},
+		`variables.type == "acme"`:              {CloudProfile: true},
+		`seed.region == "a"`:                    {Seed: true},
+		`seed.region == "a" && variables.typed`: {Seed: true, CloudProfile: true},
+	} {
+		t.Run(condition, func(t *testing.T) {
+			text := `
+apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: p}
+providers: [acme]
+variables:
+  type: ${ cloudProfile.type }
+  typed: ${ variables.type == "acme" }
+controlplane:
+  kube-scheduler:
+  - when: ${ ` + condition + ` }
+    flags: {set: {a: b}}
+`
+			documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
+			if len(findings) > 0 {
+				t.Fatal(findings)
+			}
+			program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, program.Parts()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

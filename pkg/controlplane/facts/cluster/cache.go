@@ -66,3 +66,12 @@ func (c *cache[K, V]) store(key K, value V) {
 		delete(c.entries, oldest.Value.(entry[K, V]).key)
 	}
 }
+
+func (c *cache[K, V]) remove(key K) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if element, ok := c.entries[key]; ok {
+		c.recent.Remove(element)
+		delete(c.entries, key)
+	}
+}

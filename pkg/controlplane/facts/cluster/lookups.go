@@ -79,8 +79,11 @@ func (l *lookups) start(w *watcher) {
 	l.group.Go(func() { w.run(ctx) })
 }
 
-// Start follows what is served until the context ends.
+// Start follows what is served, and the versions of Clusters, until the context ends.
 func (s *Source) Start(ctx context.Context) error {
+	if s.versions.client != nil {
+		s.lookups.group.Go(func() { s.versions.run(ctx) })
+	}
 	s.lookups.mutex.Lock()
 	s.lookups.context = ctx
 	for w := range maps.Values(s.lookups.watchers) {

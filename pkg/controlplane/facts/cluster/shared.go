@@ -13,18 +13,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// sharedResources decodes cloud profiles and seeds once for each content, because every Cluster holds its own copy of both, and decoding
-// a big cloud profile takes milliseconds.
+// sharedResources keep cloud profiles and seeds once for each content, because every Cluster holds its own copy of both, and a cloud
+// profile may be big.
 type sharedResources struct {
 	seed          maphash.Seed
-	cloudProfiles *cache[uint64, shared[*facts.CloudProfile]]
-	seeds         *cache[uint64, shared[*facts.Seed]]
+	cloudProfiles *cache[uint64, shared[facts.CloudProfile]]
+	seeds         *cache[uint64, shared[facts.Seed]]
 }
 
-// shared is a decoded resource with the bytes that it was decoded from.
+// shared is a resource with the bytes that it is decoded from.
 type shared[T any] struct {
-	raw   []byte
-	value T
+	raw  []byte
+	part *facts.Part[T]
 }
 
 // maximumShared is how many contents of each are kept: a seed has few cloud profiles, each in few versions at one time.
@@ -33,34 +33,31 @@ const maximumShared = 64
 func newSharedResources() sharedResources {
 	return sharedResources{
 		seed:          maphash.MakeSeed(),
-		cloudProfiles: newCache[uint64, shared[*facts.CloudProfile]](maximumShared),
-		seeds:         newCache[uint64, shared[*facts.Seed]](maximumShared),
+		cloudProfiles: newCache[uint64, shared[facts.CloudProfile]](maximumShared),
+		seeds:         newCache[uint64, shared[facts.Seed]](maximumShared),
 	}
 }
 
-// decode decodes the Shoot, and the others when they are asked for: most rules name neither, and finding a content among those that
-// are known already reads all of it.
-func (s *sharedResources) decode(cluster *extensionsv1alpha1.Cluster) (*facts.Facts, error) {
+// decode decodes the Shoot, and the parts that are named when they are asked for. The facts hold on to nothing else of the Cluster.
+func (s *sharedResources) decode(cluster *extensionsv1alpha1.Cluster, parts facts.Parts) (*facts.Facts, error) {
 	f := &facts.Facts{Namespace: facts.Namespace{Name: cluster.Name}}
-	if raw := cluster.Spec.CloudProfile.Raw; raw != nil {
-		f.CloudProfile = facts.Lazy(func() (*facts.CloudProfile, error) {
-			return decodeShared(s.seed, s.cloudProfiles, raw, facts.DecodeCloudProfile)
-		})
+	if raw := cluster.Spec.CloudProfile.Raw; raw != nil && parts.CloudProfile {
+		f.CloudProfile = share(s.seed, s.cloudProfiles, raw, facts.DecodeCloudProfile)
 	}
-	if raw := cluster.Spec.Seed.Raw; raw != nil {
-		f.Seed = facts.Lazy(func() (*facts.Seed, error) { return decodeShared(s.seed, s.seeds, raw, facts.DecodeSeed) })
+	if raw := cluster.Spec.Seed.Raw; raw != nil && parts.Seed {
+		f.Seed = share(s.seed, s.seeds, raw, facts.DecodeSeed)
 	}
 	var err error
 	f.Shoot, err = facts.DecodeShoot(cluster.Spec.Shoot.Raw)
 	return f, err
 }
 
-func decodeShared[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte, decode func([]byte) (T, error)) (T, error) {
-	s, err := known.get(maphash.Bytes(seed, raw),
+// share returns the part of which the content is known already, so that one copy of it is kept and decoded.
+func share[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte, decode func([]byte) (*T, error)) *facts.Part[T] {
+	s, _ := known.get(maphash.Bytes(seed, raw),
 		func(s shared[T]) bool { return bytes.Equal(s.raw, raw) },
 		func() (shared[T], error) {
-			value, err := decode(raw)
-			return shared[T]{raw, value}, err
+			return shared[T]{raw, facts.Lazy(func() (*T, error) { return decode(raw) })}, nil
 		})
-	return s.value, err
+	return s.part
 }

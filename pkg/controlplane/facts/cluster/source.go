@@ -6,8 +6,9 @@
 // itself, and the Garden resource for the namespace "garden".
 //
 // A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share, only when a rule
-// names them, and once for each content. Objects that a cached reader returns are read without a copy and never changed. Lookups go to
-// the API server, so that no cache ever holds Secrets. Enter at New.
+// names them, and once for each content. No cache holds Clusters as they are, since each carries a whole cloud profile: a watch of their
+// metadata tells which version is stored, and one that is not known is got. Objects that a cached reader returns are read without a copy
+// and never changed. Lookups go to the API server, so that no cache ever holds Secrets. Enter at New.
 package cluster
 
 import (
@@ -32,9 +33,10 @@ import (
 
 // Options tune a Source; the zero value is good.
 type Options struct {
-	// Clusters is how many decoded Clusters are kept; 0 means 512. The least recently used goes first.
+	// Clusters is how many decoded Clusters are kept; 0 means 4096. The least recently used goes first.
 	Clusters int
-	// Watcher follows the objects that are looked up by constant names; without one, each lookup asks the API server.
+	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. Without one, Clusters are read with
+	// the cached reader, which is good where its informer is there anyway, and each lookup asks the API server.
 	Watcher client.WithWatch
 }
 
@@ -43,6 +45,8 @@ type Source struct {
 	cached, direct client.Reader
 	facts          *cache[string, versioned] // by namespace
 	shared         sharedResources
+	versions       versions
+	turns          *turns
 	lookups        lookups
 }
 
@@ -57,72 +61,77 @@ type version struct {
 	resource, namespaceResource string
 }
 
-// versioned are the facts of one version.
+// versioned are the facts of one version, with those parts of a Cluster that were named when it was read.
 type versioned struct {
 	version
+	parts facts.Parts
 	facts *facts.Facts
 }
 
-// New makes a Source. Clusters, Namespaces and Gardens are read with the cached reader, which may lag behind, and what it does not
-// find is asked once of the direct reader, which asks the API server; lookups are read with the direct reader. The
-// schemes of both know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
+// good says whether the facts are those of this version with at least these parts.
+func (k versioned) good(v version, parts facts.Parts) bool {
+	return k.version == v && k.parts.Cover(parts)
+}
+
+// New makes a Source. Namespaces and Gardens, and Clusters without a Watcher, are read with the cached reader, which may lag behind, and
+// what it does not find is asked once of the direct reader, which asks the API server; lookups, and Clusters with a Watcher, are read
+// with the direct reader. The schemes of all know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
 func New(cached, direct client.Reader, options Options) *Source {
 	size := options.Clusters
 	if size <= 0 {
-		size = 512
+		size = 4096
 	}
-	return &Source{
+	s := &Source{
 		cached:  cached,
 		direct:  direct,
 		facts:   newCache[string, versioned](size),
 		shared:  newSharedResources(),
+		turns:   newTurns(),
 		lookups: lookups{client: options.Watcher},
 	}
+	s.versions = versions{client: options.Watcher, gone: s.facts.remove}
+	return s
 }
 
-// Read implements facts.Source.
+// Read implements facts.Source, with all parts of the Cluster.
 func (s *Source) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
-	return s.read(ctx, namespace, s.cached, s.direct)
+	return s.Naming(facts.AllParts()).Read(ctx, namespace)
 }
 
 // Refresh implements facts.Refresher: it asks the API server for the Cluster or the Garden. What was decoded of the same version
 // before is not decoded again.
 func (s *Source) Refresh(ctx context.Context, namespace string) (*facts.Facts, error) {
-	return s.read(ctx, namespace, s.direct)
+	return s.Naming(facts.AllParts()).Refresh(ctx, namespace)
 }
 
-// read asks one reader after the other.
-func (s *Source) read(ctx context.Context, namespace string, readers ...client.Reader) (*facts.Facts, error) {
-	if namespace == target.GardenNamespace {
-		return s.readGarden(ctx, readers)
-	}
+// readCluster asks one reader after the other.
+func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjectMetadata, parts facts.Parts, readers ...client.Reader) (*facts.Facts, error) {
 	var cluster extensionsv1alpha1.Cluster
-	if err := get(ctx, client.ObjectKey{Name: namespace}, &cluster, readers...); err != nil {
-		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace, err)
+	if err := get(ctx, client.ObjectKey{Name: namespace.Name}, &cluster, readers...); err != nil {
+		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
 	}
-	meta, err := s.readNamespace(ctx, namespace)
-	if err != nil {
-		return nil, err
-	}
-	return s.decodeOnce(version{cluster.UID, cluster.ResourceVersion, meta.ResourceVersion}, meta, func() (*facts.Facts, error) {
-		f, err := s.shared.decode(&cluster)
+	v := version{cluster.UID, cluster.ResourceVersion, namespace.ResourceVersion}
+	return s.decodeOnce(v, parts, namespace, func() (*facts.Facts, error) {
+		f, err := s.shared.decode(&cluster, parts)
 		if err != nil {
-			return nil, fmt.Errorf("reading the Cluster %s: %w", namespace, err)
+			return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
 		}
 		return f, nil
 	})
 }
 
 // decodeOnce returns the facts of this version, which decode makes unless they are kept.
-func (s *Source) decodeOnce(v version, namespace *metav1.PartialObjectMetadata, decode func() (*facts.Facts, error)) (*facts.Facts, error) {
+func (s *Source) decodeOnce(
+	v version, parts facts.Parts, namespace *metav1.PartialObjectMetadata, decode func() (*facts.Facts, error),
+) (*facts.Facts, error) {
 	kept, err := s.facts.get(namespace.Name,
-		func(kept versioned) bool { return kept.version == v },
+		func(kept versioned) bool { return kept.good(v, parts) },
 		func() (versioned, error) {
 			f, err := decode()
 			if err != nil {
 				return versioned{}, err
 			}
-			return versioned{v, f.WithNamespace(describe(namespace))}, nil
+			return versioned{v, parts, f.WithNamespace(describe(namespace))}, nil
 		})
 	return kept.facts, err
 }
@@ -143,7 +152,7 @@ func describe(namespace *metav1.PartialObjectMetadata) facts.Namespace {
 var gardenKind = schema.GroupVersionKind{Group: "operator.gardener.cloud", Version: "v1alpha1", Kind: "Garden"}
 
 // readGarden reads the only Garden that there is. Its CustomResourceDefinition may not be there.
-func (s *Source) readGarden(ctx context.Context, readers []client.Reader) (*facts.Facts, error) {
+func (s *Source) readGarden(ctx context.Context, readers ...client.Reader) (*facts.Facts, error) {
 	garden, err := findGarden(ctx, readers)
 	if err != nil {
 		return nil, fmt.Errorf("reading the Garden: %w", err)
@@ -153,7 +162,7 @@ func (s *Source) readGarden(ctx context.Context, readers []client.Reader) (*fact
 		return nil, err
 	}
 	v := version{garden.GetUID(), garden.GetResourceVersion(), namespace.ResourceVersion}
-	return s.decodeOnce(v, namespace, func() (*facts.Facts, error) {
+	return s.decodeOnce(v, facts.Parts{}, namespace, func() (*facts.Facts, error) {
 		raw, err := garden.MarshalJSON()
 		if err != nil {
 			return nil, fmt.Errorf("reading the Garden: %w", facts.ErrUndecodable)

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+)
+
+// counting is a client that counts the Clusters that are got, and fails the test where whole ones are listed.
+func counting(t *testing.T, got *atomic.Int64, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+			if _, ok := into.(*extensionsv1alpha1.Cluster); ok {
+				got.Add(1)
+			}
+			return c.Get(ctx, key, into, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if _, ok := list.(*extensionsv1alpha1.ClusterList); ok {
+				t.Error("whole Clusters are listed")
+			}
+			return c.List(ctx, list, options...)
+		},
+	}).Build()
+}
+
+// followed is a source that runs, and knows the version of the Cluster.
+func followed(t *testing.T, c client.WithWatch) *Source {
+	t.Helper()
+	s := New(c, c, Options{Watcher: c})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = s.Start(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	eventually(t, "the Clusters are listed", func() bool { _, known := s.versions.of(namespace); return known })
+	return s
+}
+
+// TestFollowed holds that a Cluster is got once for each version, that changes are seen, and that nothing is kept of one that is gone.
+func TestFollowed(t *testing.T) {
+	var got atomic.Int64
+	c := counting(t, &got, readCluster(t), makeNamespace(namespace))
+	before := New(c, c, Options{Watcher: c})
+	for range 2 {
+		if f, err := before.Read(t.Context(), namespace); err != nil || f.Kubernetes() != "1.33.4" {
+			t.Fatalf("got %v of %v", err, f)
+		}
+	}
+	if got.Load() != 2 {
+		t.Errorf("%d Clusters were got before any are known, want 2", got.Load())
+	}
+	s := followed(t, c)
+	version := func() string {
+		t.Helper()
+		f, err := s.Read(t.Context(), namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Kubernetes()
+	}
+	got.Store(0)
+	if a, b := version(), version(); a != "1.33.4" || b != a || got.Load() != 1 {
+		t.Errorf("got %s and %s, and the Cluster %d times", a, b, got.Load())
+	}
+	cluster := &extensionsv1alpha1.Cluster{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: namespace}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Spec.Shoot.Raw = []byte(strings.Replace(string(cluster.Spec.Shoot.Raw), "1.33.4", "1.34.0", 1))
+	if err := c.Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the change is seen", func() bool { return version() == "1.34.0" })
+	got.Store(0)
+	if version(); got.Load() != 0 {
+		t.Error("a version that is known was got again")
+	}
+	if err := c.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the deletion is seen", func() bool { _, kept := s.facts.lookup(namespace); return !kept })
+	if _, err := s.Read(t.Context(), namespace); !errors.Is(err, facts.ErrNotFound) {
+		t.Errorf("got %v for a Cluster that is gone", err)
+	}
+}
+
+// TestReplaced holds that what is missing in a list is forgotten.
+func TestReplaced(t *testing.T) {
+	var gone []string
+	v := &versions{gone: func(name string) { gone = append(gone, name) }}
+	old, kept := readCluster(t), readCluster(t)
+	old.Name = "old"
+	for _, list := range [][]any{{old, kept}, {kept}} {
+		if err := v.Replace(list, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, known := v.of("old"); known || fmt.Sprint(gone) != "[old]" {
+		t.Errorf("forgotten: %v", gone)
+	}
+	if _, known := v.of(namespace); !known {
+		t.Error("what is in the list is not known")
+	}
+}
+
+// TestNaming holds that parts that are not named are not kept, and that they are read again for who names them.
+func TestNaming(t *testing.T) {
+	var got atomic.Int64
+	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))
+	read := func(parts facts.Parts) *facts.Facts {
+		t.Helper()
+		f, err := s.Naming(parts).Read(t.Context(), namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if f := read(facts.Parts{}); f.Seed != nil || f.CloudProfile != nil || f.Shoot == nil {
+		t.Errorf("without names, these are kept: %+v", f)
+	}
+	if f := read(facts.Parts{CloudProfile: true}); f.Seed != nil || part(t, f.CloudProfile).Name != "metal" {
+		t.Errorf("got %+v", f)
+	}
+	all := read(facts.AllParts())
+	if part(t, all.Seed) == nil || part(t, all.CloudProfile) == nil || got.Load() != 3 {
+		t.Errorf("got %+v, and the Cluster %d times", all, got.Load())
+	}
+	if read(facts.Parts{Seed: true}) != all || got.Load() != 3 {
+		t.Error("what is kept was read again for who names less")
+	}
+	if f, err := s.Naming(facts.Parts{Seed: true}).Refresh(t.Context(), namespace); err != nil || f != all || got.Load() != 4 {
+		t.Errorf("refreshed: %v, %+v", err, f)
+	}
+}
+
+// TestOneReads holds that those who ask for a Cluster at the same time share one request, and that waiting for it ends with the context.
+func TestOneReads(t *testing.T) {
+	var got atomic.Int64
+	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))
+	done, err := s.turns.take(t.Context(), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Read(ended, namespace); !errors.Is(err, facts.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			if _, err := s.Read(t.Context(), namespace); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done()
+	group.Wait()
+	if got.Load() != 1 {
+		t.Errorf("the Cluster was got %d times", got.Load())
+	}
+}
+
+// many is a seed in which each shoot has a Cluster with a copy of a cloud profile of 300 KB.
+type many struct {
+	client.Reader // the namespaces
+
+	cluster *extensionsv1alpha1.Cluster
+}
+
+func (m many) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	cluster, ok := into.(*extensionsv1alpha1.Cluster)
+	if !ok {
+		return m.Reader.Get(ctx, client.ObjectKey{Name: namespace}, into, options...)
+	}
+	*cluster = *m.cluster.DeepCopy()
+	cluster.Name, cluster.UID, cluster.ResourceVersion = key.Name, types.UID(key.Name), "1"
+	return nil
+}
+
+// TestMemory holds that what is kept of a Cluster is small, however big the cloud profile is.
+func TestMemory(t *testing.T) {
+	m := many{reader(t, makeNamespace(namespace)), readCluster(t)}
+	var profile map[string]any
+	if err := json.Unmarshal(m.cluster.Spec.CloudProfile.Raw, &profile); err != nil {
+		t.Fatal(err)
+	}
+	profile["spec"].(map[string]any)["caBundle"] = strings.Repeat("x", 300_000)
+	var err error
+	if m.cluster.Spec.CloudProfile.Raw, err = json.Marshal(profile); err != nil {
+		t.Fatal(err)
+	}
+	const shoots, allowed = 200, 25_000
+	for _, parts := range []facts.Parts{{}, facts.AllParts()} {
+		t.Run(fmt.Sprintf("%+v", parts), func(t *testing.T) {
+			s := New(m, m, Options{})
+			before := heap()
+			for i := range shoots {
+				f, err := s.Naming(parts).Read(t.Context(), fmt.Sprint("shoot-", i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if profile := part(t, f.CloudProfile); parts.CloudProfile && !bytes.Contains([]byte(fmt.Sprint(profile.Manifest.Spec())), []byte("xxx")) {
+					t.Fatal("no cloud profile")
+				}
+			}
+			if grown := int64(heap()-before) / shoots; grown > allowed {
+				t.Errorf("each Cluster takes %d bytes, more than %d", grown, allowed)
+			}
+			runtime.KeepAlive(s)
+		})
+	}
+}
+
+// heap is what is in use.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// View is a Source for a program that names no more than some parts of a Cluster: of the others, nothing is kept, and facts do not
+// know them. What was dropped for one program is read again for another that names it.
+type View struct {
+	*Source
+
+	parts facts.Parts
+}
+
+var (
+	_ facts.Source    = View{}
+	_ facts.Refresher = View{}
+)
+
+// Naming is the view of a program that names these parts.
+func (s *Source) Naming(parts facts.Parts) View { return View{s, parts} }
+
+// Read implements facts.Source.
+func (v View) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
+	if namespace == target.GardenNamespace {
+		return v.readGarden(ctx, v.cached, v.direct)
+	}
+	meta, err := v.readNamespace(ctx, namespace)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.versions.client == nil:
+		return v.readCluster(ctx, meta, v.parts, v.cached, v.direct)
+	}
+	if f := v.kept(meta); f != nil {
+		return f, nil
+	}
+	done, err := v.turns.take(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	// Another caller may have read it in the meantime.
+	if f := v.kept(meta); f != nil {
+		return f, nil
+	}
+	return v.readCluster(ctx, meta, v.parts, v.direct)
+}
+
+// kept are the facts of the version that is stored, as far as a watch can tell; nil where they are not kept.
+func (v View) kept(namespace *metav1.PartialObjectMetadata) *facts.Facts {
+	current, known := v.versions.of(namespace.Name)
+	if !known {
+		return nil
+	}
+	kept, ok := v.facts.lookup(namespace.Name)
+	if !ok || !kept.good(version{current.uid, current.resource, namespace.ResourceVersion}, v.parts) {
+		return nil
+	}
+	return kept.facts
+}
+
+// Refresh implements facts.Refresher.
+func (v View) Refresh(ctx context.Context, namespace string) (*facts.Facts, error) {
+	if namespace == target.GardenNamespace {
+		return v.readGarden(ctx, v.direct)
+	}
+	meta, err := v.readNamespace(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return v.readCluster(ctx, meta, v.parts, v.direct)
+}
