@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// metric is a metric as it stands in the source.
+type metric struct {
+	name, kind, help string
+	labels           []string
+}
+
+var metricName = regexp.MustCompile(`^graft_[a-z_]+$`)
+
+// writeMetrics writes all metrics of the programs. They are read from the source, as no program has all of them at a time.
+func writeMetrics(out *bytes.Buffer) error {
+	all, err := readMetrics(os.DirFS("."), "pkg", "cmd")
+	if err != nil {
+		return err
+	}
+	out.WriteString(`
+# Metrics
+
+All that the three programs count themselves; beside it each has what Go and its process tell (` + "`go_…`, `process_…`" + `). The values of labels are names of the
+programs, of profiles and of the configuration: nothing that a caller sends becomes one. Alerts and dashboards for them come with
+[the charts](../operations/monitoring.md).
+`)
+	for _, program := range []struct{ title, prefix string }{
+		{"The extension", "graft_"}, {"The network provider", "graft_network_"}, {"The resource interpreter", "graft_interpreter_"},
+	} {
+		fmt.Fprintf(out, "\n## %s\n\n", program.title)
+		table(out, "metric", "type", "meaning")
+		for _, m := range all {
+			if m.prefix() != program.prefix {
+				continue
+			}
+			name := m.name
+			if len(m.labels) > 0 {
+				name += "{" + strings.Join(m.labels, ",") + "}"
+			}
+			row(out, code(name), m.kind, prose(m.help))
+		}
+	}
+	return nil
+}
+
+func (m metric) prefix() string {
+	for _, prefix := range []string{"graft_network_", "graft_interpreter_"} {
+		if strings.HasPrefix(m.name, prefix) {
+			return prefix
+		}
+	}
+	return "graft_"
+}
+
+// readMetrics are the metrics in the Go files below folders, sorted by name.
+func readMetrics(files fs.FS, folders ...string) ([]metric, error) {
+	var all []metric
+	for _, folder := range folders {
+		err := fs.WalkDir(files, folder, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			source, err := fs.ReadFile(files, name)
+			if err != nil || !bytes.Contains(source, []byte("prometheus")) {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			all = append(all, metricsIn(file)...)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
+	return all, nil
+}
+
+// metricsIn are those that a file makes: by a constructor with options, or by a function that is given a name and a help text.
+func metricsIn(file *ast.File) []metric {
+	var all []metric
+	ast.Inspect(file, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		m := metric{kind: kindOf(call.Fun)}
+		if options, ok := call.Args[0].(*ast.CompositeLit); ok {
+			m.name, m.help = member(options, "Name"), member(options, "Help")
+		} else if len(call.Args) > 1 {
+			m.name, m.help = literal(call.Args[0]), literal(call.Args[1])
+		}
+		// What has no help text is registered nowhere.
+		if m.kind == "" || m.help == "" || !metricName.MatchString(m.name) {
+			return true
+		}
+		for _, argument := range call.Args[1:] {
+			if list, ok := argument.(*ast.CompositeLit); ok {
+				for _, label := range list.Elts {
+					m.labels = append(m.labels, literal(label))
+				}
+			}
+		}
+		all = append(all, m)
+		return true
+	})
+	return all
+}
+
+// kindOf is the type of metric that a function makes; empty for other functions.
+func kindOf(function ast.Expr) string {
+	name := ""
+	switch f := function.(type) {
+	case *ast.SelectorExpr:
+		name = f.Sel.Name
+	case *ast.Ident:
+		name = f.Name
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(name, "New"), "Vec"))
+	if name == "desc" {
+		return "gauge" // collectors of ours have no others
+	}
+	if slices.Contains([]string{"counter", "gauge", "histogram"}, name) {
+		return name
+	}
+	return ""
+}
+
+// member is a text in a composite literal.
+func member(of *ast.CompositeLit, key string) string {
+	for _, element := range of.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			if name, ok := pair.Key.(*ast.Ident); ok && name.Name == key {
+				return literal(pair.Value)
+			}
+		}
+	}
+	return ""
+}
+
+// literal is a text that is written out, in one piece or in several.
+func literal(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(e.Value)
+		return text
+	case *ast.BinaryExpr:
+		return literal(e.X) + literal(e.Y)
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// exported are the labels of every metric, by the names under which Prometheus knows it.
+func exported(t *testing.T) map[string][]string {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	// What has labels is exported once it was counted.
+	x := &exchange{route: Route{Set: target.ControlPlane, Provider: "a"}, started: time.Now()}
+	m.admission(x, "kube-apiserver", "denied")
+	m.failure(x, mutation.Internal)
+	m.patched(x, "kube-apiserver", 1)
+	m.rules(x, &mutation.Result{Applied: []mutation.Applied{{}}})
+	m.info.WithLabelValues("acme", "0123").Set(1)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string][]string{}
+	for _, family := range families {
+		names := []string{}
+		for _, pair := range family.GetMetric()[0].GetLabel() {
+			names = append(names, pair.GetName())
+		}
+		labels[family.GetName()] = names
+	}
+	return labels
+}
+
+// TestMetricsAreDocumented holds that the tables in the documentation have the metrics that there are, and the one that is made from the source their
+// labels, too.
+func TestMetricsAreDocumented(t *testing.T) {
+	for page, row := range map[string]func(name string, labels []string) string{
+		"usage/installation.md": func(name string, _ []string) string { return "`" + name },
+		"reference/metrics.md": func(name string, labels []string) string {
+			if len(labels) == 0 {
+				return "| `" + name + "` |"
+			}
+			return "| `" + name + "{"
+		},
+	} {
+		raw, err := os.ReadFile("../../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, labels := range exported(t) {
+			start := row(name, labels)
+			at := strings.Index(string(raw), start)
+			if at < 0 {
+				t.Errorf("docs/%s has no %s", page, start)
+				continue
+			}
+			line, _, _ := strings.Cut(string(raw)[at:], "\n")
+			for _, label := range labels {
+				if !strings.Contains(line, label) {
+					t.Errorf("docs/%s: %s lacks the label %s", page, start, label)
+				}
+			}
+		}
+	}
+}
