@@ -87,7 +87,7 @@ func (s *slab[T]) reset() {
 // What is kept for the next document: neither the room of a short text, which would be taken for a long one and grow
 // anew, nor more entries (16 bytes each), nodes and parts of texts (some 100 bytes each) than these.
 const (
-	minPooled      = 1 << 8
+	minPooled      = 1 << 7
 	maxPooled      = 1 << 18
 	maxPooledNodes = 1 << 14
 	maxScratch     = 1 << 18

@@ -135,12 +135,18 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 
 // listOf writes a list of places as they are written where they stand.
 func listOf(items []*document.Node) []byte {
-	out := []byte{'['}
+	raw := make([][]byte, len(items))
+	size := len(items) + 1
 	for i, item := range items {
+		raw[i] = item.Raw()
+		size += len(raw[i])
+	}
+	out := append(make([]byte, 0, size+1), '[')
+	for i := range raw {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, item.Raw()...)
+		out = append(out, raw[i]...)
 	}
 	return append(out, ']')
 }

@@ -224,3 +224,32 @@ func TestOperations(t *testing.T) {
 		}
 	}
 }
+
+// TestBodiesStay holds that a body stays what it is as long as anybody works on it, also when nobody waits for that any more: others get other memory.
+func TestBodiesStay(t *testing.T) {
+	gate, after := make(chan struct{}), make(chan string, 1)
+	h := wire.New(wire.Options{Log: logr.Discard(), Patience: time.Millisecond, Interpreter: working(
+		func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+			if len(r.Object) > 1000 {
+				<-gate
+				after <- string(r.Object)
+			}
+			return healthy(ctx, r)
+		},
+	)})
+	ask := func(body []byte) []byte {
+		recorder := httptest.NewRecorder()
+		h.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body)))
+		return recorder.Body.Bytes()
+	}
+	if answer := ask(question(2000)); !bytes.Contains(answer, []byte(`"code":504`)) {
+		t.Errorf("answered is %s", answer)
+	}
+	for range 100 {
+		ask(bytes.ReplaceAll(question(900), []byte("xx"), []byte("yy")))
+	}
+	close(gate)
+	if want, got := `{"spec":{"text":"`+strings.Repeat("x", 2000)+`"}}`, <-after; got != want {
+		t.Errorf("the body has become another one: %s", got)
+	}
+}

@@ -34,8 +34,8 @@ type options struct {
 func main() {
 	var o options
 	flag.BoolVar(&o.serve, "serve", false, "be the servers; the command starts itself so")
-	flag.IntVar(&o.rounds, "rounds", 7, "how often each row is measured")
-	flag.DurationVar(&o.window, "window", 60*time.Millisecond, "how long each way of a row is measured in a round")
+	flag.IntVar(&o.rounds, "rounds", 21, "how often each row is measured")
+	flag.DurationVar(&o.window, "window", 20*time.Millisecond, "how long each way of a row is measured in a round")
 	flag.StringVar(&o.rows, "rows", ".", "regular expression of the rows to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -6,6 +6,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
@@ -83,5 +85,48 @@ func TestRatios(t *testing.T) {
 	r := &row{rounds: []round{of(30*us, 20*us, us, 10*us, 5*us), of(90*us, 10*us, 9*us, 10*us, 10*us), of(11*us, 10*us, us, 4*us, 0)}}
 	if diff := cmp.Diff([]float64{1.5, 0.25, 0.9}, []float64{r.trips(), r.scripts(), r.compiled()}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// BenchmarkAnswer is Graft's work alone, and BenchmarkFloor the reading of the same message, for profiles.
+func BenchmarkAnswer(b *testing.B) {
+	w, err := newWork()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.close()
+	each(b, func(body []byte) error { return w.answer(body) })
+}
+
+func BenchmarkFloor(b *testing.B) {
+	each(b, func(body []byte) error {
+		d, err := document.Parse(body)
+		d.Release()
+		return err
+	})
+}
+
+// each does something with the body of each question.
+func each(b *testing.B, do func(body []byte) error) {
+	b.Helper()
+	program, err := newProgram()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, a := range asked {
+		for _, kilobytes := range sizes {
+			q, err := newQuestion(program, a.operation, a.name, kilobytes)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(fmt.Sprintf("%s/%dkB", a.operation, kilobytes), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := do(q.body); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }

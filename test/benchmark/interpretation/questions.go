@@ -5,11 +5,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
@@ -49,7 +52,7 @@ type question struct {
 	body []byte
 }
 
-func newQuestion(operation interpreter.Operation, name string, kilobytes int) (question, error) {
+func newQuestion(program *rule.Program, operation interpreter.Operation, name string, kilobytes int) (question, error) {
 	q := question{Request: interpreter.Request{Operation: operation, Kind: kind}}
 	machines, err := newMachines(kilobytes*1000, 3)
 	if err != nil {
@@ -62,7 +65,6 @@ func newQuestion(operation interpreter.Operation, name string, kilobytes int) (q
 	if q.Object, err = json.Marshal(machines); err != nil {
 		return q, err
 	}
-	message.Object.Raw = q.Object
 	switch operation {
 	case interpreter.Revise:
 		q.Replicas = 5
@@ -73,21 +75,45 @@ func newQuestion(operation interpreter.Operation, name string, kilobytes int) (q
 		}
 		message.ObservedObject = &runtime.RawExtension{Raw: q.Observed}
 	case interpreter.Aggregate:
-		status, err := reflected(machines)
-		if err != nil {
+		if err := q.aggregated(program, machines); err != nil {
 			return q, err
 		}
-		for _, cluster := range []string{"one", "two"} {
-			q.Members = append(q.Members, interpreter.Member{Cluster: cluster, Status: status, Applied: true, Health: "Healthy"})
+		for _, m := range q.Members {
 			message.AggregatedStatus = append(message.AggregatedStatus, dispatch.StatusItem{
-				ClusterName: cluster, Status: &runtime.RawExtension{Raw: status}, Applied: true, Health: "Healthy",
+				ClusterName: m.Cluster, Status: &runtime.RawExtension{Raw: m.Status}, Applied: m.Applied, Health: m.Health,
 			})
 		}
 	}
+	message.Object.Raw = q.Object
 	q.body, err = json.Marshal(dispatch.ContextMessage{
 		TypeMeta: metav1.TypeMeta{APIVersion: wire.Group + "/" + wire.Version, Kind: wire.KindContext}, Request: message,
 	})
 	return q, err
+}
+
+// aggregated makes a question of a moment in which the status was aggregated before, and a replica has become ready in one of two members since.
+func (q *question) aggregated(program *rule.Program, machines *machinev1alpha1.MachineDeployment) error {
+	for _, cluster := range []string{"one", "two"} {
+		status, err := reflected(machines)
+		if err != nil {
+			return err
+		}
+		q.Members = append(q.Members, interpreter.Member{Cluster: cluster, Status: status, Applied: true, Health: "Healthy"})
+	}
+	before, err := program.Interpret(context.Background(), q.Request)
+	if err != nil {
+		return err
+	}
+	patch, err := jsonpatch.DecodePatch(before.Patch)
+	if err != nil {
+		return err
+	}
+	if q.Object, err = patch.Apply(q.Object); err != nil {
+		return err
+	}
+	machines.Status.ReadyReplicas++
+	q.Members[1].Status, err = reflected(machines)
+	return err
 }
 
 // reflected is what a member says of its machines: all of the status, and of which generation it is.

@@ -39,7 +39,7 @@ func prepare(ctx context.Context, s *servers, w *work, chosen *regexp.Regexp) ([
 	var rows []*row
 	for _, a := range asked {
 		for _, kilobytes := range sizes {
-			q, err := newQuestion(a.operation, a.name, kilobytes)
+			q, err := newQuestion(w.program, a.operation, a.name, kilobytes)
 			if err != nil {
 				return nil, err
 			}

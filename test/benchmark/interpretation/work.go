@@ -18,11 +18,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
 // work is what is compared without a network: Graft's handler, and the scripts that are written from the same profiles.
 type work struct {
+	program *rule.Program
 	handler http.Handler
 	pair    *luatest.Pair
 	scripts *lua.Customizations
@@ -35,7 +37,7 @@ func newWork() (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{handler: wire.New(wire.Options{Interpreter: program, Log: logr.Discard()})}
+	w := &work{program: program, handler: wire.New(wire.Options{Interpreter: program, Log: logr.Discard()})}
 	documents, err := gardener.Profiles()
 	if err != nil {
 		return nil, err
