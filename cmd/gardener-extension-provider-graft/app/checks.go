@@ -31,7 +31,7 @@ func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, optOuts *
 	}
 	serving := webhook.Serving{
 		Address: net.JoinHostPort(o.WebhookHost, strconv.Itoa(int(o.Config.Server.WebhookPort))),
-		Name:    o.Endpoint.ServerName(), Bundle: registrar.Bundle,
+		Name:    o.Endpoint.ServerName(), Bundle: registrar.Registered(),
 	}
 	for name, check := range map[string]func(context.Context) error{
 		"shutdown": func(context.Context) error { return unless(!draining.Load(), "the program is shutting down") },

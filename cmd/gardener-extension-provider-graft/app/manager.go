@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -74,13 +73,9 @@ func (o *Options) newManager(config *rest.Config, scheme *runtime.Scheme, log lo
 		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
 			Host: o.WebhookHost, Port: int(o.Config.Server.WebhookPort), CertDir: o.CertDir,
 		}),
-		LeaderElection:             *o.Config.LeaderElection.Enabled,
-		LeaderElectionID:           o.Config.LeaderElection.ResourceName,
-		LeaderElectionNamespace:    o.Config.LeaderElection.ResourceNamespace,
-		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
-		// The process ends with the manager, so that another replica may lead at once.
-		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       &o.Config.Shutdown.Timeout.Duration,
+		// The election is leadership's.
+		LeaderElection:          false,
+		GracefulShutdownTimeout: &o.Config.Shutdown.Timeout.Duration,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)

@@ -6,6 +6,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -61,14 +62,23 @@ func Run(ctx context.Context, version string, o *Options) error {
 	if err != nil {
 		return err
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	leader, err := o.newLeadership(config, mgr, end)
+	if err != nil {
+		return err
+	}
 	draining := &atomic.Bool{}
-	if err := o.addTo(ctx, mgr, draining); err != nil {
+	if err := o.addTo(ctx, leader, draining); err != nil {
 		return err
 	}
 	if err := mgr.Start(o.drain(ctx, draining, log)); err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
 	log.Info("Stopped")
+	if errors.Is(context.Cause(ctx), errLeaseLost) {
+		return errLeaseLost
+	}
 	return nil
 }
 
@@ -80,7 +90,7 @@ func (o *Options) drain(ctx context.Context, draining *atomic.Bool, log logr.Log
 		defer cancel()
 		<-ctx.Done()
 		draining.Store(true)
-		log.Info("Shutting down", "delay", o.Config.Shutdown.Delay.Duration)
+		log.Info("Shutting down", "delay", o.Config.Shutdown.Delay.Duration, "cause", context.Cause(ctx).Error())
 		time.Sleep(o.Config.Shutdown.Delay.Duration)
 	}()
 	return drained
@@ -99,12 +109,13 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 	if err := webhook.AddOptOuts(ctx, mgr, optOuts); err != nil {
 		return err
 	}
-	mgr.GetWebhookServer().Register(webhook.PathPrefix, &webhook.Handler{
+	handler := &webhook.Handler{
 		Engine: store, OptOuts: optOuts, Metrics: measures, Events: webhook.NewEvents(mgr.GetEventRecorderFor(Name), measures),
 		Log:            mgr.GetLogger().WithName("admission"),
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
-	})
+	}
+	mgr.GetWebhookServer().Register(webhook.PathPrefix, webhook.Drain{Handler: handler, Draining: draining.Load})
 	bundle, err := webhook.AddCertificates(ctx, mgr, o.Certificates, o.CertDir)
 	if err != nil {
 		return err

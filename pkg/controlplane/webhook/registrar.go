@@ -5,11 +5,11 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -128,29 +128,43 @@ func names(webhooks []admissionregistrationv1.MutatingWebhook) []string {
 	return out
 }
 
-// Check says whether the API server would call this program and trust it: the error is for /readyz. A replica that leads
-// demands every webhook of its program. One that stands by demands the CAs alone: it may know newer profiles than the leader,
-// and must become ready for a rolling update to reach that leader.
+// Check says whether the API server would call this program: the error is for /readyz. A replica that leads demands every webhook of its program. One that
+// stands by demands none: it may know newer profiles than the leader, and must become ready for a rolling update to reach that leader. The CAs are no matter
+// of it: when they are rotated, all replicas know the new ones before they are registered, and none may be taken out for it; see Registered.
 func (r *Registrar) Check(ctx context.Context, leads bool) error {
-	bundle, err := r.Bundle.ReadBundle(ctx)
-	if err != nil {
-		return err
-	}
 	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current); err != nil {
 		return fmt.Errorf("reading the registration: %w", err)
 	}
-	if leads {
-		desired := r.Endpoint.Configuration(r.Registrations(), bundle)
-		if !equality.Semantic.DeepEqual(current.Webhooks, desired.Webhooks) {
-			return errors.New("the registration is not yet that of the profiles in force")
-		}
-		return nil
-	}
-	for i := range current.Webhooks {
-		if !bytes.Equal(current.Webhooks[i].ClientConfig.CABundle, bundle) {
-			return errors.New("the registration does not yet carry the current CA bundle")
-		}
+	desired := r.Endpoint.Configuration(r.Registrations(), nil)
+	if leads && !equality.Semantic.DeepEqual(withoutCAs(current.Webhooks), withoutCAs(desired.Webhooks)) {
+		return errors.New("the registration is not yet that of the profiles in force")
 	}
 	return nil
+}
+
+func withoutCAs(webhooks []admissionregistrationv1.MutatingWebhook) []admissionregistrationv1.MutatingWebhook {
+	webhooks = slices.Clone(webhooks)
+	for i := range webhooks {
+		webhooks[i].ClientConfig.CABundle = nil
+	}
+	return webhooks
+}
+
+// Registered reads the CAs by which the API server knows the program now, rather than those that it will be told: what the server shows must be signed by
+// one of them.
+func (r *Registrar) Registered() BundleReader { return registeredBundle{r} }
+
+type registeredBundle struct{ *Registrar }
+
+// ReadBundle is that of the registration; where no webhook is registered, that which will be.
+func (r registeredBundle) ReadBundle(ctx context.Context) ([]byte, error) {
+	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current); err != nil {
+		return nil, fmt.Errorf("reading the registration: %w", err)
+	}
+	if len(current.Webhooks) == 0 {
+		return r.Bundle.ReadBundle(ctx)
+	}
+	return current.Webhooks[0].ClientConfig.CABundle, nil
 }

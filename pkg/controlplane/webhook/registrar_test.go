@@ -6,7 +6,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -111,10 +110,14 @@ func TestRegistrar(t *testing.T) {
 	b.expect(t, 2, openstackName, "controlplaneexposure.aws.graft.extensions.gardener.cloud")
 
 	b.bundle = staticBundle("NEW PEM")
-	if b.Check(ctx, false) == nil {
-		t.Error("ready with an old bundle")
+	before, err := b.Registered().ReadBundle(ctx)
+	if b.Check(ctx, true) != nil || err != nil || string(before) != "PEM" {
+		t.Errorf("while CAs are rotated, it is not ready, or trusts by %q (%v)", before, err)
 	}
 	b.reconcile(t)
+	if after, err := b.Registered().ReadBundle(ctx); err != nil || string(after) != "NEW PEM" {
+		t.Errorf("after CAs were rotated, it trusts by %q (%v)", after, err)
+	}
 	if got := b.read(t).Webhooks[1].ClientConfig.CABundle; string(got) != "NEW PEM" {
 		t.Errorf("the bundle is %s", got)
 	}
@@ -127,8 +130,8 @@ func TestRegistrar(t *testing.T) {
 	if got := b.read(t); len(got.Webhooks) != 2 || string(got.Webhooks[0].ClientConfig.CABundle) != "NEW PEM" {
 		t.Error("an empty bundle was written over a good one")
 	}
-	if err := b.Check(ctx, true); !errors.Is(err, ErrNoBundle) {
-		t.Errorf("ready without a bundle: %v", err)
+	if bundle, err := b.Registered().ReadBundle(ctx); err != nil || string(bundle) != "NEW PEM" {
+		t.Errorf("without a bundle, callers trust by %q (%v)", bundle, err)
 	}
 }
 

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrlelection "sigs.k8s.io/controller-runtime/pkg/leaderelection"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// The times of the election, as everywhere in Kubernetes.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+var errLeaseLost = errors.New("the lease was lost: the API server did not renew it in time")
+
+// leadership is a manager whose leader may lose its lease and goes on to serve. The manager's own election ends the program on the spot then, with all
+// calls in flight, just when the API server comes back and makes more of them. Here the leader's work ends at once, and the program as if it were told to.
+type leadership struct {
+	manager.Manager
+
+	// lock is what the replicas compete for; nil: this one leads.
+	lock resourcelock.Interface
+	// name is that of the lease in metrics.
+	name string
+	// lost is told when the lease was lost; the program must end then, as work that was ended cannot begin again.
+	lost func(error)
+	// work is what only the replica that leads does.
+	work    []manager.Runnable
+	elected chan struct{}
+}
+
+// newLeadership takes the place of the manager wherever something is added. It must be added itself.
+func (o *Options) newLeadership(config *rest.Config, mgr manager.Manager, lost func(error)) (*leadership, error) {
+	election := o.Config.LeaderElection
+	lock, err := ctrlelection.NewResourceLock(config, mgr, ctrlelection.Options{
+		LeaderElection:             *election.Enabled,
+		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
+		LeaderElectionNamespace:    election.ResourceNamespace,
+		LeaderElectionID:           election.ResourceName,
+		RenewDeadline:              renewDeadline,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the election of a leader: %w", err)
+	}
+	l := &leadership{Manager: mgr, lock: lock, name: election.ResourceName, lost: lost, elected: make(chan struct{})}
+	if err := mgr.Add(l); err != nil {
+		return nil, fmt.Errorf("adding the election of a leader: %w", err)
+	}
+	return l, nil
+}
+
+// Add keeps what only the leader does, by the manager's rule: all that does not say otherwise.
+func (l *leadership) Add(r manager.Runnable) error {
+	if says, ok := r.(manager.LeaderElectionRunnable); ok && !says.NeedLeaderElection() {
+		return l.Manager.Add(r)
+	}
+	l.work = append(l.work, r)
+	return nil
+}
+
+// Elected is closed when this replica leads.
+func (l *leadership) Elected() <-chan struct{} { return l.elected }
+
+// NeedLeaderElection is false: every replica takes part.
+func (l *leadership) NeedLeaderElection() bool { return false }
+
+// Start competes and leads until the context ends. The lease is given up only after the work has ended.
+func (l *leadership) Start(ctx context.Context) error {
+	work, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan error, 1)
+	lead := func(context.Context) {
+		close(l.elected)
+		ended <- l.lead(work)
+	}
+	if l.lock == nil {
+		lead(ctx)
+		return <-ended
+	}
+	election, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	lost, err := l.compete(election, lead)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		err = l.wait(ended)
+	case err = <-ended:
+	case <-lost:
+		end()
+		err = l.wait(ended)
+		l.lost(errLeaseLost)
+		<-ctx.Done()
+	}
+	release()
+	<-lost
+	return err
+}
+
+// compete calls lead when the lease is held; the channel is closed when it is not any more.
+func (l *leadership) compete(ctx context.Context, lead func(context.Context)) (<-chan struct{}, error) {
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: l.lock, Name: l.name, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: lead, OnStoppedLeading: func() {}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the election of a leader: %w", err)
+	}
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		elector.Run(ctx)
+	}()
+	return lost, nil
+}
+
+// wait returns when work that has begun has ended.
+func (l *leadership) wait(ended <-chan error) error {
+	select {
+	case <-l.elected:
+		return <-ended
+	default:
+		return nil
+	}
+}
+
+// lead runs the work until the context ends, or something in it fails.
+func (l *leadership) lead(ctx context.Context) error {
+	group, inner := errgroup.WithContext(ctx)
+	for _, r := range l.work {
+		group.Go(func() error { return r.Start(inner) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}

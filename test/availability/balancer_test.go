@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package availability_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The readiness probe is the chart's, but that it is made more often.
+const (
+	probePeriod  = 100 * time.Millisecond
+	probeTimeout = 2 * time.Second
+)
+
+// balancer hands connections on to replicas that are ready, as a Service does: what is open stays with whom it was opened to.
+type balancer struct {
+	listener net.Listener
+	lock     sync.Mutex
+	targets  map[string]*endpoint
+}
+
+// endpoint is a replica as the balancer knows it.
+type endpoint struct {
+	address string
+	ready   bool
+	open    int // connections
+	marked  int // connections that were open at a mark, and those that were opened since
+}
+
+func newBalancer(t *testing.T) *balancer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &balancer{listener: listener, targets: map[string]*endpoint{}}
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go b.hand(from)
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close() })
+	return b
+}
+
+func (b *balancer) port() string {
+	_, port, _ := net.SplitHostPort(b.listener.Addr().String())
+	return port
+}
+
+// hand copies both ways until one end closes, and then closes the other.
+func (b *balancer) hand(from net.Conn) {
+	defer func() { _ = from.Close() }()
+	e := b.choose()
+	if e == nil {
+		return
+	}
+	defer b.left(e)
+	to, err := net.Dial("tcp", e.address)
+	if err != nil {
+		return
+	}
+	defer func() { _ = to.Close() }()
+	go func() {
+		_, _ = io.Copy(to, from)
+		_ = to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+}
+
+// choose takes the replica with the fewest connections, so that each has some.
+func (b *balancer) choose() *endpoint {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	var e *endpoint
+	for _, other := range b.targets {
+		if other.ready && (e == nil || other.open < e.open) {
+			e = other
+		}
+	}
+	if e == nil {
+		return nil
+	}
+	e.open++
+	e.marked++
+	return e
+}
+
+func (b *balancer) left(e *endpoint) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	e.open--
+}
+
+// follow asks a replica whether it is ready, as the kubelet does, until the context ends.
+func (b *balancer) follow(ctx context.Context, address, health string) {
+	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	for ctx.Err() == nil {
+		is := false
+		if response, err := client.Get("http://" + health + "/readyz"); err == nil {
+			is = response.StatusCode == http.StatusOK
+			_ = response.Body.Close()
+		}
+		b.set(address, is)
+		select {
+		case <-ctx.Done():
+		case <-time.After(probePeriod):
+		}
+	}
+	b.set(address, false)
+}
+
+func (b *balancer) set(address string, ready bool) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	if b.targets[address] == nil {
+		b.targets[address] = &endpoint{address: address}
+	}
+	b.targets[address].ready = ready
+}
+
+func (b *balancer) isReady(address string) bool {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.targets[address] != nil && b.targets[address].ready
+}
+
+// mark begins to count the connections that lead to a replica; each can lose one call at the most.
+func (b *balancer) mark(address string) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.targets[address].marked = b.targets[address].open
+}
+
+func (b *balancer) marked(address string) int {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.targets[address].marked
+}

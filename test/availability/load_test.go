@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package availability_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+)
+
+const (
+	clients = 8
+	// callTimeout is longer than the webhook's.
+	callTimeout = 40 * time.Second
+	// pause is between the calls of a client, who would otherwise take what a server that comes back needs.
+	pause = 5 * time.Millisecond
+)
+
+// profile gives the kube-controller-manager a number, and a fact of its shoot.
+func profile(number int64) string {
+	return fmt.Sprintf(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: acme}
+providers: [acme]
+controlplane:
+  kube-controller-manager:
+  - flags: {set: {number: n%d, region: "${ shoot.region }"}}
+`, number)
+}
+
+// load is several clients that write steadily.
+type load struct {
+	t *testing.T
+	// oldest and newest are the numbers that an object may have been given.
+	oldest, newest atomic.Int64
+	calls          [clients]atomic.Int64 // that were answered rightly
+
+	lock     sync.Mutex
+	webhook  []error // failures of calls to the webhook
+	others   []error // failures of the kube-apiserver itself
+	end      context.CancelFunc
+	finished sync.WaitGroup
+}
+
+// newLoad begins to write in one shoot for each client.
+func newLoad(t *testing.T) *load {
+	t.Helper()
+	ctx, end := context.WithCancel(context.Background())
+	l := &load{t: t, end: end}
+	t.Cleanup(l.stop)
+	for i := range clients {
+		shoot, err := land.CreateShoot(t.Context(), landscape.ShootOptions{Shoot: landscape.NewShoot(fmt.Sprint("load-", i), "acme", "1.33.6")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.finished.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				l.call(ctx, i, n, shoot)
+				time.Sleep(pause)
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) stop() {
+	l.end()
+	l.finished.Wait()
+}
+
+// call writes an object that lacks what the profile gives it, and holds the answer. Every fourth one is new, and every fourth one a dry run.
+func (l *load) call(ctx context.Context, i, n int, shoot string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	object, oldest := manager(shoot, n), l.oldest.Load()
+	var err error
+	switch n % 4 {
+	case 0:
+		if err = client.IgnoreNotFound(land.Client().Delete(ctx, object)); err == nil {
+			err = land.Client().Create(ctx, object)
+		}
+	case 1:
+		err = land.Client().Update(ctx, object, client.DryRunAll)
+	default:
+		err = land.Client().Update(ctx, object)
+	}
+	switch {
+	case err == nil:
+		l.hold(object, oldest)
+		l.calls[i].Add(1)
+		return
+	case apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err):
+		// A call before this one has failed, and has been counted; whether it was carried out nobody knows.
+		return
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if strings.Contains(err.Error(), "webhook") {
+		l.webhook = append(l.webhook, err)
+	} else {
+		l.others = append(l.others, err)
+	}
+}
+
+// hold holds that an object was mutated by a profile that was in force while it was written.
+func (l *load) hold(object *unstructured.Unstructured, oldest int64) {
+	number, err := numberOf(object)
+	if newest := l.newest.Load(); err != nil || number < oldest || number > newest {
+		l.t.Errorf("an object has the number %d (%v), want %d to %d", number, err, oldest, newest)
+	}
+}
+
+// more returns when each client has been answered rightly some more times.
+func (l *load) more() {
+	l.t.Helper()
+	var before [clients]int64
+	for i := range before {
+		before[i] = l.calls[i].Load()
+	}
+	eventually(l.t, "all clients go on", func() bool {
+		for i := range before {
+			if l.calls[i].Load() < before[i]+8 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// failures are those since the last time.
+func (l *load) failures() (webhook, others []error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	webhook, others = l.webhook, l.others
+	l.webhook, l.others = nil, nil
+	return webhook, others
+}
+
+// none holds that no call has failed since the last time.
+func (l *load) none() {
+	l.t.Helper()
+	if webhook, others := l.failures(); len(webhook)+len(others) > 0 {
+		l.t.Errorf("%d calls failed: %v", len(webhook)+len(others), errors.Join(slices.Concat(webhook, others)...))
+	}
+}
+
+// manager is a kube-controller-manager as gardenlet would write it, without what the profile gives it.
+func manager(shoot string, n int) *unstructured.Unstructured {
+	const name = "kube-controller-manager"
+	selected := map[string]any{"app": name}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": shoot, "annotations": map[string]any{"example.com/write": fmt.Sprint(n)}},
+		"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": selected},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": selected},
+				"spec": map[string]any{"containers": []any{map[string]any{
+					"name": name, "image": "registry.example.com/" + name + ":v1", "command": []any{"/" + name, "--v=2"},
+				}}},
+			},
+		},
+	}}
+}
+
+// numberOf is the number that the profile has given an object, which must have all that the profile gives.
+func numberOf(object *unstructured.Unstructured) (int64, error) {
+	containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+	if len(containers) != 1 {
+		return 0, fmt.Errorf("there are %d containers", len(containers))
+	}
+	command, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "command")
+	if err != nil {
+		return 0, err
+	}
+	var number int64
+	if len(command) != 4 || !slices.Contains(command, "--region=region-1") {
+		return 0, fmt.Errorf("the command is %q", command)
+	}
+	_, err = fmt.Sscanf(command[2], "--number=n%d", &number)
+	return number, err
+}
