@@ -32,6 +32,8 @@ type special struct {
 	Cluster bool
 	// Setup is what the page takes for granted, run before its first block.
 	Setup string
+	// Teardown takes away what other pages with the same cluster must not find, run after its last block.
+	Teardown string
 	// Until are blocks that run until Ctrl-C, and what they print when they are up.
 	Until []struct{ Block, Prints string }
 	// Elsewhere are blocks that something else runs: the file By, in which Says stands. Without a block it is all of the page.
@@ -122,6 +124,10 @@ func (p *pageRun) run(t *testing.T) {
 	p.texts, p.known = map[int]string{}, map[string]bool{}
 	for _, block := range blocks {
 		p.block(t, block)
+	}
+	if p.Teardown != "" {
+		p.open(t)
+		p.command(t, 0, "set -e\n"+p.Teardown)
 	}
 	for _, until := range p.Until {
 		if !p.known[until.Block] {
