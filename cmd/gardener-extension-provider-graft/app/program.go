@@ -28,7 +28,7 @@ import (
 type program struct {
 	*mutation.Program
 	source  *cluster.Source
-	counted *webhook.CountedSource // the same
+	counted *webhook.CountedSource // the same, which keeps as much as the program names
 }
 
 // Admit reads facts from the source of the program.
@@ -63,7 +63,7 @@ func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 		for _, warning := range compiled.Warnings() {
 			mgr.GetLogger().Info("A profile says what is deprecated", "warning", warning.Error())
 		}
-		return program{compiled, source, counted}, nil
+		return program{compiled, source, counted.With(source.Naming(compiled.Parts()))}, nil
 	}, nil
 }
 

@@ -344,3 +344,39 @@ func BenchmarkActivation(b *testing.B) {
 		}
 	}
 }
+
+// TestDropped holds that without the whole Shoot, those members that do not need it are as they were, and the others are errors.
+func TestDropped(t *testing.T) {
+	env, f, g := environment(t), clusterFacts(t), clusterFacts(t)
+	g.Shoot.Manifest = Dropped()
+	whole, without := f.Activation(Object{}, "CREATE"), g.Activation(Object{}, "CREATE")
+	for name := range summaries {
+		member, ok := strings.CutPrefix(name, "graft.Shoot.")
+		if !ok || member == "workers" {
+			continue
+		}
+		text := "${ shoot." + member + " }"
+		if member == "kubernetes" {
+			text = `${ shoot.kubernetes.satisfies(">= 1.33") }`
+		} else if member == "networking" {
+			text = "${ shoot.networking.ipFamilies }"
+		}
+		want, err := evaluate(env, text, whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := evaluate(env, text, without)
+		if InManifest("shoot", member) {
+			if err == nil {
+				t.Errorf("shoot.%s is %s without the whole shoot", member, got)
+			}
+		} else if err != nil || got != want {
+			t.Errorf("shoot.%s is %s (%v), not %s", member, got, err, want)
+		}
+	}
+	for variable, want := range map[string]bool{"pool": true, "shoot": true, "seed": false} {
+		if InManifest(variable, "") != want {
+			t.Errorf("%s takes the whole shoot: %t", variable, !want)
+		}
+	}
+}

@@ -26,6 +26,13 @@ type Manifest struct {
 // NewManifest keeps the JSON of a resource; the bytes must not change any more.
 func NewManifest(raw []byte) *Manifest { return &Manifest{raw: raw} }
 
+// Dropped is in the place of a manifest that is not kept since nothing names it. To ask it for anything is an error.
+func Dropped() *Manifest {
+	m := &Manifest{}
+	m.once.Do(func() { m.err = expression.Failure("the resource is not kept") })
+	return m
+}
+
 func (m *Manifest) decode() error {
 	m.once.Do(func() {
 		if kjson.UnmarshalCaseSensitivePreserveInts(m.raw, &m.tree) != nil {

@@ -43,13 +43,12 @@ func (p *Program) Lookups() []facts.LookupRequest {
 // Reads are what the lookups of the program read in a seed, for those who grant permissions or ask for them.
 func (p *Program) Reads() []facts.Read { return facts.ReadsOf(p.Lookups()) }
 
-// Parts are the parts of a Cluster that some rule names, beside the shoot.
+// Parts are what some rule names of a Cluster.
 func (p *Program) Parts() facts.Parts {
 	var parts facts.Parts
 	for _, forms := range p.scopes {
 		for _, selected := range forms {
-			parts.Seed = parts.Seed || selected.needs.seed
-			parts.CloudProfile = parts.CloudProfile || selected.needs.cloudProfile
+			parts = parts.Join(selected.needs.parts)
 		}
 	}
 	return parts

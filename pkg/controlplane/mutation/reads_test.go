@@ -68,6 +68,9 @@ controlplane:
 func TestParts(t *testing.T) {
 	for condition, want := range map[string]facts.Parts{
 		`shoot.region == "a"`:                   {},
+		`shoot.networking.type == "a"`:          {},
+		`shoot.spec.region == "a"`:              {Manifest: true},
+		`shoot.workers.size() == 1`:             {Manifest: true},
 		`variables.type == "acme"`:              {CloudProfile: true},
 		`seed.region == "a"`:                    {Seed: true},
 		`seed.region == "a" && variables.typed`: {Seed: true, CloudProfile: true},

@@ -221,20 +221,20 @@ func (s *selection) needsOfConcerned(purpose string, o interface{ HasKubelet() b
 // needs are the facts that a selection's rules name.
 type needs struct {
 	cluster, object bool
-	// seed and cloudProfile are parts of the Cluster.
-	seed, cloudProfile bool
-	scopes             []*scope // those that have a rule, in the order of the rules
-	lookups            map[*scope]map[string]bool
+	// parts are those of the Cluster.
+	parts   facts.Parts
+	scopes  []*scope // those that have a rule, in the order of the rules
+	lookups map[*scope]map[string]bool
 }
 
 // decode decodes the parts of the Cluster that are named, so that one that cannot be is found before anything is evaluated.
 func (n *needs) decode(f *facts.Facts) error {
-	if n.seed {
+	if n.parts.Seed {
 		if _, err := f.Seed.Get(); err != nil {
 			return err
 		}
 	}
-	if n.cloudProfile {
+	if n.parts.CloudProfile {
 		if _, err := f.CloudProfile.Get(); err != nil {
 			return err
 		}
@@ -272,8 +272,7 @@ func needsOf(rules []*rule) needs {
 		maps.Copy(result.lookups[r.scope], r.reach.lookups[r.scope])
 		result.cluster = result.cluster || r.reach.cluster
 		result.object = result.object || r.reach.object
-		result.seed = result.seed || r.reach.seed
-		result.cloudProfile = result.cloudProfile || r.reach.cloudProfile
+		result.parts = result.parts.Join(r.reach.parts)
 	}
 	return result
 }
@@ -289,8 +288,9 @@ func (n *needs) add(s *scope, references []string, seen map[string]bool) {
 			n.addVariables(s, name, seen)
 		default:
 			n.cluster = n.cluster || slices.Contains(namesOfCluster, root)
-			n.seed = n.seed || root == "seed" || root == imagesName
-			n.cloudProfile = n.cloudProfile || root == "cloudProfile"
+			n.parts = n.parts.Join(facts.Parts{
+				Manifest: facts.InManifest(root, name), Seed: root == "seed" || root == imagesName, CloudProfile: root == "cloudProfile",
+			})
 			n.object = n.object || root == "object" || root == "pool" || root == imagesName
 		}
 	}

@@ -45,6 +45,13 @@ func NewCountedSource(registry prometheus.Registerer, s Source) *CountedSource {
 	}
 }
 
+// With counts the lookups of another source together with those of this one.
+func (s *CountedSource) With(other Source) *CountedSource {
+	counted := *s
+	counted.Source = other
+	return &counted
+}
+
 // Lookup implements facts.Source.
 func (s *CountedSource) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
 	started := time.Now()

@@ -48,7 +48,9 @@ func (s *sharedResources) decode(cluster *extensionsv1alpha1.Cluster, parts fact
 		f.Seed = share(s.seed, s.seeds, raw, facts.DecodeSeed)
 	}
 	var err error
-	f.Shoot, err = facts.DecodeShoot(cluster.Spec.Shoot.Raw)
+	if f.Shoot, err = facts.DecodeShoot(cluster.Spec.Shoot.Raw); f.Shoot != nil && !parts.Manifest {
+		f.Shoot.Manifest = facts.Dropped()
+	}
 	return f, err
 }
 

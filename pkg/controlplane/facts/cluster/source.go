@@ -33,7 +33,7 @@ import (
 
 // Options tune a Source; the zero value is good.
 type Options struct {
-	// Clusters is how many decoded Clusters are kept; 0 means 4096. The least recently used goes first.
+	// Clusters is how many decoded Clusters are kept; 0 means 512. The least recently used goes first.
 	Clusters int
 	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. Without one, Clusters are read with
 	// the cached reader, which is good where its informer is there anyway, and each lookup asks the API server.
@@ -79,7 +79,7 @@ func (k versioned) good(v version, parts facts.Parts) bool {
 func New(cached, direct client.Reader, options Options) *Source {
 	size := options.Clusters
 	if size <= 0 {
-		size = 4096
+		size = 512
 	}
 	s := &Source{
 		cached:  cached,

@@ -135,14 +135,18 @@ func TestNaming(t *testing.T) {
 		}
 		return f
 	}
-	if f := read(facts.Parts{}); f.Seed != nil || f.CloudProfile != nil || f.Shoot == nil {
+	f := read(facts.Parts{})
+	if f.Seed != nil || f.CloudProfile != nil || f.Shoot == nil {
 		t.Errorf("without names, these are kept: %+v", f)
+	}
+	if _, failed := f.Shoot.Manifest.Spec().(error); !failed || f.Kubernetes() != "1.33.4" {
+		t.Error("the whole shoot is known without being named")
 	}
 	if f := read(facts.Parts{CloudProfile: true}); f.Seed != nil || part(t, f.CloudProfile).Name != "metal" {
 		t.Errorf("got %+v", f)
 	}
 	all := read(facts.AllParts())
-	if part(t, all.Seed) == nil || part(t, all.CloudProfile) == nil || got.Load() != 3 {
+	if _, ok := all.Shoot.Manifest.Spec().(map[string]any); !ok || part(t, all.Seed) == nil || part(t, all.CloudProfile) == nil || got.Load() != 3 {
 		t.Errorf("got %+v, and the Cluster %d times", all, got.Load())
 	}
 	if read(facts.Parts{Seed: true}) != all || got.Load() != 3 {
@@ -191,6 +195,7 @@ type many struct {
 func (m many) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	cluster, ok := into.(*extensionsv1alpha1.Cluster)
 	if !ok {
+		defer func() { into.SetName(key.Name) }()
 		return m.Reader.Get(ctx, client.ObjectKey{Name: namespace}, into, options...)
 	}
 	*cluster = *m.cluster.DeepCopy()
@@ -227,7 +232,9 @@ func TestMemory(t *testing.T) {
 			if grown := int64(heap()-before) / shoots; grown > allowed {
 				t.Errorf("each Cluster takes %d bytes, more than %d", grown, allowed)
 			}
-			runtime.KeepAlive(s)
+			if kept := s.facts.recent.Len(); kept != shoots {
+				t.Errorf("%d Clusters are kept", kept)
+			}
 		})
 	}
 }
