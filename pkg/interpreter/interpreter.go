@@ -11,6 +11,7 @@ package interpreter
 import (
 	"encoding/json"
 	"slices"
+	"unicode/utf8"
 )
 
 // Operation is what is asked of an object. Its name is the field of an InterpreterProfile that answers it.
@@ -113,12 +114,21 @@ type Requirements struct {
 	PriorityClassName string          `json:"priorityClassName,omitempty"`
 }
 
+// MaximumComponentName is how many characters the name of a component may have (work.karmada.io/v1alpha2, Component).
+const MaximumComponentName = 32
+
 // Component is a part of a workload.
 type Component struct {
-	// Name has at most 32 characters.
+	// Name has 1 to MaximumComponentName characters.
 	Name         string        `json:"name"`
 	Replicas     int32         `json:"replicas"`
 	Requirements *Requirements `json:"replicaRequirements,omitempty"`
+}
+
+// Named says whether the component has a name that Karmada takes.
+func (c Component) Named() bool {
+	length := utf8.RuneCountInString(c.Name)
+	return length > 0 && length <= MaximumComponentName
 }
 
 // Dependency is an object that must come with another one: by name, or by labels.

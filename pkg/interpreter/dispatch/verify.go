@@ -13,9 +13,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
-// longestComponent is the most characters of the name of a component.
-const longestComponent = 32
-
 // VerifyContext are the rules of Karmada's client, each of them. An answer that is not successful gives an *interpreter.Failure.
 func VerifyContext(uid, operation string, r *ContextResponse) error {
 	switch {
@@ -91,9 +88,9 @@ func needed(there bool, field string) error {
 
 func verifyComponents(all []Component) error {
 	for _, c := range all {
-		if c.Name == "" || len(c.Name) > longestComponent || c.Replicas < 0 {
+		if !(interpreter.Component{Name: c.Name}).Named() || c.Replicas < 0 {
 			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: %q has %d",
-				longestComponent, c.Name, c.Replicas)
+				interpreter.MaximumComponentName, c.Name, c.Replicas)
 		}
 	}
 	return nil

@@ -12,9 +12,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// maximumName is how many characters the name of a component may have (work.karmada.io/v1alpha2, Component).
-const maximumName = 32
-
 // components is a rule that names components.
 type components struct {
 	at           string
@@ -32,8 +29,8 @@ func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) compon
 	c.needed(p, "name", spec.Name)
 	r.name = c.text(env, p.at("name"), spec.Name)
 	if name, ok := constant(r.name, env); ok {
-		if utf8.RuneCountInString(name) > maximumName {
-			c.add(p.at("name"), source.InvalidName, "has more than %d characters", maximumName)
+		if utf8.RuneCountInString(name) > interpreter.MaximumComponentName {
+			c.add(p.at("name"), source.InvalidName, "has more than %d characters", interpreter.MaximumComponentName)
 		}
 		if list != nil {
 			c.add(p.at("name"), source.DuplicateName, "is the same for all items; write it with ${ item… }")
@@ -82,8 +79,9 @@ func (r *components) of(q *question) (interpreter.Component, error) {
 	if err != nil {
 		return interpreter.Component{}, err
 	}
-	if length := utf8.RuneCountInString(name); length == 0 || length > maximumName {
-		return interpreter.Component{}, unfit("%s: the name has %d characters: it must have 1 to %d", r.at, length, maximumName)
+	if !(interpreter.Component{Name: name}).Named() {
+		return interpreter.Component{}, unfit("%s: the name has %d characters: it must have 1 to %d",
+			r.at, utf8.RuneCountInString(name), interpreter.MaximumComponentName)
 	}
 	count, err := r.count.of(q)
 	if err != nil {

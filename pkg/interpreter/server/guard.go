@@ -6,20 +6,17 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// guard stands before the codec: it bounds how much is worked on, and how long anything takes.
+// guard stands before the codec: it bounds how much is worked on, also for callers who have left, and how long anything takes.
 type guard struct {
 	next    http.Handler
 	limits  Limits
@@ -56,10 +53,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(a)
 		return
 	}
-	defer leave()
-	_ = control.SetReadDeadline(time.Now().Add(g.limits.BodyTimeout))
+	ctx, release := serving.WithHold(ctx, leave)
+	defer release()
 	r = r.WithContext(ctx)
-	r.Body = &body{ReadCloser: r.Body, control: control}
+	serving.Hurry(w, r, time.Now().Add(g.limits.BodyTimeout))
 	g.next.ServeHTTP(a, r)
 }
 
@@ -104,38 +101,17 @@ func (g *guard) refuse(a *answer) {
 	http.Error(a, "the server works on as many questions as it can; ask again", http.StatusServiceUnavailable)
 }
 
-// body is one that must come in time; when it has come whole, there is no hurry any more.
-type body struct {
-	io.ReadCloser
-	control *http.ResponseController
-	whole   atomic.Bool
-}
-
-// Read implements io.Reader.
-func (b *body) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	if err == io.EOF && !b.whole.Swap(true) {
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}
-
-// survive makes an answer of a panic that the codec has not caught; it is deferred. Values that are no errors of Go itself may hold what was asked for,
-// and are not logged.
+// survive makes an answer of a panic that the codec has not caught; it is deferred.
 func (g *guard) survive(a *answer) {
 	panicked := recover()
 	if panicked == nil {
 		return
 	}
-	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(panicked) // net/http closes the connection then
+	if serving.Aborted(panicked) {
+		panic(panicked)
 	}
 	g.metrics.panics.Inc()
-	what := fmt.Sprintf("a value of the type %T", panicked)
-	if err, ok := panicked.(runtime.Error); ok {
-		what = err.Error()
-	}
-	g.log.Error(errors.New(what), "A request panicked: this is a bug", "stack", string(debug.Stack()))
+	g.log.Error(serving.Panicked(panicked), "A request panicked: this is a bug", "stack", string(debug.Stack()))
 	if a.begun {
 		panic(http.ErrAbortHandler) // an answer must not look whole
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// longestComponent is the most characters that Karmada takes for the name of a component.
-const longestComponent = 32
-
 // answer is what is said about an object, as both dialects say it. Each operation has its own fields, and the others stay empty.
 type answer struct {
 	Patch        []byte                    `json:"patch,omitempty"`
@@ -91,8 +88,8 @@ func checkAll[T any](items []T, check func(T) error) error {
 
 func checkComponent(c interpreter.Component) error {
 	switch {
-	case c.Name == "" || len(c.Name) > longestComponent:
-		return lacking("a component a name of at most %d characters", longestComponent)
+	case !c.Named():
+		return lacking("a component a name of at most %d characters", interpreter.MaximumComponentName)
 	case c.Replicas < 0:
 		return lacking("a component a number of replicas")
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // handler answers requests.
@@ -205,7 +206,7 @@ type panicked struct {
 }
 
 // Error implements error.
-func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.value) }
+func (p *panicked) Error() string { return "panic: " + serving.Panicked(p.value).Error() }
 
 // outcome is how work has ended.
 type outcome struct {
@@ -217,7 +218,9 @@ type outcome struct {
 func (h *handler) interpret(ctx context.Context, e *exchange) (interpreter.Response, error) {
 	a := e.asked
 	ended := make(chan outcome, 1)
+	release := serving.Hold(ctx)
 	go func() {
+		defer release()
 		var o outcome
 		defer func() {
 			if value := recover(); value != nil {

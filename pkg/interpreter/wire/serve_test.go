@@ -203,8 +203,8 @@ func TestLogs(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("got %q", lines)
 	}
-	for i, want := range []string{"out of order", "no memory", "spec.text is missing"} {
-		if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], uid) || strings.Contains(lines[i], "xxx") {
+	for i, want := range []string{"a value of the type string", "no memory", "spec.text is missing"} {
+		if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], uid) || strings.Contains(lines[i], "xxx") || strings.Contains(lines[i], "out of order") {
 			t.Errorf("got %s", lines[i])
 		}
 	}

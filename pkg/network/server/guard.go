@@ -6,11 +6,7 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -18,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // guard stands before the contracts of a listener.
@@ -148,30 +145,10 @@ func (g *guard) hurry(w *answer, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
 	}
-	control := http.NewResponseController(w.ResponseWriter)
-	_ = control.SetReadDeadline(time.Now().Add(g.patience)) // who cannot has no connection to be held up by
-	w.body = &body{ReadCloser: r.Body, control: control}
-	r.Body = w.body
+	w.body = serving.Hurry(w.ResponseWriter, r, time.Now().Add(g.patience))
 }
 
-// body is one that must come in time; when it has come whole, there is no hurry any more.
-type body struct {
-	io.ReadCloser
-	control *http.ResponseController
-	whole   atomic.Bool
-}
-
-// Read implements io.Reader.
-func (b *body) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	if err == io.EOF && !b.whole.Swap(true) {
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}
-
-// survive makes an answer of a panic; it is deferred. What has panicked is logged only where it is an error of Go itself: another value may hold
-// what was asked for.
+// survive makes an answer of a panic; it is deferred.
 func (g *guard) survive(w *answer, r *http.Request, contract Contract, endpoint string) {
 	panicked := recover()
 	if panicked == nil {
@@ -181,15 +158,11 @@ func (g *guard) survive(w *answer, r *http.Request, contract Contract, endpoint 
 	if elsewhere, ok := panicked.(*wire.Panic); ok {
 		panicked, stack = elsewhere.Value, elsewhere.Stack
 	}
-	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(panicked) // net/http closes the connection then
+	if serving.Aborted(panicked) {
+		panic(panicked)
 	}
 	g.metrics.panics.Inc()
-	what := fmt.Sprintf("a value of the type %T", panicked)
-	if err, ok := panicked.(runtime.Error); ok {
-		what = err.Error()
-	}
-	g.log.Error(errors.New(what), "A request panicked: this is a bug", "contract", contract.Name, "endpoint", endpoint, "stack", string(stack))
+	g.log.Error(serving.Panicked(panicked), "A request panicked: this is a bug", "contract", contract.Name, "endpoint", endpoint, "stack", string(stack))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // an answer has begun, and must not look whole
 	}
@@ -201,13 +174,13 @@ type answer struct {
 	http.ResponseWriter
 	status int
 	// body is that of the request; nil: it has none.
-	body *body
+	body *serving.Body
 }
 
 // begin notes the status. An answer to a body that has not come whole ends the connection: net/http sends it at once then, and does not wait for the rest.
 func (a *answer) begin(status int) {
 	a.status = status
-	if a.body != nil && !a.body.whole.Load() {
+	if a.body != nil && !a.body.Whole() {
 		a.Header().Set("Connection", "close")
 	}
 }

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package serving_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+)
+
+// TestPanicked holds that a panic says nothing of what was asked for.
+func TestPanicked(t *testing.T) {
+	err := func() (err error) {
+		defer func() { err = serving.Panicked(recover()) }()
+		return errors.New([]string{}[len(t.Name())-len(t.Name())])
+	}()
+	if !strings.Contains(err.Error(), "index out of range") {
+		t.Errorf("of Go itself: %v", err)
+	}
+	for want, value := range map[string]any{"a value of the type string": "a secret", "a value of the type *errors.errorString": errors.New("a secret")} {
+		if got := serving.Panicked(value).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if !serving.Aborted(fmt.Errorf("it: %w", http.ErrAbortHandler)) || serving.Aborted("x") || serving.Aborted(errors.New("x")) {
+		t.Error("what ends a connection on purpose is not known")
+	}
+}
+
+// TestHold holds that what a request takes is left once, by the last who works for it.
+func TestHold(t *testing.T) {
+	left := 0
+	ctx, release := serving.WithHold(t.Context(), func() { left++ })
+	worker := serving.Hold(ctx)
+	if release(); left != 0 {
+		t.Error("it was left while somebody works")
+	}
+	if worker(); left != 1 {
+		t.Errorf("it was left %d times", left)
+	}
+	serving.Hold(t.Context())() // nothing is held
+}
