@@ -59,6 +59,11 @@ func (h *Held) Covers(bundle []byte) bool {
 
 // signedBy says whether a certificate leads to one of the authorities, whenever that is.
 func signedBy(c *tls.Certificate, authorities []*x509.Certificate) bool {
+	return signerOf(c, authorities) != nil
+}
+
+// signerOf is the authority to which a certificate leads; nil: none does.
+func signerOf(c *tls.Certificate, authorities []*x509.Certificate) *x509.Certificate {
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
 	for _, a := range authorities {
 		roots.AddCert(a)
@@ -68,8 +73,11 @@ func signedBy(c *tls.Certificate, authorities []*x509.Certificate) bool {
 			between.AddCert(parsed)
 		}
 	}
-	_, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: c.Leaf.NotAfter.Add(-time.Second)})
-	return err == nil
+	chains, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: c.Leaf.NotAfter.Add(-time.Second)})
+	if err != nil {
+		return nil
+	}
+	return chains[0][len(chains[0])-1]
 }
 
 // parseAll are the certificates of a bundle; what is none is left out.

@@ -5,12 +5,14 @@
 package certificate
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,13 +45,17 @@ type Files struct {
 	tried watch.Digest
 	// next is what waits; nil: nothing does.
 	next *Held
-	// known are the authorities of which callers were told, and since when.
+	// own and coming are the authorities in the file beside what is served, and beside what waits.
+	own, coming []*x509.Certificate
+	// known are the authorities by which callers know servers, and those of what other replicas may still serve.
 	known []knownAuthority
 }
 
+// knownAuthority is one that was registered, or in the file, once.
 type knownAuthority struct {
 	certificate *x509.Certificate
-	since       time.Time
+	// seen is when this replica learned of it, and since is for how long it has been registered; zero: it is not.
+	seen, since time.Time
 }
 
 // NewFiles begins with nothing: Refresh reads the files.
@@ -68,6 +74,7 @@ func (f *Files) Refresh(context.Context) error {
 	if f.next != nil && f.mayServe() {
 		f.adopt()
 	}
+	f.widen()
 	return nil
 }
 
@@ -88,86 +95,113 @@ func (f *Files) read() error {
 	if sum == f.tried {
 		return nil
 	}
-	next, err := held(files)
+	next, authorities, err := held(files)
 	if err != nil {
 		return err // and read again, as another file may be right soon
 	}
-	f.tried, f.next = sum, next
-	f.widen()
+	f.tried, f.next, f.coming = sum, next, authorities
 	return nil
 }
 
 // held is what is in the files.
-func held(files []source.File) (*Held, error) {
+func held(files []source.File) (*Held, []*x509.Certificate, error) {
 	pair, err := tls.X509KeyPair(files[0].Data, files[1].Data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h := &Held{Certificate: &pair, Ends: pair.Leaf.NotAfter}
 	if len(files) < 3 {
-		return h, nil
+		return h, nil, nil
 	}
 	authorities := parseAll(files[2].Data)
-	if !signedBy(&pair, authorities) {
-		return nil, errors.New("it is not of an authority in the file of CAs")
+	signer := signerOf(&pair, authorities)
+	if signer == nil {
+		return nil, nil, errors.New("it is not of an authority in the file of CAs")
 	}
-	h.Bundle, h.AuthorityEnds = united(authorities...), authorities[0].NotAfter
-	return h, nil
+	h.Bundle, h.AuthorityEnds = united(authorities...), signer.NotAfter
+	return h, authorities, nil
 }
 
-// widen makes callers be told of what waits while they still need what is served; and afterwards, of what other replicas may still serve.
+// widen makes callers be told of what waits, of what is served, and of what other replicas may still serve: one that begins anew reads the newest files, and
+// has not seen those before.
 func (f *Files) widen() {
 	now := f.current.Load()
-	if now == nil || len(f.next.Bundle) == 0 {
+	if now == nil || len(f.own) == 0 {
 		return
 	}
-	all := parseAll(f.next.Bundle)
-	for _, c := range parseAll(now.Bundle) {
-		if f.Clock.Now().Before(c.NotAfter) {
-			all = append(all, c)
+	all := append([]*x509.Certificate(nil), f.own...)
+	if f.next != nil {
+		all = append(append([]*x509.Certificate(nil), f.coming...), all...)
+	}
+	settled := signedBy(now.Certificate, f.registered(2*f.Overlap))
+	f.known = slices.DeleteFunc(f.known, func(k knownAuthority) bool {
+		if f.Clock.Now().Before(k.certificate.NotAfter) && (!settled || f.Clock.Now().Before(k.seen.Add(2*f.Overlap))) {
+			all = append(all, k.certificate)
+			return false
+		}
+		return k.since.IsZero()
+	})
+	bundle := united(all...)
+	if bytes.Equal(bundle, now.Bundle) {
+		return
+	}
+	wider := *now
+	wider.Bundle = bundle
+	f.current.Store(&wider)
+}
+
+// registered are the authorities by which callers have known servers for a time.
+func (f *Files) registered(long time.Duration) []*x509.Certificate {
+	var all []*x509.Certificate
+	for _, k := range f.known {
+		if !k.since.IsZero() && !f.Clock.Now().Before(k.since.Add(long)) {
+			all = append(all, k.certificate)
 		}
 	}
-	f.next.Bundle = united(all...)
-	wider := *now
-	wider.Bundle = f.next.Bundle
-	f.current.Store(&wider)
+	return all
 }
 
 // mayServe says whether callers know what waits for long enough, or there is nothing else that they could know.
 func (f *Files) mayServe() bool {
 	now := f.current.Load()
-	if now == nil || !f.Told || len(f.next.Bundle) == 0 || !f.Clock.Now().Before(now.Ends) {
+	if now == nil || !f.Told || len(f.coming) == 0 || !f.Clock.Now().Before(now.Ends) {
 		return true
 	}
-	var known []*x509.Certificate
-	for _, k := range f.known {
-		if !f.Clock.Now().Before(k.since.Add(f.Overlap)) {
-			known = append(known, k.certificate)
-		}
-	}
-	return signedBy(f.next.Certificate, known)
+	return signedBy(f.next.Certificate, f.registered(f.Overlap))
 }
 
 func (f *Files) adopt() {
+	if f.Told {
+		f.remember(f.own)
+	}
 	f.current.Store(f.next)
 	f.Log.Info("Serving the certificate of the files", "ends", f.next.Ends)
-	f.next = nil
+	f.own, f.next, f.coming = f.coming, nil, nil
+}
+
+// remember notes authorities, so that they stay in the bundle for a while.
+func (f *Files) remember(authorities []*x509.Certificate) {
+	for _, c := range authorities {
+		if !slices.ContainsFunc(f.known, func(k knownAuthority) bool { return k.certificate.Equal(c) }) {
+			f.known = append(f.known, knownAuthority{certificate: c, seen: f.Clock.Now()})
+		}
+	}
 }
 
 // Registered implements Source.
 func (f *Files) Registered(_ context.Context, bundle []byte) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	var known []knownAuthority
-	for _, c := range parseAll(bundle) {
-		since := f.Clock.Now()
-		for _, k := range f.known {
-			if k.certificate.Equal(c) {
-				since = k.since
-			}
+	there := parseAll(bundle)
+	f.remember(there)
+	for i, k := range f.known {
+		switch {
+		case !contains(there, k.certificate):
+			f.known[i].since = time.Time{}
+		case k.since.IsZero():
+			f.known[i].since = f.Clock.Now()
 		}
-		known = append(known, knownAuthority{c, since})
 	}
-	f.known = known
+	f.widen()
 	return nil
 }

@@ -5,6 +5,7 @@
 package certificate_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -132,5 +133,69 @@ func TestFilesAlone(t *testing.T) {
 		if err := f.Refresh(t.Context()); err != nil || !f.Held().Covers(young.PEM) {
 			t.Errorf("%t: it is not served: %v", told, err)
 		}
+	}
+}
+
+// TestFilesRestart holds that a replica that begins anew, and leads, does not take from callers what another one still serves; and that it does in the end.
+func TestFilesRestart(t *testing.T) {
+	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
+	old, young := authority.New(t), authority.New(t)
+	var registered []byte
+	look := func(f *certificate.Files, leads bool) {
+		t.Helper()
+		if err := errors.Join(f.Refresh(t.Context()), f.Registered(t.Context(), registered)); err != nil {
+			t.Fatal(err)
+		}
+		if leads {
+			registered = f.Held().Bundle
+		}
+	}
+	m.issue(old)
+	leader, other := m.source(true, clock), m.source(true, clock)
+	for range 12 {
+		look(leader, true)
+		look(other, false)
+		clock.SetTime(clock.Now().Add(time.Minute))
+	}
+	m.issue(young)
+	look(other, false)
+	leader = m.source(true, clock)
+	for minute := range 25 {
+		look(leader, true)
+		for name, f := range map[string]*certificate.Files{"the leader": leader, "the other one": other} {
+			if !f.Held().Covers(registered) {
+				t.Fatalf("after %d minutes callers do not know %s", minute, name)
+			}
+		}
+		look(other, false)
+		clock.SetTime(clock.Now().Add(time.Minute))
+	}
+	if !other.Held().Covers(young.PEM) || string(registered) != string(young.PEM) {
+		t.Errorf("the old authority does not go: %d bytes are registered", len(registered))
+	}
+}
+
+// TestFilesSigner holds that what is told of the authority is told of the one that has signed, wherever in the file it is.
+func TestFilesSigner(t *testing.T) {
+	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
+	first, err := certificate.NewIssued(certificate.Options{
+		Store: &certificate.Folder{Path: t.TempDir()}, Clock: clock, Log: logr.Discard(),
+		Policy: certificate.Policy{DNSNames: []string{"localhost"}, Authority: 100 * time.Hour, Certificate: time.Hour, Overlap: time.Minute},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	signer := authority.New(t)
+	cert, key := signer.Issue("interpreter")
+	m.put(map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": append(first.Held().Bundle, signer.PEM...)})
+	f := m.source(false, clock)
+	if err := f.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ends := f.Held().AuthorityEnds; ends.After(time.Now().Add(2 * time.Hour)) {
+		t.Errorf("it is said to end at %s, as another one does", ends)
 	}
 }
