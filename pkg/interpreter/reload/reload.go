@@ -88,6 +88,10 @@ func Check(o Options) (*InForce, error) {
 	return o.compile(files)
 }
 
+// errNoneLeft keeps the profiles in force when the last one of the files vanishes: files that are gone by mistake are no wish that Karmada is told nothing
+// of their kinds.
+var errNoneLeft = errors.New("no InterpreterProfile is left in the files; those loaded before stay in force")
+
 // errNoProfiles is for a server that would answer nothing.
 var errNoProfiles = errors.New("no InterpreterProfile was found")
 
@@ -146,6 +150,9 @@ func (r *Reloader) Load() error {
 		return r.outcome
 	}
 	next, err := r.options.compile(files)
+	if own := len(r.options.Behind); err == nil && len(next.Documents) == own && len(r.InForce().Documents) > own {
+		err = errNoneLeft
+	}
 	if r.tried, r.outcome = sum, err; err != nil {
 		return r.failed(err)
 	}

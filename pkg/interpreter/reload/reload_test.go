@@ -100,7 +100,9 @@ func TestReload(t *testing.T) {
 		{"it is right again", [][]byte{document("one", "4")}, nil, 4, false, ""},
 		{"it cannot be read", nil, errors.New("gone"), 4, true, "gone"},
 		{"it can be read again", [][]byte{document("one", "4")}, nil, 4, false, ""},
-		{"none", nil, nil, 9, false, ""},
+		{"none is left", nil, nil, 4, true, "no InterpreterProfile is left"},
+		{"none is left still", nil, nil, 4, true, "no InterpreterProfile is left"},
+		{"one is back", [][]byte{document("one", "5")}, nil, 5, false, ""},
 	} {
 		f.texts, f.err = step.texts, step.err
 		err := r.Load()
@@ -116,7 +118,7 @@ func TestReload(t *testing.T) {
 		}
 		metric(t, registry, failedHead+"graft_interpreter_profile_reload_failed "+value+"\n", "graft_interpreter_profile_reload_failed")
 	}
-	metric(t, registry, attemptsHead+"graft_interpreter_profile_reloads_total{result=\"failure\"} 4\ngraft_interpreter_profile_reloads_total{result=\"success\"} 5\n",
+	metric(t, registry, attemptsHead+"graft_interpreter_profile_reloads_total{result=\"failure\"} 5\ngraft_interpreter_profile_reloads_total{result=\"success\"} 5\n",
 		"graft_interpreter_profile_reloads_total")
 	if changed != 5 || r.InForce().Hash == first {
 		t.Errorf("it was told %d times, and the hash is %s", changed, r.InForce().Hash)
