@@ -27,6 +27,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Run serves until the context ends, and then finishes what is in flight.
@@ -115,7 +116,7 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
 	}
-	mgr.GetWebhookServer().Register(webhook.PathPrefix, webhook.Drain{Handler: handler, Draining: draining.Load})
+	mgr.GetWebhookServer().Register(webhook.PathPrefix, serving.Drain{Handler: handler, Draining: draining.Load})
 	bundle, err := webhook.AddCertificates(ctx, mgr, o.Certificates, o.CertDir)
 	if err != nil {
 		return err

@@ -167,7 +167,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	}
 	p.server, err = server.New(ctx, server.Options{
 		Listeners: listeners, Requests: int(p.Config.Limits.Requests), Connections: int(p.Config.Limits.Connections),
-		Metrics: p.metrics, Log: p.log.WithName("server"),
+		Metrics: p.metrics, Log: p.log.WithName("server"), Draining: p.draining.Load,
 	})
 	if err != nil {
 		return err

@@ -31,9 +31,11 @@ type Options struct {
 	Interpreter wire.Interpreter
 	// Certificate is asked for what is served, for each connection.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	Limits      Limits
-	Metrics     *Metrics
-	Log         logr.Logger
+	// Draining says that the program is about to end, so that callers are sent elsewhere; nil: never.
+	Draining func() bool
+	Limits   Limits
+	Metrics  *Metrics
+	Log      logr.Logger
 }
 
 // Limits bound what callers can ask for at a time; what is 0 has its default.
@@ -93,7 +95,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Interpreter: o.Interpreter, Log: o.Log, MaximumBytes: o.Limits.BodyBytes, Patience: o.Limits.Patience, Answered: o.Metrics.answered,
 	})
 	s.server = &http.Server{
-		Handler: newGuard(answers, o), ErrorLog: serving.ErrorLog(o.Log), ConnState: o.Metrics.connection,
+		Handler: newGuard(serving.Drain{Handler: answers, Draining: o.Draining}, o), ErrorLog: serving.ErrorLog(o.Log), ConnState: o.Metrics.connection,
 		// Bodies and answers have deadlines of their own, which the guard sets for each request.
 		ReadHeaderTimeout: serving.HeadTimeout, IdleTimeout: serving.IdleTimeout, MaxHeaderBytes: serving.MaximumHead,
 		// Bodies that wait fill these buffers: all connections together must not fill the memory.

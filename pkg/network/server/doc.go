@@ -69,8 +69,10 @@ type Options struct {
 	Requests int
 	// Connections are how many are open at a time at each listener; what is beyond waits. 0: nothing bounds them.
 	Connections int
-	Metrics     *Metrics
-	Log         logr.Logger
+	// Draining says that the program is about to end, so that callers are sent elsewhere; nil: never.
+	Draining func() bool
+	Metrics  *Metrics
+	Log      logr.Logger
 }
 
 // How long callers may take: for the head of a request, for its body, between requests, and for an answer after it should be there.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 func TestGuard(t *testing.T) {
@@ -199,7 +201,7 @@ func TestSlowBody(t *testing.T) {
 			outcomes <- nil
 		}
 	})
-	w.places[0].server.Handler.(*guard).patience = patience
+	w.places[0].server.Handler.(serving.Drain).Handler.(*guard).patience = patience
 	send := func(body string) net.Conn {
 		connection, err := net.Dial("unix", w.Addresses()[0])
 		if err != nil {

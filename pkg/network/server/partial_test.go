@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // TestPartialBody holds that who sends half a body is answered, whatever the answer is, and that the connection ends soon after it.
@@ -42,7 +43,7 @@ func TestPartialBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.listener, test.handle)
-			g := w.places[0].server.Handler.(*guard)
+			g := w.places[0].server.Handler.(serving.Drain).Handler.(*guard)
 			g.patience, g.most = patience, test.most
 			connection, err := net.Dial("unix", w.Addresses()[0])
 			if err != nil {
@@ -75,7 +76,7 @@ func TestPartialBody(t *testing.T) {
 // TestWholeBodies holds that what has come whole keeps its connection, and that the next request has a deadline of its own.
 func TestWholeBodies(t *testing.T) {
 	w := newWorld(t, Listener{}, echo)
-	w.places[0].server.Handler.(*guard).patience = 50 * time.Millisecond
+	w.places[0].server.Handler.(serving.Drain).Handler.(*guard).patience = 50 * time.Millisecond
 	connection, err := net.Dial("unix", w.Addresses()[0])
 	if err != nil {
 		t.Fatal(err)

@@ -78,10 +78,10 @@ func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*
 		p.listener = netutil.LimitListener(p.listener, s.options.Connections)
 	}
 	p.server = &http.Server{
-		Handler: &guard{
+		Handler: serving.Drain{Draining: s.options.Draining, Handler: &guard{
 			contracts: l.Contracts, tokens: p.tokens, browsers: browsers, working: working, most: int64(s.options.Requests), patience: bodyTimeout,
 			metrics: s.options.Metrics, log: logger,
-		},
+		}},
 		// Bodies and answers have deadlines of their own: that of a whole request would end what takes long in the cloud.
 		ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: serving.MaximumHead,
 		ErrorLog: serving.ErrorLog(logger), ConnState: s.options.Metrics.connection(l.String()),
