@@ -31,6 +31,7 @@ STORES    ?= .
 # How often test-system kills the network provider; `make test` does so a few hundred times.
 CRASHES   ?= 2000
 HELD      ?= 100,100000,10000000
+SHOOTS    ?= 10,1000,10000
 TESTFLAGS ?=
 PLATFORMS ?= linux/amd64,linux/arm64
 # `make start ONCE=1` ends after the differences have been shown.
@@ -46,7 +47,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -128,12 +129,20 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 
-bench: bench-admissions bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, interpretations, allocations, endpoints and containers beside their floors and peers.
+bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, memory, interpretations, allocations, endpoints and containers beside their floors and peers.
 
 bench-admissions: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
 	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/benchmark ./test/benchmark
 	@.cache/bin/benchmark -rows '$(BENCH)'
+
+bench-memory: ## Measure what shoots cost the extension in memory and at its start, beside an informer of Clusters (SHOOTS=10,1000,10000).
+	@$(TOOLS) etcd kube-apiserver kubectl
+	@mkdir -p bin
+	@go build -o bin/ ./cmd/gardener-extension-provider-graft
+	@go build -o .cache/bin/memory ./test/benchmark/memory
+	@echo '==> memory, about ten minutes, most of which ten thousand Clusters take on the classical way; docs/benchmarks.md explains the rows'
+	@.cache/bin/memory -shoots '$(SHOOTS)'
 
 bench-interpretations: ## Measure answers for Karmada beside their floor, and beside Lua (BENCH=<regexp> chooses rows).
 	@echo '==> interpretations over TLS, and beside Lua, about two minutes; docs/benchmarks.md explains the rows'

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is how long a program may take to become ready.
+const patience = 10 * time.Minute
+
+// process is a program that runs, with its addresses.
+type process struct {
+	command *exec.Cmd
+	begun   time.Time
+	output  bytes.Buffer
+	exited  chan struct{}
+
+	url, metrics, health string // of the webhook, /metrics and /readyz
+	client               *http.Client
+}
+
+// spawn starts a program; it is ended by end.
+func (p *process) spawn(path string, arguments ...string) error {
+	p.command = exec.Command(path, arguments...) //nolint:gosec,noctx // the extension, or this program itself; end gives it time
+	p.command.Stdout, p.command.Stderr = &p.output, &p.output
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.exited = make(chan struct{})
+	p.begun = time.Now()
+	if err := p.command.Start(); err != nil {
+		return err
+	}
+	go func() {
+		_ = p.command.Wait()
+		close(p.exited)
+	}()
+	return nil
+}
+
+func (p *process) end() {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+	case <-time.After(20 * time.Second):
+		_ = p.command.Process.Kill()
+		<-p.exited
+	}
+}
+
+// wait asks until something is so, and returns how long the program has run by then.
+func (p *process) wait(ctx context.Context, what string, so func() bool) (time.Duration, error) {
+	for time.Since(p.begun) < patience && ctx.Err() == nil {
+		select {
+		case <-p.exited:
+			return 0, fmt.Errorf("%s has ended:\n%s", p.command.Path, p.output.String())
+		default:
+		}
+		if so() {
+			return time.Since(p.begun), nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return 0, errors.Join(fmt.Errorf("waiting for %s until %s", p.command.Path, what), ctx.Err())
+}
+
+// waitReady waits until /readyz says so.
+func (p *process) waitReady(ctx context.Context) (time.Duration, error) {
+	return p.wait(ctx, "it is ready", func() bool {
+		_, err := p.fetch(ctx, "http://"+p.health+"/readyz")
+		return err == nil
+	})
+}
+
+func (p *process) fetch(ctx context.Context, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	return answer(http.DefaultClient, request)
+}
+
+func answer(c *http.Client, request *http.Request) ([]byte, error) {
+	response, err := c.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s: %s", request.URL, response.Status, body)
+	}
+	return body, err
+}
+
+// trust makes the client that calls the webhook as kube-apiserver does.
+func (p *process) trust(bundle []byte) error {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(bundle) {
+		return errors.New("the webhook has no CA bundle")
+	}
+	p.client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 16,
+	}}
+	return nil
+}
+
+// resident is the memory that the process has now, and the most that it ever had, in bytes.
+func (p *process) resident() (now, most int64, err error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	return kilobytes(status, "VmRSS:"), kilobytes(status, "VmHWM:"), nil
+}
+
+// live is what the process has on its heap and cannot collect, in bytes.
+func (p *process) live(ctx context.Context) (int64, error) {
+	if _, err := p.fetch(ctx, "http://"+p.metrics+"/debug/pprof/heap?gc=1"); err != nil {
+		return 0, err
+	}
+	metrics, err := p.fetch(ctx, "http://"+p.metrics+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	for scanner := bufio.NewScanner(bytes.NewReader(metrics)); scanner.Scan(); {
+		if value, ok := strings.CutPrefix(scanner.Text(), "go_memstats_heap_alloc_bytes "); ok {
+			bytes, err := strconv.ParseFloat(value, 64)
+			return int64(bytes), err
+		}
+	}
+	return 0, errors.New("no metric says what is on the heap")
+}
+
+// kilobytes is a line of /proc in bytes; 0 without it.
+func kilobytes(content []byte, name string) int64 {
+	for line := range strings.Lines(string(content)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			value, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return value << 10
+		}
+	}
+	return 0
+}
+
+// freeAddresses are addresses that nobody listens on.
+func freeAddresses(ctx context.Context, count int) ([]string, error) {
+	var addresses []string
+	for range count {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = listener.Close() }()
+		addresses = append(addresses, listener.Addr().String())
+	}
+	return addresses, nil
+}

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+)
+
+// starter starts one of the programs against a seed.
+type starter struct {
+	name  string
+	start func(context.Context, *seed) (*process, error)
+	// bundle is what the kube-apiserver would trust the webhook by.
+	bundle func(context.Context, *seed) ([]byte, error)
+	// room is how many bytes of memory a shoot may take while Clusters are listed, of what is free; where there is less, it is not started.
+	room int64
+}
+
+func (o options) starters(land *landscape.Landscape, itself string) []starter {
+	return []starter{
+		{name: "Graft", start: o.startGraft, bundle: func(ctx context.Context, _ *seed) ([]byte, error) { return registered(ctx, land) }},
+		{
+			// The answer, as it is read and as it is decoded.
+			name: "classical", room: 4 * int64(o.size),
+			start: func(ctx context.Context, s *seed) (*process, error) { return startClassical(ctx, s, itself) },
+			bundle: func(_ context.Context, s *seed) ([]byte, error) {
+				return os.ReadFile(filepath.Join(s.folder, "tls.crt"))
+			},
+		},
+	}
+}
+
+// startGraft runs the extension with the profiles of the benchmark of admissions. More requests a second are allowed than by default, only
+// so that all shoots are soon through.
+func (o options) startGraft(ctx context.Context, s *seed) (*process, error) {
+	addresses, err := freeAddresses(ctx, 3)
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(addresses[0])
+	config := filepath.Join(s.folder, "config.yaml")
+	if err := os.WriteFile(config, []byte(`apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
+kind: ControllerConfiguration
+clientConnection: {qps: 1000, burst: 1000}
+debugging: {profiling: true}
+shutdown: {delay: 0s, timeout: 10s}
+`), 0o600); err != nil {
+		return nil, err
+	}
+	p := &process{url: "https://" + addresses[0] + "/webhooks/controlplane/cluster", metrics: addresses[1], health: addresses[2]}
+	return p, p.spawn(o.program,
+		"--config="+config, "--kubeconfig="+s.kubeconfig(), "--profile="+filepath.Join(o.testdata, "profiles"),
+		"--webhook-config-mode=url", "--webhook-config-url="+addresses[0], "--leader-election=false", "--kubernetes-versions=~1.33",
+		"--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port="+port,
+		"--metrics-bind-address="+addresses[1], "--health-bind-address="+addresses[2], "--log-level=error")
+}
+
+// registered is the CA bundle of the extension's registration.
+func registered(ctx context.Context, land *landscape.Landscape) ([]byte, error) {
+	list := &admissionregistrationv1.MutatingWebhookConfigurationList{}
+	if err := land.Client().List(ctx, list); err != nil {
+		return nil, err
+	}
+	if len(list.Items) != 1 || len(list.Items[0].Webhooks) == 0 {
+		return nil, fmt.Errorf("there are %d registrations, not one", len(list.Items))
+	}
+	return list.Items[0].Webhooks[0].ClientConfig.CABundle, nil
+}
+
+func startClassical(ctx context.Context, s *seed, itself string) (*process, error) {
+	addresses, err := freeAddresses(ctx, 3)
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(addresses[0])
+	p := &process{url: "https://" + addresses[0] + classicalPath, metrics: addresses[1], health: addresses[2]}
+	return p, p.spawn(itself,
+		"-classical-kubeconfig="+s.kubeconfig(), "-classical-certificates="+s.folder, "-classical-port="+port,
+		"-classical-metrics="+addresses[1], "-classical-health="+addresses[2])
+}
