@@ -117,7 +117,7 @@ func TestRoles(t *testing.T) {
 // TestConfigurations reads the configurations in the ConfigMaps as the programs do.
 func TestConfigurations(t *testing.T) {
 	found := map[string]int{}
-	each(t, func(t *testing.T, chart, _, kind, manifest string) {
+	each(t, func(t *testing.T, chart, values, kind, manifest string) {
 		var configMap corev1.ConfigMap
 		if kind != "ConfigMap" || !strings.Contains(manifest, "config.yaml:") {
 			return
@@ -133,7 +133,10 @@ func TestConfigurations(t *testing.T) {
 		case "graft-network-provider":
 			_, err = configv1alpha1.DecodeNetworkProviderConfiguration(file)
 		case "graft-resource-interpreter":
-			_, err = configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+			var c *configv1alpha1.ResourceInterpreterConfiguration
+			if c, err = configv1alpha1.DecodeResourceInterpreterConfiguration(file); err == nil && values == "cert-manager" && c.Certificate.Overlap.String() != "25m0s" {
+				t.Errorf("a certificate of files waits for %s", c.Certificate.Overlap)
+			}
 		}
 		if err != nil {
 			t.Errorf("%v in\n%s", err, file.Data)

@@ -59,6 +59,7 @@ profiles:
 server:
   address: ":{{ .Values.service.containerPort }}"
 certificate:
+  overlap: {{ .Values.certificate.overlap }}
   {{- if eq .Values.certificate.source "self" }}
   secret:
     namespace: {{ .Release.Namespace }}
@@ -69,7 +70,6 @@ certificate:
   {{- end }}
   validity: {{ .Values.certificate.validity }}
   authorityValidity: {{ .Values.certificate.authorityValidity }}
-  overlap: {{ .Values.certificate.overlap }}
   {{- else }}
   files:
     certFile: /etc/graft/tls/tls.crt
