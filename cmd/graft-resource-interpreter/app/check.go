@@ -72,12 +72,12 @@ func (o *Options) checkFiles() error {
 // checkClusters reads the kubeconfigs, and asks no cluster.
 func (o *Options) checkClusters() error {
 	var problems []error
-	for name, path := range map[string]string{"kubernetes": o.Config.Kubernetes.Kubeconfig, "registration": o.karmadaKubeconfig()} {
-		if path == "" {
+	for _, of := range [...]struct{ name, path string }{{"kubernetes", o.Config.Kubernetes.Kubeconfig}, {"registration", o.karmadaKubeconfig()}} {
+		if of.path == "" {
 			continue
 		}
-		if _, err := clusterAt(path); err != nil {
-			problems = append(problems, fmt.Errorf("%s.kubeconfig: %w", name, err))
+		if _, err := clusterAt(of.path); err != nil {
+			problems = append(problems, fmt.Errorf("%s.kubeconfig: %w", of.name, err))
 		}
 	}
 	return errors.Join(problems...)

@@ -227,10 +227,10 @@ func validate(c *configv1alpha1.ResourceInterpreterConfiguration) error {
 		}
 		add(r.TimeoutSeconds < 1 || r.TimeoutSeconds > 30, "--timeout-seconds must be 1 to 30")
 	}
-	for name, address := range map[string]string{"--listen": c.Server.Address, "--metrics-address": c.Metrics.Address} {
-		_, _, err := net.SplitHostPort(address)
-		add(err != nil && (name == "--listen" || address != "0"), "%s must be host:port", name)
-	}
+	_, _, err := net.SplitHostPort(c.Server.Address)
+	add(err != nil, "--listen must be host:port")
+	_, _, err = net.SplitHostPort(c.Metrics.Address)
+	add(err != nil && c.Metrics.Address != "0", "--metrics-address must be host:port")
 	add(!slices.Contains([]string{"debug", "info", "error"}, c.Logging.Level), "--log-level must be debug, info or error, is %q", c.Logging.Level)
 	add(!slices.Contains([]string{"json", "text"}, c.Logging.Format), "--log-format must be json or text, is %q", c.Logging.Format)
 	return errors.Join(problems...)

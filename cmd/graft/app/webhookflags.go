@@ -148,11 +148,12 @@ func asFlags(errs field.ErrorList) error {
 	var all []error
 	for _, err := range errs {
 		name := err.Field
-		for part, flag := range map[string]string{
-			"clientConfig.url": "--url", "clientConfig.service": "--service", "caBundle": "--ca", "timeoutSeconds": "--timeout", "metadata.name": "--name",
+		for _, of := range [...]struct{ part, flag string }{
+			{"caBundle", "--ca"}, {"clientConfig.url", "--url"}, {"clientConfig.service", "--service"}, {"timeoutSeconds", "--timeout"}, {"metadata.name", "--name"},
 		} {
-			if strings.Contains(err.Field, part) {
-				name = flag
+			if strings.Contains(err.Field, of.part) {
+				name = of.flag
+				break
 			}
 		}
 		all = append(all, fmt.Errorf("%s: %s", name, err.ErrorBody()))

@@ -21,18 +21,6 @@ type Permission struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// Verbs are what must be allowed. What has no name is listed, which cannot be restricted to names.
-func (p Permission) Verbs(touch bool) []string {
-	verbs := []string{"list"}
-	if len(p.Names) > 0 {
-		verbs = []string{"get"}
-	}
-	if touch {
-		verbs = append(verbs, "patch")
-	}
-	return verbs
-}
-
 // Permissions are those for all objects that profiles have rules for, sorted.
 func Permissions(registrations []mutation.Registration) []Permission {
 	var forms []target.Form

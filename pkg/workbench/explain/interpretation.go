@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -258,13 +257,4 @@ func (r *interpretationReader) answer(of *interpreter.Response) (map[string]json
 		}
 	}
 	return answer, nil
-}
-
-// Asked are the operations of a kind that can be asked with what there is: an observed object, a number of replicas, members.
-func Asked(p *rule.Program, kind interpreter.Kind, observed, replicas, members bool) []interpreter.Operation {
-	given := map[interpreter.Operation]bool{interpreter.Retain: observed, interpreter.Revise: replicas, interpreter.Aggregate: members}
-	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool {
-		has, needs := given[o]
-		return needs && !has || !p.Supports(kind, o)
-	})
 }

@@ -121,19 +121,3 @@ kinds:
 		}
 	}
 }
-
-// TestAsked holds which operations can be asked with what there is.
-func TestAsked(t *testing.T) {
-	acme, _ := profile.LoadInterpreters(golden.Read(t, "../../interpreter/rule/testdata/traces/profile.yaml"))
-	program := compile(t, acme)
-	kind := interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
-	if got := explain.Asked(program.Program, kind, false, false, false); len(got) != 6 {
-		t.Errorf("without anything: %v", got)
-	}
-	if got := explain.Asked(program.Program, kind, true, true, true); len(got) != 9 {
-		t.Errorf("with everything: %v", got)
-	}
-	if got := explain.Asked(program.Program, interpreter.Kind{Kind: "Pod", Version: "v1"}, true, true, true); len(got) != 0 {
-		t.Errorf("of a kind that is not known: %v", got)
-	}
-}

@@ -52,7 +52,7 @@ func Version(preferred []string) (string, error) {
 	return "", fmt.Errorf("none of the versions [%s] is supported; there is %s", strings.Join(preferred, ", "), strings.Join(versions, ", "))
 }
 
-// defaultClient and defaultTimeout write down what is meant where nothing is said.
+// defaultClient writes down what is meant where nothing is said.
 func defaultClient(c *admissionv1.WebhookClientConfig) {
 	if c.Service != nil {
 		orDefault(&c.Service.Port, DefaultServicePort)
