@@ -41,8 +41,9 @@ type programOptions struct {
 	Profiles map[string]string
 	// Config is added to the ControllerConfiguration, as YAML.
 	Config string
-	// Arguments are added to the command line.
-	Arguments []string
+	// Arguments are added to the command line, and Environment to that of the tests.
+	Arguments   []string
+	Environment []string
 	// Values are laid over the default values of the chart, which decide on the permissions.
 	Values map[string]any
 	// Namespace is that of the program; one of its own by default.
@@ -105,6 +106,7 @@ func launch(t *testing.T, options programOptions) *program {
 	p.webhook, p.metrics, p.health = ports[0], ports[1], ports[2]
 	p.command = exec.Command(binary, append(p.arguments(p.writeConfig(options.Config)), options.Arguments...)...)
 	p.command.Stdout, p.command.Stderr = p.log, p.log
+	p.command.Env = append(p.command.Environ(), options.Environment...)
 	// A group of its own: Ctrl-C in the terminal reaches the tests, which then stop the program.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.command.Start(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -69,8 +70,13 @@ func Run(ctx context.Context, version string, o *Options) error {
 	if err != nil {
 		return err
 	}
+	tracer, flush, err := newTracer(ctx, version, log.WithName("tracing"))
+	if err != nil {
+		return err
+	}
+	defer flush()
 	draining := &atomic.Bool{}
-	if err := o.addTo(ctx, leader, draining); err != nil {
+	if err := o.addTo(ctx, leader, draining, tracer); err != nil {
 		return err
 	}
 	if err := mgr.Start(o.drain(ctx, draining, log)); err != nil {
@@ -98,7 +104,7 @@ func (o *Options) drain(ctx context.Context, draining *atomic.Bool, log logr.Log
 }
 
 // addTo loads the profiles and adds everything that runs to the manager.
-func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool) error {
+func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool, tracer trace.Tracer) error {
 	store, measures, err := o.addProfiles(ctx, mgr)
 	if err != nil {
 		return err
@@ -112,7 +118,7 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 	}
 	handler := &webhook.Handler{
 		Engine: store, OptOuts: optOuts, Metrics: measures, Events: webhook.NewEvents(mgr.GetEventRecorderFor(Name), measures),
-		Log:            mgr.GetLogger().WithName("admission"),
+		Tracer: tracer, Log: mgr.GetLogger().WithName("admission"),
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -44,6 +45,8 @@ type Handler struct {
 	Metrics *Metrics
 	// Events tell of denials in the namespaces of objects; nil: none.
 	Events *Events
+	// Tracer makes a span of each review; nil: none.
+	Tracer trace.Tracer
 	// Log gets one line for each failure.
 	Log logr.Logger
 	// MaxReviewBytes is the largest body that is read.
@@ -63,11 +66,16 @@ type exchange struct {
 	// target is that of an object that failed, where the engine knows it.
 	target string
 	body   *[]byte
+	account
 }
 
 // ServeHTTP answers one review.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{provider: "unknown", started: time.Now()}
+	if h.Tracer != nil {
+		r = h.begin(x, r)
+		defer x.end() // when also a panic has been answered
+	}
 	defer h.recover(w, x)
 	var ok bool
 	if x.route, ok = parseRoute(r.URL.Path); !ok {
@@ -189,6 +197,9 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 	}
 	if result.Panic != nil {
 		h.Log.Error(result.Panic, "Recovered from a panic", "set", x.route.Set, "provider", x.route.label(), "target", result.Target)
+	}
+	if x.span != nil {
+		x.changed(result)
 	}
 	h.Metrics.rules(x, result)
 	switch {

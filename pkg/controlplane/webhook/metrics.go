@@ -114,6 +114,7 @@ func (m *Metrics) admission(x *exchange, target, result string) answerMetrics {
 	if target == "" {
 		target = "none"
 	}
+	x.account.target, x.result = target, result
 	key := answerKey{string(x.route.Set), x.provider, target, result}
 	m.lock.RLock()
 	found, ok := m.answers[key]
@@ -133,6 +134,7 @@ func (m *Metrics) admission(x *exchange, target, result string) answerMetrics {
 }
 
 func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
+	x.reason = reason
 	m.failures.WithLabelValues(string(x.route.Set), x.provider, string(reason)).Inc()
 }
 

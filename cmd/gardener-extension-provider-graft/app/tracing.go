@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// tracingTimeout bounds the sending of the last spans.
+const tracingTimeout = 5 * time.Second
+
+// newTracer makes a tracer that sends spans where the environment says (OpenTelemetry's OTEL_EXPORTER_OTLP_ENDPOINT and its likes), and what ends it;
+// no tracer where the environment names no place. Spans wait in a bounded queue, and are dropped where nobody takes them.
+func newTracer(ctx context.Context, version string, log logr.Logger) (trace.Tracer, func(), error) {
+	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		return nil, func() {}, nil
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
+		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
+			return nil, nil, fmt.Errorf("sending traces: %s must be http/protobuf, is %q", name, protocol)
+		}
+	}
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sending traces: %w", err)
+	}
+	// What the environment says wins over the name.
+	about, err := resource.New(ctx, resource.WithAttributes(
+		attribute.String("service.name", Name), attribute.String("service.version", version),
+	), resource.WithFromEnv())
+	if err != nil {
+		return nil, nil, fmt.Errorf("sending traces: %w", err)
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Sending traces failed") }))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	return provider.Tracer(Name), func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracingTimeout)
+		defer cancel()
+		if err := provider.Shutdown(ending); err != nil {
+			log.Error(err, "Sending the last traces failed")
+		}
+	}, nil
+}

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+)
+
+// account is what a span says of an admission: names of the program and of profiles, and nothing of an object.
+type account struct {
+	span           trace.Span // nil: nothing is traced
+	target, result string
+	reason         mutation.Reason
+	rules          int
+}
+
+// begin begins the span of a review below that of the API server, which it names in the header of its request (W3C Trace Context).
+func (h *Handler) begin(x *exchange, r *http.Request) *http.Request {
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, x.account.span = h.Tracer.Start(ctx, "admission", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.started))
+	return r.WithContext(ctx)
+}
+
+// end says what became of the review.
+func (x *exchange) end() {
+	a := x.account
+	a.span.SetAttributes(
+		attribute.String("graft.set", string(x.route.Set)), attribute.String("graft.provider", x.provider),
+		attribute.String("graft.target", a.target), attribute.String("graft.result", a.result), attribute.Int("graft.rules", a.rules),
+	)
+	if a.reason != "" {
+		a.span.SetAttributes(attribute.String("graft.reason", string(a.reason)))
+		a.span.SetStatus(codes.Error, string(a.reason))
+	}
+	a.span.End()
+}
+
+// changed counts the rules that changed something.
+func (a *account) changed(result *mutation.Result) {
+	for _, applied := range result.Applied {
+		if applied.Outcome == mutation.Changed {
+			a.rules++
+		}
+	}
+}
