@@ -5,7 +5,8 @@
 // Command registration writes what an operator applies to a garden, from the chart of the extension: example/controller-registration.yaml with
 // the ControllerRegistration and the ControllerDeployment that has the chart in it, and example/extension.yaml for gardener-operator, which
 // fetches the chart. With -archive it writes the archive of a chart alone. The same chart always gives the same bytes: the archive has no
-// times and no owners, and its files are sorted. Usage: registration [-chart FOLDER] [-out FOLDER | -archive FILE]
+// times and no owners, and its files are sorted. With -gate both register Extension resources of a type by which gardenlet waits for the webhooks.
+// Usage: registration [-chart FOLDER] [-gate TYPE] [-out FOLDER | -archive FILE]
 package main
 
 import (
@@ -23,15 +24,16 @@ import (
 func main() {
 	chart := flag.String("chart", "charts/gardener-extension-provider-graft", "folder of the chart")
 	out := flag.String("out", "example", "folder in which the files are written")
+	gate := flag.String("gate", "", "type of the Extensions by which gardenlet waits; it does not wait without one")
 	archive := flag.String("archive", "", "file for the archive of the chart, in place of these")
 	flag.Parse()
-	if err := run(*chart, *out, *archive); err != nil {
+	if err := run(*chart, *gate, *out, *archive); err != nil {
 		fmt.Fprintln(os.Stderr, "registration:", err)
 		os.Exit(1)
 	}
 }
 
-func run(folder, out, archive string) error {
+func run(folder, gate, out, archive string) error {
 	data, err := pack(folder)
 	if err != nil {
 		return fmt.Errorf("packing the chart: %w", err)
@@ -43,8 +45,8 @@ func run(folder, out, archive string) error {
 			return err
 		}
 		files = map[string][]byte{
-			filepath.Join(out, "controller-registration.yaml"): registration(c, data),
-			filepath.Join(out, "extension.yaml"):               extension(c),
+			filepath.Join(out, "controller-registration.yaml"): registration(c, gate, data),
+			filepath.Join(out, "extension.yaml"):               extension(c, gate),
 		}
 	}
 	for name, data := range files {

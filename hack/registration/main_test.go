@@ -54,7 +54,7 @@ func render(t *testing.T, archive []byte, values map[string]any) map[string]stri
 func TestRegistration(t *testing.T) {
 	out := t.TempDir()
 	written := func() map[string][]byte {
-		if err := run(folder, out, ""); err != nil {
+		if err := run(folder, "", out, ""); err != nil {
 			t.Fatal(err)
 		}
 		files := map[string][]byte{}
@@ -125,7 +125,7 @@ func holdExtension(t *testing.T, data []byte) {
 
 func TestArchive(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "chart.tgz")
-	if err := run("../../charts/graft-profiles", "", out); err != nil {
+	if err := run("../../charts/graft-profiles", "", "", out); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := loader.LoadFile(out)

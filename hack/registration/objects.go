@@ -54,26 +54,57 @@ spec:
     - name: provider-graft
     # A seed without shoots has it too: the first control plane must find its webhooks.
     policy: Always
-  # Graft reconciles none: it is installed everywhere and not on demand.
-  resources: []
----
+%[4]s---
 apiVersion: core.gardener.cloud/v1
 kind: ControllerDeployment
 metadata:
   name: provider-graft
 helm:
   values:
-    image: registry.example.com/graft/%s:%s
+    image: registry.example.com/graft/%[1]s:%[3]s
     profiles: {}
-  rawChart: `
+%[5]s  rawChart: `
+
+const (
+	noResources = `  # Graft reconciles none: it is installed everywhere and not on demand.
+  resources: []
+`
+	gateResources = `  resources:
+  # gardenlet makes one for every shoot, and waits until Graft has answered it before it writes the kube-apiserver.
+  - kind: Extension
+    type: %s
+    clusterCompatibility: [shoot]
+    autoEnable: [shoot]
+    workerlessSupported: true
+    lifecycle:
+      reconcile: BeforeKubeAPIServer
+      delete: AfterKubeAPIServer
+      migrate: AfterKubeAPIServer
+`
+	gateValues = `config:
+  gate: {enabled: true, type: %s}
+`
+)
+
+// arguments are those of both texts. A gate is the type of the Extensions by which gardenlet waits, or empty.
+func arguments(c chart, gate string, indentation int) []any {
+	resources, values := noResources, ""
+	if gate != "" {
+		resources = fmt.Sprintf(gateResources, gate)
+		for line := range strings.Lines(fmt.Sprintf(gateValues, gate)) {
+			values += strings.Repeat(" ", indentation) + line
+		}
+	}
+	return []any{c.Name, c.Version, c.AppVersion, resources, values}
+}
 
 // registration gives the two objects for the garden cluster. It breaks the archive into lines of a double-quoted scalar, in which a backslash takes the line
 // break and the indentation away: what is read is base64 without any space.
-func registration(c chart, archive []byte) []byte {
+func registration(c chart, gate string, archive []byte) []byte {
 	const width = 120
 	encoded := base64.StdEncoding.EncodeToString(archive)
 	var out strings.Builder
-	fmt.Fprintf(&out, registrationText, c.Name, c.AppVersion)
+	fmt.Fprintf(&out, registrationText, arguments(c, gate, 4)...)
 	out.WriteString(`"`)
 	for len(encoded) > width {
 		out.WriteString(encoded[:width] + "\\\n    ")
@@ -102,15 +133,13 @@ spec:
       values:
         image: registry.example.com/graft/%[1]s:%[3]s
         profiles: {}
-      # Where gardener-operator runs it in the runtime cluster, too.
+%[5]s      # Where gardener-operator runs it in the runtime cluster, too.
       runtimeClusterValues:
         image: registry.example.com/graft/%[1]s:%[3]s
         profiles: {}
-  # Graft reconciles none: it is installed everywhere and not on demand.
-  resources: []
-`
+%[4]s`
 
 // extension gives the object for gardener-operator.
-func extension(c chart) []byte {
-	return fmt.Appendf(nil, extensionText, c.Name, c.Version, c.AppVersion)
+func extension(c chart, gate string) []byte {
+	return fmt.Appendf(nil, extensionText, arguments(c, gate, 8)...)
 }

@@ -73,9 +73,10 @@ func renderRoles(text string, reads []facts.Read) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
+	off := map[string]any{"enabled": false}
 	err = parsed.Execute(&out, map[string]any{
 		"Release": map[string]any{"Name": extensionName, "Namespace": extensionNamespace},
-		"Values":  map[string]any{"lookups": lookups(reads), "config": map[string]any{"drift": map[string]any{"enabled": false}}},
+		"Values":  map[string]any{"lookups": lookups(reads), "config": map[string]any{"drift": off, "gate": off}},
 	})
 	return out.Bytes(), err
 }

@@ -5,7 +5,12 @@ SPDX-License-Identifier: Apache-2.0
 */ -}}
 {{- /* The name of everything. It must be what the program calls its Service and its registration. */ -}}
 {{- define "graft.name" -}}
-gardener-extension-provider-graft{{ if eq (toString .Values.gardener.runtimeCluster.enabled) "true" }}-runtime{{ end }}
+gardener-extension-provider-graft{{ include "graft.runtime" . }}
+{{- end }}
+
+{{- /* What the name ends in beside a virtual garden; empty in a seed. */ -}}
+{{- define "graft.runtime" -}}
+{{ if eq (toString .Values.gardener.runtimeCluster.enabled) "true" }}-runtime{{ end }}
 {{- end }}
 
 {{- define "graft.selector" -}}

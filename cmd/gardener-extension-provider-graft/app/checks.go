@@ -23,16 +23,17 @@ import (
 // checkTimeout bounds one check; a kubelet's probe waits a second by default.
 const checkTimeout = 900 * time.Millisecond
 
-// addChecks makes /healthz say that the process lives, and /readyz that an admission would be answered: profiles are loaded, the
+// addChecks makes /healthz say that the process lives and has no certificate that has ended, and /readyz that an admission would be answered: profiles are loaded, the
 // caches are filled, the server shows a certificate that the API server trusts, and the registration leads there.
 func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, optOuts *webhook.OptOuts, registrar *webhook.Registrar, draining *atomic.Bool) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
-	serving := webhook.Serving{
-		Address: net.JoinHostPort(o.WebhookHost, strconv.Itoa(int(o.Config.Server.WebhookPort))),
-		Name:    o.Endpoint.ServerName(), Bundle: registrar.Registered(),
+	expiry := webhook.Expiry{File: webhook.CertificateFile(o.CertDir)}
+	if err := mgr.AddHealthzCheck("certificate", func(*http.Request) error { return expiry.Check(time.Now()) }); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
 	}
+	serving := o.serving(registrar)
 	for name, check := range map[string]func(context.Context) error{
 		"shutdown": func(context.Context) error { return unless(!draining.Load(), "the program is shutting down") },
 		"profiles": func(context.Context) error { return unless(store.Loaded(), "no profiles are loaded") },
@@ -47,6 +48,14 @@ func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, optOuts *
 		}
 	}
 	return nil
+}
+
+// serving checks the webhook server of this process.
+func (o *Options) serving(registrar *webhook.Registrar) webhook.Serving {
+	return webhook.Serving{
+		Address: net.JoinHostPort(o.WebhookHost, strconv.Itoa(int(o.Config.Server.WebhookPort))),
+		Name:    o.Endpoint.ServerName(), Bundle: registrar.Registered(),
+	}
 }
 
 func bounded(check func(context.Context) error) healthz.Checker {

@@ -143,6 +143,9 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 	if err := o.addPatrol(mgr, store, registrar); err != nil {
 		return err
 	}
+	if err := o.addGate(mgr, registrar); err != nil {
+		return err
+	}
 	return o.addChecks(mgr, store, optOuts, registrar, draining)
 }
 

@@ -69,8 +69,9 @@ With --values it writes the values of the chart that make the same of the chart'
 	profiles.addTo(set)
 	set.StringVar(&options.Name, "name", "gardener-extension-provider-graft", "name of the roles, the service account and the registration of webhooks")
 	set.StringVar(&options.Namespace, "namespace", "extension-provider-graft", "namespace of the extension")
+	set.StringVar(&options.Gate, "gate", "", "type of the Extensions by which gardenlet waits for the webhooks, as in config.gate.type of the chart; no gate without one")
 	set.BoolVar(&values, "values", false, "write the chart's values in place of roles")
-	for _, name := range []string{"name", "namespace"} {
+	for _, name := range []string{"name", "namespace", "gate"} {
 		_ = command.RegisterFlagCompletionFunc(name, fixed())
 	}
 	return command

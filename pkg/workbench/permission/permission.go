@@ -26,6 +26,8 @@ type Options struct {
 	Name string
 	// Namespace is that of the extension.
 	Namespace string
+	// Gate is the type of the Extensions by which gardenlet waits; empty for no gate.
+	Gate string
 }
 
 // Role is a ClusterRole, or where it has a namespace a Role.
@@ -43,7 +45,7 @@ var (
 // Secrets are allowed by their names alone, but in the extension's own namespace and where a profile computes the names.
 func Roles(p *mutation.Program, o Options) []Role {
 	roles := map[string][]rbacv1.PolicyRule{
-		"":          slices.Concat(facts(p), registration(o.Name), denials()),
+		"":          slices.Concat(facts(p), gate(o.Gate), registration(o.Name), denials()),
 		o.Namespace: own(),
 	}
 	for _, key := range needs(p) {
@@ -80,6 +82,18 @@ func facts(p *mutation.Program) []rbacv1.PolicyRule {
 		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"operator.gardener.cloud"}, Resources: []string{"gardens"}, Verbs: followed})
 	}
 	return rules
+}
+
+// gate is what answering gardenlet needs: Extensions of the one name that it gives them.
+func gate(name string) []rbacv1.PolicyRule {
+	if name == "" {
+		return nil
+	}
+	groups, names := []string{"extensions.gardener.cloud"}, []string{name}
+	return []rbacv1.PolicyRule{
+		{APIGroups: groups, Resources: []string{"extensions"}, ResourceNames: names, Verbs: []string{"list", "watch", "patch"}},
+		{APIGroups: groups, Resources: []string{"extensions/status"}, ResourceNames: names, Verbs: []string{"patch"}},
+	}
 }
 
 // registration is what the webhooks' own registration needs. Creation cannot be restricted to a name (Kubernetes' documentation of resourceNames).

@@ -31,6 +31,8 @@ type ControllerConfiguration struct {
 	Parameters map[string]map[string]source.Node `json:"parameters,omitempty"`
 	// Drift is the search for objects that missed the webhook; off by default.
 	Drift Drift `json:"drift,omitempty"`
+	// Gate makes gardenlet wait for the webhooks before it writes the kube-apiserver of a shoot; off by default.
+	Gate Gate `json:"gate,omitempty"`
 	// Shutdown says how the program ends.
 	Shutdown Shutdown `json:"shutdown,omitempty"`
 }
@@ -47,6 +49,16 @@ type Drift struct {
 	Touch bool `json:"touch,omitempty"`
 	// RatePerSecond is how many objects are touched in a second at most, 1 to 50; 1 by default.
 	RatePerSecond int32 `json:"ratePerSecond,omitempty" between:"1,50"`
+}
+
+// Gate has the replica that leads answer the Extension resources of a type, which gardenlet makes for each shoot where a ControllerRegistration says so: with a
+// success once the webhooks for the provider of the shoot are registered and answered, and at once where no profile is for it. It needs permissions that the
+// chart gives where it is enabled.
+type Gate struct {
+	// Enabled is false by default.
+	Enabled bool `json:"enabled,omitempty"`
+	// Type is the type of the Extension resources, as in the ControllerRegistration; graft by default. gardenlet calls the objects by it.
+	Type string `json:"type,omitempty"`
 }
 
 // ClientConnection are client-side limits.

@@ -42,6 +42,7 @@ func TestDefaults(t *testing.T) {
 					SyncPeriod: v1alpha1.Duration{Duration: 5 * time.Minute},
 				},
 				Drift: v1alpha1.Drift{Interval: v1alpha1.Duration{Duration: time.Hour}, RatePerSecond: 1},
+				Gate:  v1alpha1.Gate{Type: "graft"},
 				Shutdown: v1alpha1.Shutdown{
 					Delay: v1alpha1.Duration{Duration: 3 * time.Second}, Timeout: v1alpha1.Duration{Duration: 30 * time.Second},
 				},
@@ -91,6 +92,7 @@ func TestWrong(t *testing.T) {
 		"drift too often": {head + "drift: {enabled: true, interval: 59s}\n",
 			"config.yaml:3:34: drift.interval: must be a minute at least: each look reads every object that profiles have rules for"},
 		"drift that is off": {head + "drift: {touch: true}\n", "config.yaml:3:16: drift.touch: needs drift.enabled"},
+		"a gate of no name": {head + "gate: {type: Graft}\n", "config.yaml:3:14: gate.type: must be lower case letters, digits and '-': gardenlet makes objects of this name"},
 		"drift too fast":    {head + "drift: {ratePerSecond: 51}\n", "config.yaml:3:24: drift.ratePerSecond: must be 1 to 50"},
 		"negative duration": {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is no duration: write it like 500ms, 10s or 5m`},
 		"short sync period": {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},

@@ -25,6 +25,7 @@ func (c *ControllerConfiguration) Default() {
 	setDuration(&c.Webhook.SyncPeriod, 5*time.Minute)
 	setDuration(&c.Drift.Interval, time.Hour)
 	setDefault(&c.Drift.RatePerSecond, 1)
+	setDefault(&c.Gate.Type, "graft")
 	setDuration(&c.Shutdown.Delay, 3*time.Second)
 	setDuration(&c.Shutdown.Timeout, 30*time.Second)
 }

@@ -115,6 +115,9 @@ type Registration struct {
 	Service *RegisteredService `json:"service,omitempty"`
 	// TimeoutSeconds is how long Karmada waits, 1 to 30; 10 by default.
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" between:"1,30"`
+	// Owner names this installation, so that another one does not write the same object: where it runs by default, which is the Lease with its UID, or without
+	// an election the URL or the Service.
+	Owner string `json:"owner,omitempty"`
 	// SyncPeriod is how often it is compared without a reason; 30s by default.
 	SyncPeriod Duration `json:"syncPeriod,omitempty"`
 }

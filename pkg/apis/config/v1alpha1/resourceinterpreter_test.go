@@ -84,7 +84,7 @@ func TestDecodeInterpreterEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Registration.Service.Path != "/ask" || *got.LeaderElection.Enabled || got.Certificate.Sources() != 1 || got.Limits.BodiesBytes != 64<<20 {
+	if got.Registration.Service.Path != "/ask" || got.Registration.Owner != "acme-east" || *got.LeaderElection.Enabled || got.Certificate.Sources() != 1 || got.Limits.BodiesBytes != 64<<20 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -29,6 +31,9 @@ func (c *ControllerConfiguration) validate(root source.Node) source.Findings {
 	}
 	if c.Drift.Touch && !c.Drift.Enabled {
 		v.add("needs drift.enabled", "drift", "touch")
+	}
+	if c.Gate.Type != "" && len(validation.IsDNS1123Label(c.Gate.Type)) > 0 {
+		v.add("must be lower case letters, digits and '-': gardenlet makes objects of this name", "gate", "type")
 	}
 	return v.findings
 }

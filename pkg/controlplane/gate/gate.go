@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	v1beta1helper "github.com/gardener/gardener/pkg/apis/core/v1beta1/helper"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	extensionsv1alpha1helper "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1/helper"
+)
+
+// retry is how soon a gate that is shut is tried again. gardenlet looks every five seconds, and gives up after half a minute
+// (gardener: pkg/component/extensions/extension/extension.go, DefaultInterval and DefaultSevereThreshold).
+const retry = 2 * time.Second
+
+// Writer writes Extension resources and their status.
+type Writer interface {
+	client.Writer
+	client.StatusClient
+}
+
+// Gate answers the Extension resources of a type.
+type Gate struct {
+	// Type is theirs, and their name: gardenlet calls an Extension by its type (gardener: pkg/component/shared/extension.go, mergeExtensions).
+	Type string
+	// Extensions reads them.
+	Extensions client.Reader
+	// Namespaces reads the metadata of namespaces. It asks the API server: a cache that is behind would open the gate of a control plane whose labels it does not
+	// know yet.
+	Namespaces client.Reader
+	// Writer writes the answers.
+	Writer Writer
+	// Serve returns why the control plane in a namespace would not be mutated yet; nil where it would be, or need not be.
+	Serve func(ctx context.Context, namespace metav1.Object) error
+	// Clock dates the answers.
+	Clock clock.PassiveClock
+}
+
+// Reconcile answers one Extension, if gardenlet waits for an answer. What is not in place is no error of the controller, whose retries come ever later.
+func (g *Gate) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	extension := &extensionsv1alpha1.Extension{}
+	if err := g.Extensions.Get(ctx, request.NamespacedName, extension); err != nil {
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("reading the Extension: %w", err)
+	}
+	if !g.concerns(extension) || !waits(extension) {
+		return reconcile.Result{}, nil
+	}
+	operation := v1beta1helper.ComputeOperationType(extension.ObjectMeta, extension.Status.LastOperation)
+	var problem string
+	if operation != gardencorev1beta1.LastOperationTypeMigrate {
+		problem = g.check(ctx, extension.Namespace)
+	}
+	err := g.answer(ctx, extension, operation, problem)
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
+		// gardenlet has written meanwhile, and the cache is behind.
+		return reconcile.Result{RequeueAfter: retry}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("answering the Extension: %w", err)
+	case problem != "":
+		return reconcile.Result{RequeueAfter: retry}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// concerns says whether an Extension is one of a shoot, and of the gate's type.
+func (g *Gate) concerns(e *extensionsv1alpha1.Extension) bool {
+	class := extensionsv1alpha1helper.GetExtensionClassOrDefault(e.Spec.Class)
+	return e.Spec.Type == g.Type && class == extensionsv1alpha1.ExtensionClassShoot
+}
+
+// waits says whether gardenlet wants an answer: it has asked for one, or the last one was no success.
+func waits(e *extensionsv1alpha1.Extension) bool {
+	if e.DeletionTimestamp != nil {
+		return false // there is nothing to take away, and no finalizer that would wait for it
+	}
+	switch e.Annotations[v1beta1constants.GardenerOperation] {
+	case v1beta1constants.GardenerOperationReconcile, v1beta1constants.GardenerOperationRestore, v1beta1constants.GardenerOperationMigrate:
+		return true
+	case v1beta1constants.GardenerOperationWaitForState:
+		return false
+	}
+	last := e.Status.LastOperation
+	return last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded
+}
+
+// check returns what is not in place for the control plane in a namespace.
+func (g *Gate) check(ctx context.Context, name string) string {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := g.Namespaces.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return "reading the namespace: " + err.Error()
+	}
+	if err := g.Serve(ctx, namespace); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// answer writes the status, and after a success takes the annotation away by which gardenlet asked. In this order gardenlet, which waits for both, never takes
+// an old success for a new one. Each write demands that nobody has written since the object was read.
+func (g *Gate) answer(ctx context.Context, e *extensionsv1alpha1.Extension, operation gardencorev1beta1.LastOperationType, problem string) error {
+	before := e.DeepCopy()
+	e.Status.ObservedGeneration = e.Generation
+	g.write(&e.Status, operation, problem)
+	if problem == "" || !tells(before.Status, e.Status) {
+		if err := g.Writer.Status().Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+		logf.FromContext(ctx).Info("Answered gardenlet", "operation", operation, "state", e.Status.LastOperation.State, "description", e.Status.LastOperation.Description)
+	}
+	if _, asked := e.Annotations[v1beta1constants.GardenerOperation]; problem != "" || !asked {
+		return nil
+	}
+	before = e.DeepCopy()
+	delete(e.Annotations, v1beta1constants.GardenerOperation)
+	return g.Writer.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func (g *Gate) write(status *extensionsv1alpha1.ExtensionStatus, operation gardencorev1beta1.LastOperationType, problem string) {
+	now := metav1.NewTime(g.Clock.Now())
+	last := &gardencorev1beta1.LastOperation{Type: operation, LastUpdateTime: now}
+	status.LastOperation, status.LastError = last, nil
+	if problem == "" {
+		last.State, last.Progress = gardencorev1beta1.LastOperationStateSucceeded, 100
+		last.Description = "The control plane finds the webhooks that it needs"
+		return
+	}
+	last.State, last.Progress = gardencorev1beta1.LastOperationStateError, 50
+	last.Description = "The webhooks for this control plane are not in place: " + problem
+	status.LastError = &gardencorev1beta1.LastError{Description: last.Description, LastUpdateTime: &now}
+}
+
+// tells says whether one status tells what the other does, but for the time.
+func tells(a, b extensionsv1alpha1.ExtensionStatus) bool {
+	if a.LastOperation == nil || a.LastError == nil || a.ObservedGeneration != b.ObservedGeneration {
+		return false
+	}
+	return a.LastOperation.Type == b.LastOperation.Type && a.LastOperation.State == b.LastOperation.State && a.LastError.Description == b.LastError.Description
+}

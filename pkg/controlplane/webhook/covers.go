@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+)
+
+// Covers says whether the profiles in force have rules for a namespace with these labels, and if so, with an error, which of the webhooks for it are not
+// registered as they should be. As in Check, the CAs are no matter of it.
+func (r *Registrar) Covers(ctx context.Context, namespace map[string]string) (bool, error) {
+	registrations := slices.Clone(r.Registrations())
+	registrations = slices.DeleteFunc(registrations, func(registration mutation.Registration) bool { return !selects(registration, namespace) })
+	if len(registrations) == 0 {
+		return false, nil
+	}
+	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current); err != nil {
+		return true, fmt.Errorf("reading the registration: %w", err)
+	}
+	var missing []string
+	there := withoutCAs(current.Webhooks)
+	for _, desired := range withoutCAs(r.Endpoint.Configuration(registrations, nil).Webhooks) {
+		if !slices.ContainsFunc(there, func(w admissionregistrationv1.MutatingWebhook) bool { return equality.Semantic.DeepEqual(w, desired) }) {
+			missing = append(missing, desired.Name)
+		}
+	}
+	if len(missing) > 0 {
+		return true, fmt.Errorf("not registered, or not as the profiles in force demand: %s", strings.Join(missing, ", "))
+	}
+	return true, nil
+}
+
+// selects says whether the API server calls the webhook of a registration for objects in a namespace with these labels.
+func selects(r mutation.Registration, namespace map[string]string) bool {
+	selector, err := metav1.LabelSelectorAsSelector(namespaceSelector(r))
+	return err == nil && selector.Matches(labels.Set(namespace))
+}
