@@ -34,6 +34,9 @@ const (
 	ProfileFile = "profile.yaml"
 )
 
+// ownFolders are those in which a case may have its own files.
+var ownFolders = []string{InFolder, WantFolder, "cluster", "present", "old"}
+
 // Found are the tests below some paths.
 type Found struct {
 	Cases []*Case
@@ -100,6 +103,7 @@ func (f *finder) path(path string) error {
 		}
 		return fmt.Errorf("%w in %s: it has no document of kind %s", ErrNoTests, path, tables(f.kinds))
 	}
+	cases := map[string]bool{}
 	return filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -110,13 +114,28 @@ func (f *finder) path(path string) error {
 			}
 			return nil
 		case entry.IsDir() && isCase(name):
+			if outer := owner(name, cases); outer != "" {
+				f.findings = append(f.findings, source.Node{File: name}.Finding("",
+					"may be a test, or have files of the test %s: move the one out of the other, or give it another name", outer))
+				return filepath.SkipDir
+			}
+			cases[name] = true // there may be more tests in it, and below it
 			f.folder(name)
-			return filepath.SkipDir
 		case !entry.IsDir() && (filepath.Ext(name) == ".yaml" || filepath.Ext(name) == ".yml"):
 			return f.file(name)
 		}
 		return nil
 	})
+}
+
+// owner is the case of which a folder may be one of its own, or stand in one; "" where there is none.
+func owner(folder string, cases map[string]bool) string {
+	for up := folder; up != filepath.Dir(up); up = filepath.Dir(up) {
+		if outer := filepath.Dir(up); cases[outer] && slices.Contains(ownFolders, filepath.Base(up)) {
+			return outer
+		}
+	}
+	return ""
 }
 
 // isCase says whether a folder is that of a case.

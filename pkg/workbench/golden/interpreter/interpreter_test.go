@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
@@ -109,6 +111,22 @@ func TestWrong(t *testing.T) {
 			}
 			files.Compare(t, strings.TrimSuffix(path, ".yaml")+".txt", err.Error()+"\n")
 		})
+	}
+}
+
+// TestNested holds that a folder which is a test hides no tests: those beside its files and below it run, and what may be a test or not is an error.
+func TestNested(t *testing.T) {
+	results := run(t, find(t, "testdata/nested"))
+	var names []string
+	for i := range results {
+		names = append(names, results[i].Case.ID())
+	}
+	want := []string{"testdata/nested", "testdata/nested/beside.yaml/beside", "testdata/nested/tests/deep/folder", "testdata/nested/tests/t.yaml/below"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+	if summary := golden.Summarize(results); summary.Passed != len(want) {
+		t.Errorf("%s", written(t, results))
 	}
 }
 
