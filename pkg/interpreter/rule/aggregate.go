@@ -85,7 +85,7 @@ func (c *compiler) byPath(p place, name string, t source.Text) combine {
 		c.add(p, source.MissingField, "is empty")
 		return nil
 	}
-	at := c.path(p, t)
+	at := c.inStatus(p, t)
 	return map[string]func(path) combine{
 		"sum": sum, "min": least, "max": most, "all": allTrue, "any": anyTrue, "same": same, "first": first, "join": join,
 		"common": common,

@@ -40,7 +40,7 @@ func (c *compiler) edit(p place, spec v1alpha1.InterpretEdit) edit {
 func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.InterpretEdit, check func(place, path)) edit {
 	e := edit{at: c.at(p), when: c.when(env, p, spec.When), refuse: c.text(env, p.at("refuse"), spec.Refuse)}
 	e.set = c.settings(env, p.at("set"), check)
-	e.remove = c.paths(p.at("remove"), spec.Remove)
+	e.remove = c.paths(p.at("remove"), spec.Remove, c.path)
 	for i, removed := range e.remove {
 		check(p.at("remove").item(i), removed)
 	}

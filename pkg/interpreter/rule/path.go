@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
@@ -33,14 +34,24 @@ func (c *compiler) path(p place, t source.Text) path {
 	return path{steps, steps.String()}
 }
 
+// inStatus reads a path below status. One that begins with status, too, is meant otherwise as a rule.
+func (c *compiler) inStatus(p place, t source.Text) path {
+	read := c.path(p, t)
+	if rest, found := strings.CutPrefix(t.Value, "status."); found && len(read.steps) > 1 {
+		warning := p.finding(WrongPath, "is below status already, so that it means status.%s; write %s", read.text, rest).Warn()
+		c.findings = append(c.findings, warning.Write(t.At, rest))
+	}
+	return read
+}
+
 // paths reads a list of paths.
-func (c *compiler) paths(list place, texts []source.Text) []path {
+func (c *compiler) paths(list place, texts []source.Text, one func(place, source.Text) path) []path {
 	read := make([]path, len(texts))
 	for i, t := range texts {
 		if t.At.Absent() {
 			c.add(list.item(i), source.MissingField, "is empty")
 		}
-		read[i] = c.path(list.item(i), t)
+		read[i] = one(list.item(i), t)
 	}
 	return read
 }

@@ -189,6 +189,9 @@ func TestFindings(t *testing.T) {
 			var out strings.Builder
 			for _, f := range findings {
 				out.WriteString(f.Error() + " [" + f.Severity.String() + " " + string(f.Rule) + "]\n")
+				if f.Rule == rule.WrongPath && f.Fix != nil {
+					out.WriteString("  fix: " + f.Fix.Old + " → " + f.Fix.New + "\n")
+				}
 			}
 			golden.Compare(t, filepath.Join(folder, "want.txt"), out.String())
 		})

@@ -27,7 +27,7 @@ func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 	if items != nil {
 		env, check = c.scope.each, func(place, path) {}
 	}
-	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.at("fields"), spec.Fields), both: items}
+	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.at("fields"), spec.Fields, c.path), both: items}
 	for i, field := range r.fields {
 		check(p.at("fields").item(i), field)
 	}

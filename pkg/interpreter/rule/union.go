@@ -19,7 +19,7 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 		return nil
 	}
 	c.needed(p, "path", spec.Path)
-	at, key := c.path(p.at("path"), spec.Path), c.path(p.at("key"), spec.Key)
+	at, key := c.inStatus(p.at("path"), spec.Path), c.path(p.at("key"), spec.Key)
 	prefix := c.path(p.at("prefix"), spec.Prefix)
 	c.made(p.at("prefix"), prefix)
 	return func(q *question) ([]byte, error) {

@@ -19,7 +19,7 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 		return nil
 	}
 	c.needed(p, "path", spec.Path)
-	at, by := c.path(p.at("path"), spec.Path), c.path(p.at("by"), spec.By)
+	at, by := c.inStatus(p.at("path"), spec.Path), c.path(p.at("by"), spec.By)
 	if len(spec.Order) == 0 {
 		c.add(p.at("order"), source.MissingField, "is missing: the values from the worst to the best")
 	}
@@ -91,7 +91,7 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 		return nil
 	}
 	c.needed(p, "path", spec.Path)
-	at := c.path(p.at("path"), spec.Path)
+	at := c.inStatus(p.at("path"), spec.Path)
 	bad := map[string]bool{}
 	for _, t := range spec.Negative {
 		bad[t.Value] = true
