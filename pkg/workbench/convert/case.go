@@ -133,6 +133,7 @@ func newSubject(c *Case, before, after manifest.Object, o Options) (*subject, er
 	if s.after, err = decodeTree(after.JSON); err != nil {
 		return nil, err
 	}
+	forgetDefaulted(s.before, s.after)
 	s.target, s.form = target.Match(s.garden, before.Group(), before.Kind, before.Name)
 	if s.target != nil && s.form.Kind == "Service" && o.Generation == contract.Today && !equal(canonical(s.before), canonical(s.after)) {
 		return s, fmt.Errorf("is Gardener's; today's Gardener lets no webhook mutate it")

@@ -26,6 +26,10 @@ func (p *proposer) sidecar(s *subject, d *differ, name string) bool {
 	if made == nil {
 		return false
 	}
+	// Objects of a seed have been defaulted; the operation makes a container as it is sent.
+	forgetDefaults(is, made)
+	stored, _, _ := keyed(treeAt(s.after, podSpec...)["containers"], "name")
+	forgetDefaults(stored[name], made)
 	if !sidecarArgs(arguments, made, is) || !sidecarEnv(arguments, made, is) || !sidecarMounts(arguments, made, is) {
 		return false
 	}
