@@ -77,6 +77,7 @@ type replicated struct {
 	clock     *clocktesting.FakePassiveClock
 	registrar *registration.Registrar
 	leads     atomic.Bool
+	owner     string
 }
 
 // three are the replicas of any queue.
@@ -90,7 +91,7 @@ func (three) Interpret(context.Context, interpreter.Request) (interpreter.Respon
 // begin opens a replica that shares a Secret, and gives its address to the balancer.
 func begin(t *testing.T, b *balancer) *replicated {
 	t.Helper()
-	r := &replicated{}
+	r := &replicated{owner: "test"}
 	r.source, r.clock = issued(t, "rotation", 55*time.Minute)
 	if err := r.source.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,8 @@ func begin(t *testing.T, b *balancer) *replicated {
 	}
 	known := []interpreter.Known{{Kind: queue, Operations: []interpreter.Operation{interpreter.Replicas}}}
 	r.registrar = registration.New(registration.Options{
-		Client: client, Owner: "test", Leads: r.leads.Load, Period: time.Second, Clock: r.clock, Log: logr.Discard(),
+		Client: client, Owner: func(context.Context) (string, error) { return r.owner, nil }, Leads: r.leads.Load,
+		Period: time.Second, Clock: r.clock, Log: logr.Discard(),
 		Wanted: func() *configuration.ResourceInterpreterWebhookConfiguration {
 			return configuration.Interpreter("graft", known, configuration.Endpoint{
 				URL: "https://" + b.Addr().String() + "/interpret", CABundle: r.source.Held().Bundle, TimeoutSeconds: 20,
@@ -189,7 +191,7 @@ func TestFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two.registrar.Owner = "another"
+	two.owner = "another"
 	two.leads.Store(true)
 	for range 3 {
 		for _, r := range []*replicated{one, two} {

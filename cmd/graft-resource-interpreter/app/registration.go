@@ -13,9 +13,11 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
@@ -56,18 +58,50 @@ func (p *program) newRegistrar() (*registration.Registrar, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registration: making a client: %w", err)
 	}
-	owner := Name
-	if *p.Config.LeaderElection.Enabled {
-		namespace, err := p.namespace(p.Config.LeaderElection.ResourceNamespace)
-		if err != nil {
-			return nil, err
-		}
-		owner = namespace + "/" + p.Config.LeaderElection.ResourceName
+	owner, err := p.owner()
+	if err != nil {
+		return nil, err
 	}
 	return registration.New(registration.Options{
-		Client: client, Owner: owner, Wanted: p.wanted, Registered: p.told, Leads: p.leads.Load, Period: r.SyncPeriod.Duration,
+		Client: client, Owner: owner, Wanted: p.wanted, Registered: p.told, Leads: p.leads.is, Period: r.SyncPeriod.Duration,
 		Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry), Log: p.log.WithName("registration"),
 	}), nil
+}
+
+// owner names the installation: by what is said, or by something that no other one has.
+func (o *Options) owner() (func(context.Context) (string, error), error) {
+	r := o.Config.Registration
+	if r.Owner != "" || !*o.Config.LeaderElection.Enabled {
+		name := cmp.Or(r.Owner, r.URL)
+		if name == "" {
+			name = r.Service.Namespace + "/" + r.Service.Name
+		}
+		return func(context.Context) (string, error) { return name, nil }, nil
+	}
+	config, err := clusterAt(o.Config.Kubernetes.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("registration: making a client: %w", err)
+	}
+	namespace, err := o.namespace(o.Config.LeaderElection.ResourceNamespace)
+	if err != nil {
+		return nil, err
+	}
+	return ownerOf(clients.Leases(namespace), namespace, o.Config.LeaderElection.ResourceName), nil
+}
+
+// ownerOf names the installation by its Lease. Other clusters have Leases of the same name, but none with its UID.
+func ownerOf(leases coordinationv1.LeaseInterface, namespace, name string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		lease, err := leases.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return "", fmt.Errorf("reading the Lease: %w", err)
+		}
+		return fmt.Sprintf("%s/%s (%s)", namespace, name, lease.UID), nil
+	}
 }
 
 // wanted is what should be registered now.
@@ -123,7 +157,7 @@ func (p *program) newElection() (*leaderelection.LeaderElector, error) {
 	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { p.lead(true) },
+			OnStartedLeading: func(ctx context.Context) { p.lead(p.leads.begin(ctx)) },
 			OnStoppedLeading: func() { p.lead(false) },
 		},
 	})
@@ -137,7 +171,7 @@ func (p *program) elect(ctx context.Context) {
 }
 
 func (p *program) lead(is bool) {
-	if p.leads.Swap(is) != is {
+	if p.led.Swap(is) != is {
 		p.log.Info("Who writes the registration", "thisReplica", is)
 	}
 }

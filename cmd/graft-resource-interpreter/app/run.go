@@ -44,8 +44,11 @@ type program struct {
 	registrar *registration.Registrar
 	election  *leaderelection.LeaderElector
 	server    *server.Server
-	// leads says that this replica writes the registration, known that callers know its certificate, and draining that the program ends.
-	leads, known, draining atomic.Bool
+	// leads says whether this replica writes the registration, and led what was logged of that.
+	leads leadership
+	led   atomic.Bool
+	// known says that callers know its certificate, and draining that the program ends.
+	known, draining atomic.Bool
 }
 
 // Run answers until the context ends, and then finishes what is in flight.
@@ -97,7 +100,7 @@ func (p *program) prepare(ctx context.Context) error {
 		if p.registrar, err = p.newRegistrar(); err != nil {
 			return err
 		}
-		if p.leads.Store(!*p.Config.LeaderElection.Enabled); *p.Config.LeaderElection.Enabled {
+		if p.leads.alone = !*p.Config.LeaderElection.Enabled; !p.leads.alone {
 			if p.election, err = p.newElection(); err != nil {
 				return err
 			}
@@ -166,7 +169,8 @@ func (p *program) run(ctx context.Context) error {
 	return err
 }
 
-// work begins what goes on beside questions, and gives a channel that is closed when all of it has ended. Who leads goes on until the end.
+// work begins what goes on beside questions, and gives a channel that is closed when all of it has ended. Who leads stops
+// writing as soon as ctx ends, and gives the Lease back, so that another replica writes; the rest goes on until the end.
 func (p *program) work(ctx, working context.Context) <-chan struct{} {
 	var all sync.WaitGroup
 	all.Go(func() { p.reloader.Run(working) })

@@ -37,15 +37,15 @@ var Resource = schema.GroupVersionResource{Group: "config.karmada.io", Version: 
 // Options are those of a Registrar.
 type Options struct {
 	Client dynamic.Interface
-	// Owner names the installation.
-	Owner string
+	// Owner names the installation, and no other one; who does not write is not asked. With an error nothing is written.
+	Owner func(ctx context.Context) (string, error)
 	// Wanted is what should be there; nil: that is not known yet.
 	Wanted func() *configuration.ResourceInterpreterWebhookConfiguration
 	// Registered is told which authorities are there, whenever it was looked.
 	Registered func(ctx context.Context, bundle []byte)
 	// Leads says whether this replica is to write.
 	Leads func() bool
-	// Period is how often it is looked without a reason.
+	// Period is how often it is looked without a reason, and the longest until what failed is tried again.
 	Period time.Duration
 	Clock  clock.PassiveClock
 	// Metrics may be nil.
@@ -57,10 +57,14 @@ type Options struct {
 type Registrar struct {
 	Options
 	mutex sync.Mutex
-	// seen is what was wanted when it was looked last, and when that was.
-	seen   *configuration.ResourceInterpreterWebhookConfiguration
-	led    bool
-	looked time.Time
+	// seen is what was wanted when it was looked last, led whether this replica was to write then, and next when it is looked again without a reason.
+	seen *configuration.ResourceInterpreterWebhookConfiguration
+	led  bool
+	next time.Time
+	// delay is what was waited after the last failure; 0: it went well.
+	delay time.Duration
+	// owned is the name under which this replica wrote last: a Lease that is made anew is no other installation.
+	owned string
 	// bent is the version of an object that is there in place of what was written, by whatever changes it on its way.
 	bent    string
 	problem string
@@ -81,24 +85,46 @@ func (r *Registrar) Run(ctx context.Context, tick <-chan time.Time) {
 	}
 }
 
-// Look looks, and writes if that is needed, if what is wanted or who leads has changed, or the period is over. Failures are logged and counted.
+// Look looks, and writes if that is needed, if what is wanted or who leads has changed, or it is time again. Failures are logged and counted.
 func (r *Registrar) Look(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	wanted, leads := r.Wanted(), r.Leads()
-	if wanted == nil || leads == r.led && same(wanted, r.seen) && r.Clock.Now().Before(r.looked.Add(r.Period)) {
+	if wanted == nil || leads == r.led && same(wanted, r.seen) && r.Clock.Now().Before(r.next) {
 		return
 	}
-	err := r.sync(ctx, wanted, leads)
+	wanted, err := r.sync(ctx, wanted, leads)
 	if ctx.Err() != nil {
 		return
 	}
-	r.seen, r.led, r.looked = wanted, leads, r.Clock.Now()
+	r.seen, r.led = wanted, leads
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		r.seen, err = nil, nil // somebody else was faster: what is there now is seen at the next look
 	}
+	r.wait(err)
 	r.Metrics.looked(err)
 	r.told(err)
+}
+
+// firstDelay is waited after a failure; each further one doubles it.
+const firstDelay = time.Second
+
+// lasting is a failure that does not go away by itself, so that nothing is won by trying again soon.
+type lasting struct{ error }
+
+// Unwrap is for errors.As.
+func (l lasting) Unwrap() error { return l.error }
+
+// wait says when it is looked again.
+func (r *Registrar) wait(err error) {
+	var l lasting
+	if err == nil || errors.As(err, &l) {
+		r.delay = 0
+		r.next = r.Clock.Now().Add(r.Period)
+		return
+	}
+	r.delay = min(max(2*r.delay, firstDelay), r.Period)
+	r.next = r.Clock.Now().Add(r.delay)
 }
 
 // told logs a failure when it is another one than before.
@@ -118,47 +144,64 @@ func same(a, b *configuration.ResourceInterpreterWebhookConfiguration) bool {
 	return a != nil && b != nil && equality.Semantic.DeepEqual(a.Webhooks, b.Webhooks)
 }
 
-// sync makes what is there what is wanted.
-func (r *Registrar) sync(ctx context.Context, wanted *configuration.ResourceInterpreterWebhookConfiguration, leads bool) error {
-	objects := r.Client.Resource(Resource)
-	there, err := objects.Get(ctx, wanted.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		r.Metrics.current(false)
-		if !leads {
-			r.Registered(ctx, nil)
-			return nil
-		}
-		return r.create(ctx, wanted)
+// sync makes what is there what is wanted, which it gives: what callers know may change that.
+func (r *Registrar) sync(
+	ctx context.Context, wanted *configuration.ResourceInterpreterWebhookConfiguration, leads bool,
+) (*configuration.ResourceInterpreterWebhookConfiguration, error) {
+	there, err := r.Client.Resource(Resource).Get(ctx, wanted.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return wanted, fmt.Errorf("reading the registration: %w", err)
 	}
+	is := &configuration.ResourceInterpreterWebhookConfiguration{}
 	if err != nil {
-		return fmt.Errorf("reading the registration: %w", err)
-	}
-	is, err := read(there)
-	if err != nil {
-		return err
+		there = nil
+	} else if is, err = read(there); err != nil {
+		return wanted, err
 	}
 	r.Registered(ctx, bundle(is))
-	right := same(wanted, is) && there.GetAnnotations()[OwnerAnnotation] == r.Owner
-	r.Metrics.current(same(wanted, is))
+	if now := r.Wanted(); now != nil {
+		wanted = now
+	}
+	r.Metrics.current(there != nil && same(wanted, is))
+	if !leads || !r.Leads() {
+		return wanted, nil
+	}
+	owner, err := r.Owner(ctx)
+	if err != nil {
+		return wanted, fmt.Errorf("naming the installation: %w", err)
+	}
+	if there == nil {
+		return wanted, r.create(ctx, wanted, owner)
+	}
+	return wanted, r.replace(ctx, there, is, wanted, owner)
+}
+
+// replace writes over what is there, where that is needed and allowed.
+func (r *Registrar) replace(
+	ctx context.Context, there *unstructured.Unstructured, is, wanted *configuration.ResourceInterpreterWebhookConfiguration, owner string,
+) error {
 	switch {
-	case !leads || right:
+	case same(wanted, is) && there.GetAnnotations()[OwnerAnnotation] == owner:
+		r.owned = owner
 		return nil
 	case r.bent != "" && r.bent == there.GetResourceVersion() && same(wanted, r.seen):
 		return errBent
 	}
-	if err := r.mine(there, is); err != nil {
-		return err
+	if err := r.mine(there, is, owner); err != nil {
+		return lasting{err}
 	}
-	return r.update(ctx, there, wanted)
+	return r.update(ctx, there, wanted, owner)
 }
 
-var errBent = errors.New("what is written in the registration is changed on its way: a webhook or the definition of its kind in Karmada's API server does so")
+var errBent = lasting{errors.New(
+	"what is written in the registration is changed on its way: a webhook or the definition of its kind in Karmada's API server does so",
+)}
 
 // mine says whether an object may be written over.
-func (r *Registrar) mine(there *unstructured.Unstructured, is *configuration.ResourceInterpreterWebhookConfiguration) error {
-	owner, named := there.GetAnnotations()[OwnerAnnotation]
-	if named && owner != r.Owner {
-		return fmt.Errorf("the registration %s belongs to %s: give this one another name, or delete that one", is.Name, owner)
+func (r *Registrar) mine(there *unstructured.Unstructured, is *configuration.ResourceInterpreterWebhookConfiguration, owner string) error {
+	other, named := there.GetAnnotations()[OwnerAnnotation]
+	if named && other != owner && (r.owned == "" || other != r.owned) {
+		return fmt.Errorf("the registration %s belongs to %s, and this is %s: give this one another name, or delete that one", is.Name, other, owner)
 	}
 	for _, w := range is.Webhooks {
 		if !named && w.Name != configuration.WebhookName {
@@ -168,8 +211,8 @@ func (r *Registrar) mine(there *unstructured.Unstructured, is *configuration.Res
 	return nil
 }
 
-func (r *Registrar) create(ctx context.Context, wanted *configuration.ResourceInterpreterWebhookConfiguration) error {
-	object, err := write(&unstructured.Unstructured{}, wanted, r.Owner)
+func (r *Registrar) create(ctx context.Context, wanted *configuration.ResourceInterpreterWebhookConfiguration, owner string) error {
+	object, err := write(&unstructured.Unstructured{}, wanted, owner)
 	if err != nil {
 		return err
 	}
@@ -177,11 +220,14 @@ func (r *Registrar) create(ctx context.Context, wanted *configuration.ResourceIn
 	if err != nil {
 		return fmt.Errorf("writing the registration: %w", err)
 	}
+	r.owned = owner
 	return r.written(ctx, written, wanted)
 }
 
-func (r *Registrar) update(ctx context.Context, there *unstructured.Unstructured, wanted *configuration.ResourceInterpreterWebhookConfiguration) error {
-	object, err := write(there.DeepCopy(), wanted, r.Owner)
+func (r *Registrar) update(
+	ctx context.Context, there *unstructured.Unstructured, wanted *configuration.ResourceInterpreterWebhookConfiguration, owner string,
+) error {
+	object, err := write(there.DeepCopy(), wanted, owner)
 	if err != nil {
 		return err
 	}
@@ -189,6 +235,7 @@ func (r *Registrar) update(ctx context.Context, there *unstructured.Unstructured
 	if err != nil {
 		return fmt.Errorf("writing the registration: %w", err)
 	}
+	r.owned = owner
 	return r.written(ctx, written, wanted)
 }
 
@@ -223,7 +270,7 @@ func bundle(c *configuration.ResourceInterpreterWebhookConfiguration) []byte {
 func read(object *unstructured.Unstructured) (*configuration.ResourceInterpreterWebhookConfiguration, error) {
 	c := &configuration.ResourceInterpreterWebhookConfiguration{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c); err != nil {
-		return nil, fmt.Errorf("reading the registration %s: it is not of its kind", object.GetName())
+		return nil, lasting{fmt.Errorf("reading the registration %s: it is not of its kind", object.GetName())}
 	}
 	c.Default()
 	return c, nil

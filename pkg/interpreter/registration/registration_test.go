@@ -75,15 +75,19 @@ type replica struct {
 	kinds  []interpreter.Known
 	leads  bool
 	told   string
+	owner  string
+	// also is wanted when it was told what is there.
+	also string
 }
 
 func newReplica(k *karmada, owner string) *replica {
-	r := &replica{clock: clocktesting.NewFakePassiveClock(time.Now()), leads: true, bundle: "one", kinds: []interpreter.Known{{
+	r := &replica{owner: owner, clock: clocktesting.NewFakePassiveClock(time.Now()), leads: true, bundle: "one", kinds: []interpreter.Known{{
 		Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Operations: []interpreter.Operation{interpreter.Health},
 	}}}
 	r.Registrar = New(Options{
-		Client: k, Owner: owner, Leads: func() bool { return r.leads }, Period: time.Minute, Clock: r.clock, Log: logr.Discard(),
-		Registered: func(_ context.Context, bundle []byte) { r.told = string(bundle) },
+		Client: k, Owner: func(context.Context) (string, error) { return r.owner, nil }, Leads: func() bool { return r.leads },
+		Period: time.Minute, Clock: r.clock, Log: logr.Discard(),
+		Registered: func(_ context.Context, bundle []byte) { r.told, r.bundle = string(bundle), r.bundle+r.also },
 		Wanted: func() *configuration.ResourceInterpreterWebhookConfiguration {
 			if r.bundle == "" {
 				return nil
@@ -231,5 +235,58 @@ func TestFailures(t *testing.T) {
 	failure = nil
 	if r.Look(t.Context()); r.told != "one" {
 		t.Error("it is not tried again at once")
+	}
+}
+
+// TestTold holds that what is written is what is wanted when it is known what was there: a replica that begins anew learns of authorities by that.
+func TestTold(t *testing.T) {
+	k := newKarmada(t)
+	r := newReplica(k, "a")
+	r.Look(t.Context())
+	r = newReplica(k, "a")
+	r.bundle, r.also = "two", " one"
+	if r.Look(t.Context()); k.writes != 2 || r.told != "two one" {
+		t.Errorf("%d writes, told %q", k.writes, r.told)
+	}
+}
+
+// TestSoon holds that what fails is tried again after a second, later and later, and that what lasts is not.
+func TestSoon(t *testing.T) {
+	k, reads := newKarmada(t), 0
+	failure := errors.New("down")
+	k.PrependReactor("get", "*", func(kubetesting.Action) (bool, runtime.Object, error) { reads++; return failure != nil, nil, failure })
+	r := newReplica(k, "a")
+	seconds := func(n int) int {
+		reads = 0
+		for range n {
+			r.Look(t.Context())
+			r.clock.SetTime(r.clock.Now().Add(time.Second))
+		}
+		return reads
+	}
+	if got := seconds(2); got != 2 {
+		t.Errorf("%d looks in 2 seconds", got)
+	}
+	if got := seconds(300); got < 8 || got > 12 {
+		t.Errorf("%d looks in 5 minutes", got)
+	}
+	failure = nil
+	if seconds(60); r.told != "one" || r.problem != "" {
+		t.Errorf("it is not right again: %s", r.problem)
+	}
+	r.owner, r.owned, r.bundle = "b", "", "two"
+	if got := seconds(60); got != 1 || !strings.Contains(r.problem, "belongs to a") {
+		t.Errorf("%d looks at what belongs to another one: %s", got, r.problem)
+	}
+}
+
+// TestOwnerChanges holds that the replica that has written goes on when the Lease is made anew.
+func TestOwnerChanges(t *testing.T) {
+	k := newKarmada(t)
+	r := newReplica(k, "a/interpreter (1)")
+	r.Look(t.Context())
+	r.owner, r.bundle = "a/interpreter (2)", "two"
+	if r.Look(t.Context()); k.writes != 2 || r.problem != "" || k.there().GetAnnotations()[OwnerAnnotation] != r.owner {
+		t.Errorf("%d writes, %s, %v", k.writes, r.problem, k.there().GetAnnotations())
 	}
 }
