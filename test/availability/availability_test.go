@@ -51,6 +51,7 @@ func TestAvailability(t *testing.T) {
 	}
 	l.stop()
 	s.stored()
+	s.end()
 }
 
 // restart replaces all replicas, and with them the one that leads.
@@ -97,13 +98,14 @@ func (s scene) rotate() {
 			s.t.Fatal(err)
 		}
 	}
-	bundle := s.registration().Webhooks[0].ClientConfig.CABundle
+	bundle, served := s.registration().Webhooks[0].ClientConfig.CABundle, s.secret("provider-graft-webhook-server").Name
 	leader, _ := s.leader()
 	s.roll(leader)
 	eventually(s.t, "both CAs are trusted", func() bool {
 		now := s.registration().Webhooks[0].ClientConfig.CABundle
 		return strings.Contains(string(now), strings.TrimSpace(string(bundle))) && strings.Count(string(now), "BEGIN CERTIFICATE") == 2
 	})
+	eventually(s.t, "there is a new certificate", func() bool { return s.secret("provider-graft-webhook-server").Name != served })
 	s.load.more()
 	for _, r := range s.all() {
 		s.roll(r)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -62,6 +63,19 @@ func (e Expiry) Collect(to chan<- prometheus.Metric) {
 			return
 		}
 	}
+}
+
+// Check fails when the certificate has ended, as after a clock has jumped, or a machine was off for weeks. Gardener's library fetches the next one within
+// minutes; a program that is started again has it at once, and has nothing to lose: nobody who calls trusts it.
+func (e Expiry) Check(now time.Time) error {
+	raw, err := os.ReadFile(e.File)
+	if err != nil {
+		return fmt.Errorf("reading the certificate: %w", err)
+	}
+	if served, _ := nextCertificate(raw); served != nil && now.After(served.NotAfter) {
+		return fmt.Errorf("the certificate of the webhook server has ended at %s", served.NotAfter.Format(time.RFC3339))
+	}
+	return nil
 }
 
 // nextCertificate is the first certificate in PEM, and what follows it; nil where there is none.

@@ -75,3 +75,30 @@ func TestExpiry(t *testing.T) {
 		})
 	}
 }
+
+// TestEnded holds that a certificate is found to have ended when it has, and that nothing else is.
+func TestEnded(t *testing.T) {
+	ca := authority(t, time.Hour)
+	for name, test := range map[string]struct {
+		file  string
+		after time.Duration
+		ok    bool
+	}{
+		"it lasts":       {string(ca.CertificatePEM), 59 * time.Minute, true},
+		"it has ended":   {string(ca.CertificatePEM), 61 * time.Minute, false},
+		"no certificate": {"none", 0, true}, // which the server does not start with
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := Expiry{File: CertificateFile(t.TempDir())}
+			if e.Check(time.Now()) == nil {
+				t.Error("without a file there is nothing wrong")
+			}
+			if err := os.WriteFile(e.File, []byte(test.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Check(time.Now().Add(test.after)); (err == nil) != test.ok {
+				t.Errorf("the check says %v", err)
+			}
+		})
+	}
+}
