@@ -29,8 +29,8 @@ func Main(name, program, profile string, show func(context.Context, Provider, *T
 	os.Exit(status)
 }
 
-// Run reads the flags, of which the program and the profile have the given defaults, and shows. It gives the exit status: 0 when everything is as it should be, 1 when not,
-// 2 for a wrong command line, 130 when it was interrupted.
+// Run reads the flags, of which the program and the profile have the given defaults, and shows. It gives the exit status: 0 when everything is as it should
+// be, 1 when not, 2 for a wrong command line, 130 when it was interrupted.
 func Run(ctx context.Context, name, program, profile string, arguments []string, show func(context.Context, Provider, *Terminal) error) int {
 	o := Provider{Once: Truthy(os.Getenv("ONCE"))}
 	set := flag.NewFlagSet(name, flag.ContinueOnError)

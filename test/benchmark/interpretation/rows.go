@@ -61,7 +61,6 @@ func prepare(ctx context.Context, s *servers, w *work, chosen *regexp.Regexp) ([
 
 // measure adds a round.
 func (r *row) measure(ctx context.Context, s *servers, w *work, window time.Duration) error {
-	own := func() (usage, error) { return usageOfProcess() }
 	remote := func() (usage, error) { return s.usage(ctx) }
 	var one round
 	for _, way := range []struct {
@@ -71,9 +70,9 @@ func (r *row) measure(ctx context.Context, s *servers, w *work, window time.Dura
 	}{
 		{&one.floor, remote, func() error { _, err := s.call(ctx, s.floor, r.body); return err }},
 		{&one.graft, remote, func() error { _, err := s.call(ctx, s.graft, r.body); return err }},
-		{&one.work, own, func() error { return w.answer(r.body) }},
-		{&one.script, own, func() error { return w.script(w.fresh, r.Request) }},
-		{&one.kept, own, func() error { return w.script(w.kept, r.Request) }},
+		{&one.work, usageOfProcess, func() error { return w.answer(r.body) }},
+		{&one.script, usageOfProcess, func() error { return w.script(w.fresh, r.Request) }},
+		{&one.kept, usageOfProcess, func() error { return w.script(w.kept, r.Request) }},
 	} {
 		var err error
 		if *way.into, err = repeat(window, way.usage, way.do); err != nil {
