@@ -40,7 +40,7 @@ func TestCountedSource(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{registry: prometheus.NewRegistry()}
 			found, err := NewCountedSource(f.registry, test.source).Lookup(t.Context(), "shoot--a--b", facts.LookupRequest{ObjectName: secret})
-			if found != test.source.found || err != test.source.err { //nolint:errorlint // it must be the very same
+			if found != test.source.found || err != test.source.err {
 				t.Errorf("the answer is %v, %v", found, err)
 			}
 			for _, result := range []string{"found", "absent", "failed"} {

@@ -51,17 +51,18 @@ func TestMetricsAreDocumented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		text := string(raw)
 		for name, labels := range exported(t) {
 			start := "`" + name + "`"
 			if len(labels) > 0 {
 				start = "`" + name + "{"
 			}
-			at := strings.Index(string(raw), start)
+			at := strings.Index(text, start)
 			if at < 0 {
 				t.Errorf("docs/%s has no %s", page, start)
 				continue
 			}
-			line, _, _ := strings.Cut(string(raw)[at:], "\n")
+			line, _, _ := strings.Cut(text[at:], "\n")
 			for _, label := range labels {
 				if !strings.Contains(line, label) {
 					t.Errorf("docs/%s: %s lacks the label %s", page, start, label)
