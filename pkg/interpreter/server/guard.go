@@ -8,6 +8,7 @@ import (
 	"context"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -24,6 +25,8 @@ type guard struct {
 	log     logr.Logger
 	// places are for requests, and room is for their bodies, in bytes.
 	places, room *semaphore.Weighted
+	// here are all requests that are worked on, or wait.
+	here atomic.Int64
 }
 
 // small is a body that needs no room: as many as there are places fit into memory. In bytes.
@@ -42,6 +45,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.metrics.ended()
 	a := &answer{ResponseWriter: w}
 	defer g.survive(a)
+	defer g.here.Add(-1)
+	if g.here.Add(1) > int64(g.limits.Requests+g.limits.Waiting) {
+		g.refuse(a)
+		return
+	}
 	patience := g.patience(r)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(patience + g.limits.BodyTimeout)) // while it waits, its body does too
@@ -93,7 +101,7 @@ func (g *guard) enter(ctx context.Context, length int64) (leave func(), ok bool)
 	}, true
 }
 
-// refuse answers what has waited in vain. Clients of Kubernetes ask again then, as long as they have time.
+// refuse answers what has waited in vain, or found too many waiting. Clients of Kubernetes ask again then, as long as they have time.
 func (g *guard) refuse(a *answer) {
 	g.metrics.refused.Inc()
 	a.Header().Set("Retry-After", "1")

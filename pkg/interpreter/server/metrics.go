@@ -64,7 +64,7 @@ func NewMetrics(registry prometheus.Registerer, knows func(interpreter.Kind) boo
 		}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_interpreter_requests_refused_total",
-			Help: "Questions that have waited in vain, since there was too much to do.",
+			Help: "Questions that have waited in vain, or found too many waiting, since there was too much to do.",
 		}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_interpreter_panics_total",

@@ -42,6 +42,8 @@ type Options struct {
 type Limits struct {
 	// Requests are how many are worked on; what is beyond waits. Default 256.
 	Requests int
+	// Waiting are how many wait; what is beyond is refused at once. Default four times Requests.
+	Waiting int
 	// Connections are how many are open; what is beyond waits. Default 1024.
 	Connections int
 	// BodyBytes bounds a body. Default wire.DefaultMaximumBytes.
@@ -60,8 +62,12 @@ const writeTimeout = 15 * time.Second
 // bufferBytes is what is taken of bodies that wait, for each connection of HTTP/2.
 const bufferBytes = 256 << 10
 
+// streams are how many questions one connection of HTTP/2 may have open at a time; clients open another one for more.
+const streams = 32
+
 func (l *Limits) setDefaults() {
 	orDefault(&l.Requests, 256)
+	orDefault(&l.Waiting, 4*l.Requests)
 	orDefault(&l.Connections, 1024)
 	orDefault(&l.BodyBytes, int64(wire.DefaultMaximumBytes))
 	orDefault(&l.BodiesBytes, 128<<20)
@@ -99,7 +105,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		// Bodies and answers have deadlines of their own, which the guard sets for each request.
 		ReadHeaderTimeout: serving.HeadTimeout, IdleTimeout: serving.IdleTimeout, MaxHeaderBytes: serving.MaximumHead,
 		// Bodies that wait fill these buffers: all connections together must not fill the memory.
-		HTTP2:     &http.HTTP2Config{MaxReceiveBufferPerConnection: bufferBytes, MaxReceiveBufferPerStream: bufferBytes / 2},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: streams, MaxReceiveBufferPerConnection: bufferBytes, MaxReceiveBufferPerStream: bufferBytes / 2,
+		},
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: o.Certificate},
 	}
 	return s, nil

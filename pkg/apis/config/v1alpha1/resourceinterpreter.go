@@ -113,6 +113,9 @@ type Registration struct {
 	URL string `json:"url,omitempty"`
 	// Service is used in place of a URL, where no member cluster is in pull mode.
 	Service *RegisteredService `json:"service,omitempty"`
+	// Without are operations, as profiles call them, that are not registered, such as components: a Karmada that does not know one refuses the whole
+	// registration.
+	Without []string `json:"without,omitempty"`
 	// TimeoutSeconds is how long Karmada waits, 1 to 30; 10 by default.
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" between:"1,30"`
 	// Owner names this installation, so that another one does not write the same object: where it runs by default, which is the Lease with its UID, or without
@@ -152,7 +155,8 @@ type InterpreterMetrics struct {
 
 // InterpreterLimits bound the work for callers.
 type InterpreterLimits struct {
-	// Requests are how many are worked on at a time; 256 by default. What is beyond waits, and is answered with 503 when it has waited in vain.
+	// Requests are how many are worked on at a time; 256 by default. What is beyond waits, and is answered with 503 when it has waited in vain, or when four
+	// times as many wait.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
 	// Connections are how many are open at a time; 1024 by default. What is beyond waits until one ends.
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/net/http2"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
+
+// TestLarge holds that there is an answer about an object of 20 MiB, and that one that is larger is refused with a code.
+func TestLarge(t *testing.T) {
+	f := serve(t, working(healthy), Limits{})
+	for length, want := range map[int]string{20<<20 - 512: "0 ", 20 << 20: "413 the body is larger than 20971520 bytes"} {
+		body := strings.Replace(fmt.Sprintf(message, "InterpretHealth"), `{"a":1}`, `{"text":"`+strings.Repeat("x", length)+`"}`, 1)
+		if status, text := f.post(f.client(nil), body, ""); status != http.StatusOK || text != want {
+			t.Errorf("%d bytes: %d %s", length, status, text)
+		}
+	}
+	if got := testutil.ToFloat64(bodies(f)); got != 0 {
+		t.Errorf("%v bytes are still worked on", got)
+	}
+}
+
+func bodies(f *fixture) prometheus.Gauge { return f.server.Handler.(*guard).metrics.bodies }
+
+// TestBusy holds that what is beyond the places waits, that it is refused when it has waited in vain, and answered when there is a place again.
+func TestBusy(t *testing.T) {
+	release := make(chan struct{})
+	var inside atomic.Int32
+	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+		inside.Add(1)
+		<-release
+		return healthy(ctx, r)
+	}), Limits{Requests: 2})
+	client := f.client(nil)
+	answers := make(chan string, 3)
+	for range 2 {
+		go func() { _, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), ""); answers <- text }()
+	}
+	eventually(t, "two work", func() bool { return inside.Load() == 2 })
+	if status, _ := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=50ms"); status != http.StatusServiceUnavailable {
+		t.Errorf("there is no place: %d", status)
+	}
+	go func() {
+		_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=20s")
+		answers <- text
+	}()
+	close(release)
+	for range 3 {
+		if got := <-answers; got != "0 " {
+			t.Errorf("there is a place again: %s", got)
+		}
+	}
+	if got := testutil.ToFloat64(f.server.Handler.(*guard).metrics.refused); got != 1 {
+		t.Errorf("%v were refused", got)
+	}
+}
+
+// TestRoom holds that large bodies wait for others, and small ones do not.
+func TestRoom(t *testing.T) {
+	release := make(chan struct{})
+	var inside, most atomic.Int32
+	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+		most.Store(max(most.Load(), inside.Add(1)))
+		defer inside.Add(-1)
+		if len(r.Object) > small {
+			<-release
+		}
+		return healthy(ctx, r)
+	}), Limits{BodyBytes: 1 << 20, BodiesBytes: 1 << 20})
+	// Over HTTP/2, bodies that wait would keep others of the same connection waiting, too.
+	client := f.client(func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
+	ask := func(object string) {
+		if status, text := f.post(client, strings.Replace(fmt.Sprintf(message, "InterpretHealth"), `{"a":1}`, object, 1), ""); text != "0 " {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { ask(`{"text":"` + strings.Repeat("x", 600<<10) + `"}`) })
+	}
+	eventually(t, "one is there", func() bool { return inside.Load() == 1 })
+	for range 5 {
+		ask("{}")
+	}
+	close(release)
+	if all.Wait(); most.Load() > 2 {
+		t.Errorf("%d were there at the same time, with a small one", most.Load())
+	}
+}
+
+// TestSlow holds that a body that does not come is not waited for.
+func TestSlow(t *testing.T) {
+	f := serve(t, working(healthy), Limits{BodyTimeout: 50 * time.Millisecond})
+	for about, change := range map[string]func(*tls.Config){"HTTP/2": nil, "HTTP/1.1": func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }} {
+		body, write := io.Pipe()
+		go func() { _, _ = io.WriteString(write, fmt.Sprintf(message, "InterpretHealth")[:150]) }()
+		response, err := f.client(change).Post("https://"+f.Address(), "application/json", body)
+		if err == nil {
+			text, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if !strings.Contains(string(text), "did not come in time") || !strings.Contains(string(text), `"uid":"u"`) {
+				t.Errorf("%s: %d %s", about, response.StatusCode, text)
+			}
+		} else if !strings.Contains(err.Error(), "EOF") {
+			t.Errorf("%s: %v", about, err)
+		}
+		_ = write.Close()
+	}
+}
+
+// TestCrowd holds that not more wait than there may be: what is beyond is refused at once, and takes nothing from those who wait.
+func TestCrowd(t *testing.T) {
+	release := make(chan struct{})
+	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+		<-release
+		return healthy(ctx, r)
+	}), Limits{Requests: 1, Waiting: 1})
+	client := f.client(nil)
+	answers := make(chan string, 2)
+	for range 2 {
+		go func() {
+			_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=10s")
+			answers <- text
+		}()
+	}
+	eventually(t, "one works, and one waits", func() bool { return testutil.ToFloat64(f.server.Handler.(*guard).metrics.inFlight) == 2 })
+	if status, _ := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=10s"); status != http.StatusServiceUnavailable {
+		t.Errorf("too many wait: %d", status)
+	}
+	close(release)
+	for range 2 {
+		if got := <-answers; got != "0 " {
+			t.Errorf("it has waited: %s", got)
+		}
+	}
+	if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), ""); status != http.StatusOK {
+		t.Errorf("nobody waits any more: %d %s", status, text)
+	}
+}
+
+// TestStreams holds how much one connection may ask for at a time.
+func TestStreams(t *testing.T) {
+	f := serve(t, working(healthy), Limits{})
+	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}
+	config.RootCAs.AppendCertsFromPEM(f.source.Held().Bundle)
+	connection, err := tls.Dial("tcp", f.Address(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	framer := http2.NewFramer(connection, connection)
+	if _, err := io.WriteString(connection, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	if err := framer.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	frame, err := framer.ReadFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, ok := frame.(*http2.SettingsFrame)
+	if !ok {
+		t.Fatalf("it begins with %s", frame)
+	}
+	if streams, said := settings.Value(http2.SettingMaxConcurrentStreams); !said || streams != 32 {
+		t.Errorf("%d streams", streams)
+	}
+}
