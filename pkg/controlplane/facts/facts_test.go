@@ -356,9 +356,10 @@ func TestDropped(t *testing.T) {
 			continue
 		}
 		text := "${ shoot." + member + " }"
-		if member == "kubernetes" {
+		switch member {
+		case "kubernetes":
 			text = `${ shoot.kubernetes.satisfies(">= 1.33") }`
-		} else if member == "networking" {
+		case "networking":
 			text = "${ shoot.networking.ipFamilies }"
 		}
 		want, err := evaluate(env, text, whole)

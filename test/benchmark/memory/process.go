@@ -39,7 +39,7 @@ type process struct {
 
 // spawn starts a program; it is ended by end.
 func (p *process) spawn(path string, arguments ...string) error {
-	p.command = exec.Command(path, arguments...) //nolint:gosec,noctx // the extension, or this program itself; end gives it time
+	p.command = exec.Command(path, arguments...) //nolint:noctx // end gives it time
 	p.command.Stdout, p.command.Stderr = &p.output, &p.output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.exited = make(chan struct{})
@@ -161,13 +161,21 @@ func kilobytes(content []byte, name string) int64 {
 
 // freeAddresses are addresses that nobody listens on.
 func freeAddresses(ctx context.Context, count int) ([]string, error) {
-	var addresses []string
+	var (
+		addresses []string
+		listeners []net.Listener
+	)
+	defer func() {
+		for _, listener := range listeners {
+			_ = listener.Close()
+		}
+	}()
 	for range count {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = listener.Close() }()
+		listeners = append(listeners, listener)
 		addresses = append(addresses, listener.Addr().String())
 	}
 	return addresses, nil
