@@ -95,7 +95,7 @@ func (p *program) describe(err error, node ast.Expr) (message, name string) {
 		if !p.names(name) {
 			return "there is no such key", ""
 		}
-		return absentField + name + howToRead(p.ast.NativeRep().Expr(), name), name
+		return absentField + name + p.howToRead(name), name
 	case harmless.MatchString(message):
 		return harmless.FindString(message), ""
 	case node != nil && node.Kind() == ast.CallKind:

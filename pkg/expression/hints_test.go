@@ -38,7 +38,17 @@ func TestHints(t *testing.T) {
 		`${ version + 1 }`:                   `applied to '(kubernetes.Semver, int)'`,
 		`${ annotations["x.y/z"] }`:          `there is no x.y/z; what may be missing is read as [?"x.y/z"].orValue("")`,
 		`${ annotations["x"] == "y" }`:       `there is no x; what may be missing is read as [?"x"].orValue("")`,
-		`${ spec.a.b }`:                      `there is no b; what may be missing is read as .?b.orValue("")`,
+		`${ spec.a.b }`:                      `there is no b; what may be missing is read as .?b.orValue(…)`,
+		`${ spec.c.d }`:                      `there is no c; what may be missing is read as .?c.?d.orValue(…)`,
+		`${ spec.a.b } of it`:                `there is no b; what may be missing is read as .?b.orValue("")`,
+		`${ spec.a.b == 2 }`:                 `there is no b; what may be missing is read as .?b.orValue(0)`,
+		`${ spec.a.b * spec.a.b }`:           `there is no b; what may be missing is read as .?b.orValue(0)`,
+		`${ 1.5 < spec.a["b"] }`:             `there is no b; what may be missing is read as [?"b"].orValue(0)`,
+		`${ !spec.a.b }`:                     `there is no b; what may be missing is read as .?b.orValue(false)`,
+		`${ (spec.a.b ? 1 : 2) > 0 }`:        `there is no b; what may be missing is read as .?b.orValue(false)`,
+		`${ (true ? spec.a.b : 2) > 1 }`:     `there is no b; what may be missing is read as .?b.orValue(0)`,
+		`${ spec.a.b.startsWith("x") }`:      `there is no b; what may be missing is read as .?b.orValue("")`,
+		`${ spec.a.b.all(x, x > 1) }`:        `there is no b; what may be missing is read as .?b.orValue([])`,
 		`${ annotations[string(spec.a.b)] }`: `there is no b; what may be missing is read as .?b.orValue("")`,
 	} {
 		template, err := environment.Template(text, source.Position{})
@@ -48,5 +58,32 @@ func TestHints(t *testing.T) {
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s:\ngot  %v\nwant %s", text, err, want)
 		}
+	}
+}
+
+// TestHintOfCondition holds that where a condition is wanted, and where a number is, it is one that stands in the place of what is missing.
+func TestHintOfCondition(t *testing.T) {
+	environment, err := expression.NewEnvironment(expression.Variable{Name: "spec", Type: cel.DynType})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := interpreter.NewActivation(map[string]any{"spec": map[string]any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	condition, err := environment.Condition(`${ spec.b }`, source.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = condition.Bool(context.Background(), known); err == nil || !strings.HasSuffix(err.Error(), ".?b.orValue(false)") {
+		t.Error(err)
+	}
+	template, err := environment.Template(`${ spec.b }`, source.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.Takes(cel.IntType)
+	if _, err = template.Evaluate(context.Background(), known); err == nil || !strings.HasSuffix(err.Error(), ".?b.orValue(0)") {
+		t.Error(err)
 	}
 }

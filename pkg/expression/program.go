@@ -47,6 +47,7 @@ type program struct {
 	ast        *cel.Ast
 	run        cel.Program
 	result     *cel.Type
+	takes      *cel.Type // what is wanted of a result that is dyn; nil: anything
 	loops      bool
 	references []string
 	value      ref.Val // when the expression names no variable

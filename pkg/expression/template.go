@@ -40,6 +40,7 @@ func (e *Environment) Condition(text string, at source.Position) (*Expression, e
 	if t := p.result; !t.IsExactType(cel.BoolType) && t.Kind() != types.DynKind {
 		return nil, source.Findings{o.finding(p.offset, "a condition must be bool, is %s", describeType(t)).Of(WrongResult)}
 	}
+	p.takes = cel.BoolType
 	return &Expression{p}, nil
 }
 
@@ -103,6 +104,9 @@ func (e *Environment) Template(text string, at source.Position) (*Template, erro
 			findings = append(findings, err...)
 			continue
 		}
+		if len(pieces) > 1 {
+			p.takes = cel.StringType
+		}
 		t.parts = append(t.parts, part{program: p})
 	}
 	if len(findings) > 0 {
@@ -131,6 +135,13 @@ func (t *Template) fold() (*Template, error) {
 
 // Constant says that the template names no variable, so that it always has the same value.
 func (t *Template) Constant() bool { return t.value != nil }
+
+// Takes says what type is wanted of a result of which the type is not known, for what is said where there is none.
+func (t *Template) Takes(wanted *cel.Type) {
+	if t.whole != nil {
+		t.whole.takes = wanted
+	}
+}
 
 // Type is the type of the result: that of the expression when the text is one expression, else string.
 func (t *Template) Type() *cel.Type {
