@@ -5,6 +5,7 @@
 package certificate_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -170,7 +171,7 @@ func TestFilesRestart(t *testing.T) {
 		look(other, false)
 		clock.SetTime(clock.Now().Add(time.Minute))
 	}
-	if !other.Held().Covers(young.PEM) || string(registered) != string(young.PEM) {
+	if !other.Held().Covers(young.PEM) || !bytes.Equal(registered, young.PEM) {
 		t.Errorf("the old authority does not go: %d bytes are registered", len(registered))
 	}
 }
