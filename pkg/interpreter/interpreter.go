@@ -65,6 +65,18 @@ type Known struct {
 	Operations []Operation `json:"operations"`
 }
 
+// Without leaves operations out, and kinds for which there are no others.
+func Without(kinds []Known, left ...Operation) []Known {
+	var rest []Known
+	for _, k := range kinds {
+		k.Operations = slices.DeleteFunc(slices.Clone(k.Operations), func(o Operation) bool { return slices.Contains(left, o) })
+		if len(k.Operations) > 0 {
+			rest = append(rest, k)
+		}
+	}
+	return rest
+}
+
 // Request is one question. What the operation does not have is empty.
 type Request struct {
 	Operation Operation

@@ -44,7 +44,11 @@ func (o *Options) registered(kinds []interpreter.Known, bundle []byte) *configur
 	if s := r.Service; s != nil {
 		endpoint.Service = &admissionv1.ServiceReference{Namespace: s.Namespace, Name: s.Name, Path: &s.Path, Port: &s.Port}
 	}
-	return configuration.Interpreter(r.Name, kinds, endpoint)
+	left := make([]interpreter.Operation, len(r.Without))
+	for i, name := range r.Without {
+		left[i] = interpreter.Operation(name)
+	}
+	return configuration.Interpreter(r.Name, interpreter.Without(kinds, left...), endpoint)
 }
 
 // newRegistrar makes what keeps the registration.

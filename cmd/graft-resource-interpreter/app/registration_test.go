@@ -6,6 +6,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
 // TestOwner holds that two installations have two names, though all that is configured is the same.
@@ -81,5 +83,25 @@ func TestLeadership(t *testing.T) {
 	}
 	if l = (leadership{alone: true}); !l.is() {
 		t.Error("there is no election, and it does not lead")
+	}
+}
+
+// TestRegisteredWithout holds that operations which are left out are not registered, and which ones can be: all but the one that Karmada never registers.
+func TestRegisteredWithout(t *testing.T) {
+	kinds := []interpreter.Known{
+		{Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Operations: []interpreter.Operation{interpreter.Components, interpreter.Health}},
+		{Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Stack"}, Operations: []interpreter.Operation{interpreter.Components}},
+	}
+	o := &Options{Config: &v1alpha1.ResourceInterpreterConfiguration{Registration: &v1alpha1.Registration{
+		URL: "https://a.example.com", Without: []string{"components"},
+	}}}
+	rules := o.registered(kinds, nil).Webhooks[0].Rules
+	if len(rules) != 1 || !slices.Equal(rules[0].Operations, []string{"InterpretHealth"}) || !slices.Equal(rules[0].Kinds, []string{"Queue"}) {
+		t.Errorf("registered: %+v", rules)
+	}
+	for _, one := range interpreter.Operations() {
+		if slices.Contains(v1alpha1.RegisteredOperations(), string(one)) == (one == interpreter.Prune) {
+			t.Errorf("whether %s can be registered", one)
+		}
 	}
 }

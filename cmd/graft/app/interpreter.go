@@ -17,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 func newInterpreterCommand(s *Streams) *cobra.Command {
@@ -100,8 +101,19 @@ func listKinds(s *Streams, profiles *interpreters) error {
 // filesOf are the files that say something of a kind, in their order.
 func filesOf(documents []*profile.Interpreter, kind interpreter.Kind) []string {
 	var files []string
+	for _, said := range ofKind(documents, kind) {
+		if !slices.Contains(files, said.File) {
+			files = append(files, said.File)
+		}
+	}
+	return files
+}
+
+// ofKind is what documents say of a kind, in their order.
+func ofKind(documents []*profile.Interpreter, kind interpreter.Kind) []source.Node {
+	var said []source.Node
 	for _, d := range documents {
-		for _, k := range d.Kinds {
+		for i, k := range d.Kinds {
 			names := []string{k.Kind.Value}
 			for _, name := range k.Kinds {
 				names = append(names, name.Value)
@@ -110,13 +122,12 @@ func filesOf(documents []*profile.Interpreter, kind interpreter.Kind) []string {
 			if !divided {
 				group, version = "", group
 			}
-			fits := group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names, kind.Kind)
-			if fits && !slices.Contains(files, d.Node.File) {
-				files = append(files, d.Node.File)
+			if group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names, kind.Kind) {
+				said = append(said, d.Node.Get("kinds").Items()[i])
 			}
 		}
 	}
-	return files
+	return said
 }
 
 func newInterpreterCustomizationCommand(s *Streams) *cobra.Command {

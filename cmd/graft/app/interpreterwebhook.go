@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,9 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // interpreterWebhookOptions are the flags of graft interpreter webhook.
@@ -27,6 +32,7 @@ type interpreterWebhookOptions struct {
 	name, url, service, ca string
 	timeout                int32
 	dialect                string
+	without                []string
 }
 
 func newInterpreterWebhookCommand(s *Streams) *cobra.Command {
@@ -45,6 +51,9 @@ graft-resource-interpreter keeps the configuration up to date itself where it is
   # for a service in the control plane of Karmada; no members pull
   graft interpreter webhook --service karmada-system/graft-resource-interpreter:443/interpret --timeout 5
 
+  # for a Karmada that does not know components yet, and would refuse the whole configuration
+  graft interpreter webhook --url https://graft.example.com/interpret --without components
+
   # as the proposal has it
   graft interpreter webhook --url https://graft.example.com/interpret --dialect proposal`,
 		Args: cobra.NoArgs,
@@ -58,7 +67,9 @@ graft-resource-interpreter keeps the configuration up to date itself where it is
 	set.StringVar(&o.service, "service", "", "in place of --url, the service that it is behind: namespace/name[:port][/path]")
 	set.StringVar(&o.ca, "ca", "", "file with the certificates of its authority; without one, callers trust those of their system")
 	set.Int32Var(&o.timeout, "timeout", configuration.DefaultTimeoutSeconds, "seconds to wait for it, 1 to 30")
+	set.StringArrayVar(&o.without, "without", nil, "operation that is left out, as one that Karmada does not know yet (repeatable)")
 	addDialect(command, &o.dialect)
+	_ = command.RegisterFlagCompletionFunc("without", fixed(configv1alpha1.RegisteredOperations()...))
 	for _, name := range []string{"name", "url", "service", "timeout"} {
 		_ = command.RegisterFlagCompletionFunc(name, fixed())
 	}
@@ -74,11 +85,16 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	if err != nil {
 		return err
 	}
+	left, err := o.left()
+	if err != nil {
+		return err
+	}
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err
 	}
-	object, errs := configured(dialect, o.name, profiles.program.Kinds(), at)
+	kinds := interpreter.Without(profiles.program.Kinds(), left...)
+	object, errs := configured(dialect, o.name, kinds, at)
 	if err := asFlags(errs); err != nil {
 		return err
 	}
@@ -89,8 +105,62 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	if at.Service != nil {
 		fmt.Fprintln(s.Err, "Karmada's agents in member clusters that pull cannot call this service: with such members, give --url.")
 	}
+	if dialect == wire.KindReview {
+		warnOfProposal(s, profiles.documents, kinds)
+	}
 	_, err = s.Out.Write(raw)
 	return err
+}
+
+// left are the operations that are left out.
+func (o *interpreterWebhookOptions) left() ([]interpreter.Operation, error) {
+	known := append(configv1alpha1.RegisteredOperations(), string(interpreter.Prune))
+	var left []interpreter.Operation
+	for _, name := range o.without {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("--without %s: there is no such operation%s; there are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
+		}
+		left = append(left, interpreter.Operation(name))
+	}
+	return left, nil
+}
+
+// warnOfProposal says of which kinds the proposal cannot carry what the rules say.
+func warnOfProposal(s *Streams, documents []*profile.Interpreter, kinds []interpreter.Known) {
+	for _, k := range kinds {
+		for _, o := range k.Operations {
+			if why := lost(documents, k.Kind, o); why != "" {
+				fmt.Fprintf(s.Err, "%s: %s: %s\n", k.Kind, o, why)
+			}
+		}
+	}
+}
+
+// lost is what the messages of the proposal do not have and rules need; "" where that is nothing.
+func lost(documents []*profile.Interpreter, kind interpreter.Kind, o interpreter.Operation) string {
+	var selectors, health bool
+	for _, said := range ofKind(documents, kind) {
+		selectors = selectors || slices.ContainsFunc(said.Get(string(o)).Items(), func(n source.Node) bool { return n.Has("labelSelector") })
+		health = health || slices.ContainsFunc(said.Get(string(o)).Items(), usesHealth)
+	}
+	switch {
+	case o == interpreter.Components:
+		return "the proposal has no such operation"
+	case o == interpreter.Dependencies && selectors:
+		return "the proposal has no labelSelector: where a rule with one applies, there is no answer"
+	case o == interpreter.Aggregate && health:
+		return "the proposal does not say how healthy members are, and it is Unknown to the rules"
+	}
+	return ""
+}
+
+// memberHealth is how expressions read what members say of their health.
+var memberHealth = regexp.MustCompile(`\.\??health\b`)
+
+// usesHealth says whether a text below a node reads the health of members.
+func usesHealth(n source.Node) bool {
+	return n.Node != nil && (strings.Contains(n.Value, "${") && memberHealth.MatchString(n.Value) || slices.ContainsFunc(n.Items(), usesHealth) ||
+		slices.ContainsFunc(n.Fields(), func(f source.Field) bool { return usesHealth(f.Value) }))
 }
 
 // configured is the configuration in a dialect, and what is wrong with it.

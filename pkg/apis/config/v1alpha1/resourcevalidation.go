@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,16 @@ func (v *validator) registration(r *Registration) {
 	if err := r.Check(); err != nil {
 		v.add(err.Error(), "registration")
 	}
+	for i, node := range find(v.root, "registration", "without").Items() {
+		if known := RegisteredOperations(); !slices.Contains(known, r.Without[i]) {
+			v.at(node, fmt.Sprintf("registration.without[%d]", i), fmt.Sprintf("%q is no operation%s", r.Without[i], source.Suggest(r.Without[i], known)))
+		}
+	}
+}
+
+// RegisteredOperations are those that can be registered, as profiles call them.
+func RegisteredOperations() []string {
+	return []string{"replicas", "components", "revise", "dependencies", "retain", "status", "health", "aggregate"}
 }
 
 // Check says what is wrong with a registration.
