@@ -5,6 +5,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,6 +73,7 @@ func Interpret(ctx context.Context, p *rule.Program, documents []*profile.Interp
 	t := interpretationReader{secret: r.Kind == interpreter.Kind{Version: "v1", Kind: "Secret"}, name: i.Object.Name, places: places(documents)}
 	for n := range trace.Rules {
 		i.Rules = append(i.Rules, t.rule(&trace.Rules[n]))
+		t.ended = cmp.Or(t.ended, notAsked[trace.Rules[n].Outcome])
 	}
 	if !i.failed(trace.Failure) {
 		i.Answer, err = t.answer(&trace.Response)
@@ -125,7 +127,12 @@ type interpretationReader struct {
 	secret bool
 	name   string
 	places map[string]source.Position
+	// ended is why the rules that follow are not asked.
+	ended string
 }
+
+// notAsked is why rules behind one with this outcome are not asked, where it is not that one had decided.
+var notAsked = map[rule.Outcome]string{rule.Failed: "a rule before it failed", rule.Refused: "a rule before it refused the object"}
 
 func (r *interpretationReader) rule(t *rule.Traced) InterpretationRule {
 	name, path, _ := strings.Cut(t.At, ": ")
@@ -154,7 +161,7 @@ func (r *interpretationReader) rule(t *rule.Traced) InterpretationRule {
 	case t.Failure != nil:
 		out.Reason = strings.TrimPrefix(t.Failure.Message, t.At+": ")
 	case t.Outcome == rule.NotAsked:
-		out.Reason = "another rule had decided"
+		out.Reason = cmp.Or(r.ended, "another rule had decided")
 	case t.Outcome == rule.Skipped && t.ForEach != nil && len(t.Items) == 0:
 		out.Reason = "there is no item"
 	}

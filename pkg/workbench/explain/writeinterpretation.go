@@ -104,7 +104,7 @@ func (s Style) interpretationRule(out *strings.Builder, r *InterpretationRule) {
 		}
 	}
 	out.WriteString(line + "\n")
-	if r.Reason != "" && r.Outcome != string(rule.Failed) && r.Outcome != string(rule.Refused) { // those stand above
+	if r.Reason != "" && r.Outcome != string(rule.Refused) { // that stands above
 		out.WriteString(s.hang("    ", 8, r.Reason))
 	}
 	for _, t := range r.ForEach {

@@ -97,6 +97,7 @@ func failed(t *rule.Trace) error {
 
 // authors are the rules that have a part in the answer, and those that were skipped.
 func (tr *trial) authors(t *rule.Trace) (by, not []string) {
+	why := "another rule had decided"
 	for i := range t.Rules {
 		r := &t.Rules[i]
 		place := tr.program.place(r.At)
@@ -105,13 +106,14 @@ func (tr *trial) authors(t *rule.Trace) (by, not []string) {
 			by = append(by, place)
 		case rule.Refused, rule.Failed:
 			by = append(by, place+": "+string(r.Outcome))
+			why = "a rule before it " + string(r.Outcome)
 		case rule.Skipped:
 			not = append(not, place+": skipped, its condition is false")
 			if r.ForEach != nil && len(r.Items) == 0 {
 				not[len(not)-1] = place + ": skipped, there is no item"
 			}
 		case rule.NotAsked:
-			not = append(not, place+": not asked, as another rule had decided")
+			not = append(not, place+": not asked, as "+why)
 		}
 	}
 	return by, not
