@@ -73,11 +73,12 @@ func issued(t *testing.T, name string, behind time.Duration) (*certificate.Issue
 
 // replicated is a replica in this process, so that its clock can be set.
 type replicated struct {
-	source    *certificate.Issued
+	source    certificate.Source
 	clock     *clocktesting.FakePassiveClock
 	registrar *registration.Registrar
 	leads     atomic.Bool
 	owner     string
+	address   string
 }
 
 // three are the replicas of any queue.
@@ -91,8 +92,16 @@ func (three) Interpret(context.Context, interpreter.Request) (interpreter.Respon
 // begin opens a replica that shares a Secret, and gives its address to the balancer.
 func begin(t *testing.T, b *balancer) *replicated {
 	t.Helper()
-	r := &replicated{owner: "test"}
-	r.source, r.clock = issued(t, "rotation", 55*time.Minute)
+	source, clock := issued(t, "rotation", 55*time.Minute)
+	r := open(t, b, source, clock)
+	b.ready(r.address, true)
+	return r
+}
+
+// open opens a replica that the balancer does not know yet.
+func open(t *testing.T, b *balancer, source certificate.Source, clock *clocktesting.FakePassiveClock) *replicated {
+	t.Helper()
+	r := &replicated{owner: "test", source: source, clock: clock}
 	if err := r.source.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +140,7 @@ func begin(t *testing.T, b *balancer) *replicated {
 			t.Error(err)
 		}
 	})
-	b.ready(s.Address(), true)
+	r.address = s.Address()
 	return r
 }
 
