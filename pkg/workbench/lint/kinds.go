@@ -5,9 +5,14 @@
 package lint
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -107,9 +112,29 @@ var networkProviderConfiguration = Kind{
 var resourceInterpreterConfiguration = Kind{
 	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindResourceInterpreterConfiguration, Heads: true,
 	Check: checkConfiguration(func(file source.File) error {
-		_, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
-		return err
+		config, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+		if err != nil {
+			return err
+		}
+		return optionalProfiles(file, config.Profiles.Optional).Err()
 	}),
+}
+
+// optionalProfiles finds names of profiles of Gardener that there are not.
+func optionalProfiles(file source.File, names []string) source.Findings {
+	var findings source.Findings
+	documents, _ := source.Parse(file)
+	for _, document := range documents {
+		for i, node := range document.Get("profiles").Get("optional").Items() {
+			known := gardener.Optional()
+			if i < len(names) && !slices.Contains(known, names[i]) {
+				finding := node.Finding(fmt.Sprintf("profiles.optional[%d]", i), "there is no optional profile %q of Gardener%s; there are %s", names[i],
+					source.Suggest(names[i], known), strings.Join(known, ", "))
+				findings = append(findings, finding.Of(source.WrongValue).Instead(node, known))
+			}
+		}
+	}
+	return findings
 }
 
 // checkConfiguration checks the files of configurations, each once.
