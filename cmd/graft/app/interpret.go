@@ -178,8 +178,8 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 		if err != nil {
 			return asked, fmt.Errorf("reading --members: %w", err)
 		}
-		if asked.Members, err = interpret.ParseMembers(data); err != nil {
-			return asked, fmt.Errorf("reading --members %s: %w", o.members, err)
+		if asked.Members, err = interpret.ParseMembers(source.File{Name: o.members, Data: data}); err != nil {
+			return asked, fmt.Errorf("reading --members: %w", err)
 		}
 	}
 	if len(o.observed) > 0 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
@@ -84,9 +85,9 @@ func (s subject) ask(ctx context.Context, by interpret.Interpreter) ([]interpret
 	if err != nil {
 		return nil, fmt.Errorf("reading what members say: %w", err)
 	}
-	members, err := interpret.ParseMembers(said)
+	members, err := interpret.ParseMembers(source.File{Name: s.beside("members"), Data: said})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", s.beside("members"), err)
+		return nil, fmt.Errorf("reading what members say: %w", err)
 	}
 	template, err := interpret.Run(ctx, read[0], interpret.Options{
 		By: by, Operations: s.template, Observed: read[1:], Replicas: &s.replicas, Members: members,

@@ -119,14 +119,16 @@ func TestParseMembers(t *testing.T) {
 			{Cluster: "c", Applied: true}, {Cluster: "d", Applied: true},
 		}, ""},
 		{"{}", []interpreter.Member{}, ""},
-		{"- a", nil, "must be a mapping of clusters"},
-		{"a: {state: x}", nil, `unknown field "state"`},
-		{"a: {status: 1}", nil, "a: status must be a mapping"},
-		{"a: {health: Fine}", nil, "a: health must be Healthy, Unhealthy or Unknown"},
+		{"- a", nil, "members.yaml:1:1: must be a mapping of clusters"},
+		{"a: {state: x}", nil, `members.yaml:1:5: a: unknown field "state" (did you mean "status"?)`},
+		{"a: {status: 1}", nil, "members.yaml:1:13: a.status: must be a mapping"},
+		{"a: {health: Fine}", nil, "members.yaml:1:13: a.health: must be one of Healthy, Unhealthy, Unknown"},
 		{`"": {}`, nil, "a cluster must have a name"},
+		{"a: 1", nil, "members.yaml:1:4: a: must be"},
+		{"a: {applied: maybe}\nb: [", nil, "members.yaml:"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
-			got, err := interpret.ParseMembers([]byte(c.text))
+			got, err := interpret.ParseMembers(source.File{Name: "members.yaml", Data: []byte(c.text)})
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -143,7 +145,7 @@ func FuzzParseMembers(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		members, err := interpret.ParseMembers(data)
+		members, err := interpret.ParseMembers(source.File{Name: "members.yaml", Data: data})
 		for _, m := range members {
 			if err != nil || m.Cluster == "" || len(m.Status) > 0 && !json.Valid(m.Status) {
 				t.Fatalf("%q: %v, %v", data, m, err)

@@ -5,52 +5,57 @@
 package interpret
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
-// member is what a file says of a cluster.
-type member struct {
-	Status json.RawMessage `json:"status"`
-	// Applied is true where nothing is said.
-	Applied *bool  `json:"applied"`
-	Message string `json:"message"`
-	Health  string `json:"health"`
-}
-
-// ParseMembers reads a mapping of clusters to what they say of an object: status, applied, message and health. They come by the names of the clusters.
-// There may be none.
-func ParseMembers(data []byte) ([]interpreter.Member, error) {
-	said := map[string]member{}
-	if err := yaml.UnmarshalStrict(data, &said); err != nil {
-		return nil, fmt.Errorf("must be a mapping of clusters to status, applied, message and health: %w", err)
+// ParseMembers reads a mapping of clusters to what they say of an object: status, applied, message and health, as tests have them. They come by the
+// names of the clusters. There may be none. The error is source.Findings.
+func ParseMembers(file source.File) ([]interpreter.Member, error) {
+	nodes, findings := source.Parse(file)
+	if len(findings) > 0 {
+		return nil, findings
 	}
+	if len(nodes) == 0 {
+		return []interpreter.Member{}, nil
+	}
+	if len(nodes) > 1 {
+		return nil, source.Findings{nodes[1].Finding("", "a second document: what members say is one mapping")}
+	}
+	root := nodes[0]
+	if root.Kind != yaml.MappingNode && !root.Absent() {
+		return nil, source.Findings{root.Finding("", "must be a mapping of clusters to status, applied, message and health")}
+	}
+	said := map[string]v1alpha1.InterpreterTestMember{}
+	findings = source.Decode(root, "", &said)
 	members := make([]interpreter.Member, 0, len(said))
 	for _, cluster := range slices.Sorted(maps.Keys(said)) {
-		m := said[cluster]
+		m, at := said[cluster], root.Get(cluster)
 		if cluster == "" {
-			return nil, fmt.Errorf("a cluster must have a name")
+			findings = append(findings, at.Finding("", "a cluster must have a name"))
 		}
-		if !slices.Contains([]string{"", "Healthy", "Unhealthy", "Unknown"}, m.Health) {
-			return nil, fmt.Errorf("%s: health must be Healthy, Unhealthy or Unknown", cluster)
+		member := interpreter.Member{Cluster: cluster, Applied: m.Applied == nil || *m.Applied, Message: m.Message, Health: m.Health}
+		switch status := at.Get("status"); {
+		case status.Absent():
+		case status.Kind != yaml.MappingNode:
+			findings = append(findings, status.Finding(cluster+".status", "must be a mapping"))
+		default:
+			raw, err := comparison.JSON(status)
+			findings = append(findings, source.FindingsOf(status, cluster+".status", err)...)
+			member.Status = raw
 		}
-		status := bytes.TrimSpace(m.Status)
-		if string(status) == "null" {
-			status = nil
-		}
-		if len(status) > 0 && status[0] != '{' {
-			return nil, fmt.Errorf("%s: status must be a mapping", cluster)
-		}
-		members = append(members, interpreter.Member{
-			Cluster: cluster, Status: status, Applied: m.Applied == nil || *m.Applied, Message: m.Message, Health: m.Health,
-		})
+		members = append(members, member)
+	}
+	if len(findings) > 0 {
+		findings.Sort()
+		return nil, findings
 	}
 	return members, nil
 }
