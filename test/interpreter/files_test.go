@@ -5,6 +5,7 @@
 package interpreter_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -72,7 +73,7 @@ func TestFiles(t *testing.T) {
 	eventually(t, "calls by what was told before end", func() bool { return k.calls.Load() > before+30 || t.Failed() })
 	b.ready(leader.address, true)
 	pass(24)
-	if calls := k.stop(); calls < 50 || string(leader.source.Held().Bundle) != string(young.PEM) || !other.source.Held().Covers(young.PEM) {
+	if calls := k.stop(); calls < 50 || !bytes.Equal(leader.source.Held().Bundle, young.PEM) || !other.source.Held().Covers(young.PEM) {
 		t.Errorf("%d calls, and %d bytes of authorities in the end", calls, len(leader.source.Held().Bundle))
 	}
 }
