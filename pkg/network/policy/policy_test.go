@@ -268,7 +268,7 @@ func TestDeny(t *testing.T) {
 			want: &policy.Denial{Name: "no-pods", Code: 403, Message: "denied by the rule no-pods"}},
 		"a claim is no pod": {of: policy.Subject{Claim: &policy.Claim{Namespace: "kube-system"}}},
 		"what fails": {of: policy.Subject{Config: device.Config{Interface: device.Interface{Name: "x"}}},
-			err: "evaluating the rule fails: policy.yaml:74:79: there is no rules; what may be missing is read as .?rules.orValue(\"\")"},
+			err: "evaluating the rule fails: policy.yaml:74:79: there is no rules; what may be missing is read as .?rules.orValue(…)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

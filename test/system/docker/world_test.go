@@ -144,9 +144,14 @@ func (w *world) in(container string, arguments ...string) string {
 	return w.docker(append([]string{"exec", container}, arguments...)...)
 }
 
-// reach has a container reach an address with ping.
+// reach has a container reach an address with ping. An address of IPv6 that is new is found out to be nobody else's first, which takes a moment.
 func (w *world) reach(container, address string) {
 	w.Helper()
+	for range 4 {
+		if _, err := w.dockerd.Do(w.ctx, "exec", container, "/bin/ping", "-c1", "-W2", address); err == nil {
+			return
+		}
+	}
 	w.in(container, "/bin/ping", "-c1", "-W3", address)
 }
 
