@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,15 +108,13 @@ func TestGate(t *testing.T) {
 		Before:   func(namespace string) { permit = forbidRegistration(t, namespace) },
 	})
 	served, unserved, leftAlone := newShoot(t, "gated", "acme"), newShoot(t, "ungated", "nobody"), newShoot(t, "opted", "acme")
-	if err := land.Client().Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leftAlone}}, client.RawPatch(
-		"application/merge-patch+json", []byte(`{"metadata":{"annotations":{"graft.provider.extensions.gardener.cloud/opt-out":"a test"}}}`))); err != nil {
-		t.Fatal(err)
-	}
+	optOut(t, leftAlone, "a test")
 	e := waited(t, served, "graft", "graft")
 	others := []*extensionsv1alpha1.Extension{waited(t, served, "other", "other"), waited(t, newShoot(t, "others", "acme"), "graft", "other")}
 	expectShut(t, e, "The webhooks for this control plane are not in place: reading the registration")
 	expectReady(t, waited(t, unserved, "graft", "graft"))
 	expectReady(t, waited(t, leftAlone, "graft", "graft"))
+	optOut(t, leftAlone, "") // others count those that are left alone
 	expectShut(t, e, "not in place")
 
 	permit()

@@ -22,8 +22,8 @@ import (
 
 const leaseName = programName + "-leader-election"
 
-// testReadiness starts a replica while another one holds the lease: it lives, and is not ready before it has registered what
-// leads to it.
+// testReadiness starts a replica while another one holds the lease: it lives, and is not ready before that is registered which
+// leads to it, with the CA of what it serves.
 func testReadiness(t *testing.T) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName}, Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To("somebody else"), LeaseDurationSeconds: ptr.To(int32(3600)),
@@ -43,12 +43,12 @@ func testReadiness(t *testing.T) {
 		return nil
 	})
 	p.log.waitFor(t, "attempting to acquire leader lease "+p.namespace+"/"+leaseName)
-	eventually(t, "the webhook server to serve", func() error {
+	eventually(t, "all but the registration", func() error {
 		status, body, _ := get("http://" + p.health + "/readyz?verbose")
 		if status == http.StatusOK {
 			t.Fatalf("the program is ready before it is registered: %s", body)
 		}
-		if !strings.Contains(body, "[+]webhook-server ok") || !strings.Contains(body, "[+]profiles ok") || !strings.Contains(body, "[-]registration failed") {
+		if !strings.Contains(body, "[+]caches ok") || !strings.Contains(body, "[+]profiles ok") || !strings.Contains(body, "[-]registration failed") {
 			return fmt.Errorf("the checks are %s", body)
 		}
 		return nil
