@@ -145,7 +145,7 @@ func (d *Dispatcher) call(ctx context.Context, h *Hook, r *interpreter.Request, 
 	}
 	e := newExchange(h.Dialect, string(uuid.NewUUID()), r, of)
 	if err := client.Post().Body(e.question()).Timeout(left).Do(ctx).Into(e.answer()); err != nil {
-		return interpreter.Response{}, failureOf(err, h.timeout)
+		return interpreter.Response{}, failureOf(ended(ctx, err), h.timeout)
 	}
 	return e.response()
 }
@@ -154,6 +154,15 @@ func (d *Dispatcher) call(ctx context.Context, h *Hook, r *interpreter.Request, 
 func wholeSeconds(ctx context.Context) time.Duration {
 	deadline, _ := ctx.Deadline()
 	return (time.Until(deadline) + time.Second - 1).Truncate(time.Second)
+}
+
+// ended is why a call has failed: what comes of a webhook once nobody waits any more, such as an empty answer of a server that sees its caller leave, is
+// no reason.
+func ended(ctx context.Context, err error) error {
+	if out := ctx.Err(); out != nil && !errors.Is(err, out) {
+		return fmt.Errorf("%w: %w", out, err)
+	}
+	return err
 }
 
 // failureOf is the failure that a webhook has answered by a status of HTTP, or the error as it is.

@@ -27,6 +27,9 @@ import (
 // leaksFor is more than what testdata/config.yaml leaves between a leak and its end.
 const leaksFor = 12 * time.Second
 
+// reachable is how long a container that has just begun may take until another one reaches it.
+const reachable = 20 * time.Second
+
 var root = filepath.Join("..", "..", "..")
 
 // world is one machine with both programs.
@@ -144,15 +147,17 @@ func (w *world) in(container string, arguments ...string) string {
 	return w.docker(append([]string{"exec", container}, arguments...)...)
 }
 
-// reach has a container reach an address with ping. An address of IPv6 that is new is found out to be nobody else's first, which takes a moment.
+// reach has a container reach an address with ping, soon. An address of IPv6 that is new is found out to be nobody else's first, which takes a moment;
+// until then ping does not wait, but fails at once.
 func (w *world) reach(container, address string) {
 	w.Helper()
-	for range 4 {
-		if _, err := w.dockerd.Do(w.ctx, "exec", container, "/bin/ping", "-c1", "-W2", address); err == nil {
+	var err error
+	for deadline := time.Now().Add(reachable); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if _, err = w.dockerd.Do(w.ctx, "exec", container, "/bin/ping", "-c1", "-W2", address); err == nil {
 			return
 		}
 	}
-	w.in(container, "/bin/ping", "-c1", "-W3", address)
+	w.Errorf("%s does not reach %s within %s: %v", container, address, reachable, err)
 }
 
 // lost says that a container does not reach an address.
