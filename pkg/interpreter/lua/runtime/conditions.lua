@@ -10,38 +10,36 @@ local function bool(value)
   return value
 end
 
--- all_of says whether all conditions hold. One that is false decides, whatever fails beside it.
-local function all_of(...)
+-- settle says whether a condition holds for items: the first for which it is what decides does, whatever fails beside it.
+local function settle(list, holds, decides)
   local failed
-  for _, condition in ipairs({...}) do
-    local done, held = pcall(condition)
-    if done and held == false then
-      return false
-    elseif not done or held ~= true then
+  for _, item in ipairs(list) do
+    local done, held = pcall(holds, item)
+    if done and held == decides then
+      return decides
+    elseif not done or type(held) ~= "boolean" then
       failed = failed or not done and held or "no such overload"
     end
   end
   if failed then
     error(failed, 0)
   end
-  return true
+  return not decides
 end
 
--- any_of says whether a condition holds. One that is true decides, whatever fails beside it.
+-- call computes a condition.
+local function call(condition)
+  return condition()
+end
+
+-- all_of says whether all conditions hold.
+local function all_of(...)
+  return settle({...}, call, false)
+end
+
+-- any_of says whether a condition holds.
 local function any_of(...)
-  local failed
-  for _, condition in ipairs({...}) do
-    local done, held = pcall(condition)
-    if done and held == true then
-      return true
-    elseif not done or held ~= false then
-      failed = failed or not done and held or "no such overload"
-    end
-  end
-  if failed then
-    error(failed, 0)
-  end
-  return false
+  return settle({...}, call, true)
 end
 
 -- pick computes one of two values.

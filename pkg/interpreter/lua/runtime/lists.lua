@@ -17,38 +17,14 @@ local function items(value)
   return keys
 end
 
--- all says whether a condition holds for all items. One for which it is false decides, whatever fails beside it.
+-- all says whether a condition holds for all items.
 local function all(value, holds)
-  local failed
-  for _, item in ipairs(items(value)) do
-    local done, held = pcall(holds, item)
-    if done and held == false then
-      return false
-    elseif not done or held ~= true then
-      failed = failed or not done and held or "no such overload"
-    end
-  end
-  if failed then
-    error(failed, 0)
-  end
-  return true
+  return settle(items(value), holds, false)
 end
 
--- exists says whether a condition holds for an item. One for which it is true decides, whatever fails beside it.
+-- exists says whether a condition holds for an item.
 local function exists(value, holds)
-  local failed
-  for _, item in ipairs(items(value)) do
-    local done, held = pcall(holds, item)
-    if done and held == true then
-      return true
-    elseif not done or held ~= false then
-      failed = failed or not done and held or "no such overload"
-    end
-  end
-  if failed then
-    error(failed, 0)
-  end
-  return false
+  return settle(items(value), holds, true)
 end
 
 -- exists_one says whether a condition holds for exactly one item.
