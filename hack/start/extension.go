@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,17 +12,10 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
-)
 
-// readyTimeout bounds the start of the extension, and stopTimeout its end.
-const (
-	readyTimeout = 60 * time.Second
-	stopTimeout  = 10 * time.Second
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
 )
 
 // configuration ends the extension without the delay that a Service needs to forget it.
@@ -34,10 +26,9 @@ shutdown: {delay: 0s, timeout: 5s}
 
 // extension is the real program in a process of its own.
 type extension struct {
-	command *exec.Cmd
-	log     string
-	health  string
-	exited  chan struct{}
+	console.Process
+
+	health string
 }
 
 // startExtension runs the program with the files and the account that are given. Its log goes to a file.
@@ -50,12 +41,8 @@ func startExtension(ctx context.Context, binary, kubeconfig, folder string, prof
 	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}
-	e := &extension{log: filepath.Join(folder, "extension.log"), health: ports[1], exited: make(chan struct{})}
-	log, err := os.Create(e.log)
-	if err != nil {
-		return nil, fmt.Errorf("creating the log: %w", err)
-	}
-	defer func() { _ = log.Close() }()
+	e := &extension{Process: console.Process{Name: "the extension", Log: filepath.Join(folder, "extension.log")}, health: ports[1]}
+	_ = os.Remove(e.Log)
 	_, port, _ := net.SplitHostPort(ports[0])
 	arguments := []string{
 		"--config=" + config, "--kubeconfig=" + kubeconfig,
@@ -67,19 +54,7 @@ func startExtension(ctx context.Context, binary, kubeconfig, folder string, prof
 	for _, path := range profiles {
 		arguments = append(arguments, "--profile="+path)
 	}
-	// The end of the context must not kill it: stop ends it in the order in which a kubelet would.
-	e.command = exec.CommandContext(context.WithoutCancel(ctx), binary, arguments...)
-	e.command.Stdout, e.command.Stderr = log, log
-	// A group of its own: Ctrl-C in the terminal reaches this program only.
-	e.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := e.command.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", binary, err)
-	}
-	go func() {
-		defer close(e.exited)
-		_ = e.command.Wait()
-	}()
-	return e, nil
+	return e, e.Start(binary, arguments...)
 }
 
 // freePorts are addresses on which nothing listens.
@@ -104,26 +79,22 @@ func freePorts(ctx context.Context, n int) ([]string, error) {
 
 // waitReady returns when /readyz says that admissions would be answered.
 func (e *extension) waitReady(ctx context.Context, now func(string)) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	waiting := "its health port"
-	for {
+	return e.told(e.Await(ctx, func(ctx context.Context) error {
 		failed, err := e.failedChecks(ctx)
-		switch {
-		case err == nil && len(failed) == 0:
-			return nil
-		case err == nil:
-			waiting = strings.Join(failed, ", ")
-			now("waiting for " + waiting)
+		if err == nil && len(failed) > 0 {
+			err = errors.New("waiting for " + strings.Join(failed, ", "))
+			now(err.Error())
 		}
-		select {
-		case <-e.exited:
-			return fmt.Errorf("the extension ended with %s; its log %s ends with:\n%s", e.command.ProcessState, near(e.log), e.lastLines(15))
-		case <-ctx.Done():
-			return fmt.Errorf("the extension is not ready (%w), it waits for %s; its log %s ends with:\n%s", ctx.Err(), waiting, near(e.log), e.lastLines(15))
-		case <-time.After(50 * time.Millisecond):
-		}
+		return err
+	}))
+}
+
+// told is an error of the process, with where the whole log is.
+func (e *extension) told(err error) error {
+	if err == nil {
+		return nil
 	}
+	return fmt.Errorf("%s has all of what was said: %w", near(e.Log), err)
 }
 
 // failedChecks are the names of the readiness checks that fail.
@@ -161,25 +132,4 @@ func failedIn(body string) []string {
 		}
 	}
 	return failed
-}
-
-// lastLines is the end of the log.
-func (e *extension) lastLines(n int) string {
-	content, err := os.ReadFile(e.log)
-	if err != nil {
-		return err.Error()
-	}
-	lines := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
-	return string(bytes.Join(lines[max(0, len(lines)-n):], []byte("\n")))
-}
-
-// stop ends the program as a kubelet does: it is asked first, and killed when it takes too long.
-func (e *extension) stop() {
-	_ = e.command.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-e.exited:
-	case <-time.After(stopTimeout):
-		_ = e.command.Process.Kill()
-		<-e.exited
-	}
 }

@@ -194,7 +194,7 @@ func (s *show) startExtension(ctx context.Context) error {
 		}
 		now("waiting for kube-apiserver to call it")
 		s.stage.waitCalled(ctx, slices.DeleteFunc(slices.Clone(s.subjects), func(one *subject) bool { return !one.touched && one.refused == nil }))
-		return "log: " + near(s.extension.log), nil
+		return "log: " + near(s.extension.Log), nil
 	})
 }
 
@@ -314,7 +314,7 @@ func verdict(subjects []*subject) string {
 // stop ends what was started, the extension first.
 func (s *show) stop() {
 	if s.extension != nil {
-		s.extension.stop()
+		s.extension.Stop()
 	}
 	if s.landscape != nil {
 		if err := s.landscape.Stop(); err != nil {

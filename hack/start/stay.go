@@ -37,9 +37,8 @@ func (s *show) stay(ctx context.Context) error {
 		case <-ctx.Done():
 			s.terminal.Line("\nStopping the extension, kube-apiserver and etcd.")
 			return nil
-		case <-s.extension.exited:
-			return fmt.Errorf("the extension ended with %s; its log %s ends with:\n%s",
-				s.extension.command.ProcessState, near(s.extension.log), s.extension.lastLines(15))
+		case <-s.extension.Exited():
+			return s.extension.told(s.extension.Ended())
 		case <-ticker.C:
 			s.look(ctx)
 		}
@@ -87,7 +86,7 @@ func (s *show) again(ctx context.Context) error {
 			return "", err
 		}
 		s.stage.waitCalled(ctx, differing(before, s.subjects))
-		return "log: " + near(s.extension.log), nil
+		return "log: " + near(s.extension.Log), nil
 	})
 	if err != nil {
 		return err
@@ -174,7 +173,7 @@ func (s *show) advice(kubeconfig string) string {
 		"  " + inside + " get " + s.example() + " -o yaml",
 		"  " + inside + " edit " + s.example() + "        # try to undo what a rule did",
 		"  " + kubectl + " get mutatingwebhookconfigurations " + extensionName + " -o yaml",
-		"  tail -f " + near(s.extension.log),
+		"  tail -f " + near(s.extension.Log),
 		"",
 		"Every request that wrote something is in " + near(filepath.Join(s.folder, "audit.log")) + ", with the patches of the webhooks.",
 		title("Ctrl-C ends everything."),

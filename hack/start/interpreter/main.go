@@ -33,8 +33,8 @@ func show(ctx context.Context, o console.Provider, t *console.Terminal) (err err
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	s := &server{Provider: o, folder: folder}
-	defer s.stop()
+	s := newServer(o, folder)
+	defer s.Stop()
 	if err := s.start(ctx, t); err != nil {
 		return err
 	}
@@ -62,12 +62,12 @@ It stays up until Ctrl-C. Ask it yourself, or change %s and ask again:
     %s explain interpret example/interpreter/database.yaml -p %s
 
 %s`, o.Profile, o.Graft, s.url, s.authority(), o.Graft, objects+"worker.member.yaml", s.configuration(), o.Graft, o.Profile,
-		t.Dim("Everything is in "+folder+", which is removed at the end; its log is "+s.logPath()+"."))
+		t.Dim("Everything is in "+folder+", which is removed at the end; its log is "+s.Log+"."))
 	select {
 	case <-ctx.Done():
 		t.Line("\nStopping the program.")
 		return nil
-	case <-s.exited:
-		return s.ended()
+	case <-s.Exited():
+		return s.Ended()
 	}
 }

@@ -30,8 +30,8 @@ func show(ctx context.Context, o console.Provider, t *console.Terminal) (err err
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	s := &server{Provider: o, folder: folder, log: "program.log"}
-	defer s.stop()
+	s := newServer(o, folder)
+	defer s.Stop()
 	if err := s.start(ctx, t, "graft-network-provider, until it answers"); err != nil {
 		return err
 	}
@@ -47,12 +47,12 @@ func show(ctx context.Context, o console.Provider, t *console.Terminal) (err err
 		return nil
 	}
 	t.Line("\n%s\n\n    curl --unix-socket %s http://localhost/health\n    %s ledger inspect %s\n\n%s", "It stays up until Ctrl-C. Ask it yourself, or change "+
-		o.Profile+" and see what it says in "+s.logPath()+":", s.socket(), o.Graft, s.ledger(), t.Dim("Everything is in "+folder+", which is removed at the end."))
+		o.Profile+" and see what it says in "+s.Log+":", s.socket(), o.Graft, s.ledger(), t.Dim("Everything is in "+folder+", which is removed at the end."))
 	select {
 	case <-ctx.Done():
 		t.Line("\nStopping the program.")
 		return nil
-	case <-s.exited:
-		return s.ended()
+	case <-s.Exited():
+		return s.Ended()
 	}
 }

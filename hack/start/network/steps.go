@@ -46,7 +46,7 @@ func steps() []step {
 		ask("A claim gets an address", "/GetProfileConfig", mine, "200", k.learn),
 		ask("The kubelet asks again, and gets the same answer", "/GetProfileConfig", mine, "200", k.same),
 		{"", func(ctx context.Context, s *server, _ *caller, t *console.Terminal) error {
-			s.kill()
+			s.Kill()
 			t.Line("")
 			return s.start(ctx, t, "killed (SIGKILL), and started again")
 		}},
