@@ -44,6 +44,12 @@ func Operations() []Operation {
 	return []Operation{Replicas, Components, Revise, Dependencies, Prune, Retain, Status, Health, Aggregate}
 }
 
+// Known says whether there is an operation of a name.
+func (o Operation) Known() bool { return slices.Contains(Operations(), o) }
+
+// Patches says whether the answer is a patch of the object.
+func (o Operation) Patches() bool { return o == Revise || o == Retain || o == Aggregate || o == Prune }
+
 // Kind is a kind of objects.
 type Kind struct {
 	Group   string `json:"group"`
@@ -170,6 +176,3 @@ type Failure struct {
 
 // Error implements error.
 func (f *Failure) Error() string { return f.Message }
-
-// Known says whether there is an operation of a name.
-func (o Operation) Known() bool { return slices.Contains(Operations(), o) }

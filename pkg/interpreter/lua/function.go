@@ -98,7 +98,7 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 	}[name]
 	switch {
 	case name == operators.In:
-		return w.call("contains", w.text(arguments[1]), w.text(arguments[0])), true
+		return w.call("is_in", w.text(arguments[0]), w.text(arguments[1])), true
 	case !ok:
 		return code{}, false
 	}

@@ -7,6 +7,7 @@ package luatest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
@@ -52,8 +53,9 @@ func NewPair(documents []*profile.Interpreter, o lua.Options) (*Pair, source.Fin
 // Close ends the machine.
 func (p *Pair) Close() { p.machine.Close() }
 
-// Difference is how the two answers differ, empty where they do not: two failures are alike whatever they say, and what is null or empty does not count, as
-// Karmada's machine does not keep it.
+// Difference is how the two answers differ, empty where they do not. What is null or empty does not count, as Karmada's machine does not keep it.
+//
+// Where both fail, they must do so for the same reason as far as both know it: see Alike.
 func (p *Pair) Difference(r interpreter.Request) (string, error) {
 	response, ruled := p.program.Interpret(context.Background(), r)
 	scripts := p.scripts[r.Kind]
@@ -64,12 +66,16 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 		return "", nil
 	}
 	answer, scripted := p.machine.Answer(scripts, r)
-	refused, failed := message(ruled), message(scripted)
 	switch {
-	case refused != "" && failed != "":
+	case ruled != nil && scripted != nil:
+		if !Alike(ruled, scripted) {
+			return fmt.Sprintf("the rules fail: %s; the script: %s", ruled, scripted), nil
+		}
 		return "", nil
-	case refused != "" || failed != "":
-		return "the rules: " + refused + "; the script: " + failed, nil
+	case ruled != nil:
+		return "the rules fail: " + ruled.Error() + "; the script does not", nil
+	case scripted != nil:
+		return "the script fails: " + scripted.Error() + "; the rules do not", nil
 	}
 	want, err := became(r, response)
 	if err != nil {
@@ -79,19 +85,10 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 	return cmp.Diff(want, got), err
 }
 
-// message is what an error says; empty where there is none.
-func message(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 // became is a response with the object as it becomes, in place of the patch.
 func became(r interpreter.Request, response interpreter.Response) (any, error) {
 	answer := Answer{Response: response}
-	switch r.Operation {
-	case interpreter.Revise, interpreter.Retain, interpreter.Aggregate:
+	if r.Operation.Patches() {
 		answer.Object = r.Object
 	}
 	if response.Patch != nil {

@@ -148,8 +148,8 @@ local function given_items(value)
   return kept
 end
 
--- contains says whether a value is in a list, or is a key of an object.
-local function contains(container, value)
+-- is_in says whether a value is in a list, or is a key of an object.
+local function is_in(value, container)
   if type(container) ~= "table" then
     fail("no such overload")
   end

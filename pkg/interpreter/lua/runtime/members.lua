@@ -7,7 +7,7 @@ local function members_of(statuses)
   local members = {}
   for i, said in ipairs(statuses or {}) do
     if said.status ~= nil and not is_map(said.status) then
-      fail("the status of the member " .. said.clusterName .. " is no object")
+      fail("the status of the member " .. said.clusterName .. " must be an object")
     end
     members[i] = {
       cluster = said.clusterName or "",
@@ -35,9 +35,10 @@ local function said(members, path)
   return found
 end
 
--- misfit says that what a member has is not as it is needed.
-local function misfit(found, path, what)
-  fail("the member " .. found.cluster .. ": status." .. dotted(path) .. " must be " .. what)
+-- misfit says that what a member has at a path, or at another one below it, is not as it is needed.
+local function misfit(found, path, what, below)
+  local place = dotted(path) .. (below and #below > 0 and "." .. dotted(below) or "")
+  fail("the member " .. found.cluster .. ": status." .. place .. " must be " .. what)
 end
 
 -- sum_of adds numbers of members up.
@@ -153,7 +154,7 @@ local function worst_of(members, path, by, order)
   for _, found in ipairs(said(members, path)) do
     local judged = follow(found.value, by)
     if type(judged) == "table" then
-      misfit(found, path, "judged by a text")
+      misfit(found, path, "a text", by)
     elseif judged ~= nil then
       local own = ranks[tostring(judged)] or 0
       if chosen == nil or own < rank then
@@ -253,7 +254,7 @@ local function common_of(members, path)
     local before, from = made or found.value, i == 1 and {} or found.value
     made = {}
     for _, item in ipairs(before) do
-      if (i == 1 or contains(from, item)) and not contains(made, item) then
+      if (i == 1 or is_in(item, from)) and not is_in(item, made) then
         made[#made + 1] = item
       end
     end
@@ -281,7 +282,7 @@ local function both_of(came, result, observed, path, key)
   local found, seen = {}, {}
   for _, item in ipairs(listed(came, path)) do
     local judged = follow(item, key)
-    if judged ~= nil and not contains(seen, judged) then
+    if judged ~= nil and not is_in(judged, seen) then
       local becomes, kept = same_item(listed(result, path), key, judged), same_item(listed(observed, path), key, judged)
       if becomes ~= nil and kept ~= nil then
         seen[#seen + 1] = judged

@@ -109,7 +109,7 @@ local function ensure(value, path, i)
   local found = step_to(value, step)
   if found ~= nil then
     if listed and not is_list(found) or not listed and not is_map(found) then
-      fail(dotted(path) .. ": on the way there is something else than " .. (listed and "a list" or "an object"))
+      fail(dotted(path) .. ": on the way there must be " .. (listed and "a list" or "an object"))
     end
     return found
   elseif type(step) == "number" or type(step) == "table" and listed then

@@ -40,7 +40,7 @@ local function put(root, path, value)
     if root[key] == nil then
       root[key] = {}
     elseif not is_map(root[key]) then
-      fail(dotted(path) .. ": on the way there is something else than an object")
+      fail(dotted(path) .. ": on the way there must be an object")
     end
     root = root[key]
   end
