@@ -14,15 +14,15 @@ var byPath = map[string]string{
 func (s *script) aggregate(in scope, p place) {
 	s.only(p, "field", "when", "sum", "min", "max", "all", "any", "same", "first", "join", "common", "worst", "union", "conditions", "value")
 	in.when(p, func() {
-		in.line(invoke(s.use("put"), "result", s.path(p.at("field")), in.combined(p).text).text)
+		in.line(invoke(s.use("put"), "result", s.path(p.At("field")), in.combined(p).text).text)
 	})
 }
 
 // combined is what the members have, made one.
 func (s scope) combined(p place) code {
-	for _, field := range p.value().Fields() {
+	for _, field := range p.Value().Fields() {
 		name := field.Key.Value
-		at := p.at(name)
+		at := p.At(name)
 		switch name {
 		case "worst":
 			return s.worst(at)
@@ -42,17 +42,17 @@ func (s scope) combined(p place) code {
 
 func (s scope) worst(p place) code {
 	s.only(p, "path", "by", "order")
-	order := make([]string, len(p.at("order").value().Items()))
-	for i, value := range p.at("order").value().Items() {
+	order := make([]string, len(p.At("order").Value().Items()))
+	for i, value := range p.At("order").Value().Items() {
 		order[i] = quote(value.Value)
 	}
-	return invoke(s.use("worst_of"), "members", s.path(p.at("path")), s.path(p.at("by")), table(order).text)
+	return invoke(s.use("worst_of"), "members", s.path(p.At("path")), s.path(p.At("by")), table(order).text)
 }
 
 func (s scope) union(p place) code {
 	s.only(p, "path", "key", "prefix")
-	arguments := []string{"members", s.path(p.at("path")), s.path(p.at("key"))}
-	if prefix := p.at("prefix"); !prefix.absent() {
+	arguments := []string{"members", s.path(p.At("path")), s.path(p.At("key"))}
+	if prefix := p.At("prefix"); !prefix.Absent() {
 		arguments = append(arguments, s.path(prefix))
 	}
 	return invoke(s.use("union_of"), arguments...)
@@ -61,8 +61,8 @@ func (s scope) union(p place) code {
 func (s scope) conditions(p place) code {
 	s.only(p, "path", "negative")
 	var negative []string
-	for _, name := range p.at("negative").value().Items() {
+	for _, name := range p.At("negative").Value().Items() {
 		negative = append(negative, member(name.Value, atom("true")))
 	}
-	return invoke(s.use("conditions_of"), "members", s.path(p.at("path")), table(negative).text)
+	return invoke(s.use("conditions_of"), "members", s.path(p.At("path")), table(negative).text)
 }

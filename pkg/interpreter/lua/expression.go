@@ -35,7 +35,7 @@ const (
 
 // refuse finds that something cannot be said in Lua; what it gives stands where that would.
 func (w *writer) refuse(format string, arguments ...any) code {
-	w.add(w.at.finding("cannot be said in Lua: "+format, arguments...))
+	w.add(w.at.FindingOf(NotInLua, "cannot be said in Lua: "+format, arguments...))
 	return atom("nil")
 }
 

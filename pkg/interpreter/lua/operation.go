@@ -18,9 +18,9 @@ func (t *translator) rulesOf(kind interpreter.Kind, operation interpreter.Operat
 			if !of(spec, kind) {
 				continue
 			}
-			list := place{node: d.Node}.at("kinds").item(i).at(string(operation))
-			for j := range list.value().Items() {
-				all = append(all, documented{d.Metadata.Name, list.item(j)})
+			list := place{Node: d.Node}.At("kinds").Item(i).At(string(operation))
+			for j := range list.Value().Items() {
+				all = append(all, documented{d.Metadata.Name, list.Item(j)})
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (t *translator) customization(kind interpreter.Kind) Customization {
 		}
 		into := c.Spec.Customizations.place(operation)
 		if into == nil {
-			t.add(all[0].finding("Karmada has no script for %s: left out", operation).Warn())
+			t.add(all[0].FindingOf(NotInLua, "Karmada has no script for %s: left out", operation).Warn())
 			continue
 		}
 		s := &script{translator: t, kind: kind, operation: operation, used: map[string]bool{}}
@@ -128,16 +128,16 @@ func (s *script) collecting(head, name string, all []documented, add func(scope,
 
 func (s *script) replicas(in scope, p place) {
 	s.only(p, "when", "count", "requirements")
-	answer := in.count(p.at("count")).text
-	if !p.at("requirements").absent() {
-		answer += ", " + in.requirements(p.at("requirements")).text
+	answer := in.count(p.At("count")).text
+	if !p.At("requirements").Absent() {
+		answer += ", " + in.requirements(p.At("requirements")).text
 	}
 	in.line("return " + answer)
 }
 
 func (s *script) health(in scope, p place) {
 	s.only(p, "when", "healthy")
-	healthy, ok := in.condition(p.at("healthy"))
+	healthy, ok := in.condition(p.At("healthy"))
 	if !ok {
 		healthy = atom("true")
 	}
@@ -152,15 +152,14 @@ func (s *script) edit(in scope, p place) {
 
 // changes writes what a rule changes.
 func (s scope) changes(p place, target string) {
-	if refused := p.at("refuse"); !refused.absent() {
+	if refused := p.At("refuse"); !refused.Absent() {
 		s.line("error(" + s.template(refused, true).text + ", 0)")
 	}
-	for _, field := range p.at("set").value().Fields() {
-		at := place{node: field.Value, path: p.at("set").path + "[" + quote(field.Key.Value) + "]"}
-		s.line(invoke(s.use("put"), target, s.way(at, field.Key.Value), s.value(at).text).text)
-	}
-	for i := range p.at("remove").value().Items() {
-		s.line(invoke(s.use("take_away"), target, s.path(p.at("remove").item(i))).text)
+	p.At("set").Members(func(key, value place) {
+		s.line(invoke(s.use("put"), target, s.way(value, key.Node.Value), s.value(value).text).text)
+	})
+	for i := range p.At("remove").Value().Items() {
+		s.line(invoke(s.use("take_away"), target, s.path(p.At("remove").Item(i))).text)
 	}
 }
 
@@ -168,11 +167,11 @@ func (s scope) changes(p place, target string) {
 func (s *script) status(in scope, p place) {
 	s.only(p, "when", "keep", "set")
 	in.when(p, func() {
-		if p.at("keep").absent() && p.at("set").absent() {
+		if p.At("keep").Absent() && p.At("set").Absent() {
 			in.line(invoke(s.use("keep_all"), "made", "object.status").text)
 		}
-		for i := range p.at("keep").value().Items() {
-			in.line(invoke(s.use("keep"), "made", "object.status", s.path(p.at("keep").item(i))).text)
+		for i := range p.At("keep").Value().Items() {
+			in.line(invoke(s.use("keep"), "made", "object.status", s.path(p.At("keep").Item(i))).text)
 		}
 		in.changes(p, "made")
 	})
@@ -183,19 +182,19 @@ func (s *script) retain(in scope, p place) {
 	s.only(p, "when", "items", "fields", "set", "remove", "refuse")
 	keep := func(target, observed string) {
 		in.when(p, func() {
-			for i := range p.at("fields").value().Items() {
-				in.line(invoke(s.use("retain"), target, observed, s.path(p.at("fields").item(i))).text)
+			for i := range p.At("fields").Value().Items() {
+				in.line(invoke(s.use("retain"), target, observed, s.path(p.At("fields").Item(i))).text)
 			}
 			in.changes(p, target)
 		})
 	}
-	if p.at("items").absent() {
+	if p.At("items").Absent() {
 		keep("result", "observed")
 		return
 	}
-	s.only(p.at("items"), "path", "key")
+	s.only(p.At("items"), "path", "key")
 	in.items, in.reads = true, true
-	both := invoke(s.use("both_of"), "object", "result", "observed", s.path(p.at("items").at("path")), s.path(p.at("items").at("key"))).text
+	both := invoke(s.use("both_of"), "object", "result", "observed", s.path(p.At("items").At("path")), s.path(p.At("items").At("key"))).text
 	in.block("for _, both in ipairs("+both+") do", func() {
 		in.line("local item, observedItem = both.item, both.observed")
 		keep("both.result", "observedItem")
@@ -210,13 +209,13 @@ func (s *script) dependencies(in scope, p place) {
 			member("apiVersion", in.checked(p, "apiVersion", "api_version")), member("kind", in.checked(p, "kind", "kind_name")),
 			member("namespace", invoke(s.use("namespace_of"), "object")),
 		}
-		if namespace := p.at("namespace"); !namespace.absent() {
+		if namespace := p.At("namespace"); !namespace.Absent() {
 			fields[2] = member("namespace", in.template(namespace, true))
 		}
-		if name := p.at("name"); !name.absent() {
+		if name := p.At("name"); !name.Absent() {
 			fields = append(fields, member("name", in.template(name, true)))
 		}
-		if selector := p.at("labelSelector"); !selector.absent() {
+		if selector := p.At("labelSelector"); !selector.Absent() {
 			fields = append(fields, member("labelSelector", invoke(s.use("selector"), in.value(selector).text, quote(in.where(p)))))
 		}
 		in.line(invoke(s.use("add_dependency"), "dependencies", quote(in.where(p)), table(fields).text).text)
@@ -225,8 +224,8 @@ func (s *script) dependencies(in scope, p place) {
 
 // checked is a text that a function of the runtime checks where it is computed; what is written out was checked when the rules were compiled.
 func (s scope) checked(p place, field, check string) code {
-	written := s.template(p.at(field), true)
-	if !strings.Contains(p.at(field).value().Value, "${") {
+	written := s.template(p.At(field), true)
+	if !strings.Contains(p.At(field).Value().Value, "${") {
 		return written
 	}
 	return invoke(s.use(check), written.text, quote(s.where(p)))
@@ -236,8 +235,8 @@ func (s scope) checked(p place, field, check string) code {
 func (s *script) components(in scope, p place) {
 	s.only(p, "when", "forEach", "name", "count", "requirements")
 	in.each(p, func(in scope) {
-		fields := []string{member("name", in.template(p.at("name"), true)), member("replicas", in.count(p.at("count")))}
-		if needed := p.at("requirements"); !needed.absent() {
+		fields := []string{member("name", in.template(p.At("name"), true)), member("replicas", in.count(p.At("count")))}
+		if needed := p.At("requirements"); !needed.Absent() {
 			fields = append(fields, member("replicaRequirements", in.requirements(needed)))
 		}
 		in.line(invoke(s.use("add_component"), "components", quote(in.where(p)), table(fields).text).text)
@@ -246,8 +245,8 @@ func (s *script) components(in scope, p place) {
 
 // each writes what is done for each item, or once.
 func (s scope) each(p place, do func(scope)) {
-	list := p.at("forEach")
-	if list.absent() {
+	list := p.At("forEach")
+	if list.Absent() {
 		s.when(p, func() { do(s) })
 		return
 	}

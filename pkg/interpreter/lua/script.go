@@ -59,7 +59,7 @@ func (s *script) block(head string, inner func()) {
 }
 
 // where is what messages call a place.
-func (s *script) where(p place) string { return s.profile + ": " + p.path }
+func (s *script) where(p place) string { return s.profile + ": " + p.Path }
 
 // environment is what expressions see.
 func (s *script) environment(items bool) *expression.Environment {
@@ -91,12 +91,12 @@ func (s scope) writer(p place, syntax *ast.AST) *writer {
 
 // condition is the condition at a place; ok is false where there is none, or one that always holds.
 func (s scope) condition(p place) (written code, ok bool) {
-	if p.absent() {
+	if p.Absent() {
 		return code{}, false
 	}
-	compiled, err := s.environment(s.items).Condition(p.text().Value, expression.At(p.node))
+	compiled, err := s.environment(s.items).Condition(p.Text().Value, expression.At(p.Node))
 	if err != nil {
-		s.add(p.finding("%s", err))
+		s.add(p.FindingOf(NotInLua, "%s", err))
 		return code{}, false
 	}
 	written = s.writer(p, compiled.Syntax()).condition(compiled.Syntax().Expr())
@@ -105,7 +105,7 @@ func (s scope) condition(p place) (written code, ok bool) {
 
 // when writes what is done where the condition of a rule holds.
 func (s scope) when(p place, do func()) {
-	condition, ok := s.condition(p.at("when"))
+	condition, ok := s.condition(p.At("when"))
 	if !ok {
 		do()
 		return
@@ -115,10 +115,10 @@ func (s scope) when(p place, do func()) {
 
 // template is a text that may hold expressions, as it is or as a text.
 func (s scope) template(p place, asText bool) code {
-	n := p.value()
+	n := p.Value()
 	compiled, err := s.environment(s.items).Template(n.Value, expression.At(n))
 	if err != nil {
-		s.add(p.finding("%s", err))
+		s.add(p.FindingOf(NotInLua, "%s", err))
 		return atom("nil")
 	}
 	if compiled.Whole() && !asText {
@@ -165,20 +165,20 @@ func (w *writer) within(e ast.Expr) code {
 
 // value is any value; texts in it may hold expressions.
 func (s scope) value(p place) code {
-	n := p.value()
+	n := p.Value()
 	switch {
 	case n.Absent():
 		return atom(s.use("null"))
 	case n.Kind == yaml.MappingNode:
 		var members []string
 		for _, field := range n.Fields() {
-			members = append(members, member(field.Key.Value, s.value(p.at(field.Key.Value))))
+			members = append(members, member(field.Key.Value, s.value(p.At(field.Key.Value))))
 		}
 		return table(members)
 	case n.Kind == yaml.SequenceNode:
 		var items []string
 		for i := range n.Items() {
-			items = append(items, s.value(p.item(i)).text)
+			items = append(items, s.value(p.Item(i)).text)
 		}
 		return table(items)
 	case n.Tag == "!!str":
@@ -190,18 +190,18 @@ func (s scope) value(p place) code {
 // plain is a number, true or false, as it is written.
 func (s scope) plain(p place) code {
 	var value any
-	if err := p.value().Decode(&value); err != nil {
-		s.add(p.finding("%s", err))
+	if err := p.Value().Decode(&value); err != nil {
+		s.add(p.FindingOf(NotInLua, "%s", err))
 		return atom("nil")
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
-		s.add(p.finding("%s", err))
+		s.add(p.FindingOf(NotInLua, "%s", err))
 		return atom("nil")
 	}
 	if float, err := strconv.ParseFloat(string(raw), 64); err == nil {
 		if float >= largest || float <= -largest {
-			s.add(p.finding("the number is too large for Lua"))
+			s.add(p.FindingOf(NotInLua, "the number is too large for Lua"))
 		}
 		return number(float)
 	}
@@ -216,7 +216,7 @@ func (s scope) plain(p place) code {
 
 // count is a number of replicas.
 func (s scope) count(p place) code {
-	if p.value().Tag == "!!int" {
+	if p.Value().Tag == "!!int" {
 		return s.plain(p)
 	}
 	return invoke(s.use("count"), s.template(p, false).text, quote(s.where(p)))
@@ -230,16 +230,16 @@ func (s scope) requirements(p place) code {
 // path is a path as a table: a text for a key, a number for the position of an item, and {member, value} for the item that has that, with true behind it
 // where the value is text though it looks like a number.
 func (s *script) path(p place) string {
-	if p.absent() {
+	if p.Absent() {
 		return "{}"
 	}
-	return s.way(p, p.value().Value)
+	return s.way(p, p.Value().Value)
 }
 
 func (s *script) way(p place, text string) string {
 	steps, err := fieldpath.Parse(text)
 	if err != nil {
-		s.add(p.finding("%s", err))
+		s.add(p.FindingOf(NotInLua, "%s", err))
 		return "{}"
 	}
 	s.steps = s.steps || len(steps.Keys()) < len(steps)
@@ -267,6 +267,6 @@ func (s *script) finished() *Script {
 
 // hides says whether a rule always applies, so that none behind it does.
 func (s scope) hides(p place) bool {
-	condition, ok := s.condition(p.at("when"))
-	return !ok && condition.text != "false" && !slices.ContainsFunc(s.findings, func(f source.Finding) bool { return f.Path == p.at("when").path })
+	condition, ok := s.condition(p.At("when"))
+	return !ok && condition.text != "false" && !slices.ContainsFunc(s.findings, func(f source.Finding) bool { return f.Path == p.At("when").Path })
 }

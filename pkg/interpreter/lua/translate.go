@@ -44,6 +44,9 @@ func Translate(documents []*profile.Interpreter, o Options) ([]Customization, so
 	return all, findings
 }
 
+// place is where something stands in a profile.
+type place = source.Place
+
 // translator translates documents, and collects what cannot be.
 type translator struct {
 	documents    []*profile.Interpreter
@@ -64,6 +67,15 @@ func (t *translator) add(f source.Finding) {
 	}
 	if !slices.ContainsFunc(t.findings, same) {
 		t.findings = append(t.findings, f)
+	}
+}
+
+// only finds fields that are not among those that can be written in Lua.
+func (t *translator) only(p place, known ...string) {
+	for _, field := range p.Value().Fields() {
+		if !slices.Contains(known, field.Key.Value) {
+			t.add(p.At(field.Key.Value).FindingOf(NotInLua, "%s is nothing that is written in Lua", field.Key.Value))
+		}
 	}
 }
 
@@ -89,8 +101,8 @@ func (t *translator) open(known interpreter.Known) {
 	for _, d := range t.documents {
 		for i, spec := range d.Kinds {
 			if spec.APIVersion.Value == known.Group+"/*" && slices.Contains(names(spec), known.Kind.Kind) {
-				p := place{node: d.Node}.at("kinds").item(i).at("apiVersion")
-				t.add(p.finding("is for all versions, and Karmada's customizations are for one: say which versions of %s there are", known.Group).Of(OpenVersions))
+				p := place{Node: d.Node}.At("kinds").Item(i).At("apiVersion")
+				t.add(p.FindingOf(OpenVersions, "is for all versions, and Karmada's customizations are for one: say which versions of %s there are", known.Group))
 			}
 		}
 	}

@@ -51,14 +51,14 @@ func (f found) misfit(at path, what string) error {
 func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregate {
 	a := aggregate{at: c.at(p), when: c.when(c.plain, p, spec.When)}
 	c.needed(p, "field", spec.Field)
-	a.field = c.path(p.at("field"), spec.Field)
+	a.field = c.path(p.At("field"), spec.Field)
 	if len(a.field.steps) > 0 && (a.field.steps[0].Key != "status" || len(a.field.steps) == 1) {
-		c.add(p.at("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada takes nothing else")
+		c.add(p.At("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada takes nothing else")
 	}
-	c.made(p.at("field"), a.field)
+	c.made(p.At("field"), a.field)
 	ways := 0
 	one := func(name string, compile func(place) combine) {
-		if at := p.at(name); !at.missing {
+		if at := p.At(name); !at.Missing {
 			ways++
 			a.combine = compile(at)
 		}

@@ -61,22 +61,25 @@ type entry struct {
 	rules
 }
 
+// place is where something stands in a profile.
+type place = source.Place
+
 func (c *compiler) add(p place, rule source.Rule, format string, arguments ...any) {
-	c.findings = append(c.findings, p.finding(rule, format, arguments...))
+	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...))
 }
 
 func (c *compiler) addAll(findings source.Findings) { c.findings = append(c.findings, findings...) }
 
 // document compiles what a document says of kinds.
 func (c *compiler) document(d *profile.Interpreter) []*entry {
-	root := place{node: d.Node}
+	root := place{Node: d.Node}
 	if len(d.Kinds) == 0 {
-		c.add(root.at("kinds"), source.MissingField, "says nothing: at least one kind is needed")
+		c.add(root.At("kinds"), source.MissingField, "says nothing: at least one kind is needed")
 	}
 	c.profile = d.Metadata.Name
 	entries := make([]*entry, len(d.Kinds))
 	for i, spec := range d.Kinds {
-		entries[i] = c.kind(root.at("kinds").item(i), spec)
+		entries[i] = c.kind(root.At("kinds").Item(i), spec)
 	}
 	c.hidden()
 	return entries
@@ -90,7 +93,7 @@ func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 	if !spec.APIVersion.At.Absent() {
 		var ok bool
 		if c.of.group, c.of.version, ok = splitVersion(spec.APIVersion.Value); !ok {
-			c.add(p.at("apiVersion"), source.InvalidName, "%q is neither v1, nor group/version, nor group/* for all versions", spec.APIVersion.Value)
+			c.add(p.At("apiVersion"), source.InvalidName, "%q is neither v1, nor group/version, nor group/* for all versions", spec.APIVersion.Value)
 		}
 	}
 	r := &c.of.rules
@@ -111,16 +114,16 @@ func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 
 // names reads the names of the kinds.
 func (c *compiler) names(p place, spec v1alpha1.InterpretedKind) {
-	if p.at("kinds").missing {
+	if p.At("kinds").Missing {
 		c.needed(p, "kind", spec.Kind)
-		c.name(p.at("kind"), spec.Kind)
+		c.name(p.At("kind"), spec.Kind)
 		return
 	}
-	if !p.at("kind").missing || len(spec.Kinds) == 0 {
+	if !p.At("kind").Missing || len(spec.Kinds) == 0 {
 		c.add(p, source.ExclusiveFields, "exactly one of kind and kinds is needed")
 	}
 	for i, name := range spec.Kinds {
-		at := p.at("kinds").item(i)
+		at := p.At("kinds").Item(i)
 		if slices.Contains(c.of.kinds, name.Value) {
 			c.add(at, source.DuplicateName, "%q stands twice", name.Value)
 			continue
@@ -143,27 +146,27 @@ func (c *compiler) name(p place, name source.Text) {
 // each compiles the rules of an operation.
 func each[S, R any](c *compiler, o interpreter.Operation, p place, specs []S, compile func(place, S) R) []R {
 	c.scope = c.scopes[o]
-	list := p.at(string(o))
-	if !list.missing && len(specs) == 0 {
+	list := p.At(string(o))
+	if !list.Missing && len(specs) == 0 {
 		c.add(list, source.MissingField, "has no rule; without one, leave it out")
 	}
 	compiled := make([]R, len(specs))
 	for i, spec := range specs {
-		compiled[i] = compile(list.item(i), spec)
+		compiled[i] = compile(list.Item(i), spec)
 	}
 	return compiled
 }
 
 // at is what answers call a place.
-func (c *compiler) at(p place) string { return c.profile + ": " + p.path }
+func (c *compiler) at(p place) string { return c.profile + ": " + p.Path }
 
 // needed finds that a text is missing or empty.
 func (c *compiler) needed(p place, name string, t source.Text) {
 	switch {
 	case t.At.Absent():
-		c.add(p.at(name), source.MissingField, "is missing")
+		c.add(p.At(name), source.MissingField, "is missing")
 	case strings.TrimSpace(t.Value) == "":
-		c.add(p.at(name), source.WrongValue, "is empty")
+		c.add(p.At(name), source.WrongValue, "is empty")
 	}
 }
 

@@ -27,17 +27,17 @@ func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) compon
 	list, env := c.forEach(p, spec.ForEach)
 	r := components{at: c.at(p), items: list, when: c.when(env, p, spec.When)}
 	c.needed(p, "name", spec.Name)
-	r.name = c.text(env, p.at("name"), spec.Name)
+	r.name = c.text(env, p.At("name"), spec.Name)
 	if name, ok := constant(r.name, env); ok {
 		if utf8.RuneCountInString(name) > interpreter.MaximumComponentName {
-			c.add(p.at("name"), source.InvalidName, "has more than %d characters", interpreter.MaximumComponentName)
+			c.add(p.At("name"), source.InvalidName, "has more than %d characters", interpreter.MaximumComponentName)
 		}
 		if list != nil {
-			c.add(p.at("name"), source.DuplicateName, "is the same for all items; write it with ${ item… }")
+			c.add(p.At("name"), source.DuplicateName, "is the same for all items; write it with ${ item… }")
 		}
 	}
-	r.count = c.number(env, p.at("count"))
-	r.requirements = c.requirements(env, p.at("requirements"))
+	r.count = c.number(env, p.At("count"))
+	r.requirements = c.requirements(env, p.At("requirements"))
 	return r
 }
 

@@ -37,14 +37,14 @@ func (w condition) holds(q *question) (bool, error) {
 
 // when compiles the condition of a rule.
 func (c *compiler) when(env *expression.Environment, p place, t source.Text) condition {
-	p = p.at("when")
+	p = p.At("when")
 	compiled := c.condition(env, p, t)
 	switch {
 	case compiled == nil:
 	case c.partial(env).False(compiled):
 		c.add(p, source.NeverApplies, "is always false: the rule never applies")
 	case compiled.Constant():
-		c.findings = append(c.findings, p.finding(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
+		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
 	}
 	return condition{c.at(p), compiled}
 }
@@ -58,7 +58,7 @@ func (c *compiler) condition(env *expression.Environment, p place, t source.Text
 	if err == nil {
 		return compiled
 	}
-	for _, finding := range source.FindingsOf(t.At, p.path, err) {
+	for _, finding := range source.FindingsOf(t.At, p.Path, err) {
 		if finding.Rule == expression.WrongCondition {
 			finding.Message = example
 		}
@@ -92,7 +92,7 @@ func (c *compiler) text(env *expression.Environment, p place, t source.Text) tex
 	}
 	compiled, err := env.Template(t.Value, expression.At(t.At))
 	if err != nil {
-		c.addAll(source.FindingsOf(t.At, p.path, err).Of(expression.FailingConstant))
+		c.addAll(source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant))
 		return text{}
 	}
 	switch compiled.Type().Kind() {
@@ -139,10 +139,10 @@ func (v value) of(q *question) ([]byte, error) {
 
 // value compiles a value; that which is wrong or missing has no tree.
 func (c *compiler) value(env *expression.Environment, p place) value {
-	if p.missing {
+	if p.Missing {
 		return value{}
 	}
-	tree, findings := expression.NewTree(env, p.value(), p.path)
+	tree, findings := expression.NewTree(env, p.Value(), p.Path)
 	c.addAll(findings)
 	if len(findings) > 0 {
 		return value{}

@@ -39,21 +39,21 @@ func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) de
 		{"apiVersion", spec.APIVersion, &d.apiVersion}, {"kind", spec.Kind, &d.kind},
 		{"namespace", spec.Namespace, &d.namespace}, {"name", spec.Name, &d.name},
 	} {
-		*field.into = c.text(env, p.at(field.name), field.text)
+		*field.into = c.text(env, p.At(field.name), field.text)
 	}
 	c.needed(p, "apiVersion", spec.APIVersion)
 	c.needed(p, "kind", spec.Kind)
 	if version, ok := constant(d.apiVersion, env); ok && version != "" && !isVersion(version) {
-		c.add(p.at("apiVersion"), source.InvalidName, "%q is neither v1 nor group/version", version)
+		c.add(p.At("apiVersion"), source.InvalidName, "%q is neither v1 nor group/version", version)
 	}
 	if kind, ok := constant(d.kind, env); ok && kind != "" && !kindName.MatchString(kind) {
-		c.add(p.at("kind"), source.InvalidName, "%q is no kind, such as Secret", kind)
+		c.add(p.At("kind"), source.InvalidName, "%q is no kind, such as Secret", kind)
 	}
-	selector := p.at("labelSelector")
-	if d.selector = c.value(env, selector); d.named != selector.absent() {
+	selector := p.At("labelSelector")
+	if d.selector = c.value(env, selector); d.named != selector.Absent() {
 		c.add(p, source.ExclusiveFields, "exactly one of name and labelSelector is needed")
 	}
-	if !selector.absent() && d.selector.tree != nil && d.selector.tree.Constant() {
+	if !selector.Absent() && d.selector.tree != nil && d.selector.tree.Constant() {
 		if raw, err := d.selector.tree.JSON(background, nil); err == nil && !isSelector(raw) {
 			c.add(selector, source.WrongValue, "is no selector of labels, such as {matchLabels: {app: acme}}")
 		}

@@ -38,11 +38,11 @@ func (c *compiler) edit(p place, spec v1alpha1.InterpretEdit) edit {
 
 // changes compiles what all rules that change objects have.
 func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.InterpretEdit, check func(place, path)) edit {
-	e := edit{at: c.at(p), when: c.when(env, p, spec.When), refuse: c.text(env, p.at("refuse"), spec.Refuse)}
-	e.set = c.settings(env, p.at("set"), check)
-	e.remove = c.paths(p.at("remove"), spec.Remove, c.path)
+	e := edit{at: c.at(p), when: c.when(env, p, spec.When), refuse: c.text(env, p.At("refuse"), spec.Refuse)}
+	e.set = c.settings(env, p.At("set"), check)
+	e.remove = c.paths(p.At("remove"), spec.Remove, c.path)
 	for i, removed := range e.remove {
-		check(p.at("remove").item(i), removed)
+		check(p.At("remove").Item(i), removed)
 	}
 	if !spec.Refuse.At.Absent() && len(spec.Set)+len(spec.Remove) > 0 {
 		c.add(p, source.ExclusiveFields, "changes the object and refuses it: write two rules")
@@ -53,8 +53,8 @@ func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.I
 // settings compiles values by their paths, in the order in which they are written.
 func (c *compiler) settings(env *expression.Environment, p place, check func(place, path)) []setting {
 	var settings []setting
-	p.members(func(key, v place) {
-		s := setting{c.path(key, key.text()), c.value(env, v)}
+	p.Members(func(key, v place) {
+		s := setting{c.path(key, key.Text()), c.value(env, v)}
 		check(key, s.path)
 		settings = append(settings, s)
 	})

@@ -21,7 +21,7 @@ type answering struct {
 
 // first remembers a rule of which others of the document may be hidden.
 func (c *compiler) first(o interpreter.Operation, p place, when condition) {
-	c.answering = append(c.answering, answering{c.of, o, p, when.always() && p.at("when").absent()})
+	c.answering = append(c.answering, answering{c.of, o, p, when.always() && p.At("when").Absent()})
 }
 
 // hidden finds rules behind one of the same document that always applies. Those of other documents are hidden on purpose: the documents that stand
@@ -30,7 +30,7 @@ func (c *compiler) hidden() {
 	for i, rule := range c.answering {
 		for _, earlier := range c.answering[:i] {
 			if earlier.always && earlier.operation == rule.operation && earlier.of.covers(rule.of) {
-				c.add(rule.place, source.NeverApplies, "never applies: the rule at %s always does", earlier.node.Position())
+				c.add(rule.place, source.NeverApplies, "never applies: the rule at %s always does", earlier.Node.Position())
 				break
 			}
 		}

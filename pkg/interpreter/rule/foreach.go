@@ -23,10 +23,10 @@ func (c *compiler) forEach(p place, t source.Text) (*items, *expression.Environm
 	if t.At.Absent() {
 		return nil, c.plain
 	}
-	p = p.at("forEach")
+	p = p.At("forEach")
 	list, err := c.plain.Template(t.Value, expression.At(t.At))
 	if err != nil {
-		c.addAll(source.FindingsOf(t.At, p.path, err).Of(expression.FailingConstant))
+		c.addAll(source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant))
 		return nil, c.scope.each
 	}
 	if kind := list.Type().Kind(); kind != types.ListKind && kind != types.DynKind {

@@ -26,7 +26,7 @@ type number struct {
 // number compiles a number, or one expression for it.
 func (c *compiler) number(env *expression.Environment, p place) number {
 	n := number{at: c.at(p)}
-	switch node := p.value(); {
+	switch node := p.Value(); {
 	case node.Absent():
 		c.add(p, source.MissingField, "is missing")
 	case node.Kind != yaml.ScalarNode:

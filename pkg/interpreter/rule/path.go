@@ -38,7 +38,7 @@ func (c *compiler) path(p place, t source.Text) path {
 func (c *compiler) inStatus(p place, t source.Text) path {
 	read := c.path(p, t)
 	if rest, found := strings.CutPrefix(t.Value, "status."); found && len(read.steps) > 1 {
-		warning := p.finding(WrongPath, "is below status already, so that it means status.%s; write %s", read.text, rest).Warn()
+		warning := p.FindingOf(WrongPath, "is below status already, so that it means status.%s; write %s", read.text, rest).Warn()
 		c.findings = append(c.findings, warning.Write(t.At, rest))
 	}
 	return read
@@ -49,9 +49,9 @@ func (c *compiler) paths(list place, texts []source.Text, one func(place, source
 	read := make([]path, len(texts))
 	for i, t := range texts {
 		if t.At.Absent() {
-			c.add(list.item(i), source.MissingField, "is empty")
+			c.add(list.Item(i), source.MissingField, "is empty")
 		}
-		read[i] = one(list.item(i), t)
+		read[i] = one(list.Item(i), t)
 	}
 	return read
 }

@@ -20,8 +20,8 @@ type replicas struct {
 // replicas compiles a rule.
 func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) replicas {
 	r := replicas{at: c.at(p), when: c.when(c.plain, p, spec.When)}
-	r.count = c.number(c.plain, p.at("count"))
-	r.requirements = c.requirements(c.plain, p.at("requirements"))
+	r.count = c.number(c.plain, p.At("count"))
+	r.requirements = c.requirements(c.plain, p.At("requirements"))
 	c.first(interpreter.Replicas, p, r.when)
 	return r
 }

@@ -49,18 +49,18 @@ var (
 func (c *compiler) requirements(env *expression.Environment, p place) requirements {
 	compiled := requirements{c.value(env, p)}
 	switch {
-	case p.absent() || compiled.tree == nil:
+	case p.Absent() || compiled.tree == nil:
 		return compiled
-	case p.node.Kind == yaml.ScalarNode && strings.HasPrefix(p.node.Value, "${"):
+	case p.Node.Kind == yaml.ScalarNode && strings.HasPrefix(p.Node.Value, "${"):
 		return compiled
-	case p.node.Kind != yaml.MappingNode:
+	case p.Node.Kind != yaml.MappingNode:
 		c.add(p, source.WrongType, "must be a mapping, or an expression for one")
 		return compiled
 	}
 	c.keys(p, requirementFields)
-	c.keys(p.at("nodeClaim"), nodeClaimFields)
-	p.at("resourceRequest").members(func(_, v place) {
-		n := v.value()
+	c.keys(p.At("nodeClaim"), nodeClaimFields)
+	p.At("resourceRequest").Members(func(_, v place) {
+		n := v.Value()
 		if n.Kind != yaml.ScalarNode || n.Absent() || strings.Contains(n.Value, "${") {
 			return
 		}
@@ -74,7 +74,7 @@ func (c *compiler) requirements(env *expression.Environment, p place) requiremen
 
 // written checks requirements that no object changes.
 func (c *compiler) written(p place, r requirements) {
-	if !r.tree.Constant() || slices.ContainsFunc(c.findings, func(f source.Finding) bool { return source.Within(f.Path, p.path) }) {
+	if !r.tree.Constant() || slices.ContainsFunc(c.findings, func(f source.Finding) bool { return source.Within(f.Path, p.Path) }) {
 		return
 	}
 	raw, err := r.tree.JSON(background, nil)
@@ -83,7 +83,7 @@ func (c *compiler) written(p place, r requirements) {
 	}
 	if _, field := readRequirements(raw); field != "" {
 		if field != wholeField {
-			p = p.at(field)
+			p = p.At(field)
 		}
 		c.add(p, source.WrongValue, "is not of the form that Karmada has for it")
 	}
@@ -91,9 +91,9 @@ func (c *compiler) written(p place, r requirements) {
 
 // keys finds members of a mapping that there are not.
 func (c *compiler) keys(p place, known []string) {
-	for _, field := range p.value().Fields() {
+	for _, field := range p.Value().Fields() {
 		if !slices.Contains(known, field.Key.Value) {
-			c.findings = append(c.findings, source.UnknownKey(field.Key, p.path, p.node, known))
+			c.findings = append(c.findings, source.UnknownKey(field.Key, p.Path, p.Node, known))
 		}
 	}
 }

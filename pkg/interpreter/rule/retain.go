@@ -23,13 +23,13 @@ type both struct{ list, key path }
 // retain compiles a rule.
 func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 	env, check := c.plain, c.identity
-	items := c.both(p.at("items"), spec.Items)
+	items := c.both(p.At("items"), spec.Items)
 	if items != nil {
 		env, check = c.scope.each, func(place, path) {}
 	}
-	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.at("fields"), spec.Fields, c.path), both: items}
+	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.At("fields"), spec.Fields, c.path), both: items}
 	for i, field := range r.fields {
-		check(p.at("fields").item(i), field)
+		check(p.At("fields").Item(i), field)
 	}
 	if len(spec.Fields)+len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
 		c.add(p, NothingToDo, "changes nothing: fields, set, remove or refuse is needed")
@@ -44,8 +44,8 @@ func (c *compiler) both(p place, spec *v1alpha1.InterpretItems) *both {
 	}
 	c.needed(p, "path", spec.Path)
 	c.needed(p, "key", spec.Key)
-	b := &both{c.path(p.at("path"), spec.Path), c.path(p.at("key"), spec.Key)}
-	c.identity(p.at("path"), b.list)
+	b := &both{c.path(p.At("path"), spec.Path), c.path(p.At("key"), spec.Key)}
+	c.identity(p.At("path"), b.list)
 	return b
 }
 

@@ -26,10 +26,11 @@ type status struct {
 
 // status compiles a rule.
 func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) status {
-	s := status{at: c.at(p), when: c.when(c.plain, p, spec.When), keep: c.paths(p.at("keep"), spec.Keep, c.inStatus), set: c.settings(c.plain, p.at("set"), c.made)}
-	s.all = p.at("keep").absent() && p.at("set").absent()
+	s := status{at: c.at(p), when: c.when(c.plain, p, spec.When), set: c.settings(c.plain, p.At("set"), c.made)}
+	s.keep = c.paths(p.At("keep"), spec.Keep, c.inStatus)
+	s.all = p.At("keep").Absent() && p.At("set").Absent()
 	for i, kept := range s.keep {
-		c.made(p.at("keep").item(i), kept)
+		c.made(p.At("keep").Item(i), kept)
 	}
 	return s
 }

@@ -19,9 +19,9 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 		return nil
 	}
 	c.needed(p, "path", spec.Path)
-	at, key := c.inStatus(p.at("path"), spec.Path), c.path(p.at("key"), spec.Key)
-	prefix := c.path(p.at("prefix"), spec.Prefix)
-	c.made(p.at("prefix"), prefix)
+	at, key := c.inStatus(p.At("path"), spec.Path), c.path(p.At("key"), spec.Key)
+	prefix := c.path(p.At("prefix"), spec.Prefix)
+	c.made(p.At("prefix"), prefix)
 	return func(q *question) ([]byte, error) {
 		var items []*document.Node
 		seen := map[string]*document.Node{}

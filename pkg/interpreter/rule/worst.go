@@ -19,14 +19,14 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 		return nil
 	}
 	c.needed(p, "path", spec.Path)
-	at, by := c.inStatus(p.at("path"), spec.Path), c.path(p.at("by"), spec.By)
+	at, by := c.inStatus(p.At("path"), spec.Path), c.path(p.At("by"), spec.By)
 	if len(spec.Order) == 0 {
-		c.add(p.at("order"), source.MissingField, "is missing: the values from the worst to the best")
+		c.add(p.At("order"), source.MissingField, "is missing: the values from the worst to the best")
 	}
 	order := map[string]int{}
 	for i, value := range spec.Order {
 		if _, double := order[value.Value]; double {
-			c.add(p.at("order").item(i), source.DuplicateName, "%q stands twice", value.Value)
+			c.add(p.At("order").Item(i), source.DuplicateName, "%q stands twice", value.Value)
 		}
 		order[value.Value] = i + 1
 	}
@@ -91,7 +91,7 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 		return nil
 	}
 	c.needed(p, "path", spec.Path)
-	at := c.inStatus(p.at("path"), spec.Path)
+	at := c.inStatus(p.At("path"), spec.Path)
 	bad := map[string]bool{}
 	for _, t := range spec.Negative {
 		bad[t.Value] = true

@@ -36,17 +36,17 @@ type attribute struct {
 // attributes compiles those of a mapping.
 func (c *compiler) attributes(p place) []attribute {
 	var all []attribute
-	for _, field := range p.value().Fields() {
+	for _, field := range p.Value().Fields() {
 		if field.Key.Kind != yaml.ScalarNode {
 			continue // which is said already
 		}
-		at := p.at(field.Key.Value)
+		at := p.At(field.Key.Value)
 		if err := device.ValidateAttributeName(field.Key.Value); err != nil {
-			c.add(p.key(field.Key.Value), source.InvalidName, "%s", err)
+			c.add(p.Key(field.Key.Value), source.InvalidName, "%s", err)
 		}
 		a, err := c.attribute(at)
 		if err != nil {
-			c.findings = append(c.findings, source.FindingsOf(field.Value, at.path, err).Of(source.WrongValue)...)
+			c.findings = append(c.findings, source.FindingsOf(field.Value, at.Path, err).Of(source.WrongValue)...)
 			continue
 		}
 		a.name, a.at = field.Key.Value, field.Value.Position()
@@ -60,17 +60,17 @@ func (c *compiler) attributes(p place) []attribute {
 
 // attribute compiles a value.
 func (c *compiler) attribute(p place) (attribute, error) {
-	n := p.node
+	n := p.Node
 	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
 		var value any
 		if n.Node != nil {
 			if err := n.Decode(&value); err != nil {
-				return attribute{}, p.finding(source.WrongType, "cannot be read")
+				return attribute{}, p.FindingOf(source.WrongType, "cannot be read")
 			}
 		}
 		known, err := attributeOf(expression.Value(value))
 		if err != nil {
-			return attribute{}, p.finding(source.WrongType, "%s", err)
+			return attribute{}, p.FindingOf(source.WrongType, "%s", err)
 		}
 		return attribute{known: &known}, nil
 	}
@@ -92,7 +92,7 @@ func (c *compiler) attribute(p place) (attribute, error) {
 	case kind.Kind() == types.StringKind, kind.Kind() == types.IntKind, kind.Kind() == types.UintKind, kind.Kind() == types.BoolKind,
 		kind.Kind() == types.DynKind, kind.TypeName() == apiservercel.SemverType.TypeName():
 	default:
-		return attribute{}, p.finding(expression.WrongResult, "%s, is %s", attributeTypes, kind.TypeName())
+		return attribute{}, p.FindingOf(expression.WrongResult, "%s, is %s", attributeTypes, kind.TypeName())
 	}
 	return a, nil
 }

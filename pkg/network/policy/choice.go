@@ -24,40 +24,40 @@ var families = map[string]int{"IPv4": 32, "IPv6": 128}
 
 // profile compiles what a user can choose.
 func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkChoice) *Profile {
-	p := profiles.at(name)
+	p := profiles.At(name)
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-		c.add(profiles.key(name), source.InvalidName, "%q is no name that users can write, such as acme.com/overlay: %s", name, strings.Join(problems, "; "))
+		c.add(profiles.Key(name), source.InvalidName, "%q is no name that users can write, such as acme.com/overlay: %s", name, strings.Join(problems, "; "))
 	}
 	choice := &Profile{Name: name}
 	for i, t := range spec.Pools {
-		c.member(choice, p.at("pools").item(i), t)
+		c.member(choice, p.At("pools").Item(i), t)
 	}
 	if len(spec.Pools) == 0 && spec.Config.Absent() && spec.Link == nil {
-		c.add(p.at("pools"), source.MissingField, "says nothing: pools, link or config is needed")
+		c.add(p.At("pools"), source.MissingField, "says nothing: pools, link or config is needed")
 	}
 	for i, t := range spec.Families {
-		c.family(choice, p.at("families").item(i), t)
+		c.family(choice, p.At("families").Item(i), t)
 	}
-	choice.Link = c.link(p.at("link"), spec.Link)
-	choice.config = c.configuration(c.request, spec.Config.Node, p.at("config"))
-	c.addressing(choice, p.at("config").at("interface"))
+	choice.Link = c.link(p.At("link"), spec.Link)
+	choice.config = c.configuration(c.request, spec.Config.Node, p.At("config"))
+	c.addressing(choice, p.At("config").At("interface"))
 	if choice.Link != nil {
-		c.beyondDocker(p.at("config"))
+		c.beyondDocker(p.At("config"))
 	}
 	return choice
 }
 
 // addressing finds what a profile sets on an interface that does not go with addresses out of pools.
 func (c *compiler) addressing(choice *Profile, on place) {
-	if addresses := on.at("addresses"); !addresses.absent() {
+	if addresses := on.At("addresses"); !addresses.Absent() {
 		c.add(addresses, source.WrongValue, "addresses are given by pools: everybody who chooses the profile would have these")
-	} else if dhcp := on.at("dhcp"); len(choice.Pools) > 0 && !dhcp.absent() && dhcp.node.Value == "true" {
+	} else if dhcp := on.At("dhcp"); len(choice.Pools) > 0 && !dhcp.Absent() && dhcp.Node.Value == "true" {
 		c.add(dhcp, source.ExclusiveFields, "excludes addresses, which the pools give")
 	}
-	mtu := on.at("mtu")
-	size, err := strconv.Atoi(mtu.node.Value)
+	mtu := on.At("mtu")
+	size, err := strconv.Atoi(mtu.Node.Value)
 	six := slices.ContainsFunc(choice.Pools, func(pool *Pool) bool { return len(pool.Subnets) > 0 && pool.has(128) })
-	if six && !mtu.absent() && err == nil && size < minimumMTU6 && !slices.Equal(choice.Families, []int{32}) {
+	if six && !mtu.Absent() && err == nil && size < minimumMTU6 && !slices.Equal(choice.Families, []int{32}) {
 		c.add(mtu, source.WrongValue, "must be at least %d where there are IPv6 addresses", minimumMTU6)
 	}
 }
@@ -67,11 +67,11 @@ func (c *compiler) member(choice *Profile, p place, t source.Text) {
 	pool := c.policy.Pools[t.Value]
 	if pool == nil {
 		names := slices.Collect(maps.Keys(c.policy.Pools))
-		c.findings = append(c.findings, p.finding(UnknownReference, "there is no pool %q%s", t.Value, source.Suggest(t.Value, names)).Instead(t.At, names))
+		c.findings = append(c.findings, p.FindingOf(UnknownReference, "there is no pool %q%s", t.Value, source.Suggest(t.Value, names)).Instead(t.At, names))
 		return
 	}
 	if slices.Contains(choice.Pools, pool) {
-		c.findings = append(c.findings, p.finding(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
+		c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
 		return
 	}
 	choice.Pools = append(choice.Pools, pool)
@@ -82,12 +82,12 @@ func (c *compiler) family(choice *Profile, p place, t source.Text) {
 	bits, ok := families[t.Value]
 	if !ok {
 		words := slices.Sorted(maps.Keys(families))
-		finding := p.finding(source.WrongValue, "must be one of %s%s", strings.Join(words, ", "), source.Suggest(t.Value, words))
+		finding := p.FindingOf(source.WrongValue, "must be one of %s%s", strings.Join(words, ", "), source.Suggest(t.Value, words))
 		c.findings = append(c.findings, finding.Instead(t.At, words))
 		return
 	}
 	if slices.Contains(choice.Families, bits) {
-		c.findings = append(c.findings, p.finding(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
+		c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
 		return
 	}
 	choice.Families = append(choice.Families, bits)

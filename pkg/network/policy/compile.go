@@ -16,6 +16,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
+// place is where something stands in a profile.
+type place = source.Place
+
 // Compile makes a policy of documents that are in force together, and finds all that is wrong with them beside what is known already. There is
 // no policy where anything is wrong that is more than a warning.
 func Compile(documents []*profile.Network) (*Policy, source.Findings) {
@@ -53,10 +56,10 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 func Clouds(documents []*profile.Network) map[string]CloudSpec {
 	specs := map[string]CloudSpec{}
 	for _, d := range documents {
-		at := place{node: d.Node}.at("clouds")
+		at := place{Node: d.Node}.At("clouds")
 		for name, spec := range d.Clouds {
 			if _, double := specs[name]; !double {
-				specs[name] = CloudSpec{spec, at.at(name).node, at.at(name).path}
+				specs[name] = CloudSpec{spec, at.At(name).Node, at.At(name).Path}
 			}
 		}
 	}
@@ -84,12 +87,12 @@ type compiler struct {
 
 // add adds an error.
 func (c *compiler) add(p place, rule source.Rule, format string, arguments ...any) {
-	c.findings = append(c.findings, p.finding(rule, format, arguments...))
+	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...))
 }
 
 // warn adds a warning.
 func (c *compiler) warn(p place, rule source.Rule, format string, arguments ...any) {
-	c.findings = append(c.findings, p.finding(rule, format, arguments...).Warn())
+	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...).Warn())
 }
 
 // names finds names that stand in two documents; in one, they are keys that stand twice.
@@ -97,25 +100,25 @@ func (c *compiler) names() {
 	seen := map[string]place{}
 	once := func(kind, name string, p place) {
 		if earlier, double := seen[kind+name]; double {
-			c.add(p, source.DuplicateName, "the %s %q is already defined at %s", kind, name, earlier.node.Position())
+			c.add(p, source.DuplicateName, "the %s %q is already defined at %s", kind, name, earlier.Node.Position())
 			return
 		}
 		seen[kind+name] = p
 	}
 	for _, d := range c.documents {
-		root := place{node: d.Node}
+		root := place{Node: d.Node}
 		for _, name := range slices.Sorted(maps.Keys(d.Clouds)) {
-			once("cloud", name, root.at("clouds").key(name))
+			once("cloud", name, root.At("clouds").Key(name))
 		}
 		for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
-			once("pool", name, root.at("pools").key(name))
+			once("pool", name, root.At("pools").Key(name))
 		}
 		for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
-			once("profile", name, root.at("profiles").key(name))
+			once("profile", name, root.At("profiles").Key(name))
 		}
 		for i, rule := range d.Deny {
 			if rule.Name.Value != "" {
-				once("rule", rule.Name.Value, root.at("deny").item(i).at("name"))
+				once("rule", rule.Name.Value, root.At("deny").Item(i).At("name"))
 			}
 		}
 	}
@@ -123,15 +126,15 @@ func (c *compiler) names() {
 
 // pooling compiles the clouds and pools of a document. Of two with one name, the first counts.
 func (c *compiler) pooling(d *profile.Network) {
-	root := place{node: d.Node}
+	root := place{Node: d.Node}
 	if len(d.Clouds)+len(d.Pools)+len(d.Profiles)+len(d.Devices)+len(d.Deny) == 0 {
 		c.add(root, source.MissingField, "says nothing: at least one of clouds, pools, profiles, devices and deny is needed")
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Clouds)) {
-		c.cloud(name, root.at("clouds"), d.Clouds[name])
+		c.cloud(name, root.At("clouds"), d.Clouds[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
-		pool := c.pool(name, root.at("pools"), d.Pools[name])
+		pool := c.pool(name, root.At("pools"), d.Pools[name])
 		if c.policy.Pools[name] == nil {
 			c.policy.Pools[name] = pool
 		}
@@ -140,9 +143,9 @@ func (c *compiler) pooling(d *profile.Network) {
 
 // choices compiles what users can choose of a document, out of the pools of all.
 func (c *compiler) choices(d *profile.Network) {
-	root := place{node: d.Node}
+	root := place{Node: d.Node}
 	for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
-		choice := c.profile(name, root.at("profiles"), d.Profiles[name])
+		choice := c.profile(name, root.At("profiles"), d.Profiles[name])
 		if c.policy.profiles[name] == nil {
 			c.policy.profiles[name] = choice
 		}
@@ -151,30 +154,30 @@ func (c *compiler) choices(d *profile.Network) {
 
 // rest compiles facts of devices and denials.
 func (c *compiler) rest(d *profile.Network) {
-	root := place{node: d.Node}
+	root := place{Node: d.Node}
 	for i, entry := range d.Devices {
-		c.policy.devices = append(c.policy.devices, c.facts(root.at("devices").item(i), entry))
+		c.policy.devices = append(c.policy.devices, c.facts(root.At("devices").Item(i), entry))
 	}
 	for i, rule := range d.Deny {
-		c.policy.deny = append(c.policy.deny, c.denial(root.at("deny").item(i), rule))
+		c.policy.deny = append(c.policy.deny, c.denial(root.At("deny").Item(i), rule))
 	}
 }
 
 // cloud checks the name of a cloud, and that it says in one way what it is.
 func (c *compiler) cloud(name string, clouds place, spec v1alpha1.NetworkCloud) {
-	p := clouds.at(name)
+	p := clouds.At(name)
 	if name == v1alpha1.CloudBuiltin {
-		c.add(clouds.key(name), source.InvalidName, "%q is the name of the cloud of pools that name none", name)
+		c.add(clouds.Key(name), source.InvalidName, "%q is the name of the cloud of pools that name none", name)
 	} else {
-		c.name(clouds.key(name), name)
+		c.name(clouds.Key(name), name)
 	}
 	if (spec.HTTP == nil) == (spec.CNI == nil) {
 		c.add(p, source.ExclusiveFields, "exactly one of http and cni is needed")
 	}
 	if spec.Timeout.Set && spec.Timeout.Duration == 0 {
-		c.add(p.at("timeout"), source.WrongValue, "must be more than 0")
+		c.add(p.At("timeout"), source.WrongValue, "must be more than 0")
 	}
 	if spec.Limit.Burst > 0 && spec.Limit.Rate == 0 {
-		c.add(p.at("limit").at("burst"), source.MissingField, "means nothing without rate")
+		c.add(p.At("limit").At("burst"), source.MissingField, "means nothing without rate")
 	}
 }

@@ -25,7 +25,7 @@ func (c *compiler) condition(env *expression.Environment, t source.Text, p place
 	}
 	compiled, err := env.Condition(t.Value, expression.At(t.At))
 	if err != nil {
-		for _, finding := range source.FindingsOf(t.At, p.path, err) {
+		for _, finding := range source.FindingsOf(t.At, p.Path, err) {
 			if finding.Rule == expression.WrongCondition {
 				finding.Message = example
 			}
@@ -39,7 +39,7 @@ func (c *compiler) condition(env *expression.Environment, t source.Text, p place
 	case compiled.Constant() && does != "":
 		c.warn(p, source.AlwaysTrue, "is always true: %s %s", what, does)
 	case compiled.Constant():
-		c.findings = append(c.findings, p.finding(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
+		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
 	}
 	return compiled
 }
@@ -51,7 +51,7 @@ func (c *compiler) text(env *expression.Environment, t source.Text, p place) *ex
 	}
 	compiled, err := env.Template(t.Value, expression.At(t.At))
 	if err != nil {
-		c.findings = append(c.findings, source.FindingsOf(t.At, p.path, err).Of(expression.FailingConstant)...)
+		c.findings = append(c.findings, source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant)...)
 		return nil
 	}
 	switch kind := compiled.Type().Kind(); kind {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/interpreter"
@@ -33,8 +34,8 @@ func (c *compiler) configuration(env *expression.Environment, n source.Node, p p
 		return nil
 	}
 	var written device.Config
-	problems := source.Decode(withoutExpressions(n), p.path, &written)
-	tree, found := expression.NewTree(env, n, p.path)
+	problems := source.Decode(withoutExpressions(n), p.Path, &written)
+	tree, found := expression.NewTree(env, n, p.Path)
 	problems = append(problems, found.Beyond(problems)...)
 	before := len(c.findings)
 	c.problems(p, written.Validate())
@@ -114,4 +115,18 @@ func decode(raw []byte) (device.Config, error) {
 		return c, fmt.Errorf("not valid: %s", strings.Join(fields, ", "))
 	}
 	return c, nil
+}
+
+// computed says whether it is known only later what stands at a place: it is an expression, or a member that is missing in a mapping beside others that
+// are.
+func computed(p place) bool {
+	if isComputed(p.Node) {
+		return true
+	}
+	return slices.ContainsFunc(p.Node.Fields(), func(f source.Field) bool { return isComputed(f.Value) })
+}
+
+// isComputed says whether a value holds an expression.
+func isComputed(n source.Node) bool {
+	return n.Node != nil && n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "${")
 }

@@ -44,18 +44,18 @@ func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
 	c.needed(p, "name", spec.Name)
 	c.needed(p, "when", spec.When)
 	rule := &denial{name: spec.Name.Value, code: forbidden}
-	rule.when = c.condition(c.request, spec.When, p.at("when"), "the rule", "denies everything")
-	if rule.message = c.text(c.request, spec.Message, p.at("message")); spec.Message.At.Absent() {
+	rule.when = c.condition(c.request, spec.When, p.At("when"), "the rule", "denies everything")
+	if rule.message = c.text(c.request, spec.Message, p.At("message")); spec.Message.At.Absent() {
 		rule.message = nil
 	}
-	if !p.at("code").absent() {
+	if !p.At("code").Absent() {
 		rule.code = spec.Code
 		if !slices.Contains(v1alpha1.NetworkDenialCodes, spec.Code) {
 			words := make([]string, len(v1alpha1.NetworkDenialCodes))
 			for i, code := range v1alpha1.NetworkDenialCodes {
 				words[i] = strconv.Itoa(code)
 			}
-			c.add(p.at("code"), source.WrongValue, "must be one of %s", strings.Join(words, ", "))
+			c.add(p.At("code"), source.WrongValue, "must be one of %s", strings.Join(words, ", "))
 		}
 	}
 	return rule

@@ -26,15 +26,15 @@ type facts struct {
 // facts compiles those of some devices.
 func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
 	if len(spec.Attributes) == 0 && spec.Config.Absent() {
-		c.add(p.at("attributes"), source.MissingField, "says nothing: attributes or config is needed")
+		c.add(p.At("attributes"), source.MissingField, "says nothing: attributes or config is needed")
 	}
-	f := &facts{when: c.condition(c.device, spec.When, p.at("when"), "the entry", "")}
-	f.attributes = c.attributes(p.at("attributes"))
-	f.config = c.configuration(c.device, spec.Config.Node, p.at("config"))
-	if chosen := p.at("config").at("profile"); !chosen.absent() && !isComputed(chosen.node) && c.policy.profiles[chosen.node.Value] == nil {
+	f := &facts{when: c.condition(c.device, spec.When, p.At("when"), "the entry", "")}
+	f.attributes = c.attributes(p.At("attributes"))
+	f.config = c.configuration(c.device, spec.Config.Node, p.At("config"))
+	if chosen := p.At("config").At("profile"); !chosen.Absent() && !isComputed(chosen.Node) && c.policy.profiles[chosen.Node.Value] == nil {
 		known := slices.Collect(maps.Keys(c.policy.profiles))
-		finding := chosen.finding(UnknownReference, "there is no profile %q%s", chosen.node.Value, source.Suggest(chosen.node.Value, known))
-		c.findings = append(c.findings, finding.Instead(chosen.node, known))
+		finding := chosen.FindingOf(UnknownReference, "there is no profile %q%s", chosen.Node.Value, source.Suggest(chosen.Node.Value, known))
+		c.findings = append(c.findings, finding.Instead(chosen.Node, known))
 	}
 	return f
 }

@@ -53,16 +53,16 @@ func (c *compiler) link(p place, spec *v1alpha1.NetworkLink) *Link {
 		},
 		Isolated: spec.Isolated, Prefix: spec.Prefix.Value, Said: map[string]bool{},
 	}
-	for _, field := range p.value().Fields() {
+	for _, field := range p.Value().Fields() {
 		made.Said[field.Key.Value] = true
 	}
 	before := len(c.findings)
 	c.ends(made, p, spec)
 	if !spec.Prefix.At.Absent() && !IsInterfacePrefix(made.Prefix) {
-		c.add(p.at("prefix"), source.WrongValue, "%q cannot begin the name of an interface: that is 1 to 12 letters, digits, _, - and ., and begins with a letter",
+		c.add(p.At("prefix"), source.WrongValue, "%q cannot begin the name of an interface: that is 1 to 12 letters, digits, _, - and ., and begins with a letter",
 			made.Prefix)
 	}
-	if p.at("kind").absent() || spec.Kind != "" {
+	if p.At("kind").Absent() || spec.Kind != "" {
 		c.linkProblems(made, p, before)
 	}
 	made.Outside = LeadsOutside(made.Spec)
@@ -70,7 +70,7 @@ func (c *compiler) link(p place, spec *v1alpha1.NetworkLink) *Link {
 		made.Outside = spec.Gateway == v1alpha1.GatewayOutside
 	}
 	if spec.Gateway == v1alpha1.GatewayMachine && made.Kind != link.Bridge && made.Kind != link.VXLAN {
-		c.add(p.at("gateway"), source.WrongValue, "the machine has no address in a network of the kind %s: gateways are outside", made.Kind)
+		c.add(p.At("gateway"), source.WrongValue, "the machine has no address in a network of the kind %s: gateways are outside", made.Kind)
 	}
 	return made
 }
@@ -86,12 +86,12 @@ func (c *compiler) linkProblems(made *Link, p place, before int) {
 		delete(problems, "vni") // each network of the profile may have its own
 	}
 	for _, field := range slices.Sorted(maps.Keys(problems)) {
-		at := p.at(field)
-		if said.in(at.path) {
+		at := p.At(field)
+		if said.in(at.Path) {
 			continue
 		}
 		rule := source.WrongValue
-		if at.missing {
+		if at.Missing {
 			rule = source.MissingField
 		}
 		c.add(at, rule, "%s", problems[field])
@@ -108,13 +108,13 @@ func (c *compiler) ends(made *Link, p place, spec *v1alpha1.NetworkLink) {
 		return address, err == nil
 	}
 	if !spec.Local.At.Absent() {
-		made.Local, _ = read(p.at("local"), spec.Local)
+		made.Local, _ = read(p.At("local"), spec.Local)
 	}
 	for i, t := range spec.Peers {
-		at := p.at("peers").item(i)
+		at := p.At("peers").Item(i)
 		address, ok := read(at, t)
 		if ok && slices.Contains(made.Peers, address) {
-			c.findings = append(c.findings, at.finding(source.DuplicateName, "%s is listed twice", address).Without(t.At))
+			c.findings = append(c.findings, at.FindingOf(source.DuplicateName, "%s is listed twice", address).Without(t.At))
 		} else if ok {
 			made.Peers = append(made.Peers, address)
 		}
@@ -124,18 +124,18 @@ func (c *compiler) ends(made *Link, p place, spec *v1alpha1.NetworkLink) {
 // beyondDocker warns of what is set that containers of Docker cannot be given: their networks are refused then.
 func (c *compiler) beyondDocker(config place) {
 	warn := func(at place, why string) {
-		if !at.absent() && at.node.Value != "false" && !device.IsMainTable(at.node.Value) {
+		if !at.Absent() && at.Node.Value != "false" && !device.IsMainTable(at.Node.Value) {
 			c.warn(at, NotForDocker, "%s: a Docker network of this profile, which has a link, is refused", why)
 		}
 	}
 	for _, beyond := range device.BeyondDocker() {
 		list, inner, items := strings.Cut(beyond.Field, "[].")
 		if !items {
-			warn(config.walk(beyond.Field), beyond.Why)
+			warn(config.Walk(beyond.Field), beyond.Why)
 			continue
 		}
-		for i := range config.at(list).value().Items() {
-			warn(config.at(list).item(i).at(inner), beyond.Why)
+		for i := range config.At(list).Value().Items() {
+			warn(config.At(list).Item(i).At(inner), beyond.Why)
 		}
 	}
 }

@@ -28,18 +28,18 @@ func (c *compiler) name(p place, name string) {
 
 // pool compiles a pool.
 func (c *compiler) pool(name string, pools place, spec v1alpha1.NetworkPool) *Pool {
-	p := pools.at(name)
-	c.name(pools.key(name), name)
+	p := pools.At(name)
+	c.name(pools.Key(name), name)
 	pool := &Pool{
 		Pool: ledger.Pool{Name: name}, Rest: spec.Rest.Duration, Drain: spec.WhenShrunk == v1alpha1.WhenShrunkDrain, Exclusive: spec.Exclusive,
-		origin: pools.key(name),
+		origin: pools.Key(name),
 	}
-	c.subnets(pool, p.at("subnets"), spec.Subnets)
-	c.mtu(pool, p.at("mtu"), spec.MTU)
+	c.subnets(pool, p.At("subnets"), spec.Subnets)
+	c.mtu(pool, p.At("mtu"), spec.MTU)
 	c.hardware(pool, p, spec)
 	c.paths(pool, p, spec)
 	c.nodes(pool, p, spec)
-	c.quotas(pool, p.at("quotas"), spec.Quotas)
+	c.quotas(pool, p.At("quotas"), spec.Quotas)
 	c.behind(pool, p, spec)
 	return pool
 }
@@ -49,18 +49,18 @@ func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	name := spec.Cloud.Value
 	if name == "" || name == v1alpha1.CloudBuiltin {
 		if len(spec.Subnets) == 0 {
-			c.add(p.at("subnets"), source.MissingField, "is missing: only a pool with a cloud that chooses addresses can be without")
+			c.add(p.At("subnets"), source.MissingField, "is missing: only a pool with a cloud that chooses addresses can be without")
 		}
 		return
 	}
 	pool.Cloud = name
 	declared, ok := c.policy.Clouds[name]
 	if ok && len(spec.Subnets) == 0 && !declared.Chooses() {
-		c.add(p.at("subnets"), source.MissingField, "is missing: the cloud %q does not choose addresses", name)
+		c.add(p.At("subnets"), source.MissingField, "is missing: the cloud %q does not choose addresses", name)
 	}
 	if !ok {
 		known := append(slices.Collect(maps.Keys(c.policy.Clouds)), v1alpha1.CloudBuiltin)
-		finding := p.at("cloud").finding(UnknownReference, "there is no cloud %q%s", name, source.Suggest(name, known))
+		finding := p.At("cloud").FindingOf(UnknownReference, "there is no cloud %q%s", name, source.Suggest(name, known))
 		c.findings = append(c.findings, finding.Instead(spec.Cloud.At, known))
 	}
 }
@@ -85,7 +85,7 @@ func (c *compiler) hardware(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	if !spec.VLANs.At.Absent() {
 		var err error
 		if pool.FirstVLAN, pool.LastVLAN, err = parseVLANs(spec.VLANs.Value); err != nil {
-			c.add(p.at("vlans"), source.WrongValue, "%s", err)
+			c.add(p.At("vlans"), source.WrongValue, "%s", err)
 		}
 	}
 	if spec.MACPrefix.At.Absent() {
@@ -93,16 +93,16 @@ func (c *compiler) hardware(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	}
 	prefix, err := parseMACPrefix(spec.MACPrefix.Value)
 	if err != nil {
-		c.add(p.at("macPrefix"), source.WrongValue, "%s", err)
+		c.add(p.At("macPrefix"), source.WrongValue, "%s", err)
 		return
 	}
 	pool.MACPrefix = prefix
 	if prefix[0]&2 == 0 {
-		c.warn(p.at("macPrefix"), ForeignMAC, "belongs to a maker of hardware: the second digit of a prefix of one's own is 2, 6, a or e, such as 0a:58")
+		c.warn(p.At("macPrefix"), ForeignMAC, "belongs to a maker of hardware: the second digit of a prefix of one's own is 2, 6, a or e, such as 0a:58")
 	}
 	for _, subnet := range pool.Subnets {
 		if size := allocator.NewSpace(subnet.Dynamic).Size(); size > macs(len(prefix)) {
-			c.add(p.at("macPrefix"), NoRoom, "leaves room for %d MAC addresses, and %s gives %d addresses", macs(len(prefix)), subnet.Prefix, size)
+			c.add(p.At("macPrefix"), NoRoom, "leaves room for %d MAC addresses, and %s gives %d addresses", macs(len(prefix)), subnet.Prefix, size)
 			return
 		}
 	}
@@ -111,14 +111,14 @@ func (c *compiler) hardware(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 // nodes checks the nodes that serve the pool.
 func (c *compiler) nodes(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	for i, node := range spec.Nodes {
-		at := p.at("nodes").item(i)
+		at := p.At("nodes").Item(i)
 		if c.name(at, node.Value); slices.Contains(pool.Nodes, node.Value) {
-			c.findings = append(c.findings, at.finding(source.DuplicateName, "%q is listed twice", node.Value).Without(node.At))
+			c.findings = append(c.findings, at.FindingOf(source.DuplicateName, "%q is listed twice", node.Value).Without(node.At))
 		}
 		pool.Nodes = append(pool.Nodes, node.Value)
 	}
 	if spec.Exclusive && len(pool.Nodes) > 1 {
-		c.add(p.at("exclusive"), source.ExclusiveFields, "one server serves an exclusive pool, and this one is for %d nodes", len(pool.Nodes))
+		c.add(p.At("exclusive"), source.ExclusiveFields, "one server serves an exclusive pool, and this one is for %d nodes", len(pool.Nodes))
 	}
 }
 
@@ -153,7 +153,7 @@ func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlie
 	if pool.Name == other.Name {
 		return // which is said already
 	}
-	where := other.origin.node.Position()
+	where := other.origin.Node.Position()
 	if !disjoint(pool.Nodes, other.Nodes) {
 		c.add(pool.origin, Overlap, "%s overlaps with %s of the pool %s at %s: only pools that name nodes, and different ones, may share a prefix",
 			subnet.Prefix, earlier.Prefix, other.Name, where)
@@ -200,16 +200,16 @@ func (c *compiler) unused() {
 		}
 	}
 	for _, d := range c.documents {
-		root := place{node: d.Node}
+		root := place{Node: d.Node}
 		for name := range d.Clouds {
 			if !clouds[name] {
-				c.warn(root.at("clouds").key(name), source.Unused, "no pool uses this cloud")
+				c.warn(root.At("clouds").Key(name), source.Unused, "no pool uses this cloud")
 			}
 		}
 		for name, pool := range d.Pools {
 			// Where there is a subnet, contracts get at it that name subnets, and Docker that names pools (--ipam-opt pool=).
 			if !pools[name] && len(pool.Subnets) == 0 {
-				c.warn(root.at("pools").key(name), source.Unused, "no profile uses this pool, and it has no subnet by which others get at it")
+				c.warn(root.At("pools").Key(name), source.Unused, "no profile uses this pool, and it has no subnet by which others get at it")
 			}
 		}
 	}

@@ -31,20 +31,20 @@ type quota struct {
 func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
 	seen := map[string]place{}
 	for i, spec := range specs {
-		at := p.item(i)
-		if at.at("limit").absent() {
-			c.add(at.at("limit"), source.MissingField, "is missing")
+		at := p.Item(i)
+		if at.At("limit").Absent() {
+			c.add(at.At("limit"), source.MissingField, "is missing")
 		}
 		if !c.needed(at, "by", spec.By) {
 			continue
 		}
 		if earlier, double := seen[spec.By.Value+spec.When.Value]; double {
-			c.add(at.at("by"), source.DuplicateName, "the quota at %s is by the same", earlier.node.Position())
+			c.add(at.At("by"), source.DuplicateName, "the quota at %s is by the same", earlier.Node.Position())
 		}
 		seen[spec.By.Value+spec.When.Value] = at
 		pool.quotas = append(pool.quotas, quota{
-			by:   c.text(c.request, spec.By, at.at("by")),
-			when: c.condition(c.request, spec.When, at.at("when"), "the quota", ""), limit: spec.Limit, at: spec.By.At,
+			by:   c.text(c.request, spec.By, at.At("by")),
+			when: c.condition(c.request, spec.When, at.At("when"), "the quota", ""), limit: spec.Limit, at: spec.By.At,
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 // needed says that a text is missing, or that it is there.
 func (c *compiler) needed(p place, field string, t source.Text) bool {
 	if t.Value == "" {
-		c.add(p.at(field), source.MissingField, "is missing")
+		c.add(p.At(field), source.MissingField, "is missing")
 	}
 	return t.Value != ""
 }
@@ -32,7 +32,7 @@ func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	}
 	for i, r := range spec.Rules {
 		if r.Table == 0 {
-			c.add(p.at("rules").item(i).at("table"), source.MissingField, "is missing")
+			c.add(p.At("rules").Item(i).At("table"), source.MissingField, "is missing")
 		}
 		pool.Rules = append(pool.Rules, device.Rule{Priority: r.Priority, Source: r.Source.Value, Destination: r.Destination.Value, Table: r.Table})
 	}
@@ -42,7 +42,7 @@ func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	whole := device.Config{Routes: pool.Routes, Rules: pool.Rules, Neighbors: pool.Neighbors}
 	problems := c.problems(p, whole.Validate())
 	for i, route := range pool.Routes {
-		if at := p.at("routes").item(i); !problems.in(at.path) {
+		if at := p.At("routes").Item(i); !problems.in(at.Path) {
 			c.route(pool, at, route)
 		}
 	}
@@ -55,12 +55,12 @@ func (c *compiler) route(pool *Pool, p place, route device.Route) {
 		return // which is said already
 	}
 	if bits := destination.Addr().BitLen(); !pool.has(bits) {
-		c.add(p.at("destination"), source.WrongValue, "the pool gives no %s addresses", familyName(bits))
+		c.add(p.At("destination"), source.WrongValue, "the pool gives no %s addresses", familyName(bits))
 		return
 	}
 	gateway, err := device.ParseAddr(route.Gateway)
 	if err == nil && !pool.reaches(gateway) {
-		c.add(p.at("gateway"), Outside, "%s cannot be reached: it is in no subnet of the pool, and no other route leads to it over the link", gateway)
+		c.add(p.At("gateway"), Outside, "%s cannot be reached: it is in no subnet of the pool, and no other route leads to it over the link", gateway)
 	}
 }
 
@@ -94,16 +94,16 @@ func (c *compiler) problems(p place, err error) paths {
 	)
 	errors.As(err, &all)
 	for _, problem := range all {
-		at := p.walk(problem.Field)
-		if at.computed() {
+		at := p.Walk(problem.Field)
+		if computed(at) {
 			continue
 		}
 		rule := source.WrongValue
-		if at.missing {
+		if at.Missing {
 			rule = source.MissingField
 		}
 		c.add(at, rule, "%s", problem.Message)
-		fields = append(fields, at.path)
+		fields = append(fields, at.Path)
 	}
 	return fields
 }

@@ -18,18 +18,18 @@ import (
 func (c *compiler) subnets(pool *Pool, p place, specs []v1alpha1.NetworkSubnet) {
 	families := map[int]place{}
 	for i, spec := range specs {
-		at := p.item(i)
+		at := p.Item(i)
 		if spec.Prefix.Value == "" {
-			c.add(at.at("prefix"), source.MissingField, "is missing")
+			c.add(at.At("prefix"), source.MissingField, "is missing")
 			continue
 		}
-		prefix, ok := c.prefix(at.at("prefix"), spec.Prefix)
+		prefix, ok := c.prefix(at.At("prefix"), spec.Prefix)
 		if !ok {
 			continue
 		}
 		if earlier, double := families[prefix.Addr().BitLen()]; double {
-			c.add(at.at("prefix"), source.ExclusiveFields, "a pool has at most one subnet of each family, and the one at %s is %s too",
-				earlier.node.Position(), familyName(prefix.Addr().BitLen()))
+			c.add(at.At("prefix"), source.ExclusiveFields, "a pool has at most one subnet of each family, and the one at %s is %s too",
+				earlier.Node.Position(), familyName(prefix.Addr().BitLen()))
 			continue
 		}
 		families[prefix.Addr().BitLen()] = at
@@ -53,7 +53,7 @@ func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
 	prefix, err := parsePrefix(t.Value)
 	switch {
 	case err != nil:
-		finding := p.finding(source.WrongValue, "%s", err)
+		finding := p.FindingOf(source.WrongValue, "%s", err)
 		if written, err := netip.ParsePrefix(t.Value); err == nil && !written.Addr().Is4In6() {
 			finding = finding.Write(t.At, written.Masked().String())
 		}
@@ -78,16 +78,16 @@ func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha
 			never.Add(whole.To())
 		}
 	}
-	if gateway, ok := c.gateway(p.at("gateway"), spec.Gateway, prefix); ok {
+	if gateway, ok := c.gateway(p.At("gateway"), spec.Gateway, prefix); ok {
 		never.Add(gateway)
 		pool.Gateways = append(pool.Gateways, gateway)
 	}
 	if len(spec.Ranges) == 0 {
 		dynamic.AddRange(whole)
 	}
-	c.ranges(p.at("ranges"), spec.Ranges, whole, dynamic.AddRange)
-	c.ranges(p.at("exclude"), spec.Exclude, whole, never.AddRange)
-	c.ranges(p.at("reserved"), spec.Reserved, whole, func(r netipx.IPRange) { static.AddRange(r); dynamic.RemoveRange(r) })
+	c.ranges(p.At("ranges"), spec.Ranges, whole, dynamic.AddRange)
+	c.ranges(p.At("exclude"), spec.Exclude, whole, never.AddRange)
+	c.ranges(p.At("reserved"), spec.Reserved, whole, func(r netipx.IPRange) { static.AddRange(r); dynamic.RemoveRange(r) })
 	none, err := never.IPSet()
 	if err == nil {
 		dynamic.RemoveSet(none)
@@ -112,9 +112,9 @@ func (c *compiler) ranges(p place, list []source.Text, whole netipx.IPRange, add
 		r, err := parseRange(t.Value)
 		switch {
 		case err != nil:
-			c.add(p.item(i), source.WrongValue, "%s", err)
+			c.add(p.Item(i), source.WrongValue, "%s", err)
 		case !whole.Contains(r.From()) || !whole.Contains(r.To()):
-			c.add(p.item(i), Outside, "%s is not in %s", t.Value, prefixOf(whole))
+			c.add(p.Item(i), Outside, "%s is not in %s", t.Value, prefixOf(whole))
 		default:
 			add(r)
 		}
