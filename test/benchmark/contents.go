@@ -20,7 +20,7 @@ const contents = 256
 
 // anotherEachTime is the row of Graft's edits for OperatingSystemConfigs of which each has another kubelet's unit and
 // configuration than those before. An implementation that remembers what it has read gains nothing there.
-func (g group) anotherEachTime(ctx context.Context, s *server, folder string) (*row, error) {
+func (g group) anotherEachTime(ctx context.Context, s server, folder string) (*row, error) {
 	raw, err := os.ReadFile(filepath.Join(folder, g.file))
 	if err != nil {
 		return nil, err

@@ -18,10 +18,12 @@ import (
 	"github.com/coreos/go-systemd/v22/unit"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
 
 // handlers are all paths, and a server with them.
-func handlers(t testing.TB) (*http.ServeMux, *server) {
+func handlers(t testing.TB) (*http.ServeMux, server) {
 	t.Helper()
 	mux := http.NewServeMux()
 	addFloors(mux)
@@ -31,7 +33,7 @@ func handlers(t testing.TB) (*http.ServeMux, *server) {
 	must(t, addGraft(t.Context(), mux, "testdata", cluster))
 	backend := httptest.NewServer(mux)
 	t.Cleanup(backend.Close)
-	return mux, &server{url: backend.URL, client: backend.Client()}
+	return mux, server{&apart.Servers{URLs: []string{backend.URL}, Client: backend.Client()}}
 }
 
 // TestSameEdits holds that all ways of a group make the same of an object, so that they can be compared, and that each leaves

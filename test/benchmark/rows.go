@@ -46,7 +46,7 @@ type round struct {
 
 // prepare makes the rows and checks each once: whether it is answered, and with a patch where one is due. The floors are
 // measured with the body of the rows that stand below them.
-func prepare(ctx context.Context, s *server, folder string, chosen *regexp.Regexp) ([]*row, error) {
+func prepare(ctx context.Context, s server, folder string, chosen *regexp.Regexp) ([]*row, error) {
 	var rows []*row
 	for _, group := range groups {
 		toEdit, _, err := group.bodies(ctx, s, folder, group.paths[0])
@@ -123,7 +123,7 @@ var groups = []group{
 
 // bodies are the reviews of an update by gardenlet, with the edits as the way makes them. gardenlet resets what it owns by a
 // merge patch, so that the object comes without the edits and the old one with them; where nothing is reset, both have them.
-func (g group) bodies(ctx context.Context, s *server, folder string, w way) (toEdit, conforming []byte, err error) {
+func (g group) bodies(ctx context.Context, s server, folder string, w way) (toEdit, conforming []byte, err error) {
 	raw, err := os.ReadFile(filepath.Join(folder, g.file))
 	if err != nil {
 		return nil, nil, err
@@ -133,7 +133,7 @@ func (g group) bodies(ctx context.Context, s *server, folder string, w way) (toE
 }
 
 // reviews are bodies for an object.
-func (g group) reviews(ctx context.Context, s *server, raw []byte, w way) (toEdit, conforming []byte, err error) {
+func (g group) reviews(ctx context.Context, s server, raw []byte, w way) (toEdit, conforming []byte, err error) {
 	first, err := g.review(raw, raw)
 	if err != nil {
 		return nil, nil, err
@@ -176,7 +176,7 @@ func (g group) review(object, old []byte) ([]byte, error) {
 	})
 }
 
-func (r *row) check(ctx context.Context, s *server) error {
+func (r *row) check(ctx context.Context, s server) error {
 	answer, err := s.ask(ctx, r.path, r.body)
 	if err != nil {
 		return fmt.Errorf("asking for %s: %w", r.name, err)

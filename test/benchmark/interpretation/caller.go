@@ -5,105 +5,34 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"os/exec"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
 
 // servers are the servers as their caller sees them.
 type servers struct {
+	*apart.Servers
 	floor, graft string
-	client       *http.Client
-	command      *exec.Cmd
-	input        io.Closer
 }
 
 // start runs this program once more, as the servers.
-func start(ctx context.Context) (*servers, error) {
-	program, err := os.Executable()
+func start(ctx context.Context) (servers, error) {
+	s, err := apart.Start(ctx)
 	if err != nil {
-		return nil, err
+		return servers{}, err
 	}
-	command := exec.CommandContext(ctx, program, "-serve")
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("starting the servers: %w", err)
-	}
-	s := &servers{command: command, input: input}
-	if err := s.meet(output); err != nil {
-		s.stop()
-		return nil, fmt.Errorf("the servers do not serve: %w", err)
-	}
-	return s, nil
-}
-
-// meet reads where the servers are. The client calls as Karmada does: over HTTP/1.1, whose connections are kept.
-func (s *servers) meet(output io.Reader) error {
-	var h hello
-	if err := json.NewDecoder(output).Decode(&h); err != nil {
-		return err
-	}
-	certificate, err := x509.ParseCertificate(h.Certificate)
-	if err != nil {
-		return err
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(certificate)
-	s.floor, s.graft = "https://"+h.Floor, "https://"+h.Graft
-	s.client = &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
-	}}
-	return nil
-}
-
-// stop ends the servers and waits for them.
-func (s *servers) stop() {
-	_ = s.input.Close()
-	_ = s.command.Wait()
-}
-
-// call asks one of the servers, and gives the answer as it comes.
-func (s *servers) call(ctx context.Context, url string, body []byte) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"?timeout=10s", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, */*")
-	response, err := s.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", response.Status, answer)
-	}
-	return answer, err
+	return servers{s, s.URLs[0], s.URLs[1]}, nil
 }
 
 // check asks the floor for something, and Graft for what Karmada would take.
-func (s *servers) check(ctx context.Context, operation string, body []byte) error {
+func (s servers) check(ctx context.Context, operation string, body []byte) error {
 	var message dispatch.ContextMessage
-	answer, err := s.call(ctx, s.floor, body)
+	answer, err := s.Post(ctx, s.floor, body)
 	if err == nil {
 		err = json.Unmarshal(answer, &message)
 	}
@@ -113,7 +42,7 @@ func (s *servers) check(ctx context.Context, operation string, body []byte) erro
 	if err != nil {
 		return err
 	}
-	if answer, err = s.call(ctx, s.graft, body); err != nil {
+	if answer, err = s.Post(ctx, s.graft, body); err != nil {
 		return err
 	}
 	message = dispatch.ContextMessage{}
@@ -121,15 +50,4 @@ func (s *servers) check(ctx context.Context, operation string, body []byte) erro
 		return fmt.Errorf("decoding the answer: %w", err)
 	}
 	return dispatch.VerifyContext(uid, operation, message.Response)
-}
-
-// usage is what the servers have used.
-func (s *servers) usage(ctx context.Context) (usage, error) {
-	answer, err := s.call(ctx, s.floor+"/usage", nil)
-	if err != nil {
-		return usage{}, err
-	}
-	var u usage
-	err = json.Unmarshal(answer, &u)
-	return u, err
 }

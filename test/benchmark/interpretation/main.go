@@ -64,7 +64,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer s.Stop()
 	rows, err := prepare(ctx, s, w, chosen)
 	if err != nil {
 		return err

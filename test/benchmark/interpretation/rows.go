@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
 
 // row is one question, with what was measured.
@@ -35,7 +37,7 @@ type cost struct {
 func (r *row) name() string { return fmt.Sprintf("%s, %d kB", r.Operation, r.kilobytes) }
 
 // prepare makes the rows, and holds that all ways answer, and as they should.
-func prepare(ctx context.Context, s *servers, w *work, chosen *regexp.Regexp) ([]*row, error) {
+func prepare(ctx context.Context, s servers, w *work, chosen *regexp.Regexp) ([]*row, error) {
 	var rows []*row
 	for _, a := range asked {
 		for _, kilobytes := range sizes {
@@ -60,19 +62,19 @@ func prepare(ctx context.Context, s *servers, w *work, chosen *regexp.Regexp) ([
 }
 
 // measure adds a round.
-func (r *row) measure(ctx context.Context, s *servers, w *work, window time.Duration) error {
-	remote := func() (usage, error) { return s.usage(ctx) }
+func (r *row) measure(ctx context.Context, s servers, w *work, window time.Duration) error {
+	remote := func() (apart.Usage, error) { return s.Usage(ctx) }
 	var one round
 	for _, way := range []struct {
 		into  *cost
-		usage func() (usage, error)
+		usage func() (apart.Usage, error)
 		do    func() error
 	}{
-		{&one.floor, remote, func() error { _, err := s.call(ctx, s.floor, r.body); return err }},
-		{&one.graft, remote, func() error { _, err := s.call(ctx, s.graft, r.body); return err }},
-		{&one.work, usageOfProcess, func() error { return w.answer(r.body) }},
-		{&one.script, usageOfProcess, func() error { return w.script(w.fresh, r.Request) }},
-		{&one.kept, usageOfProcess, func() error { return w.script(w.kept, r.Request) }},
+		{&one.floor, remote, func() error { _, err := s.Post(ctx, s.floor, r.body); return err }},
+		{&one.graft, remote, func() error { _, err := s.Post(ctx, s.graft, r.body); return err }},
+		{&one.work, apart.UsageOfProcess, func() error { return w.answer(r.body) }},
+		{&one.script, apart.UsageOfProcess, func() error { return w.script(w.fresh, r.Request) }},
+		{&one.kept, apart.UsageOfProcess, func() error { return w.script(w.kept, r.Request) }},
 	} {
 		var err error
 		if *way.into, err = repeat(window, way.usage, way.do); err != nil {
@@ -84,7 +86,7 @@ func (r *row) measure(ctx context.Context, s *servers, w *work, window time.Dura
 }
 
 // repeat does something until the window is over, at least once.
-func repeat(window time.Duration, used func() (usage, error), do func() error) (cost, error) {
+func repeat(window time.Duration, used func() (apart.Usage, error), do func() error) (cost, error) {
 	if err := do(); err != nil { // connections and memory are there afterwards
 		return cost{}, err
 	}

@@ -5,19 +5,17 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/figure"
 )
 
 // report writes the tables, and the ratios row by row.
 func report(out io.Writer, rows []*row) {
-	fmt.Fprintf(out, "%s, %d CPUs, %s\n", processor(), runtime.NumCPU(), runtime.Version())
+	fmt.Fprintf(out, "%s, %d CPUs, %s\n", figure.Processor(), runtime.NumCPU(), runtime.Version())
 	fmt.Fprint(out, "\n| over the network | kB sent | F1 µs | graft µs | × F1 | F1 server CPU µs | graft server CPU µs | F1 allocs | graft allocs |\n"+
 		"|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
@@ -59,26 +57,7 @@ func (r *row) compiled() float64 {
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, time.Microsecond)) }
 
 func (r *row) micros(of func(round) time.Duration) float64 {
-	return float64(median(r.rounds, of)) / float64(time.Microsecond)
+	return figure.Micros(figure.MedianOf(r.rounds, of))
 }
 
-func (r *row) median(of func(round) float64) float64 { return median(r.rounds, of) }
-
-func median[T cmp.Ordered](rounds []round, of func(round) T) T {
-	values := make([]T, len(rounds))
-	for i, o := range rounds {
-		values[i] = of(o)
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
-func processor() string {
-	content, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(content)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimLeft(strings.TrimSpace(name), ": \t")
-		}
-	}
-	return runtime.GOARCH
-}
+func (r *row) median(of func(round) float64) float64 { return figure.MedianOf(r.rounds, of) }

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/figure"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
@@ -130,7 +131,7 @@ func (r *row) admit(ctx context.Context, p *process, shoots int, review func(str
 		return err
 	}
 	rest, err := p.admitAll(ctx, begin, shoots, review)
-	r.first, r.again = median(append(first, rest...)), median(again)
+	r.first, r.again = figure.Median(append(first, rest...)), figure.Median(again)
 	return err
 }
 
@@ -172,7 +173,7 @@ func (p *process) admit(ctx context.Context, body []byte) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	raw, err := answer(p.client, request)
+	raw, err := apart.Do(p.client, request)
 	if err != nil {
 		return err
 	}
@@ -206,10 +207,4 @@ func newReview(file string) (func(namespace string) []byte, error) {
 		},
 	})
 	return func(namespace string) []byte { return bytes.ReplaceAll(raw, []byte(meta.Namespace), []byte(namespace)) }, err
-}
-
-func median(durations []time.Duration) time.Duration {
-	durations = slices.Clone(durations)
-	slices.Sort(durations)
-	return durations[len(durations)/2]
 }

@@ -8,11 +8,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
 
 // patience is how long a program may take to become ready.
@@ -93,20 +93,7 @@ func (p *process) fetch(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(http.DefaultClient, request)
-}
-
-func answer(c *http.Client, request *http.Request) ([]byte, error) {
-	response, err := c.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s: %s", request.URL, response.Status, body)
-	}
-	return body, err
+	return apart.Do(http.DefaultClient, request)
 }
 
 // trust makes the client that calls the webhook as kube-apiserver does.
@@ -115,9 +102,7 @@ func (p *process) trust(bundle []byte) error {
 	if !roots.AppendCertsFromPEM(bundle) {
 		return errors.New("the webhook has no CA bundle")
 	}
-	p.client = &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 16,
-	}}
+	p.client = apart.NewClient(roots)
 	return nil
 }
 

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apart has servers that are measured in a process of their own, so that their CPU time and allocations are counted apart from the caller's: a
+// command starts itself once more, with -serve. Enter at Start for the caller, and at Serve for the servers.
+package apart
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+)
+
+// Servers are servers as their caller sees them.
+type Servers struct {
+	// URLs are where they are: of the one that Serve was told to serve, and of those that it was told of.
+	URLs   []string
+	Client *http.Client
+	// Agent is the User-Agent of calls; without it, it is Go's own.
+	Agent string
+
+	command *exec.Cmd
+	input   io.Closer
+}
+
+// Start runs this program once more, as the servers: with -serve before the arguments.
+func Start(ctx context.Context, arguments ...string) (*Servers, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	command := exec.CommandContext(ctx, program, append([]string{"-serve"}, arguments...)...)
+	command.Stderr = os.Stderr
+	input, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("starting the servers: %w", err)
+	}
+	s := &Servers{command: command, input: input}
+	if err := s.meet(output); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("the servers do not serve: %w", err)
+	}
+	return s, nil
+}
+
+// meet reads where the servers are.
+func (s *Servers) meet(output io.Reader) error {
+	var h hello
+	if err := json.NewDecoder(output).Decode(&h); err != nil {
+		return err
+	}
+	certificate, err := x509.ParseCertificate(h.Certificate)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate)
+	s.Client = NewClient(roots)
+	for _, address := range h.Addresses {
+		s.URLs = append(s.URLs, "https://"+address)
+	}
+	return nil
+}
+
+// NewClient calls as kube-apiserver and Karmada call webhooks: over HTTP/1.1, whose connections are kept.
+func NewClient(roots *x509.CertPool) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+		MaxIdleConnsPerHost: 16, // as many as call at a time
+	}}
+}
+
+// Stop ends the servers and waits for them.
+func (s *Servers) Stop() {
+	_ = s.input.Close()
+	_ = s.command.Wait()
+}
+
+// Post asks as kube-apiserver and Karmada do, and gives the answer as it comes. Another status than 200 is an error.
+func (s *Servers) Post(ctx context.Context, url string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"?timeout=10s", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, */*")
+	if s.Agent != "" {
+		request.Header.Set("User-Agent", s.Agent)
+	}
+	return Do(s.Client, request)
+}
+
+// Do gives the body of an answer. Another status than 200 is an error.
+func Do(client *http.Client, request *http.Request) ([]byte, error) {
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s: %s", request.URL, response.Status, answer)
+	}
+	return answer, err
+}
+
+// Usage is what the process of the servers has used.
+func (s *Servers) Usage(ctx context.Context) (Usage, error) {
+	answer, err := s.Post(ctx, s.URLs[0]+usagePath, nil)
+	if err != nil {
+		return Usage{}, err
+	}
+	var u Usage
+	err = json.Unmarshal(answer, &u)
+	return u, err
+}

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package apart
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// hello is what the servers say to the caller when they serve: their addresses, and the certificate of all.
+type hello struct {
+	Addresses   []string
+	Certificate []byte
+}
+
+// Serve answers at an address of its own until in ends. It says on out where that is, and where the others are, which have the same certificate.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, server *http.Server, others ...string) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		_ = server.Close()
+	}()
+	certificate := server.TLSConfig.Certificates[0].Certificate[0]
+	if err := json.NewEncoder(out).Encode(hello{append([]string{listener.Addr().String()}, others...), certificate}); err != nil {
+		return err
+	}
+	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}
+
+// NewCertificate is a certificate of the kind that Graft issues, and Gardener's secrets manager but for the elliptic curve.
+func NewCertificate() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, err
+}
+
+// Usage is what a process has used since it was started.
+type Usage struct {
+	CPU time.Duration
+	// Mallocs are how often memory was taken, and Bytes how much.
+	Mallocs, Bytes uint64
+}
+
+// UsageOfProcess is that of this process.
+func UsageOfProcess() (Usage, error) {
+	var times syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &times); err != nil {
+		return Usage{}, fmt.Errorf("reading the usage of the process: %w", err)
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return Usage{CPU: time.Duration(times.Utime.Nano() + times.Stime.Nano()), Mallocs: memory.Mallocs, Bytes: memory.TotalAlloc}, nil
+}
+
+const usagePath = "/usage"
+
+// AddUsage answers what Servers.Usage asks for, at the server that Serve is given.
+func AddUsage(mux *http.ServeMux) {
+	mux.HandleFunc(usagePath, func(w http.ResponseWriter, _ *http.Request) {
+		u, err := UsageOfProcess()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(u)
+	})
+}
