@@ -35,7 +35,11 @@ func run(m *testing.M) int {
 	logf.SetLogger(logr.Discard()) // of Gardener's components
 	ctx := context.Background()
 	var err error
-	seed, err = landscape.Start(ctx, landscape.Options{Without: []landscape.CRDs{landscape.Extensions, landscape.Resources, landscape.Druid, landscape.Machines}})
+	seed, err = landscape.Start(ctx, landscape.Options{
+		Without: []landscape.CRDs{landscape.Extensions, landscape.Resources, landscape.Druid, landscape.Machines},
+		// On by default since Kubernetes 1.35. What is off is taken out of Pods, and a volume of nothing is refused.
+		APIServerArgs: map[string][]string{"feature-gates": {"ImageVolume=true"}},
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

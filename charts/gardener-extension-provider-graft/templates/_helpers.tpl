@@ -29,5 +29,11 @@ server:
 profiles:
   configMaps:
     enabled: true
+  {{- with .Values.profileImages }}
+  paths:
+  {{- range $i, $_ := . }}
+  - /etc/graft-profiles/{{ $i }}
+  {{- end }}
+  {{- end }}
 {{ toYaml (omit .Values.config "server" "profiles") }}
 {{- end }}

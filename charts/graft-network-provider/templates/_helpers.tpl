@@ -32,8 +32,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* What values cannot be together, beyond what the schema says. */ -}}
 {{- define "graft.check" -}}
-{{- if not (or .Values.profiles.configMaps .Values.profiles.inline) }}
-{{- fail "no profiles: name ConfigMaps in profiles.configMaps, or write NetworkProfiles in profiles.inline" }}
+{{- if not (or .Values.profiles.configMaps .Values.profiles.images .Values.profiles.inline) }}
+{{- fail "no profiles: name ConfigMaps in profiles.configMaps or images in profiles.images, or write NetworkProfiles in profiles.inline" }}
 {{- end }}
 {{- if and (include "graft.volume" .) (or .Values.service.hpa.enabled (gt (int .Values.service.replicas) 1)) }}
 {{- fail "several replicas need a ledger that they share: give ledger.etcd.endpoints, or set service.replicas to 1 and service.hpa.enabled to false" }}
@@ -51,6 +51,9 @@ profiles:
   paths:
   {{- range .Values.profiles.configMaps }}
   - /etc/graft/profiles/{{ . }}
+  {{- end }}
+  {{- range $i, $_ := .Values.profiles.images }}
+  - /etc/graft/profile-images/{{ $i }}
   {{- end }}
   {{- if .Values.profiles.inline }}
   - /etc/graft/profiles/{{ include "graft.name" . }}-profiles
@@ -199,6 +202,11 @@ resources: {{- toYaml . | nindent 2 }}
   mountPath: /etc/graft/profiles/{{ $name }}
   readOnly: true
 {{- end }}
+{{- range $i, $_ := .Values.profiles.images }}
+- name: profiles-image-{{ $i }}
+  mountPath: /etc/graft/profile-images/{{ $i }}
+  readOnly: true
+{{- end }}
 {{- if .Values.profiles.inline }}
 - name: profiles
   mountPath: /etc/graft/profiles/{{ include "graft.name" . }}-profiles
@@ -219,6 +227,11 @@ resources: {{- toYaml . | nindent 2 }}
 - name: profiles-{{ $i }}
   configMap:
     name: {{ $name }}
+{{- end }}
+{{- range $i, $image := .Values.profiles.images }}
+- name: profiles-image-{{ $i }}
+  image:
+    reference: {{ $image }}
 {{- end }}
 {{- if .Values.profiles.inline }}
 - name: profiles

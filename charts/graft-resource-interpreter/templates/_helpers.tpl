@@ -21,8 +21,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* What values cannot be together, beyond what the schema says. */ -}}
 {{- define "graft.check" -}}
-{{- if not (or .Values.profiles.gardener .Values.profiles.configMaps .Values.profiles.inline) }}
-{{- fail "no profiles: set profiles.gardener, name ConfigMaps in profiles.configMaps, or write InterpreterProfiles in profiles.inline" }}
+{{- if not (or .Values.profiles.gardener .Values.profiles.configMaps .Values.profiles.images .Values.profiles.inline) }}
+{{- fail "no profiles: set profiles.gardener, name ConfigMaps in profiles.configMaps or images in profiles.images, or write InterpreterProfiles in profiles.inline" }}
 {{- end }}
 {{- end }}
 
@@ -47,10 +47,13 @@ apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: ResourceInterpreterConfiguration
 profiles:
   gardener: {{ .Values.profiles.gardener }}
-  {{- if or .Values.profiles.configMaps .Values.profiles.inline }}
+  {{- if or .Values.profiles.configMaps .Values.profiles.images .Values.profiles.inline }}
   paths:
   {{- range .Values.profiles.configMaps }}
   - /etc/graft/profiles/{{ . }}
+  {{- end }}
+  {{- range $i, $_ := .Values.profiles.images }}
+  - /etc/graft/profile-images/{{ $i }}
   {{- end }}
   {{- if .Values.profiles.inline }}
   - /etc/graft/profiles/{{ include "graft.name" . }}-profiles
