@@ -15,7 +15,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Engine decides on objects.
@@ -104,14 +104,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	buffers.Put(answer)
 }
 
-// timeout is what the API server grants (it says so in the query) less a margin for the answer's way back.
+// timeout is what the API server grants less a margin for the answer's way back.
 func timeout(r *http.Request, otherwise time.Duration) time.Duration {
-	text, only := strings.CutPrefix(r.URL.RawQuery, "timeout=") // as kube-apiserver asks
-	if !only || strings.ContainsAny(text, "&;%+") {
-		text = r.URL.Query().Get("timeout")
-	}
-	granted, err := time.ParseDuration(text)
-	if err != nil || granted <= 0 || granted > otherwise {
+	granted := serving.Timeout(r)
+	if granted == 0 || granted > otherwise {
 		granted = otherwise
 	}
 	return granted - min(granted/5, 500*time.Millisecond)

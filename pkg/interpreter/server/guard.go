@@ -70,11 +70,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // patience is how long is worked for a request at most, with its waiting: no longer than its caller waits.
 func (g *guard) patience(r *http.Request) time.Duration {
-	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
-	if err != nil || said <= 0 {
-		return g.limits.Patience
+	if said := serving.Timeout(r); said > 0 {
+		return min(g.limits.Patience, said)
 	}
-	return min(g.limits.Patience, said)
+	return g.limits.Patience
 }
 
 // enter waits for a place, and for room for a body that says how long it is; -1: it does not, and may be as long as any.

@@ -192,11 +192,10 @@ func readBody(buffer *bytes.Buffer, body io.Reader, length, maximum int64) ([]by
 
 // patience is how long is worked for a request: less than its caller waits, so that it learns what happened.
 func (h *handler) patience(r *http.Request) time.Duration {
-	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
-	if err != nil || said <= 0 {
-		return h.Patience
+	if said := serving.Timeout(r); said > 0 {
+		return min(h.Patience, said-min(said/10, time.Second))
 	}
-	return min(h.Patience, said-min(said/10, time.Second))
+	return h.Patience
 }
 
 // panicked is what the server panicked with.
