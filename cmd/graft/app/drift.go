@@ -184,7 +184,7 @@ func (o *driftOptions) mend(ctx context.Context, s *Streams, to *seed.Seed, engi
 	meter := newMeter(s, "object")
 	defer meter.done()
 	toucher := &drift.Toucher{API: to, Engine: engine, Clock: clock.RealClock{}, Pause: time.Duration(float64(time.Second) / o.rate)}
-	stayed := 0
+	vain := &drift.Vain{}
 	for i, f := range todo {
 		outcome, err := toucher.Touch(ctx, f.Object)
 		if outcome == "" {
@@ -198,11 +198,8 @@ func (o *driftOptions) mend(ctx context.Context, s *Streams, to *seed.Seed, engi
 		}
 		result.Touched[outcome]++
 		meter.step(i+1, len(todo))
-		if stayed++; outcome == drift.Mended || outcome == drift.Gone {
-			stayed = 0
-		}
-		if stayed == inVain {
-			fmt.Fprintf(s.Err, "%d touches in a row have mended nothing: does the webhook answer, and has it these profiles?\n", inVain)
+		if vain.Seen(outcome) {
+			fmt.Fprintln(s.Err, vain)
 			break
 		}
 	}

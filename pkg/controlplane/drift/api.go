@@ -16,18 +16,57 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// Call is a request to the API server. Type is the media type of the body.
+// Call is a request to the API server: it reads, or it touches. There is no other one, as no other package can make one but with Read and Touch.
 type Call struct {
-	Verb, Path string
-	Query      url.Values
-	Type       string
-	Body       []byte
+	path  string
+	query url.Values
+	touch bool
 }
 
-// API is the API server. Its errors have the method HTTPStatus, where it has answered.
+// Read is a call that reads what is at a path.
+func Read(path string, query url.Values) Call { return Call{path: path, query: query} }
+
+// Touch is a call that sends the object at a path a patch without content. The API server asks the webhooks about it all the same, and writes what they make
+// of the object.
+func Touch(path string) Call { return Call{path: path, touch: true} }
+
+// Touches says whether the call is a touch.
+func (c Call) Touches() bool { return c.touch }
+
+// Verb is the method of HTTP.
+func (c Call) Verb() string {
+	if c.touch {
+		return http.MethodPatch
+	}
+	return http.MethodGet
+}
+
+// Path is where the call goes, below the address of the API server.
+func (c Call) Path() string { return c.path }
+
+// Query is what is asked for. That of a touch says who writes the object's fields then, for those who look at managedFields.
+func (c Call) Query() url.Values {
+	if c.touch {
+		return url.Values{"fieldManager": {"graft-drift"}}
+	}
+	return c.query
+}
+
+// Body is the media type and the content of what is sent; both are empty where nothing is.
+func (c Call) Body() (media, content string) {
+	if c.touch {
+		return "application/merge-patch+json", "{}"
+	}
+	return "", ""
+}
+
+// API is the API server. Its errors have the method HTTPStatus, where it has answered, and are ErrTooLarge where an answer has more bytes than are read.
 type API interface {
 	Call(ctx context.Context, c Call) ([]byte, error)
 }
+
+// ErrTooLarge is wrapped by the error of an answer that has more bytes than are read.
+var ErrTooLarge = errors.New("the answer of the API server is too large")
 
 // hasStatus says whether an error is an answer with a status.
 func hasStatus(err error, status int) bool {
@@ -53,11 +92,17 @@ func pathOf(f target.Form, namespace, name string) string {
 	return path
 }
 
-// The sizes of pages: an OperatingSystemConfig may have half a megabyte, a Namespace one kilobyte.
+// The sizes of pages in objects, which are halved where an answer is too large: an OperatingSystemConfig may have half a megabyte, a Namespace one kilobyte.
 const (
 	objectPage    = 25
 	namespacePage = 500
 )
+
+// mostPages bounds a list: a hundred thousand objects of one kind in a namespace, and two millions of namespaces.
+const mostPages = 4000
+
+// errEndless is for a list that does not come to an end.
+var errEndless = fmt.Errorf("the list has more than %d pages", mostPages)
 
 // restarts is how often a list is begun anew whose next page the API server does not have any more.
 const restarts = 3
@@ -77,8 +122,13 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 	if labels != "" {
 		query.Set("labelSelector", labels)
 	}
-	for {
-		raw, err := api.Call(ctx, Call{Verb: http.MethodGet, Path: path, Query: query})
+	for range mostPages {
+		raw, err := api.Call(ctx, Read(path, query))
+		if errors.Is(err, ErrTooLarge) && limit > 1 {
+			limit /= 2
+			query.Set("limit", strconv.Itoa(limit))
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -101,9 +151,10 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 		}
 		query.Set("continue", page.Metadata.Continue)
 	}
+	return fmt.Errorf("reading the list %s: %w", path, errEndless)
 }
 
 // get reads one object.
 func get(ctx context.Context, api API, path string) ([]byte, error) {
-	return api.Call(ctx, Call{Verb: http.MethodGet, Path: path})
+	return api.Call(ctx, Read(path, nil))
 }

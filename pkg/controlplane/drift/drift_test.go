@@ -88,7 +88,7 @@ func TestStates(t *testing.T) {
 			if got, _, _ = s.find(e); !cmp.Equal(append([]string{}, c.after...), got) {
 				t.Errorf("after it was touched: %v", got)
 			}
-			want := []string{"/api/v1/namespaces/shoot/configmaps/cloud-a?fieldManager=graft-drift application/merge-patch+json {}"}
+			want := []string{"PATCH /api/v1/namespaces/shoot/configmaps/cloud-a?fieldManager=graft-drift application/merge-patch+json {}"}
 			if diff := cmp.Diff(want, s.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
@@ -110,7 +110,7 @@ func TestOutcomes(t *testing.T) {
 		{"it is gone", func(s *seed) { delete(s.objects, "/api/v1/namespaces/shoot/configmaps/cloud-a") }, drift.Gone, ""},
 		{"it is refused", func(s *seed) {
 			s.fail = func(c drift.Call) error {
-				if c.Verb == http.MethodPatch {
+				if c.Touches() {
 					return answer(http.StatusForbidden)
 				}
 				return nil
@@ -143,7 +143,7 @@ func TestSummary(t *testing.T) {
 	s.configMap("shoot-d", "cloud-a", "")
 	s.put("/api/v1/namespaces/shoot-a/configmaps/cloud-b", `{"metadata":{"name":"cloud-b","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
 	s.fail = func(c drift.Call) error {
-		if strings.Contains(c.Path, "shoot-b/") {
+		if strings.Contains(c.Path(), "shoot-b/") {
 			return answer(http.StatusForbidden)
 		}
 		return nil
@@ -220,7 +220,7 @@ func TestPages(t *testing.T) {
 	}
 	forgotten := 2
 	s.fail = func(c drift.Call) error {
-		if strings.Contains(c.Query.Get("continue"), "cloud-04") && forgotten > 0 {
+		if strings.Contains(c.Query().Get("continue"), "cloud-04") && forgotten > 0 {
 			forgotten--
 			return answer(http.StatusGone)
 		}

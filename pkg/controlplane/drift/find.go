@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,6 +27,19 @@ type Engine interface {
 	Profiles() []mutation.ProfileVersion
 	// Admit mutates one object; its error is a *mutation.Failure.
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
+}
+
+// Timely is an engine that takes no longer for an object than a Timeout, whatever it looks up.
+type Timely struct {
+	Engine
+	Timeout time.Duration
+}
+
+// Admit is the engine's.
+func (t Timely) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
+	ctx, end := context.WithTimeout(ctx, t.Timeout)
+	defer end()
+	return t.Engine.Admit(ctx, r)
 }
 
 // Finder looks for objects that have drifted.

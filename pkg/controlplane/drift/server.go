@@ -5,7 +5,6 @@
 package drift
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // Server is an API by HTTP. Objects keep their bytes so.
@@ -20,6 +22,11 @@ type Server struct {
 	// Host is where the API server is, and Client has the credentials.
 	Host   *url.URL
 	Client *http.Client
+	// Limiter says when there may be another call; nil: at once.
+	Limiter flowcontrol.RateLimiter
+	// Timeout bounds a call from when it is made until its answer is read, and MostBytes the answer; 0: neither is bounded.
+	Timeout   time.Duration
+	MostBytes int64
 }
 
 // Answer is an answer other than success, as an error. Its message names objects and never holds their content, but for what webhooks say.
@@ -36,33 +43,67 @@ func (a *Answer) HTTPStatus() int { return a.Code }
 
 // Call implements API.
 func (s Server) Call(ctx context.Context, c Call) ([]byte, error) {
-	at := *s.Host
-	at.Path = strings.TrimSuffix(at.Path, "/") + c.Path
-	at.RawQuery = c.Query.Encode()
-	request, err := http.NewRequestWithContext(ctx, c.Verb, at.String(), bytes.NewReader(c.Body))
+	if s.Limiter != nil {
+		if err := s.Limiter.Wait(ctx); err != nil {
+			return nil, fmt.Errorf("waiting to ask the API server: %w", err)
+		}
+	}
+	if s.Timeout > 0 {
+		bounded, end := context.WithTimeout(ctx, s.Timeout)
+		defer end()
+		ctx = bounded
+	}
+	request, err := s.request(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("asking the API server: %w", err)
-	}
-	request.Header.Set("Accept", "application/json")
-	if c.Type != "" {
-		request.Header.Set("Content-Type", c.Type)
 	}
 	response, err := s.Client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("asking the API server: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
+	raw, err := ReadAnswer(response.Body, s.MostBytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading the API server's answer: %w", err)
+		return nil, err
 	}
 	if response.StatusCode >= 200 && response.StatusCode < 300 {
 		return raw, nil
 	}
-	answer := &Answer{Code: response.StatusCode, Message: fmt.Sprintf("%s %s: HTTP status %d", c.Verb, c.Path, response.StatusCode)}
+	answer := &Answer{Code: response.StatusCode, Message: fmt.Sprintf("%s %s: HTTP status %d", c.Verb(), c.Path(), response.StatusCode)}
 	var status struct{ Kind, Message string }
 	if json.Unmarshal(raw, &status) == nil && status.Kind == "Status" && status.Message != "" {
 		answer.Message = status.Message
 	}
 	return nil, answer
+}
+
+func (s Server) request(ctx context.Context, c Call) (*http.Request, error) {
+	at := *s.Host
+	at.Path = strings.TrimSuffix(at.Path, "/") + c.Path()
+	at.RawQuery = c.Query().Encode()
+	media, content := c.Body()
+	request, err := http.NewRequestWithContext(ctx, c.Verb(), at.String(), strings.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	if media != "" {
+		request.Header.Set("Content-Type", media)
+	}
+	return request, nil
+}
+
+// ReadAnswer reads an answer to its end, or no more than most bytes of it, after which the error is ErrTooLarge; 0: it is not bounded.
+func ReadAnswer(body io.Reader, most int64) ([]byte, error) {
+	if most > 0 {
+		body = io.LimitReader(body, most+1)
+	}
+	raw, err := io.ReadAll(body)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the API server's answer: %w", err)
+	case most > 0 && int64(len(raw)) > most:
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, most)
+	}
+	return raw, nil
 }

@@ -5,20 +5,39 @@
 package drift_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
+
+// serve starts an API server behind a path, as behind a proxy.
+func serve(t *testing.T, handler http.HandlerFunc) drift.Server {
+	t.Helper()
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	host, err := url.Parse(web.URL + "/cluster/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return drift.Server{Host: host, Client: web.Client()}
+}
 
 // TestServer holds what is sent, and what is made of answers.
 func TestServer(t *testing.T) {
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		switch r.URL.Path {
 		case "/cluster/api/said":
@@ -30,26 +49,168 @@ func TestServer(t *testing.T) {
 		default:
 			_, _ = fmt.Fprintf(w, "%s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Content-Type"), body)
 		}
-	}))
-	defer web.Close()
-	host, err := url.Parse(web.URL + "/cluster/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := drift.Server{Host: host, Client: web.Client()}
-	got, err := s.Call(t.Context(), drift.Call{Verb: "PATCH", Path: "/api/x", Query: url.Values{"a": {"b"}}, Type: "text/plain", Body: []byte("{}")})
-	if want := "PATCH /cluster/api/x?a=b text/plain {}"; err != nil || string(got) != want {
-		t.Errorf("%s, %v", got, err)
+	})
+	for want, call := range map[string]drift.Call{
+		"GET /cluster/api/x?a=b  ": drift.Read("/api/x", url.Values{"a": {"b"}}),
+		"PATCH /cluster/api/x?fieldManager=graft-drift application/merge-patch+json {}": drift.Touch("/api/x"),
+	} {
+		if got, err := s.Call(t.Context(), call); err != nil || string(got) != want {
+			t.Errorf("%s, %v", got, err)
+		}
 	}
 	for path, want := range map[string]string{"/api/said": "403 no", "/api/unsaid": "502 GET /api/unsaid: HTTP status 502"} {
-		_, err := s.Call(t.Context(), drift.Call{Verb: "GET", Path: path})
+		_, err := s.Call(t.Context(), drift.Read(path, nil))
 		answer, is := errors.AsType[*drift.Answer](err)
 		if !is || fmt.Sprint(answer.HTTPStatus(), " ", answer) != want {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	web.Close()
-	if _, err := s.Call(t.Context(), drift.Call{Verb: "GET", Path: "/api/x"}); err == nil {
+	s.Host = &url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	if _, err := s.Call(t.Context(), drift.Read("/api/x", nil)); err == nil {
 		t.Error("a server that is away answers")
+	}
+}
+
+// TestServerWaits holds that calls wait for their turn, and are not made where there is none.
+func TestServerWaits(t *testing.T) {
+	calls := 0
+	s := serve(t, func(http.ResponseWriter, *http.Request) { calls++ })
+	limiter := &turns{RateLimiter: flowcontrol.NewFakeAlwaysRateLimiter(), left: 2}
+	s.Limiter = limiter
+	var refused int
+	for range 3 {
+		if _, err := s.Call(t.Context(), drift.Read("/api/x", nil)); errors.Is(err, errNoTurn) {
+			refused++
+		}
+	}
+	if calls != 2 || refused != 1 {
+		t.Errorf("%d calls, %d refused", calls, refused)
+	}
+}
+
+// turns is a limiter that has some turns.
+type turns struct {
+	flowcontrol.RateLimiter
+	left int
+}
+
+var errNoTurn = errors.New("there is no turn")
+
+func (l *turns) Wait(context.Context) error {
+	if l.left--; l.left < 0 {
+		return errNoTurn
+	}
+	return nil
+}
+
+// TestServerHangs holds that a call ends whose answer does not come, or does not come to an end, while its caller goes on.
+func TestServerHangs(t *testing.T) {
+	for name, begin := range map[string]string{"without an answer": "", "in the answer": "{"} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if begin != "" {
+					_, _ = io.WriteString(w, begin)
+					_ = http.NewResponseController(w).Flush()
+				}
+				<-r.Context().Done()
+			})
+			s.Timeout = 20 * time.Millisecond
+			if _, err := s.Call(t.Context(), drift.Read("/api/x", nil)); !errors.Is(err, context.DeadlineExceeded) || t.Context().Err() != nil {
+				t.Errorf("it ended with %v", err)
+			}
+		})
+	}
+}
+
+// TestServerBounds holds that no more of an answer is read than is allowed, and that errors of the API server are none the less.
+func TestServerBounds(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "large") {
+			_, _ = io.WriteString(w, "12345")
+		} else {
+			_, _ = io.WriteString(w, "1234")
+		}
+	})
+	s.MostBytes = 4
+	if got, err := s.Call(t.Context(), drift.Read("/api/small", nil)); string(got) != "1234" || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := s.Call(t.Context(), drift.Read("/api/large", nil)); got != nil || !errors.Is(err, drift.ErrTooLarge) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestSmallerPages holds that a page which is too large is asked for in parts, down to single objects, and that one which is too large by itself is told.
+func TestSmallerPages(t *testing.T) {
+	s := newSeed(t)
+	s.shoot("shoot", "")
+	for i := range 30 {
+		s.configMap("shoot", fmt.Sprintf("cloud-%02d", i), "")
+	}
+	fits := 3
+	s.fail = func(c drift.Call) error {
+		var limit int
+		if strings.HasSuffix(c.Path(), "/configmaps") {
+			_, _ = fmt.Sscan(c.Query().Get("limit"), &limit)
+		}
+		if limit > fits {
+			return drift.ErrTooLarge
+		}
+		return nil
+	}
+	if got, summary, err := s.find(compile(t, silver)); len(got) != 30 || len(summary.Unread) > 0 || err != nil {
+		t.Errorf("%d found, %+v, %v", len(got), summary, err)
+	}
+	fits = 0
+	_, summary, err := s.find(compile(t, silver))
+	want := []drift.Unread{{Namespace: "shoot", Problem: "reading configmaps: " + drift.ErrTooLarge.Error()}}
+	if diff := cmp.Diff(want, summary.Unread); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// endless is an API server whose lists do not end.
+type endless struct {
+	*seed
+	pages int
+}
+
+func (e *endless) Call(ctx context.Context, c drift.Call) ([]byte, error) {
+	if strings.HasSuffix(c.Path(), "/configmaps") {
+		e.pages++
+		return []byte(`{"metadata":{"continue":"more"},"items":[]}`), nil
+	}
+	return e.seed.Call(ctx, c)
+}
+
+// TestEndless holds that a list which does not end is given up.
+func TestEndless(t *testing.T) {
+	s := newSeed(t)
+	s.shoot("shoot", "")
+	api := &endless{seed: s}
+	f := drift.Finder{API: api, Engine: compile(t, silver)}
+	summary, err := f.Find(t.Context(), func(drift.Finding) error { return nil })
+	if err != nil || len(summary.Unread) != 1 || !strings.Contains(summary.Unread[0].Problem, "the list has more than 4000 pages") || api.pages != 4000 {
+		t.Errorf("%d pages, %+v, %v", api.pages, summary, err)
+	}
+}
+
+// slow is an engine that waits until the context ends.
+type slow struct{ drift.Engine }
+
+func (slow) Admit(ctx context.Context, _ mutation.Request) (*mutation.Result, error) {
+	<-ctx.Done()
+	return nil, &mutation.Failure{Reason: mutation.DeadlineExceeded, Err: ctx.Err()}
+}
+
+// TestTimely holds that an object of which the engine does not decide is unknown, and keeps nobody from the others.
+func TestTimely(t *testing.T) {
+	s := newSeed(t)
+	s.shoot("shoot", "")
+	s.configMap("shoot", "cloud-a", "")
+	s.configMap("shoot", "cloud-b", "")
+	_, summary, err := s.find(drift.Timely{Engine: slow{compile(t, silver)}, Timeout: time.Millisecond})
+	if err != nil || summary.Found[drift.Unknown] != 2 {
+		t.Errorf("%+v, %v", summary, err)
 	}
 }

@@ -7,8 +7,6 @@ package drift
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -48,11 +46,25 @@ const (
 // Outcomes are all of them.
 func Outcomes() []Outcome { return []Outcome{Mended, Stays, Gone, Failed} }
 
-// empty is a patch that changes nothing. The API server asks the webhooks about it all the same, and writes what they make of the object.
-const empty = `{}`
+// inVain is after how many touches in a row that have mended nothing it is given up.
+const inVain = 3
 
-// manager is who writes the object's fields then, for those who look at managedFields.
-const manager = "graft-drift"
+// Vain counts touches in a row that have mended nothing. The zero value has seen none.
+type Vain struct{ row int }
+
+// Seen takes what became of the next touch, and says whether there have been so many in vain that further ones had better be left: the webhook does not
+// answer, or has other profiles.
+func (v *Vain) Seen(outcome Outcome) (giveUp bool) {
+	if v.row++; outcome == Mended || outcome == Gone {
+		v.row = 0
+	}
+	return v.row >= inVain
+}
+
+// String says why it was given up.
+func (v *Vain) String() string {
+	return fmt.Sprintf("%d touches in a row have mended nothing: does the webhook answer, and has it these profiles?", v.row)
+}
 
 // Touch waits for its turn, touches an object and looks at what was made of it. What could not be done is Failed, with the error; that of the context
 // comes without an outcome.
@@ -60,9 +72,7 @@ func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
 	if err := t.wait(ctx); err != nil {
 		return "", err
 	}
-	raw, err := t.API.Call(ctx, Call{
-		Verb: http.MethodPatch, Path: o.path(), Query: url.Values{"fieldManager": {manager}}, Type: "application/merge-patch+json", Body: []byte(empty),
-	})
+	raw, err := t.API.Call(ctx, Touch(o.path()))
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()

@@ -119,22 +119,23 @@ func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
 			return nil, err
 		}
 	}
-	raw, there := s.objects[c.Path]
+	raw, there := s.objects[c.Path()]
 	switch {
-	case c.Verb == http.MethodPatch:
-		s.calls = append(s.calls, c.Path+"?"+c.Query.Encode()+" "+c.Type+" "+string(c.Body))
+	case c.Touches():
+		media, content := c.Body()
+		s.calls = append(s.calls, c.Verb()+" "+c.Path()+"?"+c.Query().Encode()+" "+media+" "+content)
 		if !there {
 			return nil, answer(http.StatusNotFound)
 		}
 		if s.webhook != nil {
-			if err := s.admit(s.webhook, c.Path); err != nil {
+			if err := s.admit(s.webhook, c.Path()); err != nil {
 				return nil, err
 			}
 		}
-		return []byte(s.objects[c.Path]), nil
+		return []byte(s.objects[c.Path()]), nil
 	case there:
 		return []byte(raw), nil
-	case !c.Query.Has("limit"):
+	case !c.Query().Has("limit"):
 		return nil, answer(http.StatusNotFound)
 	}
 	return s.list(c)
@@ -142,13 +143,13 @@ func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
 
 // list gives a page.
 func (s *seed) list(c drift.Call) ([]byte, error) {
-	limit, _ := strconv.Atoi(c.Query.Get("limit"))
+	limit, _ := strconv.Atoi(c.Query().Get("limit"))
 	s.largest = max(s.largest, limit)
 	var items []json.RawMessage
 	next := ""
 	for _, path := range s.paths {
-		name, is := strings.CutPrefix(path, c.Path+"/")
-		if !is || strings.Contains(name, "/") || path <= c.Query.Get("continue") {
+		name, is := strings.CutPrefix(path, c.Path()+"/")
+		if !is || strings.Contains(name, "/") || path <= c.Query().Get("continue") {
 			continue
 		}
 		if len(items) == limit {

@@ -20,9 +20,10 @@ var _ drift.API = (*Seed)(nil)
 // HTTPStatus is the code.
 func (e *Error) HTTPStatus() int { return e.Code }
 
-// Call implements drift.API. It is the one way to write: a patch that changes nothing.
+// Call implements drift.API. It is the one way to write: of what is no reading, a drift.Call can only be a patch that changes nothing.
 func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
-	return s.do(ctx, c.Verb, c.Path, c.Query, body{c.Type, c.Body})
+	media, content := c.Body()
+	return s.do(ctx, c.Verb(), c.Path(), c.Query(), body{media, []byte(content)})
 }
 
 // Engine decides as the webhook of a seed with the profiles of the program would. It reads what is known of a control plane once, until Leave.

@@ -17,7 +17,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -29,6 +28,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 )
 
 // Connection says which seed is meant.
@@ -103,6 +104,12 @@ func hasCode(err error, code int) bool {
 // attempts is how often a request is made that the API server puts off.
 const attempts = 5
 
+// What one attempt may take, and how large an answer may be: a page of 250 objects, each of which has less than two megabytes in etcd, and seldom half of one.
+const (
+	callTimeout = time.Minute
+	mostBytes   = 256 << 20
+)
+
 // body is what a request carries. The zero body is none.
 type body struct {
 	media string
@@ -129,10 +136,12 @@ func (s *Seed) once(ctx context.Context, verb, path string, query url.Values, bo
 	if err := s.limiter.Wait(ctx); err != nil {
 		return nil, 0, cmp.Or(context.Cause(ctx), context.DeadlineExceeded) // it does not wait where the time would not do
 	}
+	bounded, end := context.WithTimeout(ctx, callTimeout)
+	defer end()
 	target := *s.host
 	target.Path += path
 	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, verb, target.String(), bytes.NewReader(body.raw))
+	request, err := http.NewRequestWithContext(bounded, verb, target.String(), bytes.NewReader(body.raw))
 	if err != nil {
 		return nil, 0, fmt.Errorf("asking the seed: %w", err)
 	}
@@ -148,9 +157,9 @@ func (s *Seed) once(ctx context.Context, verb, path string, query url.Values, bo
 		return nil, 0, fmt.Errorf("asking the seed: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
+	raw, err := drift.ReadAnswer(response.Body, mostBytes)
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading the seed's answer: %w", err)
+		return nil, 0, err
 	}
 	if response.StatusCode >= 200 && response.StatusCode < 300 {
 		return raw, 0, nil

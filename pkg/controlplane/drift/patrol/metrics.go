@@ -19,6 +19,8 @@ type Metrics struct {
 	last     prometheus.Gauge
 	failures prometheus.Counter
 	touched  *prometheus.CounterVec
+	givenUp  prometheus.Counter
+	resting  prometheus.Gauge
 }
 
 // key are the labels of what is found.
@@ -45,8 +47,15 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		touched: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_drift_touched_total", Help: "Objects that were touched, by what became of them: mended, stays, gone or failed.",
 		}, []string{"outcome"}),
+		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graft_drift_given_up_total", Help: "Looks after which touching was given up, since touches in a row had mended nothing.",
+		}),
+		resting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_drift_resting_objects",
+			Help: "Objects that are not touched at the next look, since touches of them have mended nothing.",
+		}),
 	}
-	registry.MustRegister(m.drifted, m.unread, m.last, m.failures, m.touched)
+	registry.MustRegister(m.drifted, m.unread, m.last, m.failures, m.touched, m.givenUp, m.resting)
 	for _, outcome := range drift.Outcomes() {
 		m.touched.WithLabelValues(string(outcome))
 	}

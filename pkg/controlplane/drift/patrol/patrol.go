@@ -28,6 +28,9 @@ type Patrol struct {
 	Clock   clock.Clock
 	Metrics *Metrics
 	Log     logr.Logger
+
+	// futile has objects rest whose touches have mended nothing.
+	futile futile
 }
 
 // NeedLeaderElection says that only the replica that leads patrols: two would touch at twice the rate.
@@ -79,8 +82,26 @@ func (p *Patrol) look(ctx context.Context) {
 		p.Log.Error(nil, "A control plane could not be read", "namespace", unread.Namespace, "problem", unread.Problem)
 	}
 	p.Log.Info("Looked for drift", "controlPlanes", summary.ControlPlanes, "objects", summary.Objects, "drifted", summary.Drifted(), "unread", len(summary.Unread))
-	for _, object := range drifted {
-		if !p.touch(ctx, object) {
+	p.touchAll(ctx, drifted)
+}
+
+// touchAll touches what was found, but for what rests as it did not change by that, until so many touches in a row have been in vain that something else is wrong.
+func (p *Patrol) touchAll(ctx context.Context, drifted []drift.Object) {
+	if p.Toucher == nil {
+		return
+	}
+	drifted = p.futile.wanted(drifted, p.Finder.Engine)
+	defer func() { p.Metrics.resting.Set(float64(p.futile.resting())) }()
+	vain := &drift.Vain{}
+	for i, object := range drifted {
+		outcome := p.touch(ctx, object)
+		if outcome == "" {
+			return
+		}
+		p.futile.seen(object, outcome)
+		if vain.Seen(outcome) {
+			p.Metrics.givenUp.Inc()
+			p.Log.Error(nil, "Touching is given up until the next look", "why", vain.String(), "left", len(drifted)-i-1)
 			return
 		}
 	}
@@ -91,11 +112,11 @@ func last(all []drift.Object, o drift.Object) bool {
 	return len(all) > 0 && all[len(all)-1].Same(o)
 }
 
-// touch touches one object; false says that the context has ended.
-func (p *Patrol) touch(ctx context.Context, o drift.Object) bool {
+// touch touches one object; no outcome says that the context has ended.
+func (p *Patrol) touch(ctx context.Context, o drift.Object) drift.Outcome {
 	outcome, err := p.Toucher.Touch(ctx, o)
 	if ctx.Err() != nil {
-		return false
+		return ""
 	}
 	if outcome == "" {
 		outcome = drift.Failed
@@ -103,8 +124,8 @@ func (p *Patrol) touch(ctx context.Context, o drift.Object) bool {
 	p.Metrics.touched.WithLabelValues(string(outcome)).Inc()
 	if err != nil {
 		p.Log.Error(err, "Touching failed", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name)
-		return true
+		return outcome
 	}
 	p.Log.Info("Touched", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "outcome", outcome)
-	return true
+	return outcome
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +44,11 @@ type seed struct {
 	count   int
 	touched map[string]bool
 	fail    error
+	// deaf are names of objects that stay as they are when they are touched; all says that all are.
+	deaf map[string]bool
+	all  bool
+	// patches are the names that were touched, in order.
+	patches []string
 }
 
 func (s *seed) item(name string) string {
@@ -61,11 +65,14 @@ func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
 	switch {
 	case s.fail != nil:
 		return nil, s.fail
-	case c.Verb == http.MethodPatch:
-		name := c.Path[strings.LastIndex(c.Path, "/")+1:]
-		s.touched[name] = true
+	case c.Touches():
+		name := c.Path()[strings.LastIndex(c.Path(), "/")+1:]
+		s.patches = append(s.patches, name)
+		if !s.all && !s.deaf[name] {
+			s.touched[name] = true
+		}
 		return []byte(s.item(name)), nil
-	case strings.HasSuffix(c.Path, "/namespaces"):
+	case strings.HasSuffix(c.Path(), "/namespaces"):
 		return []byte(`{"items":[{"metadata":{"name":"shoot","labels":{"shoot.gardener.cloud/provider":"acme"}}}]}`), nil
 	}
 	var items []string
@@ -192,4 +199,85 @@ func TestTouches(t *testing.T) {
 	clock.Step(time.Hour)
 	sleeps()
 	p.counted(t, "0 drifted, 4 touched, 4 mended, 0 failures, at 4604")
+}
+
+// TestInVain holds that touching is given up until the next look when three touches in a row have mended nothing.
+func TestInVain(t *testing.T) {
+	s := &seed{count: 5, touched: map[string]bool{}, all: true}
+	p, clock := newPatrol(t, s)
+	p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock}
+	sleeps := run(t, p, clock)
+	sleeps()
+	p.counted(t, "5 drifted, 3 touched, 0 mended, 0 failures, at 1000")
+	if got := value(t, p.Metrics.givenUp); got != 1 {
+		t.Errorf("given up %v times", got)
+	}
+	s.mutex.Lock()
+	s.all = false
+	s.mutex.Unlock()
+	clock.Step(time.Hour)
+	sleeps()
+	p.counted(t, "5 drifted, 5 touched, 2 mended, 0 failures, at 4600")
+	clock.Step(time.Hour)
+	sleeps()
+	p.counted(t, "3 drifted, 8 touched, 5 mended, 0 failures, at 8200")
+	if got := value(t, p.Metrics.givenUp); got != 1 {
+		t.Errorf("given up %v times when they are mended", got)
+	}
+}
+
+// TestFutile holds that an object which stays as it is rests for longer each time, that others behind it have their turn, and that it rests no more when it is
+// found as it should be once, or when there are other profiles.
+func TestFutile(t *testing.T) {
+	s := &seed{count: 4, touched: map[string]bool{}, deaf: map[string]bool{"cloud-0": true, "cloud-1": true, "cloud-2": true}}
+	p, clock := newPatrol(t, s)
+	p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock}
+	sleeps := run(t, p, clock)
+	look := func() string {
+		sleeps()
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		names := strings.Join(s.patches, " ")
+		s.patches = nil
+		return fmt.Sprintf("%s; %v rest", names, value(t, p.Metrics.resting))
+	}
+	const three = "cloud-0 cloud-1 cloud-2; "
+	for i, step := range []struct {
+		want string
+		then func()
+	}{
+		{want: three + "3 rest"},
+		{want: "cloud-3; 0 rest"},
+		{want: three + "3 rest"},
+		{want: "; 3 rest"},
+		{want: "; 3 rest", then: func() { s.touched["cloud-0"] = true }}, // somebody else has mended it
+		{want: "; 0 rest", then: func() { delete(s.touched, "cloud-0") }},
+		{want: three + "3 rest"},
+		{want: "; 2 rest", then: func() { p.Finder.Engine = renamed{p.Finder.Engine} }},
+		{want: three + "3 rest"},
+	} {
+		if diff := cmp.Diff(step.want, look()); diff != "" {
+			t.Fatalf("touches of look %d (-want +got):\n%s", i, diff)
+		}
+		if step.then != nil {
+			s.mutex.Lock()
+			step.then()
+			s.mutex.Unlock()
+		}
+		clock.Step(time.Hour)
+	}
+	f := &futile{objects: map[drift.Object]rest{}}
+	for range 2 * longestRest {
+		f.seen(drift.Object{}, drift.Failed)
+	}
+	if got := f.objects[drift.Object{}]; got.of != longestRest {
+		t.Errorf("it rests for %d looks", got.of)
+	}
+}
+
+// renamed is an engine with profiles of other versions.
+type renamed struct{ drift.Engine }
+
+func (renamed) Profiles() []mutation.ProfileVersion {
+	return []mutation.ProfileVersion{{Name: "acme", Hash: strings.Repeat("0", 64)}}
 }

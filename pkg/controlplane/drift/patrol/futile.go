@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package patrol
+
+import (
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+)
+
+// longestRest is how many looks an object is left alone for at most: a day, at the default interval.
+const longestRest = 23
+
+// futile has objects rest that stay as they are when they are touched, as something else writes them, and each touch may roll them: the first time for one
+// look, and for twice as long each time. The zero value has seen none.
+type futile struct {
+	// versions are the profiles under which it is so.
+	versions []string
+	objects  map[drift.Object]rest
+}
+
+// rest is for how many looks an object is left alone, and for how many of them still.
+type rest struct{ of, left int }
+
+// wanted are the objects that do not rest. What has not drifted any more is forgotten, and all is where there are other profiles.
+func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
+	var versions []string
+	for _, profile := range e.Profiles() {
+		versions = append(versions, profile.Version())
+	}
+	before := f.objects
+	if !slices.Equal(versions, f.versions) {
+		before = nil
+	}
+	f.versions, f.objects = versions, map[drift.Object]rest{}
+	var wanted []drift.Object
+	for _, object := range drifted {
+		known, is := before[object]
+		if known.left == 0 {
+			wanted = append(wanted, object)
+		}
+		if is {
+			f.objects[object] = rest{known.of, max(0, known.left-1)}
+		}
+	}
+	return wanted
+}
+
+// seen takes what became of a touch.
+func (f *futile) seen(o drift.Object, outcome drift.Outcome) {
+	if outcome == drift.Stays || outcome == drift.Failed {
+		of := min(2*f.objects[o].of+1, longestRest)
+		f.objects[o] = rest{of, of}
+	}
+}
+
+// resting is how many objects will not be touched at the next look.
+func (f *futile) resting() int {
+	count := 0
+	for _, r := range f.objects {
+		if r.left > 0 {
+			count++
+		}
+	}
+	return count
+}

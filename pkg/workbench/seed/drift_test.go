@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package seed_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
+)
+
+// TestCalls holds what becomes of calls in search of drift: a touch is sent as a patch without content, whatever else was said, and all others only read.
+func TestCalls(t *testing.T) {
+	var got []string
+	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, fmt.Sprintf("%s %s %q %q", r.Method, r.RequestURI, r.Header.Get("Content-Type"), body))
+	}))
+	defer web.Close()
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"this","clusters":[{"name":"c","cluster":{"server":%q}}],
+		"contexts":[{"name":"this","context":{"cluster":"c"}}]}`, web.URL)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	connected, err := seed.Connect(seed.Connection{Kubeconfig: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []drift.Call{{}, drift.Read("/api/v1/namespaces", url.Values{"limit": {"1"}}), drift.Touch("/api/v1/namespaces/a")} {
+		if _, err := connected.Call(t.Context(), call); err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{
+		`GET / "" ""`, `GET /api/v1/namespaces?limit=1 "" ""`,
+		`PATCH /api/v1/namespaces/a?fieldManager=graft-drift "application/merge-patch+json" "{}"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
