@@ -64,6 +64,16 @@ func TestObjects(t *testing.T) {
 	p.expectCount(t, 1, "graft_rules_total", labels{"result": "observed"}, func() {
 		p.expectCount(t, 0, "graft_rules_total", labels{"result": "changed"}, func() { update(t, exact, "other", "x") })
 	})
+	p.expectCount(t, 1, "graft_rules_total", labels{"result": "unchanged", "rule": "ConfigMap/cloud-provider-config[2].annotations"}, func() {
+		p.expectCount(t, 0, "graft_rules_total", labels{"result": "observed"}, func() {
+			before, annotations := exact.DeepCopy(), exact.GetAnnotations()
+			annotations["acme.example.com/observed"] = "yes"
+			exact.SetAnnotations(annotations)
+			if err := land.Client().Patch(t.Context(), exact, client.MergeFrom(before)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
 
 	begun := config("cloud-init")
 	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "ConfigMap/cloud-*", "result": "patched"}, func() { create(t, begun) })

@@ -48,7 +48,7 @@ func (p *Program) tryAll(ctx context.Context, selected *selection, r Request, so
 		all.Patch = nil
 		for i := range all.Applied {
 			if a := &all.Applied[i]; a.Reason == cannotCompute {
-				a.Outcome, a.Reason = Observed, wouldDeny+string(failure.Reason)
+				a.Outcome, a.Would, a.Reason = Observed, Denied, wouldDeny+string(failure.Reason)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (r *Result) denyAll(selected *selection, failure *Failure) {
 	for _, rule := range selected.rules {
 		if rule.observed {
 			r.Applied = append(r.Applied, Applied{
-				Profile: rule.profile, Rule: rule.name, Position: rule.position, Outcome: Observed, Reason: wouldDeny + string(failure.Reason),
+				Profile: rule.profile, Rule: rule.name, Position: rule.position, Outcome: Observed, Would: Denied, Reason: wouldDeny + string(failure.Reason),
 			})
 		}
 	}
@@ -95,6 +95,6 @@ func (a Applied) observed() Applied {
 	default:
 		return a
 	}
-	a.Outcome = Observed
+	a.Outcome, a.Would = Observed, a.Outcome
 	return a
 }

@@ -54,7 +54,7 @@ func admitEtcd(t *testing.T, rules string, source facts.Source, until time.Time)
 	}
 	var outcomes []string
 	for _, applied := range result.Applied {
-		outcomes = append(outcomes, string(applied.Outcome)+" "+applied.Reason)
+		outcomes = append(outcomes, string(applied.Outcome)+string(applied.Would)+" "+applied.Reason)
 	}
 	return result, outcomes
 }
@@ -78,7 +78,7 @@ func TestObservedFaults(t *testing.T) {
 		"too slow": {func(ctx context.Context) { <-ctx.Done() }, "would deny the object: DeadlineExceeded"},
 	} {
 		result, outcomes := admitEtcd(t, observing, &asked{then: test.then}, time.Now().Add(50*time.Millisecond))
-		if diff := cmp.Diff([]string{"changed ", "observed " + test.want}, outcomes); diff != "" {
+		if diff := cmp.Diff([]string{"changed ", "observeddenied " + test.want}, outcomes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if !strings.Contains(string(result.Patch), `/metadata/labels/a`) {
@@ -108,5 +108,26 @@ controlplane:
 	}
 	if diff := cmp.Diff([]string{"asked", "both", "of"}, slices.Sorted(maps.Keys(source.names))); diff != "" {
 		t.Errorf("looked up (-want +got):\n%s", diff)
+	}
+}
+
+// TestObservedOutcomes holds what is said of rules that are only observed.
+func TestObservedOutcomes(t *testing.T) {
+	const rules = `
+mode: observe
+controlplane:
+  etcd-main:
+  - labels: {set: {a: b}}
+  - {when: '${ operation == "UPDATE" }', labels: {set: {a: c}}}
+  - {when: '${ operation == "CREATE" }', labels: {set: {d: e}}}
+  - labels: {set: {other: theirs}}
+`
+	_, outcomes := admitEtcd(t, rules, &asked{}, time.Time{})
+	want := []string{
+		"observedoverridden would be overridden by p/etcd-main[1].labels (p:10:5)", "observedchanged would change the object", "skipped the condition is false",
+		"observedunchanged would change nothing",
+	}
+	if diff := cmp.Diff(want, outcomes); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }

@@ -80,8 +80,10 @@ const (
 	Skipped Outcome = "skipped"
 	// Overridden: everything that the rule writes is written differently by a later rule.
 	Overridden Outcome = "overridden"
-	// Observed: the rule is not applied, as its mode is observe; Reason says what it would do.
+	// Observed: the rule is not applied, as its mode is observe; Would and Reason say what it would do.
 	Observed Outcome = "observed"
+	// Denied: the rule would have the object denied. Only a rule that is Observed Would be it: others do.
+	Denied Outcome = "denied"
 )
 
 // Applied is one rule of the object's target and what became of it.
@@ -93,6 +95,8 @@ type Applied struct {
 	// Position is where the rule stands.
 	Position source.Position
 	Outcome  Outcome
+	// Would is what would become of a rule that is Observed: Changed, Unchanged, Overridden or Denied; empty for others.
+	Would Outcome
 	// Reason says why a rule was skipped, by which rule it was overridden or what it would do; empty otherwise.
 	Reason string
 }

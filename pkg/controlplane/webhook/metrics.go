@@ -64,7 +64,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"set", "provider"}),
 		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_rules_total",
-			Help: "Rules by what became of them in an admission: changed, unchanged, skipped, overridden or observed.",
+			Help: "Rules by what became of them in an admission: changed, unchanged, skipped or overridden; " +
+				"and those that are only observed: observed where they would change the object, denied where they would deny it, or as the others.",
 		}, []string{"set", "target", "profile", "rule", "result"}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_events_total",
@@ -140,8 +141,17 @@ func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
 
 func (m *Metrics) rules(x *exchange, result *mutation.Result) {
 	for _, applied := range result.Applied {
-		m.rule(ruleKey{string(x.route.Set), result.Target, applied.Profile, applied.Rule, string(applied.Outcome)}).Inc()
+		m.rule(ruleKey{string(x.route.Set), result.Target, applied.Profile, applied.Rule, counted(applied)}).Inc()
 	}
+}
+
+// counted is the result of a rule by which it is counted. One that is only observed counts as such where it would change the object, as that is what is
+// looked for before it is applied.
+func counted(applied mutation.Applied) string {
+	if applied.Outcome == mutation.Observed && applied.Would != mutation.Changed {
+		return string(applied.Would)
+	}
+	return string(applied.Outcome)
 }
 
 // ruleKey are the labels of a counter of rules.

@@ -71,3 +71,24 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// TestObservedRulesAreCounted holds that a rule which is only observed counts as such where it would change the object alone.
+func TestObservedRulesAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, x := NewMetrics(registry), &exchange{route: Route{Set: target.ControlPlane, Provider: "a"}}
+	for want, applied := range map[string]mutation.Applied{
+		"changed": {Outcome: mutation.Changed}, "skipped": {Outcome: mutation.Skipped},
+		"observed":  {Outcome: mutation.Observed, Would: mutation.Changed},
+		"unchanged": {Outcome: mutation.Observed, Would: mutation.Unchanged}, "overridden": {Outcome: mutation.Observed, Would: mutation.Overridden},
+		"denied": {Outcome: mutation.Observed, Would: mutation.Denied},
+	} {
+		applied.Profile, applied.Rule = "p", want
+		m.rules(x, &mutation.Result{Target: "etcd-main", Applied: []mutation.Applied{applied}})
+	}
+	f := &fixture{registry: registry}
+	for _, result := range []string{"changed", "skipped", "observed", "unchanged", "overridden", "denied"} {
+		if got := f.count(t, "graft_rules_total", map[string]string{"rule": result, "result": result}); got != 1 {
+			t.Errorf("%s is counted %v times", result, got)
+		}
+	}
+}
