@@ -153,7 +153,7 @@ func (s *script) edit(in scope, p place) {
 // changes writes what a rule changes.
 func (s scope) changes(p place, target string) {
 	if refused := p.At("refuse"); !refused.Absent() {
-		s.line("error(" + s.template(refused, true).text + ", 0)")
+		s.line("error(" + quote(s.where(refused)+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
 	}
 	p.At("set").Members(func(key, value place) {
 		s.line(invoke(s.use("put"), target, s.way(value, key.Node.Value), s.value(value).text).text)

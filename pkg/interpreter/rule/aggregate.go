@@ -44,7 +44,7 @@ func (q *question) take(at path) []found {
 
 // misfit says that what a member has is not as it is needed.
 func (f found) misfit(at path, what string) error {
-	return unfit("the member %s: status.%s is %s, and must be %s", f.Cluster, at.text, word(f.Node), what)
+	return unfit("%s: the member %s: status.%s is %s, and must be %s", at.at, f.Cluster, at.text, word(f.Node), what)
 }
 
 // aggregate compiles a rule.

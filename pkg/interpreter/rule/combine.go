@@ -29,7 +29,7 @@ func sum(at path) combine {
 			switch n := numeric(f.Node).(type) {
 			case int64:
 				if added := whole + n; (added > whole) != (n > 0) && n != 0 {
-					return nil, unfit("status.%s: the sum is too large", at.text)
+					return nil, tooLarge(at)
 				}
 				whole += n
 				float += float64(n)
@@ -44,11 +44,13 @@ func sum(at path) combine {
 		case exact:
 			return strconv.AppendInt(nil, whole, 10), nil
 		case math.Abs(float) >= math.MaxInt64: // no number of Kubernetes is
-			return nil, unfit("status.%s: the sum is too large", at.text)
+			return nil, tooLarge(at)
 		}
 		return []byte(strings.ToLower(strconv.FormatFloat(float, 'g', -1, 64))), nil
 	}
 }
+
+func tooLarge(at path) error { return unfit("%s: status.%s: the sum is too large", at.at, at.text) }
 
 // least is the smallest number, as its member writes it.
 func least(at path) combine { return extreme(at, func(a, b float64) bool { return a < b }) }
@@ -68,7 +70,7 @@ func extreme(at path, better func(a, b float64) bool) combine {
 			}
 			n, err := strconv.ParseFloat(string(f.Raw()), 64)
 			if err != nil {
-				return nil, unfit("the member %s: status.%s is too large", f.Cluster, at.text)
+				return nil, unfit("%s: the member %s: status.%s is too large", at.at, f.Cluster, at.text)
 			}
 			if best == nil || better(n, than) {
 				best, than = f.Raw(), n

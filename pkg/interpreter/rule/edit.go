@@ -79,7 +79,7 @@ func (e *edit) applyTo(q *question, root *document.Node) error {
 		if err != nil {
 			return err
 		}
-		return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: message}
+		return unfit("%s: %s", e.refuse.at, message)
 	}
 	for i := range e.set {
 		raw, err := e.set[i].value.of(q)

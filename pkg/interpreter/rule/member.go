@@ -22,13 +22,18 @@ type member struct {
 	value  ref.Val
 }
 
-// readMembers reads the statuses, and orders them by the names of clusters.
+// readMembers reads the statuses, and orders them by the names of clusters, each of which is one member: two would be counted twice.
 func readMembers(all []interpreter.Member) ([]*member, error) {
 	members := make([]*member, len(all))
 	for i := range all {
 		members[i] = &member{Member: &all[i]}
 	}
 	slices.SortStableFunc(members, func(a, b *member) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	for i := 1; i < len(members); i++ {
+		if members[i].Cluster == members[i-1].Cluster {
+			return members, unfit("the member %s stands twice", members[i].Cluster)
+		}
+	}
 	for _, m := range members {
 		if len(m.Status) == 0 || isNull(m.Status) {
 			continue

@@ -19,6 +19,8 @@ import (
 type path struct {
 	steps fieldpath.Path
 	text  string
+	// at is where the path is written.
+	at string
 }
 
 // path reads a path; what is wrong is the zero path.
@@ -31,7 +33,7 @@ func (c *compiler) path(p place, t source.Text) path {
 		c.add(p, WrongPath, "%q is no path: %s", t.Value, err)
 		return path{}
 	}
-	return path{steps, steps.String()}
+	return path{steps, steps.String(), c.at(p)}
 }
 
 // inStatus reads a path below status. One that begins with status, too, is meant otherwise as a rule.
@@ -133,7 +135,7 @@ func (p path) put(root *document.Node, raw []byte) error {
 		_, err = parent.Set(last.Key, raw)
 	}
 	if err != nil {
-		return unreadable(p.text, err)
+		return unreadable(p.at+": "+p.text, err)
 	}
 	return nil
 }
@@ -156,12 +158,13 @@ func (p path) ensure(n *document.Node, s fieldpath.Step, kind document.Kind) (*d
 		present, err = n.Ensure(s.Key, kind)
 	}
 	if err != nil {
-		return nil, unreadable(p.text, err)
+		return nil, unreadable(p.at+": "+p.text, err)
 	}
 	return present, nil
 }
 
-func (p path) misses(why string) error { return unfit("%s: %s", p.text, why) }
+// misses says that the place cannot be written.
+func (p path) misses(why string) error { return unfit("%s: %s: %s", p.at, p.text, why) }
 
 var whole = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17}|true|false)$`)
 

@@ -83,6 +83,25 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestMemberTwice holds that no member is counted twice.
+func TestMemberTwice(t *testing.T) {
+	program := load(t, golden.Read(t, "testdata/answers/aggregate/profile.yaml"))
+	a := asked{Operation: interpreter.Aggregate, Object: json.RawMessage(`{"metadata":{"generation":1}}`)}
+	for _, cluster := range []string{"c", "a", "b", "a"} {
+		a.Members = append(a.Members, interpreter.Member{Cluster: cluster, Status: json.RawMessage(`{"replicas":1}`)})
+		response, err := program.Interpret(context.Background(), a.request())
+		if len(a.Members) < 4 {
+			if err != nil || response.Patch == nil {
+				t.Errorf("%d members: %v", len(a.Members), err)
+			}
+			continue
+		}
+		if got := describe(response, err); got != "422 the member a stands twice\n" {
+			t.Errorf("a member that stands twice: %s", got)
+		}
+	}
+}
+
 // TestIndex holds that a question is answered in the same way where its texts were read already with the message around them, also when it is asked
 // again of the same message.
 func TestIndex(t *testing.T) {

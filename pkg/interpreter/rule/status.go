@@ -69,7 +69,7 @@ func (r *rules) answerStatus(q *question) (interpreter.Response, error) {
 // reflect copies and computes what a rule says.
 func (s *status) reflect(q *question, came, made *document.Node) error {
 	if s.all {
-		return reflectAll(came, made)
+		return s.reflectAll(came, made)
 	}
 	for _, kept := range s.keep {
 		if value := kept.find(came); value != nil {
@@ -91,13 +91,16 @@ func (s *status) reflect(q *question, came, made *document.Node) error {
 }
 
 // reflectAll copies a whole status; what was made before stays beside it.
-func reflectAll(came, made *document.Node) error {
+func (s *status) reflectAll(came, made *document.Node) error {
 	if made.Len() == 0 && came.Kind() == document.Object {
-		return made.Replace(came.Raw())
+		if err := made.Replace(came.Raw()); err != nil {
+			return unreadable(s.at+": status", err)
+		}
+		return nil
 	}
 	for key, value := range came.Members() {
 		if _, err := made.Set(key, value.Raw()); err != nil {
-			return unreadable("status", err)
+			return unreadable(s.at+": status", err)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 				}
 				judged := key.find(item)
 				if judged == nil {
-					return nil, unfit("the member %s: an item in status.%s has no %s", f.Cluster, at.text, key.text)
+					return nil, unfit("%s: the member %s: an item in status.%s has no %s", key.at, f.Cluster, at.text, key.text)
 				}
 				name := canonical(judged)
 				switch known := seen[name]; {
@@ -45,7 +45,8 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 					seen[name] = item
 					items = append(items, item)
 				case !known.Equal(item):
-					return nil, unfit("the member %s: an item in status.%s differs from that of another member with the same %s", f.Cluster, at.text, key.text)
+					return nil, unfit("%s: the member %s: an item in status.%s differs from that of another member with the same %s",
+						key.at, f.Cluster, at.text, key.text)
 				}
 			}
 		}
@@ -94,7 +95,7 @@ func (f found) prefixed(q *question, item *document.Node, at, field path) (*docu
 	}
 	text, ok := field.find(item).Text()
 	if !ok {
-		return nil, unfit("the member %s: an item in status.%s has no %s that is a text", f.Cluster, at.text, field.text)
+		return nil, unfit("%s: the member %s: an item in status.%s has no %s that is a text", field.at, f.Cluster, at.text, field.text)
 	}
 	changed := item.Document().Root() // what expressions and other rules see of the member stays
 	return changed, field.put(changed, document.Quote(f.Cluster+"/"+text))

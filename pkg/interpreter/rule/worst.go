@@ -5,6 +5,7 @@
 package rule
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
@@ -43,7 +44,7 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 			word, ok := judged.Text()
 			if !ok {
 				if kind := judged.Kind(); kind == document.Object || kind == document.Array {
-					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by)}, "a text")
+					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by), at: cmp.Or(by.at, at.at)}, "a text")
 				}
 				word = string(judged.Raw())
 			}
@@ -111,7 +112,7 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 				name, typed := condition.Get("type").Text()
 				status, ok := condition.Get("status").Text()
 				if !typed || !ok {
-					return nil, unfit("the member %s: a condition in status.%s has no type or no status", f.Cluster, at.text)
+					return nil, unfit("%s: the member %s: a condition in status.%s has no type or no status", at.at, f.Cluster, at.text)
 				}
 				rank := severity(status, bad[name])
 				if chosen[name] == nil {

@@ -159,7 +159,7 @@ func (r *interpretationReader) rule(t *rule.Traced) InterpretationRule {
 	}
 	switch {
 	case t.Failure != nil:
-		out.Reason = strings.TrimPrefix(t.Failure.Message, t.At+": ")
+		out.Reason = strings.TrimLeft(strings.TrimPrefix(t.Failure.Message, t.At), ".: ")
 	case t.Outcome == rule.NotAsked:
 		out.Reason = cmp.Or(r.ended, "another rule had decided")
 	case t.Outcome == rule.Skipped && t.ForEach != nil && len(t.Items) == 0:

@@ -14,6 +14,8 @@ var (
 	evaluated = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: \S+:\d+(?::\d+)?: (.*)$`)
 	// placed is a reason that both know: it names a rule or a member, or says that there is no rule.
 	placed = regexp.MustCompile(`^(\S+: kinds\[|the member |the status of the member |status\.|no rule of )`)
+	// part is the place in the profile of what the rules say of members and of fields, which scripts do not say.
+	part = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: `)
 	// came is what the rules say of a value that came, which scripts do not, with what both say of what is needed instead.
 	came = map[string]*regexp.Regexp{
 		" must be ":       regexp.MustCompile(` is [^,]+, and must be `),
@@ -23,7 +25,7 @@ var (
 	// absent is a field that an expression needs.
 	absent = regexp.MustCompile(`^there is no (\w+)(?:;|$)`)
 	// unasked is what is wrong with a question that Karmada does not ask.
-	unasked = regexp.MustCompile(`^(the object|the observed object) (is missing|is no JSON|is an? \S+, and must be an object)|^the number of replicas is negative$`)
+	unasked = regexp.MustCompile(`^(the object|the observed object) (is missing|is no JSON|is an? \S+, and must be an object)|^the number of replicas is negative$|^the member \S* stands twice$`)
 	// crashed is a script that was stopped by Lua, and refuses nothing.
 	crashed = regexp.MustCompile(`^[^:]+:\d+: |attempt to `)
 )
@@ -31,11 +33,11 @@ var (
 // Alike says whether the rules and a script fail for the same reason, as far as both know it.
 //
 // A refusal that the profile words is the same text. What the engine finds in an answer or in the status of a member is the same place and the same need; the
-// rules say beside it what there is instead. Where an expression fails, the rules know the place and the script does not: it must fail in an expression, too,
-// and where both say which field is missing, it is the same one. No script may be stopped by Lua itself.
+// rules say beside it what there is instead, and in which part of which rule. Where an expression fails, the rules know the place and the script does not: it
+// must fail in an expression, too, and where both say which field is missing, it is the same one. No script may be stopped by Lua itself.
 //
 // Not compared are the code, which Lua does not have, how else CEL and Lua say why an expression fails, and the reason why rules refuse a question that
-// Karmada never asks: one without an object, or for fewer replicas than none.
+// Karmada never asks: one without an object, for fewer replicas than none, or with a member that stands twice.
 func Alike(ruled, scripted error) bool {
 	want := ruled.Error()
 	got, _, _ := strings.Cut(scripted.Error(), "\nstack traceback:")
@@ -51,7 +53,7 @@ func Alike(ruled, scripted error) bool {
 		for need, whole := range came {
 			want = whole.ReplaceAllString(want, need)
 		}
-		return want == got
+		return want == got || part.ReplaceAllString(want, "") == got
 	}
 	if placed.MatchString(got) {
 		return false
