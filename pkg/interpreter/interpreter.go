@@ -11,6 +11,7 @@ package interpreter
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -55,6 +56,15 @@ type Kind struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
+}
+
+// KindOf is a kind as objects name theirs: with v1 or group/version.
+func KindOf(apiVersion, kind string) Kind {
+	group, version, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group, version = "", apiVersion
+	}
+	return Kind{Group: group, Version: version, Kind: kind}
 }
 
 // String is <kind>.<version>.<group>, as kubectl writes it.

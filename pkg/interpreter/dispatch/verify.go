@@ -25,7 +25,11 @@ func VerifyContext(uid, operation string, r *ContextResponse) error {
 	case !r.Successful:
 		return &interpreter.Failure{Code: int(r.Status.Code), Message: r.Status.Message}
 	}
-	switch wire.Operations(wire.KindContext)[operation] {
+	asked := wire.Operations(wire.KindContext)[operation]
+	if asked.Patches() {
+		return verifyPatch(r.Patch, r.PatchType)
+	}
+	switch asked {
 	case interpreter.Replicas:
 		return needed(r.Replicas != nil, "replicas")
 	case interpreter.Components:
@@ -37,8 +41,6 @@ func VerifyContext(uid, operation string, r *ContextResponse) error {
 			}
 		}
 		return nil
-	case interpreter.Prune, interpreter.Revise, interpreter.Retain, interpreter.Aggregate:
-		return verifyPatch(r.Patch, r.PatchType)
 	case interpreter.Status:
 		return needed(r.RawStatus != nil, "rawStatus")
 	case interpreter.Health:
@@ -64,7 +66,11 @@ func VerifyReview(uid, operation string, r *ReviewResponse) error {
 	if err := verifyPatch(r.Patch, r.PatchType); err != nil {
 		return err
 	}
-	switch wire.Operations(wire.KindReview)[operation] {
+	asked := wire.Operations(wire.KindReview)[operation]
+	if asked.Patches() {
+		return nil
+	}
+	switch asked {
 	case interpreter.Replicas:
 		return errors.Join(needed(r.Replicas != nil, "replicas"), needed(r.ReplicaRequirements != nil, "replicaRequirements"))
 	case interpreter.Dependencies:
@@ -73,8 +79,6 @@ func VerifyReview(uid, operation string, r *ReviewResponse) error {
 		return needed(r.Status != nil, "status")
 	case interpreter.Health:
 		return needed(r.Healthy != nil, "healthy")
-	case interpreter.Prune, interpreter.Revise, interpreter.Retain, interpreter.Aggregate:
-		return nil
 	}
 	return fmt.Errorf("there is no operation %q", operation)
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -89,10 +88,9 @@ func (q asked) request(t testing.TB) interpreter.Request {
 	if err := json.Unmarshal(q.Object, &head); err != nil {
 		t.Fatal(err)
 	}
-	of := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
 	return interpreter.Request{
-		Operation: q.Operation, Kind: interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind},
-		Object: q.Object, Observed: q.Observed, Replicas: q.Replicas, Members: q.Members,
+		Operation: q.Operation, Kind: interpreter.KindOf(head.APIVersion, head.Kind), Object: q.Object, Observed: q.Observed, Replicas: q.Replicas,
+		Members: q.Members,
 	}
 }
 

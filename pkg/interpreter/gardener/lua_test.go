@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
@@ -29,8 +27,7 @@ func scripts(t *testing.T) map[interpreter.Kind]*lua.Customizations {
 	}
 	all := map[interpreter.Kind]*lua.Customizations{}
 	for i, c := range customizations {
-		of := schema.FromAPIVersionAndKind(c.Spec.Target.APIVersion, c.Spec.Target.Kind)
-		all[interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind}] = &customizations[i].Spec.Customizations
+		all[interpreter.KindOf(c.Spec.Target.APIVersion, c.Spec.Target.Kind)] = &customizations[i].Spec.Customizations
 	}
 	return all
 }

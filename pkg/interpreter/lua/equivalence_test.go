@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -50,8 +49,7 @@ func (a asked) request(t *testing.T) interpreter.Request {
 	case a.Kind != nil:
 		r.Kind = *a.Kind
 	case json.Unmarshal(r.Object, &head) == nil && head.Kind != "":
-		of := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
-		r.Kind = interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind}
+		r.Kind = interpreter.KindOf(head.APIVersion, head.Kind)
 	}
 	return r
 }

@@ -54,12 +54,13 @@ func answerOf(o interpreter.Operation, r interpreter.Response) (*answer, error) 
 		}
 	case interpreter.Status:
 		a.status, err = statusIn(r.Status)
-	case interpreter.Revise, interpreter.Retain, interpreter.Aggregate, interpreter.Prune:
+	default:
+		if !o.Patches() {
+			return nil, lacking("an answer to such a question")
+		}
 		if a.Patch, err = patchIn(r.Patch); len(a.Patch) > 0 {
 			a.PatchType = "JSONPatch"
 		}
-	default:
-		err = lacking("an answer to such a question")
 	}
 	return a, err
 }

@@ -81,7 +81,7 @@ func (a Answer) document() DocumentAnswer {
 		Operation: a.Operation, Replicas: r.Replicas, Requirements: r.Requirements, Components: r.Components, Dependencies: r.Dependencies,
 		Status: r.Status, Healthy: r.Healthy, Patch: r.Patch, Because: r.Because, Lacks: a.Lacks,
 	}
-	if changes(a.Operation) && a.Lacks == "" {
+	if a.Operation.Patches() && a.Lacks == "" {
 		changed := len(r.Patch) > 0
 		d.Changed = &changed
 	}

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -84,7 +83,7 @@ func Failed(results []Result) int {
 // Run asks about an object. The error is about the input; what goes wrong with a question is in its answer.
 func Run(ctx context.Context, object manifest.Object, o Options) (Result, error) {
 	result := Result{Object: object}
-	of := kindOf(object)
+	of := interpreter.KindOf(object.APIVersion, object.Kind)
 	operations := o.Operations
 	if len(operations) == 0 {
 		operations = slices.DeleteFunc(interpreter.Operations(), func(one interpreter.Operation) bool { return !o.Asks(of, object.JSON, one) })
@@ -117,11 +116,6 @@ func known(all []Answer) []Answer {
 		return all
 	}
 	return slices.DeleteFunc(all, func(a Answer) bool { return a.Code() == interpreter.CodeUnknown })
-}
-
-func kindOf(object manifest.Object) interpreter.Kind {
-	of := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
-	return interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind}
 }
 
 // fill adds what the operation needs beside the object, and says what is not there.
@@ -157,19 +151,14 @@ func (o Options) ask(ctx context.Context, r interpreter.Request) Answer {
 	if a.Response, a.Err = o.By.Interpret(ctx, r); a.Err != nil {
 		return a
 	}
-	if changes(r.Operation) {
-		a.After, a.Err = patched(r.Object, a.Response.Patch)
+	if r.Operation.Patches() {
+		a.After, a.Err = Patched(r.Object, a.Response.Patch)
 	}
 	return a
 }
 
-// changes says whether an operation is answered by a patch.
-func changes(o interpreter.Operation) bool {
-	return slices.Contains([]interpreter.Operation{interpreter.Revise, interpreter.Retain, interpreter.Aggregate, interpreter.Prune}, o)
-}
-
-// patched is an object with a patch applied as Karmada does.
-func patched(object, patch []byte) ([]byte, error) {
+// Patched is an object with a patch (RFC 6902) applied as Karmada does; the object as it is without one.
+func Patched(object, patch []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(patch)) == 0 {
 		return object, nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
@@ -44,8 +43,7 @@ func NewPair(documents []*profile.Interpreter, o lua.Options) (*Pair, source.Fin
 	machine.Keep = true
 	p := &Pair{program: program, machine: machine, scripts: map[interpreter.Kind]*lua.Customizations{}}
 	for i, c := range customizations {
-		of := schema.FromAPIVersionAndKind(c.Spec.Target.APIVersion, c.Spec.Target.Kind)
-		p.scripts[interpreter.Kind{Group: of.Group, Version: of.Version, Kind: of.Kind}] = &customizations[i].Spec.Customizations
+		p.scripts[interpreter.KindOf(c.Spec.Target.APIVersion, c.Spec.Target.Kind)] = &customizations[i].Spec.Customizations
 	}
 	return p, findings
 }

@@ -27,8 +27,8 @@ const (
 
 // Folder implements golden.Kind: the case in a folder, once for each version that it names.
 func (t *Tester) Folder(path string) (golden.Suite, source.Findings) {
-	r := folderReader{tester: t, path: path, node: source.Node{File: path}}
-	if r.caseFile(); len(r.findings) == 0 {
+	r := folderReader{tester: t, path: path}
+	if r.node, r.findings = golden.ReadCase(path, &r.written); len(r.findings) == 0 {
 		r.read()
 	}
 	return golden.Suite{Cases: r.cases, Held: r.held()}, r.findings
@@ -41,28 +41,6 @@ type folderReader struct {
 	written  v1alpha1.TestFolder
 	cases    []*golden.Case
 	findings source.Findings
-}
-
-// caseFile reads case.yaml, which may be missing or empty.
-func (r *folderReader) caseFile() {
-	name := filepath.Join(r.path, golden.CaseFile)
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err != nil {
-		r.add(err)
-		return
-	}
-	nodes, findings := source.Parse(source.File{Name: name, Data: data})
-	if r.findings = findings; len(findings) > 0 || len(nodes) == 0 {
-		return
-	}
-	r.node = nodes[0]
-	if len(nodes) > 1 {
-		r.findings = append(r.findings, nodes[1].Finding("", "a second document: a case is one"))
-	}
-	r.findings = append(r.findings, source.Decode(r.node, "", &r.written)...)
 }
 
 func (r *folderReader) add(err error) {

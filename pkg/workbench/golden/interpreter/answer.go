@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/yaml"
 
@@ -72,7 +71,7 @@ func (p *program) written(a answer) written {
 		w.Components = &r.Components
 	case a.request.Operation == interpreter.Dependencies:
 		w.Dependencies = &r.Dependencies
-	case slices.Contains(edits, a.request.Operation) && r.Patch == nil:
+	case a.request.Operation.Patches() && r.Patch == nil:
 		w.Patch = json.RawMessage("[]")
 	}
 	return w

@@ -5,8 +5,6 @@
 package interpreter
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -21,7 +19,8 @@ const observedFile = "observed.yaml"
 // Folder implements golden.Kind: the case in a folder, which is in.yaml, maybe observed.yaml, and what case.yaml says. Where that wants nothing, or
 // want.yaml is there, it holds the whole answer.
 func (t *Tester) Folder(path string) (golden.Suite, source.Findings) {
-	written, node, findings := caseFile(path)
+	var written v1alpha1.InterpreterTestFolder
+	node, findings := golden.ReadCase(path, &written)
 	if len(findings) > 0 {
 		return golden.Suite{}, findings
 	}
@@ -57,26 +56,4 @@ func (t *Tester) Folder(path string) (golden.Suite, source.Findings) {
 		suite.Held = []string{golds}
 	}
 	return suite, nil
-}
-
-// caseFile reads case.yaml, which may be missing or empty.
-func caseFile(folder string) (v1alpha1.InterpreterTestFolder, source.Node, source.Findings) {
-	var written v1alpha1.InterpreterTestFolder
-	name := filepath.Join(folder, golden.CaseFile)
-	none := source.Node{File: folder}
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return written, none, nil
-	}
-	if err != nil {
-		return written, none, source.FindingsOf(none, "", err)
-	}
-	nodes, findings := source.Parse(source.File{Name: name, Data: data})
-	if len(findings) > 0 || len(nodes) == 0 {
-		return written, none, findings
-	}
-	if len(nodes) > 1 {
-		findings = append(findings, nodes[1].Finding("", "a second document: a case is one"))
-	}
-	return written, nodes[0], append(findings, source.Decode(nodes[0], "", &written)...)
 }

@@ -6,7 +6,6 @@ package interpreter
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -136,28 +134,4 @@ func (o *objects) beside(name string) (manifest.Object, bool, error) {
 		return manifest.Object{}, false, err
 	}
 	return found[0], true, nil
-}
-
-// kindOf is the kind of an object.
-func kindOf(o manifest.Object) interpreter.Kind {
-	group, version, found := strings.Cut(o.APIVersion, "/")
-	if !found {
-		group, version = "", group
-	}
-	return interpreter.Kind{Group: group, Version: version, Kind: o.Kind}
-}
-
-// patched is an object with a patch applied; the object as it is without one.
-func patched(object, patch []byte) ([]byte, error) {
-	if patch == nil {
-		return object, nil
-	}
-	decoded, err := jsonpatch.DecodePatch(patch)
-	if err == nil {
-		object, err = decoded.Apply(object)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("applying the patch: %w", err)
-	}
-	return object, nil
 }

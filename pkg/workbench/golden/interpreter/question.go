@@ -28,8 +28,10 @@ type asked struct {
 	operations []interpreter.Operation
 }
 
-// edits are the operations that change objects.
-var edits = []interpreter.Operation{interpreter.Revise, interpreter.Retain, interpreter.Aggregate, interpreter.Prune}
+// kind is the kind of the object.
+func (a *asked) kind() interpreter.Kind {
+	return interpreter.KindOf(a.object.APIVersion, a.object.Kind)
+}
 
 // read reads what tables and folders have in common; the objects are there already.
 func (a *asked) read(at source.Node, q *v1alpha1.InterpreterTestQuestion, path string, golden bool) source.Findings {
@@ -175,7 +177,7 @@ func allParts(w *v1alpha1.InterpreterTestWant) []part {
 
 // request is a question.
 func (a *asked) request(o interpreter.Operation) interpreter.Request {
-	r := interpreter.Request{Operation: o, Kind: kindOf(a.object), Object: a.object.JSON}
+	r := interpreter.Request{Operation: o, Kind: a.kind(), Object: a.object.JSON}
 	switch o {
 	case interpreter.Retain:
 		r.Observed = a.observed

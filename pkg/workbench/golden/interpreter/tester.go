@@ -40,7 +40,7 @@ func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	return ctx.Err()
 }
 
-// Question is a question of a case, and what is wanted of the answer.
+// Question is a question of a case.
 type Question struct {
 	// Case is the case with the operation, and Position where it is written.
 	Case     string
@@ -48,13 +48,6 @@ type Question struct {
 	// Documents are the profiles that are in force.
 	Documents []*profile.Interpreter
 	Request   interpreter.Request
-
-	want *want
-}
-
-// Judge says what of an answer, or of the failure to give one, is not as it is wanted; of a case that only has a golden file, nothing.
-func (q *Question) Judge(response interpreter.Response, err error) []golden.Failure {
-	return q.want.judge(q.Request, response, err)
 }
 
 // Questions are those of all cases below paths, for running them on another engine. The error wraps golden.ErrNoTests, is source.Findings of what is
@@ -75,7 +68,7 @@ func Questions(ctx context.Context, paths ...string) ([]Question, error) {
 		}
 		for _, request := range tr.requests() {
 			all = append(all, Question{
-				Case: c.ID() + ", " + string(request.Operation), Position: c.Position, Documents: tr.program.documents, Request: request, want: &tr.want,
+				Case: c.ID() + ", " + string(request.Operation), Position: c.Position, Documents: tr.program.documents, Request: request,
 			})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 )
 
 // trial is a case.
@@ -34,7 +35,7 @@ func (tr *trial) requests() []interpreter.Request {
 	operations := tr.operations
 	if len(operations) == 0 {
 		operations = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool {
-			return tr.lacks(o) != "" || o == interpreter.Aggregate && !tr.hasMembers || !tr.program.Supports(kindOf(tr.object), o)
+			return tr.lacks(o) != "" || o == interpreter.Aggregate && !tr.hasMembers || !tr.program.Supports(tr.kind(), o)
 		})
 	}
 	requests := make([]interpreter.Request, len(operations))
@@ -69,7 +70,7 @@ func (tr *trial) Run(ctx context.Context) golden.Outcome {
 	}
 	if len(answers) == 0 {
 		outcome.Failures = append(outcome.Failures, golden.Failure{
-			At: tr.want.at, Subject: tr.object.String(), Message: "no profile has a rule for " + kindOf(tr.object).String() + " that could be asked",
+			At: tr.want.at, Subject: tr.object.String(), Message: "no profile has a rule for " + tr.kind().String() + " that could be asked",
 		})
 	}
 	if tr.holds == "" {
@@ -121,11 +122,11 @@ func (tr *trial) authors(t *rule.Trace) (by, not []string) {
 
 // again holds that an object which was changed is left alone when the same is asked of it once more; else Karmada would write it again and again.
 func (tr *trial) again(ctx context.Context, r interpreter.Request, t *rule.Trace) *golden.Failure {
-	if t.Failure != nil || t.Response.Patch == nil || !slices.Contains(edits, r.Operation) {
+	if t.Failure != nil || t.Response.Patch == nil || !r.Operation.Patches() {
 		return nil
 	}
 	failure := &golden.Failure{At: tr.want.at, Subject: string(r.Operation)}
-	object, err := patched(r.Object, t.Response.Patch)
+	object, err := interpret.Patched(r.Object, t.Response.Patch)
 	if err != nil {
 		failure.Message = err.Error()
 		return failure

@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 )
 
 // part is a part of an answer that can be wanted.
@@ -29,6 +30,9 @@ type part struct {
 	// got is what an answer has.
 	got func(object []byte, r *interpreter.Response) (any, error)
 }
+
+// edits are the operations that change objects.
+var edits = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !o.Patches() })
 
 // parts are all parts of an answer. To add one: a field in v1alpha1.InterpreterTestWant, and a line here.
 func parts(w *v1alpha1.InterpreterTestWant) []part {
@@ -68,7 +72,7 @@ func canonical(value any) (any, error) {
 
 // changed is what becomes of the object.
 func changed(object []byte, r *interpreter.Response) (any, error) {
-	raw, err := patched(object, r.Patch)
+	raw, err := interpret.Patched(object, r.Patch)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +131,7 @@ func (w *want) judge(q interpreter.Request, r interpreter.Response, err error) [
 		got, err := p.got(q.Object, &r)
 		failures = append(failures, mismatches(subject, p.name, p.wanted, got, got != nil, err)...)
 	}
-	if len(w.fields) == 0 || !slices.Contains(edits, q.Operation) {
+	if len(w.fields) == 0 || !q.Operation.Patches() {
 		return failures
 	}
 	object, err := changed(q.Object, &r)
@@ -140,7 +144,7 @@ func (w *want) judge(q interpreter.Request, r interpreter.Response, err error) [
 
 // wants says whether anything is wanted of an operation.
 func (w *want) wants(o interpreter.Operation) bool {
-	return len(w.fields) > 0 && slices.Contains(edits, o) ||
+	return len(w.fields) > 0 && o.Patches() ||
 		slices.ContainsFunc(parts(&w.spec), func(p part) bool { return p.wanted.Node != nil && slices.Contains(p.of, o) })
 }
 
