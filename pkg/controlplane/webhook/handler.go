@@ -85,8 +85,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.Engine.Serves(x.route) {
 		x.served, x.provider = true, x.route.label()
 	}
-	ctx := endAt(r.Context(), x.started.Add(timeout(r, h.Timeout)))
-	defer ctx.end()
+	ctx := serving.EndAt(r.Context(), x.started.Add(timeout(r, h.Timeout)))
+	defer ctx.End()
 	err := h.read(ctx, w, r, x)
 	if err == nil {
 		x.review, err = parseReview(*x.body, x.route)
@@ -217,6 +217,8 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 	header.Set("Content-Length", strconv.Itoa(len(answer)))
 	// A caller that hung up has been counted by its API server; there is nobody to tell.
 	_, _ = w.Write(answer)
+	// The end of a long answer goes with its beginning, and no caller waits for what is tidied up behind it.
+	_ = http.NewResponseController(w).Flush()
 }
 
 // denied counts and logs a denial, and appends the answer.

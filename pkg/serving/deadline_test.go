@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package serving
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 )
 
+// TestDeadline holds when a deadline ends, whether somebody waits for it or not.
 func TestDeadline(t *testing.T) {
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -30,8 +31,8 @@ func TestDeadline(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := endAt(c.parent, c.at)
-			defer d.end()
+			d := EndAt(c.parent, c.at)
+			defer d.End()
 			if until, ok := d.Deadline(); !ok || !until.Equal(c.until) {
 				t.Errorf("deadline: %s, %t", until, ok)
 			}
@@ -55,7 +56,7 @@ func TestDeadline(t *testing.T) {
 			if err := d.Err(); !errors.Is(err, c.err) {
 				t.Errorf("error when somebody waits: %v", err)
 			}
-			d.end()
+			d.End()
 			<-d.Done()
 			<-below.Done()
 		})

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package serving
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// deadline is a context that ends with its parent or at a time. Unlike that of context.WithDeadline it has no timer until somebody waits for
-// its end, which most admissions never do: they ask Err before each step that can take long.
-type deadline struct {
+// Deadline is a context that ends with its parent or at a time. Unlike that of context.WithDeadline it has no timer until somebody waits for its end, which
+// the work for most requests never does: it asks Err before each step that can take long.
+type Deadline struct {
 	context.Context
 
 	at   time.Time
@@ -22,13 +22,13 @@ type deadline struct {
 	cancel context.CancelFunc
 }
 
-// endAt makes the context; end must be called.
-func endAt(parent context.Context, at time.Time) *deadline {
-	return &deadline{Context: parent, at: at}
+// EndAt makes the context; End must be called.
+func EndAt(parent context.Context, at time.Time) *Deadline {
+	return &Deadline{Context: parent, at: at}
 }
 
-// end gives up the timer, if there is one.
-func (d *deadline) end() {
+// End gives up the timer, if there is one.
+func (d *Deadline) End() {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	if d.cancel != nil {
@@ -37,7 +37,7 @@ func (d *deadline) end() {
 }
 
 // Deadline implements context.Context.
-func (d *deadline) Deadline() (time.Time, bool) {
+func (d *Deadline) Deadline() (time.Time, bool) {
 	if at, ok := d.Context.Deadline(); ok && at.Before(d.at) {
 		return at, true
 	}
@@ -45,7 +45,7 @@ func (d *deadline) Deadline() (time.Time, bool) {
 }
 
 // Done implements context.Context.
-func (d *deadline) Done() <-chan struct{} {
+func (d *Deadline) Done() <-chan struct{} {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	if d.waited == nil {
@@ -55,7 +55,7 @@ func (d *deadline) Done() <-chan struct{} {
 }
 
 // Err implements context.Context.
-func (d *deadline) Err() error {
+func (d *Deadline) Err() error {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	switch {

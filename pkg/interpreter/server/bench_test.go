@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+)
+
+// BenchmarkLayers is what stands around the rules, without the network: the guard, the codec and the metrics.
+func BenchmarkLayers(b *testing.B) {
+	o := Options{Interpreter: working(healthy), Log: logr.Discard(), Metrics: NewMetrics(prometheus.NewRegistry(), knowsQueues)}
+	o.Limits.setDefaults()
+	codec := wire.New(wire.Options{Interpreter: o.Interpreter, Log: o.Log, Answered: o.Metrics.answered})
+	for name, handler := range map[string]http.Handler{"codec": codec, "guard": newGuard(serving.Drain{Handler: codec}, o)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			body := fmt.Appendf(nil, message, "InterpretHealth")
+			target := &url.URL{Path: "/", RawQuery: "timeout=10s"}
+			for b.Loop() {
+				w := &nobody{header: http.Header{}}
+				handler.ServeHTTP(w, &http.Request{
+					Method: http.MethodPost, URL: target, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+				})
+				if w.status != http.StatusOK {
+					b.Fatal(w.status)
+				}
+			}
+		})
+	}
+}
+
+// nobody is a response that nobody reads.
+type nobody struct {
+	header http.Header
+	status int
+}
+
+func (n *nobody) Header() http.Header              { return n.header }
+func (n *nobody) Write(p []byte) (int, error)      { return len(p), nil }
+func (n *nobody) WriteHeader(status int)           { n.status = status }
+func (n *nobody) SetReadDeadline(time.Time) error  { return nil }
+func (n *nobody) SetWriteDeadline(time.Time) error { return nil }
