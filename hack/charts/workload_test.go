@@ -114,6 +114,50 @@ func TestRoles(t *testing.T) {
 	})
 }
 
+// interpreterConfiguration reads that of a resource interpreter, and holds what some values must come to.
+func interpreterConfiguration(t *testing.T, file source.File, values string) error {
+	t.Helper()
+	c, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+	if err != nil {
+		return err
+	}
+	if values == "cert-manager" && c.Certificate.Overlap.String() != "25m0s" {
+		t.Errorf("a certificate of files waits for %s", c.Certificate.Overlap)
+	}
+	if c.Registration == nil {
+		return nil
+	}
+	var without []string
+	if values == "everything" {
+		without = []string{"components", "dependencies"}
+	}
+	if diff := cmp.Diff(without, c.Registration.Without); diff != "" {
+		t.Errorf("what is not registered: %s", diff)
+	}
+	return nil
+}
+
+// TestOperations holds that the values of the resource interpreter's chart may leave out what the configuration may, and nothing else.
+func TestOperations(t *testing.T) {
+	var schema struct {
+		Properties struct {
+			Registration struct {
+				Properties struct {
+					Without struct {
+						Items struct{ Enum []string }
+					}
+				}
+			}
+		}
+	}
+	if err := sigsyaml.Unmarshal(mustRead(t, "charts/graft-resource-interpreter/values.schema.json"), &schema); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(configv1alpha1.RegisteredOperations(), schema.Properties.Registration.Properties.Without.Items.Enum); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestConfigurations reads the configurations in the ConfigMaps as the programs do.
 func TestConfigurations(t *testing.T) {
 	found := map[string]int{}
@@ -133,10 +177,7 @@ func TestConfigurations(t *testing.T) {
 		case "graft-network-provider":
 			_, err = configv1alpha1.DecodeNetworkProviderConfiguration(file)
 		case "graft-resource-interpreter":
-			var c *configv1alpha1.ResourceInterpreterConfiguration
-			if c, err = configv1alpha1.DecodeResourceInterpreterConfiguration(file); err == nil && values == "cert-manager" && c.Certificate.Overlap.String() != "25m0s" {
-				t.Errorf("a certificate of files waits for %s", c.Certificate.Overlap)
-			}
+			err = interpreterConfiguration(t, file, values)
 		}
 		if err != nil {
 			t.Errorf("%v in\n%s", err, file.Data)
