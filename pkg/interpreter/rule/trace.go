@@ -7,6 +7,7 @@ package rule
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/google/cel-go/common/types/ref"
@@ -56,6 +57,8 @@ type Traced struct {
 	Items   []TracedItem
 	// Healthy is, of a rule of health that applies, what it says.
 	Healthy *expression.Term
+	// Writes are the places that a rule writes which applied, in its order.
+	Writes []Written
 	// Failure is why the rule failed, or that the object is refused.
 	Failure *interpreter.Failure
 }
@@ -135,8 +138,16 @@ func (r *traceable) ask(q *question, into *Traced) error {
 		return into.failed(err)
 	}
 	into.Outcome = Applied
+	var before []json.RawMessage
+	if r.root != nil {
+		before = standing(r.root(q), r.writes)
+	}
 	err = r.run(q)
-	if err == nil {
+	switch {
+	case err == nil && r.root != nil:
+		into.Writes = written(r.root(q), r.writes, before, -1)
+		return nil
+	case err == nil:
 		return nil
 	}
 	err = into.failed(err)
@@ -174,6 +185,8 @@ func (r *traceable) askEach(q *question, into *Traced) error {
 func (r *traceable) askPairs(q *question, into *Traced) error {
 	items := r.pairs.both
 	now, observed := items.of(q.object.Root()), items.of(q.observed.Root())
+	var held []string
+	var before [][]json.RawMessage
 	seen := map[string]bool{}
 	for _, item := range items.list.find(q.object.Original()).Items() {
 		key, ok := items.keyOf(item)
@@ -188,6 +201,7 @@ func (r *traceable) askPairs(q *question, into *Traced) error {
 		if err != nil {
 			return into.failed(err)
 		}
+		held, before = append(held, key), append(before, standing(now[key], r.writes))
 	}
 	applied, err := r.pairs.applyEach(q)
 	if applied {
@@ -195,6 +209,12 @@ func (r *traceable) askPairs(q *question, into *Traced) error {
 	}
 	if err != nil {
 		return into.failed(err)
+	}
+	now = items.of(q.object.Root())
+	for i, key := range held {
+		if into.Items[i].Holds {
+			into.Writes = append(into.Writes, written(now[key], r.writes, before[i], i)...)
+		}
 	}
 	return nil
 }

@@ -75,12 +75,22 @@ func TestTrace(t *testing.T) {
 			for _, item := range r.Items {
 				fmt.Fprintf(&out, "  %s: %t%s\n", expression.Describe(item.Item), item.Holds, came(" when", item.When))
 			}
+			for _, w := range r.Writes {
+				fmt.Fprintf(&out, "  %s in item %d: %s, before %s (%s)\n", w.Path, w.Item, orNothing(w.Now), orNothing(w.Before), w.At)
+			}
 			if r.Failure != nil {
 				fmt.Fprintf(&out, "  %d %s\n", r.Failure.Code, r.Failure.Message)
 			}
 		}
 	}
 	golden.Compare(t, "testdata/traces/want.txt", out.String())
+}
+
+func orNothing(raw []byte) string {
+	if raw == nil {
+		return "nothing"
+	}
+	return string(raw)
 }
 
 // TestTraceStopped holds that a trace ends when nobody waits for it.

@@ -7,6 +7,7 @@ package rule
 import (
 	"errors"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
@@ -17,6 +18,9 @@ type traceable struct {
 	items   *items
 	pairs   *retain // a rule of the items that two objects have; nil for others
 	healthy condition
+	// writes are the places that it writes in root.
+	writes []writing
+	root   func(*question) *document.Node
 	// run does what the rule does once its condition holds; edits says that it changes the object, and refuses that it refuses it.
 	run            func(*question) error
 	edits, refuses bool
@@ -46,9 +50,7 @@ func (r *rules) traceable(o interpreter.Operation) []traceable {
 			return traceable{at: s.at, when: s.when, healthy: s.healthy, run: func(q *question) error { _, err := s.healthy.holds(q); return err }}
 		})
 	case interpreter.Status:
-		return traceables(r.status, func(s *status) traceable {
-			return traceable{at: s.at, when: s.when, run: s.try}
-		})
+		return traceables(r.status, traceableStatus)
 	default:
 		return r.traceableEdits(o)
 	}
@@ -56,9 +58,12 @@ func (r *rules) traceable(o interpreter.Operation) []traceable {
 
 // traceableEdits are the rules of an operation that changes objects.
 func (r *rules) traceableEdits(o interpreter.Operation) []traceable {
+	whole := func(q *question) *document.Node { return q.object.Root() }
 	edits := func(all []edit) []traceable {
 		return traceables(all, func(s *edit) traceable {
-			return traceable{at: s.at, when: s.when, run: s.apply, edits: true, refuses: s.refuse.template != nil}
+			return traceable{
+				at: s.at, when: s.when, run: s.apply, edits: true, refuses: s.refuse.template != nil, root: whole, writes: writings("", s.paths()...),
+			}
 		})
 	}
 	switch o {
@@ -68,7 +73,8 @@ func (r *rules) traceableEdits(o interpreter.Operation) []traceable {
 		return edits(r.prune)
 	case interpreter.Retain:
 		return traceables(r.retain, func(s *retain) traceable {
-			t := traceable{at: s.at, when: s.when, run: s.apply, edits: true, refuses: s.refuse.template != nil}
+			t := traceable{at: s.at, when: s.when, run: s.apply, edits: true, refuses: s.refuse.template != nil, root: whole}
+			t.writes = writings("", s.paths()...)
 			if s.both != nil { // the condition is one of each item
 				t.pairs = s
 			}
@@ -76,7 +82,7 @@ func (r *rules) traceableEdits(o interpreter.Operation) []traceable {
 		})
 	case interpreter.Aggregate:
 		return traceables(r.aggregate, func(s *aggregate) traceable {
-			return traceable{at: s.at, when: s.when, edits: true, run: func(q *question) error {
+			return traceable{at: s.at, when: s.when, edits: true, root: whole, writes: writings("", s.field), run: func(q *question) error {
 				raw, err := s.combine(q)
 				if err != nil {
 					return err
@@ -95,13 +101,4 @@ func traceables[R any](all []R, of func(*R) traceable) []traceable {
 		made[i] = of(&all[i])
 	}
 	return made
-}
-
-// try makes the status of the rule alone.
-func (s *status) try(q *question) error {
-	made, err := q.object.Root().Parse([]byte("{}")) // in its memory
-	if err != nil {
-		return unreadable("the status", err)
-	}
-	return s.reflect(q, q.object.Root().Get("status"), made.Root())
 }

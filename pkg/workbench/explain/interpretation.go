@@ -58,6 +58,8 @@ type InterpretationRule struct {
 	Items []Term `json:"items,omitempty"`
 	// Healthy is what a rule of health says, with its terms.
 	Healthy *Term `json:"healthy,omitempty"`
+	// Writes are the places that a rule which applied writes, in its order.
+	Writes []Written `json:"writes,omitempty"`
 }
 
 // Interpret explains the answer to a question about an object. The documents are those of the program. The error is of what cannot be explained.
@@ -106,21 +108,6 @@ func identityOf(r interpreter.Request) Identity {
 	return Identity{version, r.Kind.Kind, head.Metadata.Namespace, head.Metadata.Name}
 }
 
-// places are where rules stand, by what traces call them.
-func places(documents []*profile.Interpreter) map[string]source.Position {
-	found := map[string]source.Position{}
-	for _, d := range documents {
-		for i, kind := range d.Node.Get("kinds").Items() {
-			for _, o := range interpreter.Operations() {
-				for j, at := range kind.Get(string(o)).Items() {
-					found[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, o, j)] = at.Position()
-				}
-			}
-		}
-	}
-	return found
-}
-
 // interpretationReader makes what the engine says fit to be shown.
 type interpretationReader struct {
 	// secret says that the object is a Secret of this name, of which no value is shown.
@@ -157,6 +144,7 @@ func (r *interpretationReader) rule(t *rule.Traced) InterpretationRule {
 		}
 		out.Items = append(out.Items, shown)
 	}
+	out.Writes = r.written(t.Writes, out.Items)
 	switch {
 	case t.Failure != nil:
 		out.Reason = strings.TrimLeft(strings.TrimPrefix(t.Failure.Message, t.At), ".: ")

@@ -82,6 +82,20 @@ func TestInterpret(t *testing.T) {
 	for _, o := range []interpreter.Operation{interpreter.Replicas, interpreter.Components, interpreter.Health, interpreter.Status, interpreter.Prune} {
 		ask(own, string(o), interpreter.Request{Operation: o, Kind: kind, Object: []byte(queue)})
 	}
+	ask(own, "revised", interpreter.Request{Operation: interpreter.Revise, Kind: kind, Object: []byte(queue), Replicas: 3})
+	ask(own, "retained", interpreter.Request{
+		Operation: interpreter.Retain, Kind: kind, Object: []byte(queue),
+		Observed: []byte(`{"spec":{"replicas":5,"parts":[{"name":"a","count":4,"image":"registry.example.com/a"}]}}`),
+	})
+	ask(own, "aggregated", interpreter.Request{
+		Operation: interpreter.Aggregate, Kind: kind, Object: []byte(queue), Members: []interpreter.Member{
+			{Cluster: "one", Status: []byte(`{"ready":1}`)}, {Cluster: "two", Status: []byte(`{"ready":2}`)},
+		},
+	})
+	ask(own, "a whole status", interpreter.Request{
+		Operation: interpreter.Status, Kind: kind,
+		Object: []byte(`{"spec":{"paused":true},"status":{"whole":"a status that is shown in several lines","ready":1,"parts":["a","b"]}}`),
+	})
 	ask(own, "refused", interpreter.Request{Operation: interpreter.Revise, Kind: kind, Object: []byte(queue), Replicas: 10})
 	ask(own, "nothing to be said", interpreter.Request{Operation: interpreter.Dependencies, Kind: kind, Object: []byte(`{"spec":{"parts":[]}}`)})
 	ask(own, "a rule that fails", interpreter.Request{Operation: interpreter.Health, Kind: kind, Object: []byte(`{"spec":{}}`)})
@@ -103,15 +117,20 @@ kinds:
   kind: Secret
   health: [{healthy: "${ object.data.a.startsWith('c2') }"}]
   status: [{set: {a: "${ object.data.a }"}}]
+  revise: [{set: {data.b: "${ object.data.a }"}, remove: [data.a]}]
+  retain: [{items: {path: data.list, key: name}, fields: [a]}]
   components: [{forEach: "${ [object.data.a] }", when: "${ item == object.data.a }", name: "${ item }", count: 1}]
 `)})
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
 	a := compile(t, documents)
-	for _, o := range []interpreter.Operation{interpreter.Health, interpreter.Status, interpreter.Components} {
+	for _, o := range []interpreter.Operation{
+		interpreter.Health, interpreter.Status, interpreter.Components, interpreter.Revise, interpreter.Retain,
+	} {
 		_, all := a.explained(t, interpreter.Request{
-			Operation: o, Kind: interpreter.Kind{Version: "v1", Kind: "Secret"}, Object: []byte(`{"metadata":{"name":"s"},"data":{"a":"c2VjcmV0"}}`),
+			Operation: o, Kind: interpreter.Kind{Version: "v1", Kind: "Secret"}, Object: []byte(`{"metadata":{"name":"s"},"data":{"a":"c2VjcmV0","list":[{"name":"c2VjcmV0"}]}}`),
+			Observed: []byte(`{"data":{"list":[{"name":"c2VjcmV0","a":"c2VjcmV0"}]}}`),
 		})
 		if strings.Contains(all, "c2VjcmV0") {
 			t.Errorf("%s tells it:\n%s", o, all)

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 )
 
@@ -45,20 +43,12 @@ func (s Style) writeInterpretation(w io.Writer, i *Interpretation) error {
 
 // answer writes a part of an answer: in one line where it is short, else as YAML below its name.
 func (s Style) answer(out *strings.Builder, name string, value json.RawMessage) {
-	text, err := yaml.JSONToYAML(value)
-	if err != nil || len(value) <= shortValue {
+	if len(value) <= shortValue {
 		out.WriteString(s.hang("  "+s.paint(heading, name)+"  ", 4, string(value)))
 		return
 	}
 	out.WriteString("  " + s.paint(heading, name) + "\n")
-	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	for n, line := range lines {
-		if n == mostLines && len(lines) > mostLines+1 {
-			out.WriteString("    " + s.paint(dim, "… "+count(len(lines)-n, "more line", "more lines")) + "\n")
-			break
-		}
-		out.WriteString("    " + s.fit(line, 4) + "\n")
-	}
+	s.lines(out, value, 4)
 }
 
 // nothing is what an answer without anything means.
@@ -121,6 +111,9 @@ func (s Style) interpretationRule(out *strings.Builder, r *InterpretationRule) {
 	}
 	if r.Healthy != nil {
 		s.term(out, "says", *r.Healthy, 0)
+	}
+	for i := range r.Writes {
+		s.written(out, &r.Writes[i], r.Position)
 	}
 }
 
