@@ -51,8 +51,8 @@ func TestLeaksWithoutACluster(t *testing.T) {
 	n.profile(t, "10.0.0.8-10.0.0.9", "")
 	n.hold(t, map[string]time.Time{"old": time.Now().Add(-1000 * time.Hour), "young": time.Now().Add(-time.Hour)})
 	n.start(t)
-	eventually(t, n.log, func() bool { return strings.Contains(n.log.String(), "An allocation is held for long") })
-	if said := n.log.String(); strings.Count(said, "is held for long") != 1 || !strings.Contains(said, "dranet/old") {
+	n.Eventually(t, func() bool { return strings.Contains(n.Log.String(), "An allocation is held for long") })
+	if said := n.Log.String(); strings.Count(said, "is held for long") != 1 || !strings.Contains(said, "dranet/old") {
 		t.Errorf("the log is %s", said)
 	}
 	client, err := remote.Dial("unix://" + n.path("ledger.sock"))
@@ -76,5 +76,5 @@ func TestLeaksWithoutACluster(t *testing.T) {
 	if metrics := n.metrics(t); !strings.Contains(metrics, `graft_network_leaks{reason="old"} 1`) || !strings.Contains(metrics, "graft_network_leaks_unjudged 2") {
 		t.Errorf("the metrics are %s", metrics)
 	}
-	n.end(t)
+	n.Stop(t)
 }

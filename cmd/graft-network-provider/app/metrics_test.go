@@ -14,7 +14,7 @@ import (
 // metrics are those that a server that runs has.
 func (n *node) metrics(t *testing.T) string {
 	t.Helper()
-	address := regexp.MustCompile(`127\.0\.0\.1:[1-9][0-9]*`).FindString(n.log.String())
+	address := regexp.MustCompile(`127\.0\.0\.1:[1-9][0-9]*`).FindString(n.Log.String())
 	response, err := http.Get("http://" + address + "/metrics")
 	if err != nil {
 		t.Fatal(err)

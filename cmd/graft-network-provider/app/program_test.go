@@ -15,42 +15,22 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
-
-// buffer can be written to and read at the same time.
-type buffer struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (b *buffer) Write(data []byte) (int, error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.Write(data)
-}
-
-func (b *buffer) String() string {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.String()
-}
 
 // node is a folder with all that one server has.
 type node struct {
 	folder string
 	// more are arguments in place of the socket.
-	more   []string
-	log    *buffer
-	stop   context.CancelFunc
-	status chan int
+	more []string
+	*running.Inside
 }
 
-func newNode(t *testing.T) *node { return &node{folder: t.TempDir(), log: &buffer{}} }
+func newNode(t *testing.T) *node { return &node{folder: t.TempDir()} }
 
 func (n *node) path(name string) string { return filepath.Join(n.folder, name) }
 
@@ -78,27 +58,7 @@ func (n *node) arguments(more ...string) []string {
 // start begins the program, and waits until it listens.
 func (n *node) start(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	n.stop, n.status, n.log = cancel, make(chan int, 1), &buffer{}
-	go func() { n.status <- Main(ctx, "test", n.arguments(), io.Discard, n.log) }()
-	t.Cleanup(cancel)
-	eventually(t, n.log, func() bool {
-		select {
-		case status := <-n.status:
-			t.Fatalf("it has ended with %d: %s", status, n.log)
-		default:
-		}
-		return strings.Contains(n.log.String(), "Listening")
-	})
-}
-
-// end ends the program.
-func (n *node) end(t *testing.T) {
-	t.Helper()
-	n.stop()
-	if status := <-n.status; status != 0 {
-		t.Errorf("it ended with %d: %s", status, n.log)
-	}
+	n.Inside = running.Main(Main).Start(t, n.arguments()...)
 }
 
 // try begins the program, which is to end by itself, and gives what it says.
@@ -110,20 +70,7 @@ func (n *node) try(t *testing.T, more ...string) (status int, said string) {
 // main is try with all arguments.
 func (n *node) main(t *testing.T, arguments ...string) (status int, said string) {
 	t.Helper()
-	var out, problems buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	status = Main(ctx, "test", arguments, &out, &problems)
-	return status, strings.ReplaceAll(out.String()+problems.String(), n.folder+"/", "")
-}
-
-func eventually(t *testing.T, log *buffer, right func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !right(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it does not come: %s", log)
-		}
-	}
+	return running.Main(Main).Try(t, n.folder, arguments...)
 }
 
 // ask posts to the socket.
@@ -173,14 +120,14 @@ func TestProgram(t *testing.T) {
 	}
 
 	n.profile(t, "10.0.0.7-10.0.0.8", "")
-	eventually(t, n.log, func() bool { return strings.Contains(n.log.String(), "those loaded before stay in force") })
-	if !strings.Contains(n.log.String(), "10.0.0.9 of the pool overlay, held by ResourceClaim b") {
-		t.Errorf("the log is %s", n.log)
+	n.Eventually(t, func() bool { return strings.Contains(n.Log.String(), "those loaded before stay in force") })
+	if !strings.Contains(n.Log.String(), "10.0.0.9 of the pool overlay, held by ResourceClaim b") {
+		t.Errorf("the log is %s", n.Log)
 	}
 	if got := get("b"); got != nine {
 		t.Errorf("b: %s", got)
 	}
-	n.end(t)
+	n.Stop(t)
 	if _, err := os.Stat(n.path("d.sock")); err == nil {
 		t.Error("the socket is left")
 	}
@@ -204,11 +151,11 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	n.profile(t, "10.0.0.9", "")
-	eventually(t, n.log, func() bool { return strings.Count(n.log.String(), "Profiles are in force") == 2 })
+	n.Eventually(t, func() bool { return strings.Count(n.Log.String(), "Profiles are in force") == 2 })
 	if got := get("d"); got != nine {
 		t.Errorf("d: %s", got)
 	}
-	n.end(t)
+	n.Stop(t)
 }
 
 // TestSpiderpool holds that a listener of TCP answers its contract to those who show a token, and another contract not.
@@ -228,9 +175,9 @@ shutdown: {delay: 0s}
 	}
 	n.more = []string{"--config=" + n.path("config.yaml")}
 	n.start(t)
-	address := regexp.MustCompile(`tcp://(127\.0\.0\.1:[0-9]+)`).FindStringSubmatch(n.log.String())
+	address := regexp.MustCompile(`tcp://(127\.0\.0\.1:[0-9]+)`).FindStringSubmatch(n.Log.String())
 	if len(address) < 2 || strings.HasSuffix(address[1], ":0") {
-		t.Fatalf("the log does not say where it listens: %s", n.log)
+		t.Fatalf("the log does not say where it listens: %s", n.Log)
 	}
 	post := func(path, body, token string) string {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address[1]+path, strings.NewReader(body))
@@ -258,7 +205,7 @@ shutdown: {delay: 0s}
 			t.Errorf("%s: %s", test.path, got)
 		}
 	}
-	n.end(t)
+	n.Stop(t)
 }
 
 // TestRefusesToStart holds what is said of installations that are wrong.

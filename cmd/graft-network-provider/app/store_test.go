@@ -17,6 +17,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // TestFullDisk holds that a disk that takes nothing any more ends the program with status 1 and a line that says what to do, and that nothing
@@ -29,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		return nil
 	})
-	log, status := &buffer{}, make(chan int, 1)
+	log, status := &running.Log{}, make(chan int, 1)
 	options := folderOptions("ledger", funcr.New(func(_, line string) { _, _ = log.Write([]byte(line + "\n")) }, funcr.Options{}), func(code int) {
 		select {
 		case status <- code:

@@ -6,7 +6,6 @@ package app
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -16,44 +15,23 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
-
-// buffer can be written to and read at the same time.
-type buffer struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (b *buffer) Write(data []byte) (int, error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.Write(data)
-}
-
-func (b *buffer) String() string {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.String()
-}
 
 // machine is a folder with all that one program has.
 type machine struct {
 	folder string
 	more   []string
-	log    *buffer
-	stop   context.CancelFunc
-	status chan int
+	*running.Inside
 }
 
 func newMachine(t *testing.T, more ...string) *machine {
-	m := &machine{folder: t.TempDir(), log: &buffer{}}
+	m := &machine{folder: t.TempDir()}
 	m.more = append(m.more, more...)
 	return m
 }
@@ -87,54 +65,21 @@ func (m *machine) arguments(more ...string) []string {
 // start begins the program, and waits until it listens.
 func (m *machine) start(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	m.stop, m.status, m.log = cancel, make(chan int, 1), &buffer{}
-	go func() { m.status <- Main(ctx, "test", m.arguments(), io.Discard, m.log) }()
-	t.Cleanup(cancel)
-	m.eventually(t, func() bool {
-		select {
-		case status := <-m.status:
-			t.Fatalf("it has ended with %d: %s", status, m.log)
-		default:
-		}
-		return strings.Contains(m.log.String(), "Listening")
-	})
-}
-
-// end ends the program.
-func (m *machine) end(t *testing.T) {
-	t.Helper()
-	m.stop()
-	if status := <-m.status; status != 0 {
-		t.Errorf("it ended with %d: %s", status, m.log)
-	}
+	m.Inside = running.Main(Main).Start(t, m.arguments()...)
 }
 
 // try begins the program, which is to end by itself, and gives what it says.
 func (m *machine) try(t *testing.T, more ...string) (status int, said string) {
 	t.Helper()
-	var out, problems buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	status = Main(ctx, "test", m.arguments(append(more, "--log-level=error")...), &out, &problems)
-	return status, strings.ReplaceAll(out.String()+problems.String(), m.folder+"/", "")
-}
-
-func (m *machine) eventually(t *testing.T, right func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !right(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it does not come: %s", m.log)
-		}
-	}
+	return running.Main(Main).Try(t, m.folder, m.arguments(append(more, "--log-level=error")...)...)
 }
 
 // address is one that the log has behind a word.
 func (m *machine) address(t *testing.T, word string) string {
 	t.Helper()
-	found := regexp.MustCompile(word + `[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`).FindStringSubmatch(m.log.String())
+	found := regexp.MustCompile(word + `[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`).FindStringSubmatch(m.Log.String())
 	if found == nil {
-		t.Fatalf("the log has no address: %s", m.log)
+		t.Fatalf("the log has no address: %s", m.Log)
 	}
 	return found[1]
 }
@@ -194,26 +139,26 @@ func TestProgram(t *testing.T) {
 		t.Error(got)
 	}
 	m.profile(t, "4")
-	m.eventually(t, func() bool { return m.ask(t, bundle) == `"replicas":4` })
+	m.Eventually(t, func() bool { return m.ask(t, bundle) == `"replicas":4` })
 	m.profile(t, "4, no: 1")
-	m.eventually(t, func() bool {
+	m.Eventually(t, func() bool {
 		_, text := m.watch(t, "/metrics")
 		return strings.Contains(text, "graft_interpreter_profile_reload_failed 1")
 	})
-	m.eventually(t, func() bool { return strings.Contains(m.log.String(), "unknown field") })
+	m.Eventually(t, func() bool { return strings.Contains(m.Log.String(), "unknown field") })
 	if got := m.ask(t, bundle); got != `"replicas":4` {
 		t.Error(got)
 	}
 	if status, text := m.watch(t, "/readyz"); status != http.StatusOK {
 		t.Errorf("it is not ready: %s", text)
 	}
-	m.end(t)
+	m.Stop(t)
 	m.profile(t, "5")
 	m.start(t)
 	if got := m.ask(t, bundle); got != `"replicas":5` {
 		t.Errorf("after a restart: %s", got)
 	}
-	m.end(t)
+	m.Stop(t)
 }
 
 // TestFiles holds that the program serves the certificate of files, and another one when they change.
@@ -231,9 +176,9 @@ func TestFiles(t *testing.T) {
 		if name == "first" {
 			m.start(t)
 		}
-		m.eventually(t, func() bool { return m.ask(t, m.path(name+".crt")) == `"replicas":1` })
+		m.Eventually(t, func() bool { return m.ask(t, m.path(name+".crt")) == `"replicas":1` })
 	}
-	m.end(t)
+	m.Stop(t)
 }
 
 // TestRefuses holds what is said of installations that are wrong, by --check as by a start.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/child"
 )
 
 // Patience bounds the wait for a program on a machine that does much else: until it answers, and until it ends.
@@ -29,7 +31,7 @@ type Process struct {
 	result error
 }
 
-// Start starts the program and does not wait; see Child.
+// Start starts the program and does not wait; see child.Start.
 func (p *Process) Start(program string, arguments ...string) error {
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -38,7 +40,7 @@ func (p *Process) Start(program string, arguments ...string) error {
 	defer func() { _ = log.Close() }()
 	command, exited := exec.Command(program, arguments...), make(chan struct{}) //nolint:noctx // Stop ends it, in the order in which a kubelet would
 	command.Stdout, command.Stderr = log, log
-	if err := Child(command, func(err error) { p.result = err; close(exited) }); err != nil {
+	if err := child.Start(command, func(err error) { p.result = err; close(exited) }); err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name, err)
 	}
 	p.command, p.exited = command, exited

@@ -4,7 +4,7 @@
 
 //go:build !linux
 
-package console
+package child
 
 import "syscall"
 

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package console
+// Package child starts programs that do not outlive whoever started them. Enter at Start.
+package child
 
 import (
 	"os/exec"
@@ -10,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Child starts a program in a group of its own, so that Ctrl-C in the terminal reaches the caller only. On Linux it is killed when the caller ends,
+// Start starts a program in a group of its own, so that Ctrl-C in the terminal reaches the caller only. On Linux it is killed when the caller ends,
 // however that ends: what is shown is left on no machine. ended is told when the program has ended, with an error or nil.
-func Child(c *exec.Cmd, ended func(error)) error {
+func Start(c *exec.Cmd, ended func(error)) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(c.SysProcAttr)
 	started := make(chan error)

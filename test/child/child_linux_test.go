@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package console
+package child
 
 import (
 	"bufio"
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	}
 	c := exec.Command("sleep", "600")
 	c.Stdout = os.Stdout
-	if err := Child(c, func(error) {}); err != nil {
+	if err := Start(c, func(error) {}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// TestChildDies holds that nothing is left of what was started when its parent was killed: both hold the pipe.
-func TestChildDies(t *testing.T) {
+// TestDies holds that nothing is left of what was started when its parent was killed: both hold the pipe.
+func TestDies(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), asParent+"=1")
 	parent.Stderr = os.Stderr
@@ -61,17 +61,17 @@ func TestChildDies(t *testing.T) {
 	}
 }
 
-// TestChildEnds holds that the end of a program is told, and a program that cannot be started is an error.
-func TestChildEnds(t *testing.T) {
+// TestEnds holds that the end of a program is told, and a program that cannot be started is an error.
+func TestEnds(t *testing.T) {
 	ended := make(chan error, 1)
-	if err := Child(exec.CommandContext(t.Context(), "false"), func(err error) { ended <- err }); err != nil {
+	if err := Start(exec.CommandContext(t.Context(), "false"), func(err error) { ended <- err }); err != nil {
 		t.Fatal(err)
 	}
 	var exit *exec.ExitError
 	if err := <-ended; !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("it ended with %v", err)
 	}
-	if err := Child(exec.CommandContext(t.Context(), "/no/such/program"), func(error) { t.Error("what was not started has ended") }); err == nil {
+	if err := Start(exec.CommandContext(t.Context(), "/no/such/program"), func(error) { t.Error("what was not started has ended") }); err == nil {
 		t.Error("what is not there was started")
 	}
 }
