@@ -31,7 +31,7 @@ type Change struct {
 	Key string
 	// Was is the value that the row must have; nil: there must be none.
 	Was []byte
-	// Value is the new one; nil removes the row.
+	// Value is the new one; nil removes the row. A store may keep it, so that its bytes must stay as they are.
 	Value []byte
 }
 

@@ -27,26 +27,29 @@ import (
 // options are the flags.
 type options struct {
 	stores  *regexp.Regexp
+	rows    *regexp.Regexp
 	sizes   []int
 	rounds  int
 	window  time.Duration
 	etcd    string
 	folder  string
+	keep    bool
 	profile string
 }
 
 func main() {
 	o := options{}
-	stores, sizes := ".", "100,100000,10000000"
+	stores, rows, sizes := ".", ".", "100,100000,10000000"
 	flag.StringVar(&stores, "stores", stores, "regular expression of the stores to measure: pebble, bbolt, etcd")
+	flag.StringVar(&rows, "rows", rows, "regular expression of what to measure beside the store alone: service, wire")
 	flag.StringVar(&sizes, "held", sizes, "how many allocations are held while it is measured; etcd holds at most a million")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each row is measured")
 	flag.DurationVar(&o.window, "window", time.Second, "how long a row is measured in a round")
 	flag.StringVar(&o.etcd, "etcd", ".cache/tools/bin/etcd", "the program etcd")
-	flag.StringVar(&o.folder, "folder", "", "where the stores are; one in .cache without it, which is removed at the end")
+	flag.StringVar(&o.folder, "folder", "", "where the stores are and stay, so that the next run need not fill them; one in .cache without it, which is removed")
 	flag.StringVar(&o.profile, "profile", "", "file for a CPU profile of the service's rows")
 	flag.Parse()
-	if err := o.complete(stores, sizes); err != nil {
+	if err := o.complete(stores, rows, sizes); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
@@ -59,9 +62,12 @@ func main() {
 	}
 }
 
-func (o *options) complete(stores, sizes string) (err error) {
+func (o *options) complete(stores, rows, sizes string) (err error) {
 	if o.stores, err = regexp.Compile(stores); err != nil {
 		return fmt.Errorf("-stores: %w", err)
+	}
+	if o.rows, err = regexp.Compile(rows); err != nil {
+		return fmt.Errorf("-rows: %w", err)
 	}
 	for text := range strings.SplitSeq(sizes, ",") {
 		size, err := strconv.Atoi(text)
@@ -74,7 +80,7 @@ func (o *options) complete(stores, sizes string) (err error) {
 }
 
 func run(ctx context.Context, o options) error {
-	if o.folder == "" {
+	if o.keep = o.folder != ""; !o.keep {
 		// Not where temporary files are: that may be memory, which makes nothing durable.
 		const cache = ".cache"
 		if err := os.MkdirAll(cache, 0o755); err != nil {

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // TestMeasure lets every row of the embedded stores work for a moment, and holds that the table has them.
 func TestMeasure(t *testing.T) {
-	o := options{rounds: 1, window: 20 * time.Millisecond, folder: t.TempDir()}
+	o := options{rows: regexp.MustCompile("."), rounds: 1, window: 20 * time.Millisecond, folder: t.TempDir()}
 	var all []*result
 	for _, k := range stores {
 		if k.name == "etcd" {

@@ -61,10 +61,18 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 		if closing := store.Close(); err == nil {
 			err = closing
 		}
-		_ = os.RemoveAll(folder)
+		if !o.keep {
+			_ = os.RemoveAll(folder)
+		}
 	}()
-	if err := fill(ctx, store, held); err != nil {
+	empty, err := ledger.Empty(ctx, store)
+	if err != nil {
 		return nil, err
+	}
+	if empty {
+		if err := fill(ctx, store, held); err != nil {
+			return nil, err
+		}
 	}
 	settle(ctx)
 	alone := func(ctx context.Context, name string) error { return bare(ctx, store, name) }
@@ -89,6 +97,9 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 		order = append(order, "service", "wire")
 	}
 	for _, what := range order {
+		if what != "store" && !o.rows.MatchString(what) {
+			continue
+		}
 		for _, n := range callers {
 			results = append(results, &result{store: k.name, what: what, held: held, callers: n})
 		}

@@ -15,19 +15,17 @@ import (
 
 // group are commits that are made durable together. It alone writes while it lasts.
 type group struct {
+	db   *pebble.DB
 	rows *pebble.Batch
-	// stands is what stood before; written is what commits of this group have done to that, nil where they have removed a row.
+	// stands is what stood before, and nil until that is asked for; written is what commits of this group have done to that, nil where they have
+	// removed a row.
 	stands  *pebble.Iterator
 	written map[string][]byte
+	once    *once
 }
 
-func newGroup(db *pebble.DB) (*group, error) {
-	// Filters of the lowest level are asked too: most rows that a commit expects to be absent are absent.
-	stands, err := db.NewIter(&pebble.IterOptions{UseL6Filters: true})
-	if err != nil {
-		return nil, err
-	}
-	return &group{rows: db.NewBatch(), stands: stands, written: map[string][]byte{}}, nil
+func newGroup(db *pebble.DB, known *once) *group {
+	return &group{db: db, rows: db.NewBatch(), written: map[string][]byte{}, once: known}
 }
 
 // add takes up a commit when all rows are as it expects.
@@ -42,13 +40,7 @@ func (g *group) add(changes []ledger.Change) error {
 		}
 	}
 	for _, change := range changes {
-		var err error
-		if change.Value == nil {
-			err = g.rows.Delete([]byte(change.Key), nil)
-		} else {
-			err = g.rows.Set([]byte(change.Key), change.Value, nil)
-		}
-		if err != nil {
+		if err := g.write(change); err != nil {
 			return err
 		}
 		g.written[change.Key] = change.Value
@@ -56,10 +48,37 @@ func (g *group) add(changes []ledger.Change) error {
 	return nil
 }
 
+// write takes up a change that holds.
+func (g *group) write(c ledger.Change) error {
+	switch {
+	case c.Value == nil && c.Was == nil:
+		return nil
+	case c.Value == nil && g.once.removed(c.Key):
+		return g.rows.SingleDelete([]byte(c.Key), nil)
+	case c.Value == nil:
+		return g.rows.Delete([]byte(c.Key), nil)
+	case c.Was == nil:
+		g.once.written(c.Key, c.Value)
+	default:
+		g.once.removed(c.Key)
+	}
+	return g.rows.Set([]byte(c.Key), c.Value, nil)
+}
+
 // get is the value of a row, which is to be read before the next is asked for; nil when there is none.
 func (g *group) get(key string) ([]byte, error) {
 	if value, known := g.written[key]; known {
 		return value, nil
+	}
+	if value, known := g.once.find(key); known {
+		return value, nil
+	}
+	if g.stands == nil {
+		var err error
+		// Filters of the lowest level are asked too: most rows that a commit expects to be absent are absent.
+		if g.stands, err = g.db.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
+			return nil, err
+		}
 	}
 	if !g.stands.SeekPrefixGE([]byte(key)) || string(g.stands.Key()) != key {
 		return nil, g.stands.Error()
@@ -73,5 +92,9 @@ func (g *group) get(key string) ([]byte, error) {
 
 // commit makes all of it durable, and ends the group.
 func (g *group) commit() error {
-	return errors.Join(g.rows.Commit(pebble.Sync), g.stands.Close(), g.rows.Close())
+	err := errors.Join(g.rows.Commit(pebble.Sync), g.rows.Close())
+	if g.stands != nil {
+		err = errors.Join(err, g.stands.Close())
+	}
+	return err
 }

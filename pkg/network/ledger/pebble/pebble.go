@@ -36,7 +36,8 @@ var ErrMissing = errors.New("there is no ledger")
 type Options struct {
 	// FS is where the folder is; that of the machine when nil.
 	FS vfs.FS
-	// CacheBytes bounds what is kept of the rows in memory. Default 128 MiB.
+	// CacheBytes bounds what is kept of the rows in memory. What was written and is in no table yet is part of it, twice memtable at most; the rest
+	// should have room for the filters, which take 2.5 bytes for each allocation. Default 128 MiB.
 	CacheBytes int64
 	// Report is told what the engine has to say, line by line; nil: nobody is.
 	Report func(string)
@@ -53,6 +54,8 @@ type Store struct {
 	cache *pebble.Cache
 	queue chan *commit
 	done  chan struct{}
+	// once belongs to serve.
+	once once
 
 	// mutex guards closed; it is held for reading while a commit is handed over. It is never held while a caller's function runs.
 	mutex  sync.RWMutex
@@ -71,6 +74,9 @@ type commit struct {
 	ready   chan struct{}
 }
 
+// memtable is how many bytes are written before the engine makes tables of them.
+const memtable = 32 << 20
+
 // maximumGroup bounds how many commits are made durable together.
 const maximumGroup = 1024
 
@@ -88,8 +94,8 @@ func Open(folder string, o Options) (*Store, error) {
 	}
 	cache := pebble.NewCache(o.CacheBytes)
 	options := &pebble.Options{
-		Cache: cache, FS: o.FS, Lock: lock, Logger: logger{o.Report, o.Die}, MemTableSize: 64 << 20, FormatMajorVersion: pebble.FormatNewest,
-		ReadOnly: o.ReadOnly,
+		Cache: cache, FS: o.FS, Lock: lock, Logger: logger{o.Report, o.Die}, MemTableSize: memtable, FormatMajorVersion: pebble.FormatNewest,
+		ReadOnly: o.ReadOnly, EventListener: &pebble.EventListener{PossibleAPIMisuse: logger{report: o.Report}.misused},
 	}
 	// Most rows that are asked for are not there, as a new owner's: a filter says so without reading. Lower levels follow the first.
 	options.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
@@ -182,14 +188,15 @@ func (s *Store) write(commits []*commit) {
 }
 
 func (s *Store) writeGroup(commits []*commit) error {
-	g, err := newGroup(s.db)
-	if err != nil {
-		return err
-	}
+	g := newGroup(s.db, &s.once)
 	for _, c := range commits {
 		c.err = g.add(c.changes)
 	}
-	return g.commit()
+	err := g.commit()
+	if err != nil {
+		s.once = once{} // nobody knows what stands
+	}
+	return err
 }
 
 // enter begins to read; what it returns ends it.
@@ -297,6 +304,9 @@ func (l logger) Errorf(format string, arguments ...any) {
 		l.report(fmt.Sprintf(format, arguments...))
 	}
 }
+
+// misused is told that a row was removed that was not written once; see once.
+func (l logger) misused(what pebble.PossibleAPIMisuseInfo) { l.Errorf("a bug: %s", what) }
 
 // Fatalf is called when the engine cannot go on, such as when the disk fails to sync: what it has acknowledged is safe, and what
 // it has not cannot be. Going on would break that promise.
