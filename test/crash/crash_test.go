@@ -43,7 +43,7 @@ type story struct {
 	random  *rand.Rand
 
 	// at is the point at which the program is killed next, after so many times that it is reached.
-	at    point
+	at    atomic.Value
 	count atomic.Int64
 }
 
@@ -98,7 +98,7 @@ func TestCrash(t *testing.T) {
 
 // live is one life of the program, until it is killed; it says whether it was killed at the point.
 func (s *story) live(at point) (hit bool) {
-	s.at = at
+	s.at.Store(at)
 	s.count.Store(1)
 	if !at.recovers() {
 		s.count.Add(int64(s.random.IntN(6)))
@@ -127,7 +127,7 @@ func (s *story) live(at point) (hit bool) {
 
 // reach is called at each point; false says that the program was killed, and nobody waits for an answer.
 func (s *story) reach(at point) bool {
-	if at == s.at && s.count.Add(-1) == 0 {
+	if s.at.Load() == at && s.count.Add(-1) == 0 {
 		s.Kill()
 	}
 	return !s.Killed.Load()
@@ -231,7 +231,7 @@ func (s *story) act(o *owner, delay time.Duration) {
 
 // soon kills the program a little after a request was sent: in the middle of what it does then.
 func (s *story) soon(at point, delay time.Duration) {
-	if at == s.at && s.count.Add(-1) == 0 {
+	if s.at.Load() == at && s.count.Add(-1) == 0 {
 		time.AfterFunc(delay, s.Kill)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // end releases everything: then the cloud has nothing, the ledger is sound, and all addresses can be had again.
 func (s *story) end() {
-	s.at = ""
+	s.at.Store(point(""))
 	s.Start()
 	if !s.Ready() {
 		return

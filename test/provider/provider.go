@@ -44,10 +44,12 @@ type Program struct {
 	// Sockets are passed to the program by their names, as systemd passes those that it has opened. They stay the caller's.
 	Sockets map[string]*os.File
 
-	t       testing.TB
-	client  *http.Client
-	process *exec.Cmd
-	ended   chan struct{}
+	t      testing.TB
+	client *http.Client
+	ended  chan struct{}
+	// beginning is held while a life begins: a call that the last one has made may arrive by then, and want to kill.
+	beginning sync.Mutex
+	process   *exec.Cmd
 }
 
 // New makes the folder, which is gone with the program when the test ends.
@@ -91,25 +93,27 @@ func (p *Program) Write(name, text string) {
 // Start starts the program. It does not wait.
 func (p *Program) Start() {
 	p.t.Helper()
+	p.beginning.Lock()
+	defer p.beginning.Unlock()
 	limit := "unlimited"
 	if p.FileBlocks > 0 {
 		limit = strconv.Itoa(p.FileBlocks)
 	}
 	// The number of the process is known when it is there, and the same after exec.
-	p.process = exec.CommandContext(context.WithoutCancel(p.t.Context()), "sh", "-c", `ulimit -f "$0" && LISTEN_PID=$$ exec "$@"`, limit,
+	process := exec.CommandContext(context.WithoutCancel(p.t.Context()), "sh", "-c", `ulimit -f "$0" && LISTEN_PID=$$ exec "$@"`, limit,
 		binary, "--config", filepath.Join(p.Folder, "config.yaml"))
 	names := slices.Sorted(maps.Keys(p.Sockets))
 	for _, name := range names {
-		p.process.ExtraFiles = append(p.process.ExtraFiles, p.Sockets[name]) // the first is number 3, as with systemd
+		process.ExtraFiles = append(process.ExtraFiles, p.Sockets[name]) // the first is number 3, as with systemd
 	}
-	p.process.Env = append(os.Environ(), "LISTEN_FDS="+strconv.Itoa(len(names)), "LISTEN_FDNAMES="+strings.Join(names, ":"))
-	p.process.Stdout, p.process.Stderr = p.Log, p.Log
+	process.Env = append(os.Environ(), "LISTEN_FDS="+strconv.Itoa(len(names)), "LISTEN_FDNAMES="+strings.Join(names, ":"))
+	process.Stdout, process.Stderr = p.Log, p.Log
 	p.Killed.Store(false)
-	if err := p.process.Start(); err != nil {
+	if err := process.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	process, ended := p.process, make(chan struct{})
-	p.ended = ended
+	ended := make(chan struct{})
+	p.process, p.ended = process, ended
 	go func() {
 		defer close(ended)
 		_ = process.Wait()
@@ -145,6 +149,8 @@ func (p *Program) Ready() bool {
 
 // Kill ends the program at once, as a loss of power does for a process. It does not wait, and what the program has started goes on.
 func (p *Program) Kill() {
+	p.beginning.Lock()
+	defer p.beginning.Unlock()
 	p.Killed.Store(true)
 	_ = p.process.Process.Kill()
 }
