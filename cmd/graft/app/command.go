@@ -109,6 +109,7 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newInterpreterCommand,
 		newRBACCommand,
 		newNetworkCommand,
+		newPackCommand,
 		newLedgerCommand,
 		newCompletionCommand,
 		newManCommand,

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/artifact"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/lint"
+)
+
+// packOptions are the flags of graft pack.
+type packOptions struct {
+	installation profileFlags
+	file, tag    string
+}
+
+// tagForm is what registries take as a tag (OCI distribution specification, "Pulling manifests").
+var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+func newPackCommand(s *Streams) *cobra.Command {
+	o := &packOptions{}
+	command := &cobra.Command{
+		Use:   "pack <file|folder>...",
+		Short: "Make an OCI image of profiles, for a registry",
+		Long: `Make an OCI image of profiles, for a registry.
+
+In the image are profiles and the files that they name, and nothing else; a folder is read as the programs read it. The charts mount
+such images as volumes. The same files give the same image, whose digest is printed: name it by that, and what runs is what was packed.
+
+The file is an archive of an OCI layout. graft copies nothing to registries: oras, skopeo and others do, as docs/operations/packaging.md
+shows. Profiles in which lint finds errors are not packed: they are shown, and the exit status is 1.`,
+		Example: `  # an image of the profile in a folder, and its digest
+  graft pack example/profiles/openstack/profile.yaml --output-file openstack.tar --tag v1.2.3
+
+  # several that are in force together
+  graft pack example/network/acme.yaml example/network/vlan.yaml --output-file pools.tar`,
+		Args: func(_ *cobra.Command, paths []string) error {
+			if len(paths) == 0 {
+				return errors.New("name the files or folders with the profiles")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, paths []string) error { return o.run(s, paths) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVar(&o.file, "output-file", "", "file to write; it is there whole or not at all")
+	set.StringVar(&o.tag, "tag", "latest", "tag by which the file names the image")
+	o.installation.addInstallationTo(set)
+	_ = command.RegisterFlagCompletionFunc("tag", fixed())
+	return command
+}
+
+func (o *packOptions) run(s *Streams, paths []string) error {
+	switch {
+	case o.file == "":
+		return errors.New("say with --output-file where the image is to be written")
+	case !tagForm.MatchString(o.tag):
+		return fmt.Errorf("--tag %q: a tag is of letters, digits, dots, dashes and underscores, and 128 at most", o.tag)
+	}
+	profiles, err := folder.Read(paths...)
+	if err != nil {
+		return err
+	}
+	if len(profiles) == 0 {
+		return fmt.Errorf("no profile was found in %s", strings.Join(paths, ", "))
+	}
+	options := lint.Options{Together: true, Override: o.installation.override}
+	installation, err := o.installation.options()
+	if err != nil {
+		return err
+	}
+	options.Generation, options.ImageOverwrite = installation.Generation, installation.ImageOverwrite
+	var inputs []lint.Input
+	for _, file := range profiles {
+		inputs = append(inputs, lint.Input{File: file})
+	}
+	if report := lint.Check(options, inputs); report.Failed(source.Error) {
+		if err := report.Write(s.Err, "text", lint.Style{}); err != nil {
+			return err
+		}
+		return found{}
+	}
+	files, err := artifact.Collect(profiles)
+	if err != nil {
+		return err
+	}
+	var digest string
+	if err := writeFile(o.file, func(out io.Writer) (err error) {
+		digest, err = artifact.Write(out, files, o.tag, nil)
+		return err
+	}); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.Out, digest)
+	fmt.Fprintf(s.Err, "packed %s into %s\n", plural(len(files), "file", "files"), o.file)
+	return nil
+}

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// packs runs graft pack.
+func packs(arguments ...string) (out, problems string, status int) {
+	var stdout, stderr bytes.Buffer
+	status = Main("test", append([]string{"pack"}, arguments...), &Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	return stdout.String(), stderr.String(), status
+}
+
+// TestPack holds that the digest is that of the image in the file, and that of another file with the same profiles.
+func TestPack(t *testing.T) {
+	var digests []string
+	for _, name := range []string{"a.tar", "b.tar"} {
+		file := filepath.Join(t.TempDir(), name)
+		out, problems, status := packs("../../../example/profiles/openstack/profile.yaml", "--output-file", file, "--tag", "v1.2.3")
+		if status != 0 || !strings.Contains(problems, "packed 3 files into "+file) {
+			t.Fatalf("status %d: %s", status, problems)
+		}
+		digest := strings.TrimSpace(out)
+		digests = append(digests, digest)
+		if index := entry(t, file, "index.json"); !strings.Contains(index, digest) || !strings.Contains(index, `"org.opencontainers.image.ref.name":"v1.2.3"`) {
+			t.Errorf("the file names %s, not %s", index, digest)
+		}
+	}
+	if digests[0] != digests[1] || !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(digests[0]) {
+		t.Errorf("the digests are %q", digests)
+	}
+}
+
+// entry is a file in an archive.
+func entry(t *testing.T, archive, name string) string {
+	t.Helper()
+	file, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for in := tar.NewReader(file); ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			t.Fatalf("there is no %s", name)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Name == name {
+			data, err := io.ReadAll(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data)
+		}
+	}
+}
+
+// TestPackRefuses holds what is not packed, and that nothing is written then.
+func TestPackRefuses(t *testing.T) {
+	const profiles = "../../../example/profiles/"
+	empty := t.TempDir()
+	for name, test := range map[string]struct {
+		arguments []string
+		status    int
+		want      string
+	}{
+		"nothing":                    {nil, statusFailed, "name the files or folders with the profiles"},
+		"no profile":                 {[]string{empty}, statusFailed, "no profile was found in " + empty},
+		"a folder that is not there": {[]string{empty + "/none"}, statusFailed, "no such file or directory"},
+		"a tag with a slash":         {[]string{profiles + "openstack/profile.yaml", "--tag", "a/b"}, statusFailed, `--tag "a/b"`},
+		// The other profile of the folder is for an earlier generation of the contract.
+		"a wrong profile":     {[]string{profiles + "openstack"}, statusFound, "contract-forbidden"},
+		"the same name twice": {[]string{profiles + "aws/profile.yaml", profiles + "azure/profile.yaml"}, statusFailed, "two that are called profile.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "a.tar")
+			out, problems, status := packs(append([]string{"--output-file", file}, test.arguments...)...)
+			if status != test.status || out != "" || !strings.Contains(problems, test.want) {
+				t.Errorf("status %d: %s%s", status, out, problems)
+			}
+			if _, err := os.Stat(file); err == nil {
+				t.Error("there is a file")
+			}
+		})
+	}
+	if _, problems, status := packs(profiles + "openstack/profile.yaml"); status != statusFailed || !strings.Contains(problems, "--output-file") {
+		t.Errorf("without a file: status %d: %s", status, problems)
+	}
+}

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package artifact makes an OCI image of profiles: their files and nothing else, for registries, and for Pods that mount it as a volume. The same files give the same
+// digests everywhere: there is no time in it, and nothing is compressed. It opens no files and knows no registry; copying is the work of tools that are there for
+// it. Enter at Collect and Write.
+package artifact
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Media types and names of files, from the image specification of OCI, version 1.1.
+const (
+	indexType    = "application/vnd.oci.image.index.v1+json"
+	manifestType = "application/vnd.oci.image.manifest.v1+json"
+	configType   = "application/vnd.oci.image.config.v1+json"
+	layerType    = "application/vnd.oci.image.layer.v1.tar"
+	referenceKey = "org.opencontainers.image.ref.name"
+)
+
+// architectures are those of the nodes that mount the image: a container runtime unpacks what is for its own alone. All have the same layer.
+var architectures = []string{"amd64", "arm64"}
+
+// Collect gives the files of an image by their paths in it: profiles at its root, and what they name at the paths that they write, as folders of
+// profiles are read. Two files of one path must be the same.
+func Collect(profiles []source.File) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	add := func(name string, data []byte) error {
+		if !fs.ValidPath(name) {
+			return fmt.Errorf("collecting files: %s would not be in the image", name)
+		}
+		if other, ok := files[name]; ok && !bytes.Equal(other, data) {
+			return fmt.Errorf("collecting files: there are two that are called %s", name)
+		}
+		files[name] = data
+		return nil
+	}
+	for _, file := range profiles {
+		if err := add(filepath.Base(file.Name), file.Data); err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(file.Attachments)) {
+			if err := add(path.Clean(name), file.Attachments[name]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}
+
+type descriptor struct {
+	MediaType   string            `json:"mediaType"`
+	Digest      string            `json:"digest"`
+	Size        int               `json:"size"`
+	Platform    *platform         `json:"platform,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+type platform struct {
+	Architecture string `json:"architecture"`
+	OS           string `json:"os"`
+}
+
+// described is what manifests and indexes have in common.
+type described struct {
+	SchemaVersion int               `json:"schemaVersion"`
+	MediaType     string            `json:"mediaType"`
+	Config        *descriptor       `json:"config,omitempty"`
+	Layers        []descriptor      `json:"layers,omitempty"`
+	Manifests     []descriptor      `json:"manifests,omitempty"`
+	Annotations   map[string]string `json:"annotations,omitempty"`
+}
+
+type config struct {
+	platform
+
+	Config struct{} `json:"config"`
+	RootFS rootFS   `json:"rootfs"`
+}
+
+type rootFS struct {
+	Type    string   `json:"type"`
+	DiffIDs []string `json:"diff_ids"`
+}
+
+// Write writes an image as an archive of an OCI layout, which names it by the tag, and gives its digest. The annotations are those of the image.
+func Write(out io.Writer, files map[string][]byte, tag string, annotations map[string]string) (string, error) {
+	archived, err := archive(files)
+	if err != nil {
+		return "", err
+	}
+	blobs := map[string][]byte{}
+	layer := keep(blobs, layerType, archived)
+	index := described{SchemaVersion: 2, MediaType: indexType, Annotations: annotations}
+	for _, architecture := range architectures {
+		on := platform{Architecture: architecture, OS: "linux"}
+		about, err := keepJSON(blobs, configType, config{platform: on, RootFS: rootFS{Type: "layers", DiffIDs: []string{layer.Digest}}})
+		if err != nil {
+			return "", err
+		}
+		manifest, err := keepJSON(blobs, manifestType, described{
+			SchemaVersion: 2, MediaType: manifestType, Config: &about, Layers: []descriptor{layer}, Annotations: annotations,
+		})
+		if err != nil {
+			return "", err
+		}
+		manifest.Platform = &on
+		index.Manifests = append(index.Manifests, manifest)
+	}
+	top, err := keepJSON(blobs, indexType, index)
+	if err != nil {
+		return "", err
+	}
+	top.Annotations = map[string]string{referenceKey: tag}
+	named, err := json.Marshal(described{SchemaVersion: 2, MediaType: indexType, Manifests: []descriptor{top}})
+	if err != nil {
+		return "", err
+	}
+	blobs["index.json"], blobs["oci-layout"] = named, []byte(`{"imageLayoutVersion":"1.0.0"}`)
+	layout, err := archive(blobs)
+	if err != nil {
+		return "", err
+	}
+	_, err = out.Write(layout)
+	return top.Digest, err
+}
+
+// keep puts bytes where a layout has them.
+func keep(blobs map[string][]byte, mediaType string, data []byte) descriptor {
+	sum := sha256.Sum256(data)
+	text := hex.EncodeToString(sum[:])
+	blobs["blobs/sha256/"+text] = data
+	return descriptor{MediaType: mediaType, Digest: "sha256:" + text, Size: len(data)}
+}
+
+func keepJSON(blobs map[string][]byte, mediaType string, object any) (descriptor, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return descriptor{}, fmt.Errorf("writing a manifest: %w", err)
+	}
+	return keep(blobs, mediaType, data), nil
+}
+
+// archive makes an archive of files and the folders above them: sorted, of root, readable by all, and without a time.
+func archive(files map[string][]byte) ([]byte, error) {
+	headers := map[string]*tar.Header{}
+	for name, data := range files {
+		headers[name] = &tar.Header{Name: name, Mode: 0o444, Size: int64(len(data)), Typeflag: tar.TypeReg}
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			headers[folder+"/"] = &tar.Header{Name: folder + "/", Mode: 0o755, Typeflag: tar.TypeDir}
+		}
+	}
+	var out bytes.Buffer
+	writer := tar.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(headers)) { // a folder sorts before what is in it
+		header := headers[name]
+		header.ModTime, header.Format = time.Unix(0, 0).UTC(), tar.FormatPAX
+		if err := writer.WriteHeader(header); err != nil {
+			return nil, fmt.Errorf("archiving %s: %w", name, err)
+		}
+		if _, err := writer.Write(files[strings.TrimSuffix(name, "/")]); header.Typeflag == tar.TypeReg && err != nil {
+			return nil, fmt.Errorf("archiving %s: %w", name, err)
+		}
+	}
+	err := writer.Close()
+	return out.Bytes(), err
+}
