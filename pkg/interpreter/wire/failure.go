@@ -24,6 +24,7 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusNotFound:              metav1.StatusReasonNotFound,
 	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
 	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
 	http.StatusUnprocessableEntity:   metav1.StatusReasonInvalid,
 	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
 	http.StatusGatewayTimeout:        metav1.StatusReasonTimeout,

@@ -15,6 +15,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,6 +88,10 @@ func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) ([
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, &interpreter.Failure{Code: http.StatusMethodNotAllowed, Message: "questions are asked by POST"}
 	}
+	if err := unencoded(r); err != nil {
+		w.Header().Set("Accept-Encoding", "identity")
+		return nil, err
+	}
 	var err error
 	e.buffer = buffers.Get().(*bytes.Buffer)
 	e.buffer.Reset()
@@ -107,6 +112,18 @@ func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) ([
 		return nil, err
 	}
 	return e.asked.encode(response)
+}
+
+// unencoded holds that a body comes as it is: what was compressed, or changed in another way, is not undone.
+func unencoded(r *http.Request) error {
+	for _, encoding := range r.Header.Values("Content-Encoding") {
+		if encoding != "" && !strings.EqualFold(encoding, "identity") {
+			return &interpreter.Failure{
+				Code: http.StatusUnsupportedMediaType, Message: "questions are read as they are: a Content-Encoding, such as gzip, is not undone",
+			}
+		}
+	}
+	return nil
 }
 
 // encode gives the body of an answer.

@@ -175,6 +175,29 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestEncodings holds that a body which is encoded is refused as such, whatever is in it, and one that is said to be as it is is read.
+func TestEncodings(t *testing.T) {
+	h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()})
+	for encoding, code := range map[string]int{
+		"gzip": http.StatusUnsupportedMediaType, "br": http.StatusUnsupportedMediaType, "identity, gzip": http.StatusUnsupportedMediaType,
+		"": http.StatusOK, "Identity": http.StatusOK,
+	} {
+		recorder, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(question(1)))
+		request.Header.Set("Content-Encoding", encoding)
+		h.ServeHTTP(recorder, request)
+		if code == http.StatusOK {
+			if recorder.Code != code {
+				t.Errorf("%q: got %d", encoding, recorder.Code)
+			}
+			continue
+		}
+		checkStatus(t, recorder.Code, recorder.Body.Bytes(), code, "questions are read as they are: a Content-Encoding, such as gzip, is not undone", "")
+		if recorder.Header().Get("Accept-Encoding") != "identity" {
+			t.Errorf("%q: got %v", encoding, recorder.Header())
+		}
+	}
+}
+
 // broken is a body that ends with an error.
 type broken struct{ err error }
 
