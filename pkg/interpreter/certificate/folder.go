@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// Folder is a Store on this machine, for one program. Beside what it keeps it writes ca.crt, by which callers know the server.
+// Folder is a Store on this machine, which programs share there as replicas share a Secret. Beside what it keeps it writes ca.crt, by which callers know them.
 type Folder struct{ Path string }
 
 const (
@@ -49,7 +49,7 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Write implements Store. A program that ends amid it leaves what was there before.
+// Write implements Store. A program that ends amid it leaves what was there before, of which callers know at least what is served: ca.crt comes first.
 func (f *Folder) Write(ctx context.Context, data map[string][]byte, version string) error {
 	if err := os.MkdirAll(f.Path, 0o700); err != nil {
 		return err
@@ -70,13 +70,13 @@ func (f *Folder) Write(ctx context.Context, data map[string][]byte, version stri
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(f.Path, folderFile), text, 0o600); err != nil {
+	if err := replace(filepath.Join(f.Path, KeyBundle), data[KeyBundle], 0o644); err != nil {
 		return err
 	}
-	return replace(filepath.Join(f.Path, KeyBundle), data[KeyBundle], 0o644)
+	return replace(filepath.Join(f.Path, folderFile), text, 0o600)
 }
 
-// lock keeps two programs that share a folder by mistake from writing at the same time.
+// lock lets one program write at a time.
 func (f *Folder) lock() (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(f.Path, folderLock), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

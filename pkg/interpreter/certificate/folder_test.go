@@ -67,6 +67,29 @@ func TestFolderFiles(t *testing.T) {
 	}
 }
 
+// TestFolderOrder holds that nothing is kept, and so nothing served, of which callers could not be told.
+func TestFolderOrder(t *testing.T) {
+	folder := &certificate.Folder{Path: t.TempDir()}
+	if err := os.MkdirAll(filepath.Join(folder.Path, "ca.crt", "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Write(t.Context(), map[string][]byte{"ca.crt": []byte("1")}, ""); err == nil {
+		t.Error("ca.crt cannot be written, and nobody is told")
+	}
+	if kept, err := folder.Read(t.Context()); err != nil || len(kept.Data) > 0 {
+		t.Errorf("%v is kept, %v", kept.Data, err)
+	}
+	if err := os.RemoveAll(filepath.Join(folder.Path, "ca.crt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Write(t.Context(), map[string][]byte{"ca.crt": []byte("1")}, ""); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(folder.Path, "ca.crt")); err != nil || string(text) != "1" {
+		t.Errorf("callers are told %q, %v", text, err)
+	}
+}
+
 func TestNoNames(t *testing.T) {
 	for _, p := range []certificate.Policy{{}, {Addresses: []string{"a"}}} {
 		if _, err := certificate.NewIssued(certificate.Options{Policy: p}); err == nil {

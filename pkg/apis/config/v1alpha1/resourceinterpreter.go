@@ -54,7 +54,7 @@ type InterpreterServer struct {
 }
 
 // InterpreterCertificate is a certificate that comes from files, or one that the program issues itself, and keeps with its authority in a Secret, which
-// all replicas share, or in a folder, for one program alone.
+// all replicas share, or in a folder that programs on one machine share.
 type InterpreterCertificate struct {
 	// Files are of somebody else, such as cert-manager, and are read again when they change.
 	Files *CertificateFiles `json:"files,omitempty"`
