@@ -7,6 +7,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
@@ -50,7 +51,7 @@ func (c Certificates) SecretSelector() labels.Selector {
 // so that the webhook server finds a certificate when it starts.
 func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, certDir string) (BundleReader, error) {
 	if c.Namespace == "" {
-		bundle, err := certificates.GenerateUnmanagedCertificates(c.Component, false, certDir, c.Mode, c.URL)
+		bundle, err := writeStatic(certDir, Endpoint{Mode: c.Mode, URL: c.URL, Name: c.FullName()}.ServerName(), time.Now())
 		if err != nil {
 			return nil, fmt.Errorf("generating certificates: %w", err)
 		}

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestStatic holds that what is made at the start is a certificate by which the API server trusts the host that it calls, and no other, now and in some years.
+func TestStatic(t *testing.T) {
+	now := time.Now()
+	for host, other := range map[string]string{"127.0.0.1": "127.0.0.2", "fd00::1": "fd00::2", "graft.example.com": "example.com"} {
+		folder := filepath.Join(t.TempDir(), "new")
+		bundle, err := writeStatic(folder, host, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := tls.LoadX509KeyPair(CertificateFile(folder), filepath.Join(folder, "tls.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(bundle) {
+			t.Fatal("the bundle has no certificate")
+		}
+		for _, at := range []time.Time{now.Add(-time.Minute), now, now.AddDate(9, 0, 0)} {
+			if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host, CurrentTime: at}); err != nil {
+				t.Errorf("%s at %s: %v", host, at, err)
+			}
+		}
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: other, CurrentTime: now}); err == nil {
+			t.Errorf("that for %s is trusted for %s", host, other)
+		}
+		if err := (Expiry{File: CertificateFile(folder), Bundle: staticBundle(bundle)}).Check(now); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if _, err := writeStatic(filepath.Join("/dev/null", "x"), "127.0.0.1", now); err == nil {
+		t.Error("a folder that cannot be made is no error")
+	}
+}
