@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // configuration ends the extension without the delay that a Service needs to forget it.
@@ -27,13 +27,12 @@ shutdown: {delay: 0s, timeout: 5s}
 // extension is the real program in a process of its own.
 type extension struct {
 	console.Process
-
-	health string
+	running.Extension
 }
 
 // startExtension runs the program with the files and the account that are given. Its log goes to a file.
 func startExtension(ctx context.Context, binary, kubeconfig, folder string, profiles []string) (*extension, error) {
-	ports, err := freePorts(ctx, 2)
+	at, err := running.NewExtension(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,40 +40,10 @@ func startExtension(ctx context.Context, binary, kubeconfig, folder string, prof
 	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}
-	e := &extension{Process: console.Process{Name: "the extension", Log: filepath.Join(folder, "extension.log")}, health: ports[1]}
+	e := &extension{Process: console.Process{Name: "the extension", Log: filepath.Join(folder, "extension.log")}, Extension: at}
 	_ = os.Remove(e.Log)
-	_, port, _ := net.SplitHostPort(ports[0])
-	arguments := []string{
-		"--config=" + config, "--kubeconfig=" + kubeconfig,
-		"--webhook-config-mode=url", "--webhook-config-url=" + ports[0],
-		"--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port=" + port,
-		"--webhook-config-namespace=" + extensionNamespace,
-		"--leader-election=false", "--metrics-bind-address=0", "--health-bind-address=" + e.health,
-	}
-	for _, path := range profiles {
-		arguments = append(arguments, "--profile="+path)
-	}
+	arguments := append(append(at.Arguments(config, kubeconfig, profiles...), at.ByURL(extensionNamespace)...), "--leader-election=false")
 	return e, e.Start(binary, arguments...)
-}
-
-// freePorts are addresses on which nothing listens.
-func freePorts(ctx context.Context, n int) ([]string, error) {
-	var listeners []net.Listener
-	defer func() {
-		for _, listener := range listeners {
-			_ = listener.Close()
-		}
-	}()
-	addresses := make([]string, 0, n)
-	for range n {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
-		}
-		listeners = append(listeners, listener)
-		addresses = append(addresses, listener.Addr().String())
-	}
-	return addresses, nil
 }
 
 // waitReady returns when /readyz says that admissions would be answered.
@@ -99,7 +68,7 @@ func (e *extension) told(err error) error {
 
 // failedChecks are the names of the readiness checks that fail.
 func (e *extension) failedChecks(ctx context.Context) ([]string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.health+"/readyz?verbose", http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.Health+"/readyz?verbose", http.NoBody)
 	if err != nil {
 		return nil, err
 	}

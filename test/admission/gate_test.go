@@ -154,6 +154,6 @@ func TestNoGate(t *testing.T) {
 	expectFlags(t, create(t, deployment(e.Namespace, "kube-controller-manager")), map[string]bool{"--gate=none": true})
 	expectUnanswered(t, e)
 	if strings.Contains(p.log.String(), "forbidden") {
-		t.Errorf("the program asks for more than it may:\n%s", p.log.tail(10))
+		t.Errorf("the program asks for more than it may:\n%s", p.log.Tail(10))
 	}
 }

@@ -14,19 +14,12 @@ package admission_test
 
 import (
 	"context"
-	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 
-	"github.com/go-logr/logr"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // What the tests share; TestMain sets it.
@@ -47,53 +40,13 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-// run is TestMain with defer.
-func run(m *testing.M) int {
-	logf.SetLogger(logr.Discard()) // of Gardener's components, which the tests link
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	folder, err := os.MkdirTemp("", "graft-admission-")
-	if err != nil {
-		return failed(err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	if binary, err = build(ctx, folder); err != nil {
-		return failed(err)
-	}
-	auditLog = filepath.Join(folder, "audit.log")
-	// Error messages of a missing etcd or kube-apiserver say which make target builds them.
-	if land, err = landscape.Start(ctx, landscape.Options{AuditLog: auditLog}); err != nil {
-		return failed(err)
-	}
-	defer func() { _ = land.Stop() }()
-	return m.Run()
-}
-
-func failed(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
-
-// build links the program. Without other flags than those of make, so that its packages come from the build cache. It reads the
-// sources that the tests do not link, so that go test sees when they change and a result in its cache is of no use.
-func build(ctx context.Context, folder string) (string, error) {
-	if err := fs.WalkDir(os.DirFS(root), "cmd", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
+		if binary, err = running.Build(ctx, root, programName, s.Folder, "-ldflags", "-X main.version="+builtVersion); err != nil {
 			return err
 		}
-		_, err = os.ReadFile(filepath.Join(root, path))
+		auditLog = filepath.Join(s.Folder, "audit.log")
+		// Error messages of a missing etcd or kube-apiserver say which make target builds them.
+		land, err = s.Start(ctx, landscape.Options{AuditLog: auditLog})
 		return err
-	}); err != nil {
-		return "", fmt.Errorf("reading the sources of the program: %w", err)
-	}
-	path := filepath.Join(folder, programName)
-	command := exec.CommandContext(ctx, "go", "build", "-ldflags", "-X main.version="+builtVersion, "-o", path, "./cmd/"+programName)
-	command.Dir = root
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the program: %w\n%s", err, output)
-	}
-	return path, nil
+	}))
 }

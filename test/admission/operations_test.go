@@ -52,7 +52,7 @@ func testLogsAndMetrics(t *testing.T) {
 	denied := deployment(newShoot(t, "logs-denied", "key"), "kube-controller-manager", "--payload="+payload)
 	expectDenied(t, land.Client().Create(t.Context(), denied), 500)
 
-	status, metrics, err := get("http://" + p.metrics + "/metrics")
+	status, metrics, err := get("http://" + p.Metrics + "/metrics")
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("HTTP %d, %v", status, err)
 	}
@@ -70,7 +70,7 @@ func testLogsAndMetrics(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
-		for _, address := range []string{p.metrics, p.health} {
+		for _, address := range []string{p.Metrics, p.Health} {
 			if status, _, _ := get("http://" + address + path); status != http.StatusNotFound {
 				t.Errorf("%s at %s: HTTP %d, want that it is off", path, address, status)
 			}
@@ -98,7 +98,7 @@ func testLogsAndMetrics(t *testing.T) {
 func testProfiling(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Config: "debugging: {profiling: true}\n"})
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
-		if status, _, err := get("http://" + p.metrics + path); status != http.StatusOK {
+		if status, _, err := get("http://" + p.Metrics + path); status != http.StatusOK {
 			t.Errorf("%s: HTTP %d, %v", path, status, err)
 		}
 	}
@@ -115,7 +115,7 @@ func testRuntime(t *testing.T) {
 	})
 	object := create(t, deployment(newShoot(t, "runtime", "acme"), "kube-controller-manager"))
 	expectFlags(t, object, map[string]bool{"--seed=1": true, "--runtime=1": true})
-	if got := *registration(t).Webhooks[0].ClientConfig.URL; !strings.Contains(got, seed.webhook) {
+	if got := *registration(t).Webhooks[0].ClientConfig.URL; !strings.Contains(got, seed.Webhook) {
 		t.Errorf("the registration of the seed leads to %s", got)
 	}
 	// The chart's permissions do not reach further than the program's own registration.

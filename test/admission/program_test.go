@@ -5,22 +5,18 @@
 package admission_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // patience bounds every wait. It is long, since a wait ends as soon as what it waits for is there.
@@ -61,12 +58,9 @@ type program struct {
 	account   *landscape.Account
 	values    map[string]any // of the chart
 	profiles  string         // folder
-	webhook   string         // host:port, and likewise the others
-	metrics   string
-	health    string
 	log       *logBuffer
-	command   *exec.Cmd
-	exited    chan struct{}
+	*running.Process
+	running.Extension
 }
 
 // start runs a program and returns when the kube-apiserver calls it. It is stopped, and its registration removed, at the end
@@ -84,7 +78,7 @@ var programs int
 // launch runs a program and returns at once.
 func launch(t *testing.T, options programOptions) *program {
 	t.Helper()
-	p := &program{t: t, values: options.Values, profiles: t.TempDir(), log: &logBuffer{}, exited: make(chan struct{})}
+	p := &program{t: t, values: options.Values, profiles: t.TempDir(), log: &logBuffer{}}
 	if options.Beside != nil {
 		p.namespace, p.account = options.Beside.namespace, options.Beside.account
 	} else {
@@ -102,40 +96,28 @@ func launch(t *testing.T, options programOptions) *program {
 		}
 		p.writeProfile(name+".yaml", text)
 	}
-	ports := freePorts(t, 3)
-	p.webhook, p.metrics, p.health = ports[0], ports[1], ports[2]
-	p.command = exec.Command(binary, append(p.arguments(p.writeConfig(options.Config)), options.Arguments...)...)
-	p.command.Stdout, p.command.Stderr = p.log, p.log
-	p.command.Env = append(p.command.Environ(), options.Environment...)
-	// A group of its own: Ctrl-C in the terminal reaches the tests, which then stop the program.
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.command.Start(); err != nil {
+	var err error
+	if p.Extension, err = running.NewExtension(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		_ = p.command.Wait()
-		close(p.exited)
-	}()
+	arguments := append(p.arguments(p.writeConfig(options.Config)), options.Arguments...)
+	if p.Process, err = running.Start(&p.log.Log, options.Environment, binary, arguments...); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		p.stop()
 		unregister(t)
 		if t.Failed() {
-			t.Logf("the log of the program ends with:\n%s", p.log.tail(25))
+			t.Logf("the log of the program ends with:\n%s", p.log.Tail(25))
 		}
 	})
 	return p
 }
 
 func (p *program) arguments(config string) []string {
-	_, port, _ := net.SplitHostPort(p.webhook)
-	return []string{
-		"--config=" + config, "--kubeconfig=" + p.account.Kubeconfig, "--profile=" + p.profiles,
-		"--webhook-config-mode=url", "--webhook-config-url=" + p.webhook, "--webhook-config-namespace=" + p.namespace,
-		"--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port=" + port,
-		"--metrics-bind-address=" + p.metrics, "--health-bind-address=" + p.health,
-		"--heartbeat-namespace=" + p.namespace, // as in the chart
-		"--kubernetes-versions=< 1.31",         // of which no flags are known: the profiles of the tests write flags of their own
-	}
+	return append(append(p.Arguments(config, p.account.Kubeconfig, p.profiles), p.ByURL(p.namespace)...),
+		"--heartbeat-namespace="+p.namespace, // as in the chart
+		"--kubernetes-versions=< 1.31")       // of which no flags are known: the profiles of the tests write flags of their own
 }
 
 func (p *program) writeConfig(more string) string {
@@ -189,38 +171,25 @@ func (p *program) reload(name, text string) {
 // waitReady returns when /readyz says that admissions would be answered. A program that ended instead is fatal.
 func (p *program) waitReady() {
 	p.t.Helper()
-	eventually(p.t, "the program to be ready", func() error {
-		select {
-		case <-p.exited:
-			p.t.Fatalf("the program ended with %s", p.command.ProcessState)
-		default:
-		}
-		status, body, err := get("http://" + p.health + "/readyz?verbose")
-		if err != nil || status != http.StatusOK {
-			return fmt.Errorf("HTTP %d, %v: %s", status, err, body)
-		}
-		return nil
-	})
+	if err := p.Await(p.t.Context(), p.Ready); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // stop asks the program to end, as a kubelet does, and returns its exit status.
 func (p *program) stop() int {
 	p.t.Helper()
-	_ = p.command.Process.Signal(syscall.SIGTERM)
+	_ = p.Signal(syscall.SIGTERM)
 	return p.wait()
 }
 
 // wait returns the exit status of a program that ends.
 func (p *program) wait() int {
 	p.t.Helper()
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
-		p.t.Error("the program did not end")
-		_ = p.command.Process.Kill()
-		<-p.exited
+	if err := p.Wait(); err != nil {
+		p.t.Error(err)
 	}
-	return p.command.ProcessState.ExitCode()
+	return p.State().ExitCode()
 }
 
 // unregister removes the registrations of programs that have ended: they would turn away what the next test writes.
@@ -260,9 +229,9 @@ type labels map[string]string
 // counter is the sum over the series of a metric that have the labels.
 func (p *program) counter(name string, selected labels) float64 {
 	p.t.Helper()
-	status, body, err := get("http://" + p.metrics + "/metrics")
-	if err != nil || status != http.StatusOK {
-		p.t.Fatalf("reading the metrics: HTTP %d, %v", status, err)
+	body, err := running.Get(p.t.Context(), "http://"+p.Metrics+"/metrics")
+	if err != nil {
+		p.t.Fatalf("reading the metrics: %v", err)
 	}
 	return sumOf(p.t, body, name, selected)
 }
@@ -342,30 +311,6 @@ func get(url string) (int, string, error) {
 	return response.StatusCode, string(body), err
 }
 
-// freePorts are addresses on the loopback interface on which nothing listens.
-func freePorts(t *testing.T, n int) []string {
-	t.Helper()
-	var (
-		addresses []string
-		listeners []net.Listener
-	)
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		// All stay open until the last one is found, so that none is found twice.
-		listeners = append(listeners, listener)
-		addresses = append(addresses, listener.Addr().String())
-	}
-	for _, listener := range listeners {
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return addresses
-}
-
 // example is the text of an example profile.
 func example(t *testing.T, name string) string {
 	t.Helper()
@@ -393,28 +338,7 @@ func copyFiles(t *testing.T, name, folder string) {
 }
 
 // logBuffer takes what a program prints while others read it.
-type logBuffer struct {
-	lock sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	return l.text.String()
-}
-
-// tail is the last lines.
-func (l *logBuffer) tail(n int) string {
-	lines := strings.Split(strings.TrimSpace(l.String()), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
+type logBuffer struct{ running.Log }
 
 // waitFor returns when the log holds a text.
 func (l *logBuffer) waitFor(t *testing.T, text string) {

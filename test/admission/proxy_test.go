@@ -26,7 +26,7 @@ import (
 func (p *program) clientConfig(t *testing.T, path string) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	return admissionregistrationv1.WebhookClientConfig{
-		URL: ptr.To("https://" + p.webhook + path), CABundle: registration(t).Webhooks[0].ClientConfig.CABundle,
+		URL: ptr.To("https://" + p.Webhook + path), CABundle: registration(t).Webhooks[0].ClientConfig.CABundle,
 	}
 }
 
@@ -53,7 +53,7 @@ func (p *program) proxy(t *testing.T, path string, change func(*http.Request, []
 			return
 		}
 		body = change(r, body)
-		request, err := http.NewRequestWithContext(r.Context(), r.Method, "https://"+p.webhook+r.URL.RequestURI(), bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(r.Context(), r.Method, "https://"+p.Webhook+r.URL.RequestURI(), bytes.NewReader(body))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return

@@ -36,7 +36,7 @@ func testReadiness(t *testing.T) {
 		}
 	}})
 	eventually(t, "the program to live", func() error {
-		status, body, err := get("http://" + p.health + "/healthz")
+		status, body, err := get("http://" + p.Health + "/healthz")
 		if err != nil || status != http.StatusOK {
 			return fmt.Errorf("HTTP %d, %v: %s", status, err, body)
 		}
@@ -44,7 +44,7 @@ func testReadiness(t *testing.T) {
 	})
 	p.log.waitFor(t, "attempting to acquire leader lease "+p.namespace+"/"+leaseName)
 	eventually(t, "all but the registration", func() error {
-		status, body, _ := get("http://" + p.health + "/readyz?verbose")
+		status, body, _ := get("http://" + p.Health + "/readyz?verbose")
 		if status == http.StatusOK {
 			t.Fatalf("the program is ready before it is registered: %s", body)
 		}
@@ -57,7 +57,7 @@ func testReadiness(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.waitReady()
-	if status, body, err := get("http://" + p.health + "/healthz"); err != nil || status != http.StatusOK {
+	if status, body, err := get("http://" + p.Health + "/healthz"); err != nil || status != http.StatusOK {
 		t.Errorf("/healthz: HTTP %d, %v: %s", status, err, body)
 	}
 }
@@ -76,7 +76,7 @@ func testRegistration(t *testing.T) {
 	got.ClientConfig.CABundle = nil
 	want := &admissionregistrationv1.MutatingWebhook{
 		Name:         "controlplane.acme.graft.extensions.gardener.cloud",
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + p.webhook + "/webhooks/controlplane/acme")},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + p.Webhook + "/webhooks/controlplane/acme")},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{"CREATE", "UPDATE"},
 			Rule: admissionregistrationv1.Rule{

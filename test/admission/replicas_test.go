@@ -60,7 +60,7 @@ func testCertificates(t *testing.T) {
 	if after := registration(t).Webhooks[0].ClientConfig.CABundle; bytes.Equal(after, before) || len(after) == 0 {
 		t.Error("the registration did not follow the new CA")
 	}
-	if got := registration(t).Webhooks[0].ClientConfig.URL; *got != "https://"+next.webhook+"/webhooks/controlplane/acme" {
+	if got := registration(t).Webhooks[0].ClientConfig.URL; *got != "https://"+next.Webhook+"/webhooks/controlplane/acme" {
 		t.Errorf("the registration leads to %s", *got)
 	}
 	object := stored(t, deployment(namespace, "kube-controller-manager"))
@@ -81,7 +81,7 @@ func testReplicas(t *testing.T) {
 	if err := land.Client().Get(t.Context(), client.ObjectKey{Namespace: first.namespace, Name: leaseName}, lease); err != nil {
 		t.Fatal(err)
 	}
-	if got := *registration(t).Webhooks[0].ClientConfig.URL; !strings.Contains(got, first.webhook) {
+	if got := *registration(t).Webhooks[0].ClientConfig.URL; !strings.Contains(got, first.Webhook) {
 		t.Errorf("the second replica wrote the registration: %s", got)
 	}
 	// Both serve: a replica need not lead for that.
@@ -93,7 +93,7 @@ func testReplicas(t *testing.T) {
 		t.Errorf("the first replica ended with %d", status)
 	}
 	eventually(t, "the second replica to lead", func() error {
-		if got := *registration(t).Webhooks[0].ClientConfig.URL; !strings.Contains(got, second.webhook) {
+		if got := *registration(t).Webhooks[0].ClientConfig.URL; !strings.Contains(got, second.Webhook) {
 			return fmt.Errorf("the registration leads to %s", got)
 		}
 		return nil
@@ -108,10 +108,7 @@ func testNobodyAnswers(t *testing.T) {
 				Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Config: "webhook: {failurePolicy: " + policy + "}\n",
 			})
 			namespace := newShoot(t, "nobody-"+strings.ToLower(policy), "acme")
-			if err := p.command.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			<-p.exited
+			p.Kill()
 			object := deployment(namespace, "kube-controller-manager")
 			err := land.Client().Create(t.Context(), object)
 			if denied {

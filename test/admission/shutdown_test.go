@@ -24,11 +24,11 @@ func testShutdown(t *testing.T) {
 	namespace := newNamespace(t, "shutdown", nil)
 	half := make(chan struct{})
 	register(t, "slow", namespace, p.slowProxy(t, "/webhooks/controlplane/acme", func() {
-		if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		if err := p.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
 		}
 		p.log.waitFor(t, "Shutting down webhook server")
-		if status, body, _ := get("http://" + p.health + "/readyz"); status == http.StatusOK {
+		if status, body, _ := get("http://" + p.Health + "/readyz"); status == http.StatusOK {
 			t.Errorf("the program is ready while it shuts down: %s", body)
 		}
 		close(half)
@@ -61,7 +61,7 @@ func (p *program) slowProxy(t *testing.T, path string, between func()) admission
 			_, _ = writer.Write(body[len(body)/2:])
 			_ = writer.Close()
 		}()
-		response, err := to.Post("https://"+p.webhook+r.URL.RequestURI(), "application/json", reader)
+		response, err := to.Post("https://"+p.Webhook+r.URL.RequestURI(), "application/json", reader)
 		if err != nil {
 			t.Error(err)
 			http.Error(w, err.Error(), http.StatusBadGateway)

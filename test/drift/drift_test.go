@@ -244,7 +244,7 @@ func byItself(t *testing.T) {
 		t.Errorf("nobody wanted touches, and there were %s", touched)
 	}
 	if unread := counting.metric("graft_drift_unread_namespaces"); unread != "0" {
-		t.Errorf("%s namespaces could not be read:\n%s", unread, counting.said())
+		t.Errorf("%s namespaces could not be read:\n%s", unread, counting.Log)
 	}
 	counting.stop()
 	touching := start(t, kubeconfig, "drift: {enabled: true, touch: true, ratePerSecond: 50}\n")

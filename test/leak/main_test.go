@@ -16,11 +16,9 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,7 +31,6 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
@@ -54,20 +51,11 @@ const (
 	patience = 90 * time.Second
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-// run is TestMain with defer.
-func run(m *testing.M) int {
-	logf.SetLogger(logr.Discard()) // of Gardener's components, which the tests link
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var err error
-	if land, err = landscape.Start(ctx, landscape.Options{Without: landscape.AllCRDs()}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = land.Stop() }()
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
+		land, err = s.Start(ctx, landscape.Options{Without: landscape.AllCRDs()})
+		return err
+	}))
 }
 
 // world is the search for leaks with all that is around it.

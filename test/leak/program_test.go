@@ -6,15 +6,10 @@ package leak_test
 
 import (
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 const programProfile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -55,23 +51,20 @@ func TestProgram(t *testing.T) {
 	w.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	const binary = "../../bin/graft-network-provider"
-	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("%v; `make build` builds it", err)
-	}
+	w.must(running.Built(binary))
 	w.inherit(filepath.Join(folder, "ledger"))
 	search, err := w.land.CreateServiceAccount(t.Context(), account(w.namespace))
 	w.must(err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := running.FreeAddresses(t.Context(), 1)
 	w.must(err)
-	metrics := listener.Addr().String()
-	w.must(listener.Close())
+	metrics := addresses[0]
 	for name, text := range map[string]string{"profile.yaml": programProfile, "config.yaml": fmt.Sprintf(programConfig, folder, metrics, search.Kubeconfig)} {
 		w.must(os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	start(t, binary, filepath.Join(folder, "config.yaml"))
 
 	w.eventually("the program has looked", func() bool {
-		text := get(metrics)
+		text, _ := running.Get(t.Context(), "http://"+metrics+"/metrics")
 		return strings.Contains(text, `graft_network_leaks{reason="missing"} 1`) && strings.Contains(text, "graft_network_leaks_unjudged 0")
 	})
 	administration, err := remote.Dial("unix://" + remote.Socket(filepath.Join(folder, "ledger")))
@@ -111,31 +104,18 @@ func (w *world) inherit(path string) {
 // start runs the program until the test ends; what it logs is shown when the test fails.
 func start(t *testing.T, binary, config string) {
 	t.Helper()
-	var log strings.Builder
-	command := exec.Command(binary, "--config", config)
-	command.Stdout, command.Stderr = &log, &log
-	if err := command.Start(); err != nil {
+	p, err := running.Start(&running.Log{}, nil, binary, "--config", config)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		if err := command.Wait(); err != nil {
-			t.Errorf("the program has ended with %v", err)
+		if err := p.Stop(); err != nil || !p.State().Success() {
+			t.Errorf("the program has ended with %v, %v", p.State(), err)
 		}
 		if t.Failed() {
-			t.Log(log.String())
+			t.Log(p.Log)
 		}
 	})
-}
-
-func get(address string) string {
-	response, err := http.Get("http://" + address + "/metrics")
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, _ := io.ReadAll(response.Body)
-	return string(text)
 }
 
 func (w *world) eventually(what string, is func() bool) {

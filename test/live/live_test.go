@@ -228,7 +228,7 @@ func nobody(t *testing.T) string {
 
 // TestWithoutWebhooks holds what is said when the installed webhooks do not answer. It stops the extension and comes last.
 func TestWithoutWebhooks(t *testing.T) {
-	graft.stop()
+	_ = graft.Stop()
 	got := command(t, land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[0])
 	if got.status != 2 || !strings.Contains(got.out, "the installed webhooks do not answer: ") {
 		t.Errorf("status %d: %s%s", got.status, got.out, got.err)

@@ -45,13 +45,17 @@ func NewExtension(ctx context.Context) (Extension, error) {
 }
 
 // Arguments are those by which the program listens there and finds what it needs.
-func (e Extension) Arguments(config, kubeconfig, profiles string) []string {
+func (e Extension) Arguments(config, kubeconfig string, profiles ...string) []string {
 	_, port, _ := net.SplitHostPort(e.Webhook)
-	return []string{
-		"--config=" + config, "--kubeconfig=" + kubeconfig, "--profile=" + profiles,
+	arguments := []string{
+		"--config=" + config, "--kubeconfig=" + kubeconfig,
 		"--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port=" + port,
 		"--metrics-bind-address=" + e.Metrics, "--health-bind-address=" + e.Health,
 	}
+	for _, path := range profiles {
+		arguments = append(arguments, "--profile="+path)
+	}
+	return arguments
 }
 
 // ByURL are the arguments by which a kube-apiserver on this machine is told to call it.

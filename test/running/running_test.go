@@ -119,9 +119,9 @@ func TestExtension(t *testing.T) {
 	if text, err := Get(t.Context(), server.URL+"/other"); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("another page is %q, %v", text, err)
 	}
-	got := strings.Join(append(e.Arguments("c", "k", "p"), e.ByURL("n")...), " ")
-	want := "--config=c --kubeconfig=k --profile=p --webhook-config-server-host=127.0.0.1 --webhook-config-server-port=1 --metrics-bind-address=m " +
-		"--health-bind-address=" + e.Health + " --webhook-config-mode=url --webhook-config-url=127.0.0.1:1 --webhook-config-namespace=n"
+	got := strings.Join(append(e.Arguments("c", "k", "p", "q"), e.ByURL("n")...), " ")
+	want := "--config=c --kubeconfig=k --webhook-config-server-host=127.0.0.1 --webhook-config-server-port=1 --metrics-bind-address=m " +
+		"--health-bind-address=" + e.Health + " --profile=p --profile=q --webhook-config-mode=url --webhook-config-url=127.0.0.1:1 --webhook-config-namespace=n"
 	if got != want {
 		t.Errorf("the arguments are\n%s, not\n%s", got, want)
 	}
