@@ -29,7 +29,7 @@ func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, optOuts *
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
-	expiry := webhook.Expiry{File: webhook.CertificateFile(o.CertDir)}
+	expiry := webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: registrar.Bundle}
 	if err := mgr.AddHealthzCheck("certificate", func(*http.Request) error { return expiry.Check(time.Now()) }); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}

@@ -57,6 +57,9 @@ func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, c
 		}
 		return staticBundle(bundle), nil
 	}
+	if err := c.dropFuture(ctx, mgr.GetAPIReader(), mgr.GetClient(), time.Now()); err != nil {
+		return nil, fmt.Errorf("removing certificates of a time to come: %w", err)
+	}
 	err := certificates.AddCertificateManagementToManager(ctx, mgr, nil, clock.RealClock{}, extensionswebhook.Configs{},
 		nil, nil, nil, "", c.Component, false, c.Namespace, c.Mode, c.URL)
 	if err != nil {

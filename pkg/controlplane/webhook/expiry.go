@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,29 +52,58 @@ func (e Expiry) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(descExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), name)
 	}
 	tell("serving", served)
+	if authority, err := e.authority(served); err == nil && authority != nil {
+		tell("authority", authority)
+	}
+}
+
+// authority is the CA that has signed a certificate; nil where it is none of the bundle. The error says that the bundle cannot be read.
+func (e Expiry) authority(served *x509.Certificate) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
 	defer cancel()
 	bundle, err := e.Bundle.ReadBundle(ctx)
 	if err != nil {
-		return
+		return nil, err
 	}
 	for authority, rest := nextCertificate(bundle); authority != nil; authority, rest = nextCertificate(rest) {
 		if served.CheckSignatureFrom(authority) == nil {
-			tell("authority", authority)
-			return
+			return authority, nil
 		}
 	}
+	return nil, nil
 }
 
-// Check fails when the certificate has ended, as after a clock has jumped, or a machine was off for weeks. Gardener's library fetches the next one within
-// minutes; a program that is started again has it at once, and has nothing to lose: nobody who calls trusts it.
+// Check fails when the certificate does not hold, or the CA that has signed it, which ends long before, or is trusted no more: as after a clock has jumped, or a
+// machine was off for weeks. Gardener's library fetches the next one within minutes; a program that is started again has it at once, and has nothing to lose: nobody who calls trusts it.
 func (e Expiry) Check(now time.Time) error {
 	raw, err := os.ReadFile(e.File)
 	if err != nil {
 		return fmt.Errorf("reading the certificate: %w", err)
 	}
-	if served, _ := nextCertificate(raw); served != nil && now.After(served.NotAfter) {
-		return fmt.Errorf("the certificate of the webhook server has ended at %s", served.NotAfter.Format(time.RFC3339))
+	served, _ := nextCertificate(raw)
+	if served == nil {
+		return nil
+	}
+	if err := holds("certificate", served, now); err != nil {
+		return err
+	}
+	switch authority, err := e.authority(served); {
+	case err != nil:
+		return nil //nolint:nilerr // readiness says so, and a restart would not help
+	case authority == nil:
+		return errors.New("the certificate of the webhook server is of none of the CAs that the API server is to trust")
+	default:
+		return holds("CA", authority, now)
+	}
+}
+
+// holds says what is wrong with the time of a certificate.
+func holds(what string, c *x509.Certificate, now time.Time) error {
+	switch {
+	case now.After(c.NotAfter):
+		return fmt.Errorf("the %s of the webhook server has ended at %s", what, c.NotAfter.Format(time.RFC3339))
+	case now.Add(skew).Before(c.NotBefore):
+		return fmt.Errorf("the %s of the webhook server begins at %s only: the clock was set back", what, c.NotBefore.Format(time.RFC3339))
 	}
 	return nil
 }

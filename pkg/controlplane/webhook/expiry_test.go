@@ -6,6 +6,7 @@ package webhook
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,28 +77,45 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestEnded holds that a certificate is found to have ended when it has, and that nothing else is.
+// TestEnded holds that a certificate is found not to hold when it does not, or its CA does not, and that nothing else is.
 func TestEnded(t *testing.T) {
-	ca := authority(t, time.Hour)
+	ca, lasts := authority(t, time.Hour), 2*time.Hour
+	served, err := (&secretsutils.CertificateSecretConfig{
+		Name: "server", CommonName: "server", CertType: secretsutils.ServerCert, SigningCA: ca, Validity: &lasts,
+	}).GenerateCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
-		file  string
-		after time.Duration
-		ok    bool
+		file   []byte
+		bundle BundleReader
+		after  time.Duration
+		want   string
 	}{
-		"it lasts":       {string(ca.CertificatePEM), 59 * time.Minute, true},
-		"it has ended":   {string(ca.CertificatePEM), 61 * time.Minute, false},
-		"no certificate": {"none", 0, true}, // which the server does not start with
+		"it lasts":                     {file: ca.CertificatePEM, after: 59 * time.Minute},
+		"it has ended":                 {file: ca.CertificatePEM, after: 61 * time.Minute, want: "the certificate of the webhook server has ended"},
+		"it has not begun":             {file: ca.CertificatePEM, after: -time.Hour, want: "the clock was set back"},
+		"the clock is a little behind": {file: ca.CertificatePEM, after: -skew},
+		"its CA lasts":                 {file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 59 * time.Minute},
+		"its CA has ended":             {file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 61 * time.Minute, want: "the CA of the webhook server has ended"},
+		"a CA that cannot be read":     {file: served.CertificatePEM, bundle: staticBundle(nil), after: 61 * time.Minute},
+		"no certificate":               {file: []byte("none")}, // which the server does not start with
+		"another CA":                   {file: served.CertificatePEM, bundle: staticBundle(authority(t, time.Hour).CertificatePEM), want: "of none of the CAs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := Expiry{File: CertificateFile(t.TempDir())}
+			e := Expiry{File: CertificateFile(t.TempDir()), Bundle: test.bundle}
+			if e.Bundle == nil {
+				e.Bundle = staticBundle(nil)
+			}
 			if e.Check(time.Now()) == nil {
 				t.Error("without a file there is nothing wrong")
 			}
-			if err := os.WriteFile(e.File, []byte(test.file), 0o600); err != nil {
+			if err := os.WriteFile(e.File, test.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.Check(time.Now().Add(test.after)); (err == nil) != test.ok {
-				t.Errorf("the check says %v", err)
+			err := e.Check(time.Now().Add(test.after))
+			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("the check says %v, want %q", err, test.want)
 			}
 		})
 	}
