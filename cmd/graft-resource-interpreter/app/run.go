@@ -108,8 +108,8 @@ func (p *program) prepare(ctx context.Context) error {
 	}
 	l := p.Config.Limits
 	p.server, err = server.New(ctx, server.Options{
-		Address: p.Config.Server.Address, Interpreter: p.reloader, Certificate: certificate.Serve(p.source), Metrics: metrics, Log: p.log.WithName("server"),
-		Draining: p.draining.Load,
+		Address: p.Config.Server.Address, Interpreter: p.reloader, Prompt: true, Certificate: certificate.Serve(p.source), Metrics: metrics,
+		Log: p.log.WithName("server"), Draining: p.draining.Load,
 		Limits: server.Limits{
 			Requests: int(l.Requests), Connections: int(l.Connections), BodyBytes: int64(l.BodyBytes), BodiesBytes: int64(l.BodiesBytes),
 			Patience: 30 * time.Second, // a caller says how long it waits, which is never longer

@@ -29,6 +29,8 @@ type Options struct {
 	// Address is host:port; a port of 0 is any that is free.
 	Address     string
 	Interpreter wire.Interpreter
+	// Prompt is that of wire.Options.
+	Prompt bool
 	// Certificate is asked for what is served, for each connection.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Draining says that the program is about to end, so that callers are sent elsewhere; nil: never.
@@ -98,7 +100,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{log: o.Log, listener: netutil.LimitListener(listener, o.Limits.Connections)}
 	answers := wire.New(wire.Options{
-		Interpreter: o.Interpreter, Log: o.Log, MaximumBytes: o.Limits.BodyBytes, Patience: o.Limits.Patience, Answered: o.Metrics.answered,
+		Interpreter: o.Interpreter, Prompt: o.Prompt, Log: o.Log,
+		MaximumBytes: o.Limits.BodyBytes, Patience: o.Limits.Patience, Answered: o.Metrics.answered,
 	})
 	s.server = &http.Server{
 		Handler: newGuard(serving.Drain{Handler: answers, Draining: o.Draining}, o), ErrorLog: serving.ErrorLog(o.Log), ConnState: o.Metrics.connection,

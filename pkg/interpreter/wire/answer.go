@@ -18,49 +18,44 @@ import (
 
 // answer is what is said about an object, as both dialects say it. Each operation has its own fields, and the others stay empty.
 type answer struct {
-	Patch        []byte                    `json:"patch,omitempty"`
-	PatchType    string                    `json:"patchType,omitempty"`
-	Replicas     *int32                    `json:"replicas,omitempty"`
-	Requirements *interpreter.Requirements `json:"replicaRequirements,omitempty"`
-	Components   *[]interpreter.Component  `json:"components,omitempty"`
-	Dependencies *[]interpreter.Dependency `json:"dependencies,omitempty"`
-	Healthy      *bool                     `json:"healthy,omitempty"`
-	// status is added by each dialect under its own name: as it is, since encoding it would read it once more.
-	status    []byte
-	operation interpreter.Operation
+	operation    interpreter.Operation
+	patch        []byte
+	replicas     *int32
+	requirements *interpreter.Requirements
+	components   []interpreter.Component
+	dependencies []interpreter.Dependency
+	healthy      *bool
+	status       []byte
 }
 
 // answerOf takes what the operation has out of a response, and holds that callers accept it: what they refuse, they would refuse as a whole and say
 // little about. The error is the fault of the rules.
-func answerOf(o interpreter.Operation, r interpreter.Response) (*answer, error) {
-	a := &answer{operation: o}
+func answerOf(o interpreter.Operation, r interpreter.Response) (answer, error) {
+	a := answer{operation: o}
 	var err error
 	switch o {
 	case interpreter.Replicas:
-		a.Replicas, a.Requirements = r.Replicas, r.Requirements
-		if a.Replicas == nil || *a.Replicas < 0 {
-			return nil, lacking("a number of replicas")
+		a.replicas, a.requirements = r.Replicas, r.Requirements
+		if a.replicas == nil || *a.replicas < 0 {
+			return a, lacking("a number of replicas")
 		}
-		err = checkRequirements(a.Requirements)
+		err = checkRequirements(a.requirements)
 	case interpreter.Components:
-		a.Components = list(r.Components)
+		a.components = r.Components
 		err = checkAll(r.Components, checkComponent)
 	case interpreter.Dependencies:
-		a.Dependencies = list(r.Dependencies)
+		a.dependencies = r.Dependencies
 		err = checkAll(r.Dependencies, checkDependency)
 	case interpreter.Health:
-		if a.Healthy = r.Healthy; a.Healthy == nil {
+		if a.healthy = r.Healthy; a.healthy == nil {
 			err = lacking("a health")
 		}
 	case interpreter.Status:
 		a.status, err = statusIn(r.Status)
+	case interpreter.Revise, interpreter.Retain, interpreter.Aggregate, interpreter.Prune:
+		a.patch, err = patchIn(r.Patch)
 	default:
-		if !o.Patches() {
-			return nil, lacking("an answer to such a question")
-		}
-		if a.Patch, err = patchIn(r.Patch); len(a.Patch) > 0 {
-			a.PatchType = "JSONPatch"
-		}
+		err = lacking("an answer to such a question")
 	}
 	return a, err
 }
@@ -68,14 +63,6 @@ func answerOf(o interpreter.Operation, r interpreter.Response) (*answer, error) 
 // lacking is the failure of rules that do not give what is needed.
 func lacking(what string, values ...any) error {
 	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: "the rules do not give " + fmt.Sprintf(what, values...)}
-}
-
-// list is a list that is there also when it is empty.
-func list[T any](items []T) *[]T {
-	if items == nil {
-		items = []T{}
-	}
-	return &items
 }
 
 func checkAll[T any](items []T, check func(T) error) error {
@@ -103,7 +90,7 @@ func checkDependency(d interpreter.Dependency) error {
 		return lacking("a dependency an apiVersion and a kind")
 	case d.Name == "" && isNothing(d.LabelSelector):
 		return lacking("a dependency a name or a labelSelector")
-	case !fits(d.LabelSelector, &metav1.LabelSelector{}):
+	case !fits[metav1.LabelSelector](d.LabelSelector):
 		return lacking("a dependency a labelSelector that can be read")
 	}
 	return nil
@@ -119,9 +106,9 @@ type nodeClaim struct {
 func checkRequirements(r *interpreter.Requirements) error {
 	switch {
 	case r == nil:
-	case !fits(r.NodeClaim, &nodeClaim{}):
+	case !fits[nodeClaim](r.NodeClaim):
 		return lacking("a nodeClaim that can be read")
-	case !fits(r.ResourceRequest, &corev1.ResourceList{}):
+	case !fits[corev1.ResourceList](r.ResourceRequest):
 		return lacking("a resourceRequest that can be read")
 	}
 	return nil
@@ -134,8 +121,8 @@ func isNothing(raw json.RawMessage) bool {
 }
 
 // fits says whether a value can be read as a type of the callers.
-func fits(raw json.RawMessage, into any) bool {
-	return len(raw) == 0 || json.Unmarshal(raw, into) == nil
+func fits[T any](raw json.RawMessage) bool {
+	return len(raw) == 0 || json.Unmarshal(raw, new(T)) == nil
 }
 
 // statusIn is a status; none is one without fields, since callers want one.

@@ -10,33 +10,33 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// message is one of either dialect that answers.
-type message struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Response   any    `json:"response"`
+// contextFailed is a message that says why there is no answer.
+type contextFailed struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Response   contextResponse `json:"response"`
 }
 
-// contextResponse is that of a ResourceInterpreterContext.
 type contextResponse struct {
-	UID        string         `json:"uid"`
-	Successful bool           `json:"successful"`
-	Failure    *contextStatus `json:"status,omitempty"`
-	*answer
+	UID        string        `json:"uid"`
+	Successful bool          `json:"successful"`
+	Failure    contextStatus `json:"status"`
 }
 
-// contextStatus says why there is no answer.
 type contextStatus struct {
 	Message string `json:"message"`
 	Code    int    `json:"code"`
 }
 
-func contextSuccess(uid string, a *answer) (any, error) {
-	return message{Group + "/" + Version, KindContext, contextResponse{UID: uid, Successful: true, answer: a}}, nil
+func contextSuccess(out []byte, uid string, a *answer) ([]byte, error) {
+	o := beginMessage(out, KindContext, uid)
+	o.member("successful").bool(true)
+	a.writeTo(&o, "rawStatus")
+	return o.endMessage(), nil
 }
 
 // contextFailure answers with 200: what the answer says is read only then.
 func contextFailure(uid string, f *interpreter.Failure) (int, any) {
-	status := &contextStatus{Message: f.Message, Code: f.Code}
-	return http.StatusOK, message{Group + "/" + Version, KindContext, contextResponse{UID: uid, Failure: status}}
+	response := contextResponse{UID: uid, Failure: contextStatus{Message: f.Message, Code: f.Code}}
+	return http.StatusOK, contextFailed{Group + "/" + Version, KindContext, response}
 }

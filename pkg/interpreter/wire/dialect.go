@@ -15,19 +15,17 @@ const (
 // dialect is how a kind of message is spoken.
 type dialect struct {
 	kind string
-	// status is the name of the field of a response that has the status of an object.
-	status string
 	// operations are all that the dialect has names for.
 	operations map[string]interpreter.Operation
-	// succeed makes the body of an answer that is complete.
-	succeed func(uid string, r *answer) (any, error)
+	// succeed appends the body of an answer that is complete.
+	succeed func(out []byte, uid string, r *answer) ([]byte, error)
 	// fail gives the status of HTTP and the body of an answer that is none.
 	fail func(uid string, f *interpreter.Failure) (status int, body any)
 }
 
 var dialects = map[string]*dialect{
 	KindContext: {
-		kind: KindContext, status: "rawStatus",
+		kind: KindContext,
 		operations: map[string]interpreter.Operation{
 			"InterpretReplica":    interpreter.Replicas,
 			"InterpretComponent":  interpreter.Components,
@@ -43,7 +41,7 @@ var dialects = map[string]*dialect{
 		fail:    contextFailure,
 	},
 	KindReview: {
-		kind: KindReview, status: "status",
+		kind: KindReview,
 		operations: map[string]interpreter.Operation{
 			"ExploreReplica":           interpreter.Replicas,
 			"ExploreReplicaRevising":   interpreter.Revise,

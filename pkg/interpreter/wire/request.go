@@ -38,23 +38,28 @@ func unfit(format string, values ...any) *interpreter.Failure {
 }
 
 // read reads a message. Fields that are not known are let pass, since callers are newer than we, and so are those that the operation does not have:
-// Karmada sends `replicas: 0` with all of them. What was read refers to the body, which must not change. With an error there is nothing to release.
-func read(body []byte) (*asked, error) {
+// Karmada sends `replicas: 0` with all of them. What was read refers to the body, which must not change. With an error there is nothing to release, and
+// no dialect where it is not known what is asked.
+func (a *asked) read(body []byte) error {
 	d, err := parse(body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a, err := readMessage(d.Root())
+	if err = a.readMessage(d.Root()); err != nil {
+		*a = asked{}
+	} else {
+		err = a.readSubject(d.Root().Get("request"))
+	}
 	// An object with a key twice is reported when it is looked into, and nothing that was read in it counts.
 	if twice := d.Err(); twice != nil {
-		a, err = nil, malformed("%s", twice)
+		*a, err = asked{}, malformed("%s", twice)
 	}
 	if err != nil {
 		d.Release()
-		return a, err
+		return err
 	}
 	a.whole = d
-	return a, nil
+	return nil
 }
 
 func parse(body []byte) (*document.Document, error) {
@@ -74,29 +79,28 @@ func parse(body []byte) (*document.Document, error) {
 	return d, nil
 }
 
-func readMessage(root *document.Node) (*asked, error) {
+// readMessage reads what is asked, but not about what.
+func (a *asked) readMessage(root *document.Node) error {
 	kind, _ := root.Get("kind").Text()
-	a := &asked{dialect: dialects[kind]}
+	spoken := dialects[kind]
 	request := root.Get("request")
 	switch {
-	case a.dialect == nil:
-		return nil, malformed("kind must be %s or %s", KindContext, KindReview)
+	case spoken == nil:
+		return malformed("kind must be %s or %s", KindContext, KindReview)
 	case !root.Get("apiVersion").Is(Group + "/" + Version):
-		return nil, malformed("apiVersion must be %s/%s: no other version is spoken here", Group, Version)
+		return malformed("apiVersion must be %s/%s: no other version is spoken here", Group, Version)
 	case request.Kind() != document.Object:
-		return nil, malformed("request must be an object")
+		return malformed("request must be an object")
 	}
+	a.dialect = spoken
 	var err error
 	if a.uid, err = text(request, "request", "uid", true); err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.readKind(request); err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.readOperation(request); err != nil {
-		return nil, err
-	}
-	return a, a.readSubject(request)
+	return a.readOperation(request)
 }
 
 func (a *asked) readKind(request *document.Node) error {

@@ -10,16 +10,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-logr/logr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
@@ -30,125 +25,124 @@ type handler struct {
 	Options
 }
 
-// exchange is one request on its way.
+// exchange is one request on its way. Its memory is used again.
 type exchange struct {
 	Answered
-	body  []byte
-	asked *asked
-	log   logr.Logger
-	// buffer is the memory of the body; left says that something still works on it which nobody waits for.
-	buffer *bytes.Buffer
-	left   bool
+	asked asked
+	// body and message are those of the request and of the answer, for which there is memory in incoming and outgoing.
+	body, message []byte
+	incoming      bytes.Buffer
+	outgoing      []byte
+	// left says that something still works on it which nobody waits for.
+	left bool
 }
 
-// buffers are used again for bodies that are not too large.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
-// release gives the memory of the body to the next exchange.
+// release gives the memory to the next exchange, if it is not too much.
 func (e *exchange) release() {
-	if e.buffer != nil && !e.left && e.buffer.Cap() <= ready {
-		buffers.Put(e.buffer)
+	if e.left || e.incoming.Cap() > ready || cap(e.outgoing) > ready {
+		return
 	}
+	*e = exchange{incoming: e.incoming, outgoing: e.outgoing[:0]}
+	exchanges.Put(e)
 }
+
+// What the headers of all answers say.
+var (
+	contentType = []string{"application/json"}
+	noSniffing  = []string{"nosniff"}
+)
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
-	e := &exchange{log: h.Log}
+	e := exchanges.Get().(*exchange)
 	defer e.release()
-	status, body := h.serve(e, w, r)
+	status := h.serve(e, w, r)
 	e.Bytes = len(e.body)
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	header := w.Header()
+	header["Content-Type"], header["X-Content-Type-Options"] = contentType, noSniffing
+	header["Content-Length"] = []string{strconv.Itoa(len(e.message))}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // that a caller has left is nobody's error
+	_, _ = w.Write(e.message) // that a caller has left is nobody's error
 	e.Took = time.Since(started)
 	h.Answered(e.Answered)
 }
 
-// serve gives the status and the body of the answer, whatever happens on the way to it.
-func (h *handler) serve(e *exchange, w http.ResponseWriter, r *http.Request) (status int, body []byte) {
+// serve gives the status of the answer, and its message in the exchange, whatever happens on the way to it.
+func (h *handler) serve(e *exchange, w http.ResponseWriter, r *http.Request) (status int) {
 	defer func() {
 		if value := recover(); value != nil {
-			status, body = e.fail(&panicked{value, debug.Stack()})
+			status = h.fail(e, &panicked{value, debug.Stack()})
 		}
 	}()
-	answered, err := h.answer(e, w, r)
-	if err != nil {
-		return e.fail(err)
+	if err := h.answer(e, w, r); err != nil {
+		return h.fail(e, err)
 	}
 	e.Code = http.StatusOK
-	return http.StatusOK, answered
+	return http.StatusOK
 }
 
-// answer reads the question, and gives the body of the answer.
-func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// answer reads the question, and writes the message of the answer.
+func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, &interpreter.Failure{Code: http.StatusMethodNotAllowed, Message: "questions are asked by POST"}
+		return &interpreter.Failure{Code: http.StatusMethodNotAllowed, Message: "questions are asked by POST"}
 	}
 	if err := unencoded(r); err != nil {
 		w.Header().Set("Accept-Encoding", "identity")
-		return nil, err
+		return err
 	}
 	var err error
-	e.buffer = buffers.Get().(*bytes.Buffer)
-	e.buffer.Reset()
-	if e.body, err = readBody(e.buffer, r.Body, r.ContentLength, h.MaximumBytes); err != nil {
-		return nil, err
+	e.incoming.Reset()
+	if e.body, err = readBody(&e.incoming, r.Body, r.ContentLength, h.MaximumBytes); err != nil {
+		return err
 	}
-	if e.asked, err = read(e.body); e.asked != nil {
+	if err = e.asked.read(e.body); e.asked.dialect != nil {
 		e.Dialect, e.Operation, e.Kind = e.asked.dialect.kind, e.asked.Operation, e.asked.Kind
-		e.log = e.log.WithValues("dialect", e.Dialect, "operation", e.Operation, "kind", line(e.Kind.String()), "uid", line(e.asked.uid))
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.patience(r))
-	defer cancel()
+	ctx := serving.EndAt(r.Context(), time.Now().Add(h.patience(r)))
+	defer ctx.End()
 	response, err := h.interpret(ctx, e)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return e.asked.encode(response)
-}
-
-// unencoded holds that a body comes as it is: what was compressed, or changed in another way, is not undone.
-func unencoded(r *http.Request) error {
-	for _, encoding := range r.Header.Values("Content-Encoding") {
-		if encoding != "" && !strings.EqualFold(encoding, "identity") {
-			return &interpreter.Failure{
-				Code: http.StatusUnsupportedMediaType, Message: "questions are read as they are: a Content-Encoding, such as gzip, is not undone",
-			}
-		}
-	}
-	return nil
-}
-
-// encode gives the body of an answer.
-func (a *asked) encode(response interpreter.Response) ([]byte, error) {
-	complete, err := answerOf(a.Operation, response)
+	complete, err := answerOf(e.Operation, response)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	body, err := a.dialect.succeed(a.uid, complete)
-	if err != nil {
-		return nil, err
+	if e.message, err = e.asked.dialect.succeed(e.outgoing[:0], e.asked.uid, &complete); err == nil {
+		e.outgoing = e.message
 	}
-	encoded, err := encode(body)
-	if err != nil || complete.status == nil {
-		return encoded, err
-	}
-	return withStatus(encoded, a.dialect.status, complete.status), nil
+	return err
 }
 
-// withStatus adds a status to the response of a message, which is the last of it and has a field already.
-func withStatus(message []byte, field string, status []byte) []byte {
-	end := bytes.LastIndex(message, []byte("}}"))
-	whole := make([]byte, 0, len(message)+len(field)+len(status)+4)
-	whole = append(append(append(whole, message[:end]...), `,"`...), field...)
-	return append(append(append(whole, `":`...), status...), message[end:]...)
+// fail gives the status of an answer that is none, and its message in the exchange, and logs why.
+func (h *handler) fail(e *exchange, err error) (status int) {
+	f, ours := failureOf(err)
+	e.Code = f.Code
+	log, who := h.Log, identity{e.asked.dialect, e.asked.uid}
+	if who.dialect != nil {
+		log = log.WithValues("dialect", e.Dialect, "operation", e.Operation, "kind", line(e.Kind.String()), "uid", line(who.uid))
+	} else if who = identify(e.body); who.dialect != nil {
+		e.Dialect = who.dialect.kind
+	}
+	if p, ok := errors.AsType[*panicked](err); ok {
+		log.Error(p, "A question made the server panic", "stack", string(p.stack))
+	} else if ours {
+		log.Error(err, "A question failed", "code", f.Code)
+	} else {
+		log.V(1).Info("A question was refused", "code", f.Code, "why", f.Message)
+	}
+	status, answer := who.fail(f)
+	if e.message, err = encode(answer); err != nil {
+		return http.StatusInternalServerError
+	}
+	return status
 }
 
 func encode(body any) ([]byte, error) {
@@ -159,60 +153,6 @@ func encode(body any) ([]byte, error) {
 		return nil, fmt.Errorf("encoding an answer: %w", err)
 	}
 	return buffer.Bytes(), nil
-}
-
-// fail gives the status and the body of an answer that is none, and logs why.
-func (e *exchange) fail(err error) (int, []byte) {
-	f, ours := failureOf(err)
-	e.Code = f.Code
-	if p, ok := errors.AsType[*panicked](err); ok {
-		e.log.Error(p, "A question made the server panic", "stack", string(p.stack))
-	} else if ours {
-		e.log.Error(err, "A question failed", "code", f.Code)
-	} else {
-		e.log.V(1).Info("A question was refused", "code", f.Code, "why", f.Message)
-	}
-	var who identity
-	if e.asked != nil {
-		who = identity{e.asked.dialect, e.asked.uid}
-	} else if who = identify(e.body); who.dialect != nil {
-		e.Dialect = who.dialect.kind
-	}
-	status, answer := who.fail(f)
-	body, err := encode(answer)
-	if err != nil {
-		return http.StatusInternalServerError, nil
-	}
-	return status, body
-}
-
-// ready is the most that is made ready for a body before it comes, in bytes.
-const ready = 1 << 20
-
-// readBody reads a body that says how long it is; -1: it does not. What there is of it is given also with an error. Of one that is too large, as much
-// again is read, so that a caller that is still sending comes to read the answer.
-func readBody(buffer *bytes.Buffer, body io.Reader, length, maximum int64) ([]byte, error) {
-	buffer.Grow(int(min(max(length, 0)+bytes.MinRead, ready, maximum+1)))
-	_, err := buffer.ReadFrom(io.LimitReader(body, maximum+1))
-	read := buffer.Bytes()
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return read, &interpreter.Failure{Code: http.StatusRequestTimeout, Message: "the body did not come in time"}
-	case err != nil:
-		return read, malformed("the body could not be read to its end")
-	case int64(len(read)) > maximum:
-		_, _ = io.CopyN(io.Discard, body, maximum)
-		return read, &interpreter.Failure{Code: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body is larger than %d bytes", maximum)}
-	}
-	return read, nil
-}
-
-// patience is how long is worked for a request: less than its caller waits, so that it learns what happened.
-func (h *handler) patience(r *http.Request) time.Duration {
-	if said := serving.Timeout(r); said > 0 {
-		return min(h.Patience, said-min(said/10, time.Second))
-	}
-	return h.Patience
 }
 
 // panicked is what the server panicked with.
@@ -230,9 +170,25 @@ type outcome struct {
 	err      error
 }
 
-// interpret asks the interpreter, and comes back in time whatever that does. The message is released by whoever was asked, and never under its hands.
-func (h *handler) interpret(ctx context.Context, e *exchange) (interpreter.Response, error) {
-	a := e.asked
+// interpret asks the interpreter, and comes back in time.
+func (h *handler) interpret(ctx *serving.Deadline, e *exchange) (interpreter.Response, error) {
+	if !h.Prompt || len(e.body) > smallBody {
+		return h.interpretAside(ctx, e)
+	}
+	response, err := h.Interpreter.Interpret(ctx, e.asked.Request)
+	e.asked.whole.Release()
+	if ended := ctx.Err(); err != nil && ended != nil {
+		err = ended // which is why it was broken off
+	}
+	return response, err
+}
+
+// smallBody is a body about which a prompt Interpreter is asked without a goroutine, in bytes. What it does between two looks at its context takes
+// microseconds then.
+const smallBody = 64 << 10
+
+// interpretAside asks the interpreter, and comes back in time whatever that does. The message is released by whoever was asked, and never under its hands.
+func (h *handler) interpretAside(ctx context.Context, e *exchange) (interpreter.Response, error) {
 	ended := make(chan outcome, 1)
 	release := serving.Hold(ctx)
 	go func() {
@@ -245,8 +201,8 @@ func (h *handler) interpret(ctx context.Context, e *exchange) (interpreter.Respo
 			ended <- o
 		}()
 		makeRoom(len(e.body))
-		o.response, o.err = h.Interpreter.Interpret(ctx, a.Request)
-		a.whole.Release()
+		o.response, o.err = h.Interpreter.Interpret(ctx, e.asked.Request)
+		e.asked.whole.Release()
 	}()
 	select {
 	case o := <-ended:

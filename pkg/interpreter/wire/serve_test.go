@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -160,6 +161,41 @@ func TestDeadlines(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestPrompt holds that an interpreter that is asked without a goroutine of its own is answered for as others are: with a failure when the time is over or
+// when it panics; and that about a large body no interpreter is asked so.
+func TestPrompt(t *testing.T) {
+	obedient := working(func(ctx context.Context, _ interpreter.Request) (interpreter.Response, error) {
+		for ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeBroken, Message: "stopped"}
+	})
+	panics := working(func(context.Context, interpreter.Request) (interpreter.Response, error) { panic("out of order") })
+	hanging := working(func(context.Context, interpreter.Request) (interpreter.Response, error) { select {} })
+	for name, c := range map[string]struct {
+		by     wire.Interpreter
+		length int
+		want   int32
+	}{
+		"answers":           {healthy, 1, http.StatusOK},
+		"heeds":             {obedient, 1, http.StatusGatewayTimeout},
+		"panics":            {panics, 1, http.StatusInternalServerError},
+		"large, and heeds":  {obedient, 1 << 17, http.StatusGatewayTimeout},
+		"large, and panics": {panics, 1 << 17, http.StatusInternalServerError},
+		"large, and hangs":  {hanging, 1 << 17, http.StatusGatewayTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := wire.New(wire.Options{Interpreter: c.by, Prompt: true, Log: logr.Discard(), Patience: 30 * time.Millisecond})
+			for range 2 { // so that memory is used again
+				status, answer := post(t, h, "", question(c.length))
+				if code, message := failed(t, status, answer); code != c.want {
+					t.Errorf("got %d %s", code, message)
+				}
+			}
+		})
 	}
 }
 

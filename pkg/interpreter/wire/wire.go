@@ -39,6 +39,9 @@ type Interpreter interface {
 // Options are those of the codec.
 type Options struct {
 	Interpreter Interpreter
+	// Prompt says that the Interpreter comes back soon after its context has ended, whatever it is asked: it is asked about small objects without a goroutine
+	// that could be left behind.
+	Prompt bool
 	// Log is told of what fails: without objects.
 	Log logr.Logger
 	// MaximumBytes bounds the body of a request. Default DefaultMaximumBytes.

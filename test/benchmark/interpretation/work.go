@@ -38,7 +38,7 @@ func newWork() (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{program: program, handler: wire.New(wire.Options{Interpreter: program, Log: logr.Discard()})}
+	w := &work{program: program, handler: wire.New(wire.Options{Interpreter: program, Prompt: true, Log: logr.Discard()})}
 	documents, err := gardener.Profiles()
 	if err != nil {
 		return nil, err
