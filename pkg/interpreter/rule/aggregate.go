@@ -56,6 +56,7 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregat
 		c.add(p.At("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada takes nothing else")
 	}
 	c.made(p.At("field"), a.field)
+	c.writes(interpreter.Aggregate, p, a.when, []claim{{p.At("field"), a.field.text, true}})
 	ways := 0
 	one := func(name string, compile func(place) combine) {
 		if at := p.At(name); !at.Missing {

@@ -48,6 +48,7 @@ type compiler struct {
 	scope
 	findings  source.Findings
 	answering []answering
+	claimants []claimant
 	// of is the kind that the rules are of, and profile the name of the document.
 	of      *entry
 	profile string
@@ -82,6 +83,7 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 		entries[i] = c.kind(root.At("kinds").Item(i), spec)
 	}
 	c.hidden()
+	c.overridden()
 	return entries
 }
 
@@ -99,13 +101,13 @@ func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 	r := &c.of.rules
 	r.replicas = each(c, interpreter.Replicas, p, spec.Replicas, c.replicas)
 	r.components = each(c, interpreter.Components, p, spec.Components, c.components)
-	r.revise = each(c, interpreter.Revise, p, spec.Revise, c.edit)
+	r.revise = each(c, interpreter.Revise, p, spec.Revise, c.edits(interpreter.Revise))
 	r.retain = each(c, interpreter.Retain, p, spec.Retain, c.retain)
 	r.aggregate = each(c, interpreter.Aggregate, p, spec.Aggregate, c.aggregate)
 	r.status = each(c, interpreter.Status, p, spec.Status, c.status)
 	r.health = each(c, interpreter.Health, p, spec.Health, c.health)
 	r.dependencies = each(c, interpreter.Dependencies, p, spec.Dependencies, c.dependencies)
-	r.prune = each(c, interpreter.Prune, p, spec.Prune, c.edit)
+	r.prune = each(c, interpreter.Prune, p, spec.Prune, c.edits(interpreter.Prune))
 	if !r.any() {
 		c.add(p, source.MissingField, "says nothing of the kind: at least one operation is needed, such as health")
 	}

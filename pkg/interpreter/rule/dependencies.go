@@ -7,11 +7,14 @@ package rule
 import (
 	"strings"
 
+	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -49,6 +52,7 @@ func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) de
 	if kind, ok := constant(d.kind, env); ok && kind != "" && !kindName.MatchString(kind) {
 		c.add(p.At("kind"), source.InvalidName, "%q is no kind, such as Secret", kind)
 	}
+	c.dependencyNames(env, p, &d)
 	selector := p.At("labelSelector")
 	if d.selector = c.value(env, selector); d.named != selector.Absent() {
 		c.add(p, source.ExclusiveFields, "exactly one of name and labelSelector is needed")
@@ -59,6 +63,23 @@ func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) de
 		}
 	}
 	return d
+}
+
+// dependencyNames finds names that no object has. Beside the groups whose names are known, each API decides itself about those of its objects.
+func (c *compiler) dependencyNames(env *expression.Environment, p place, d *dependencies) {
+	if namespace, ok := constant(d.namespace, env); ok && namespace != "" && len(utilvalidation.IsDNS1123Label(namespace)) > 0 {
+		c.add(p.At("namespace"), source.InvalidName, "%q is no name of a namespace", namespace)
+	}
+	name, ok := constant(d.name, env)
+	version, known := constant(d.apiVersion, env)
+	switch group, _, _ := splitVersion(version); {
+	case !ok:
+	case strings.TrimSpace(name) == "":
+		c.add(p.At("name"), source.WrongValue, "is empty")
+	case len(pathvalidation.IsValidPathSegmentName(name)) > 0,
+		known && (group == "" || group == "apps" || group == "batch") && len(utilvalidation.IsDNS1123Subdomain(name)) > 0:
+		c.add(p.At("name"), source.InvalidName, "%q is no name of an object", name)
+	}
 }
 
 func isVersion(text string) bool {

@@ -5,6 +5,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -27,13 +29,23 @@ type setting struct {
 	value value
 }
 
-// edit compiles a rule that changes an object.
-func (c *compiler) edit(p place, spec v1alpha1.InterpretEdit) edit {
-	e := c.changes(c.plain, p, spec, c.identity)
-	if len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
-		c.add(p, NothingToDo, "changes nothing: set, remove or refuse is needed")
+// edits compiles the rules of an operation that change an object.
+func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.InterpretEdit) edit {
+	return func(p place, spec v1alpha1.InterpretEdit) edit {
+		e := c.changes(c.plain, p, spec, c.identity)
+		if len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
+			c.add(p, NothingToDo, "changes nothing: set, remove or refuse is needed")
+			return e
+		}
+		c.filled(p, "set", "remove")
+		c.writes(o, p, e.when, c.changed(p, &e))
+		return e
 	}
-	return e
+}
+
+// changed are the places that a rule changes.
+func (c *compiler) changed(p place, e *edit) []claim {
+	return slices.Concat(c.claimed(p.At("set"), e.set), c.claims(p.At("remove"), e.remove, true))
 }
 
 // changes compiles what all rules that change objects have.

@@ -5,6 +5,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -33,6 +35,11 @@ func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 	}
 	if len(spec.Fields)+len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
 		c.add(p, NothingToDo, "changes nothing: fields, set, remove or refuse is needed")
+		return r
+	}
+	c.filled(p, "fields", "set", "remove")
+	if items == nil { // else the paths are below items, of which the conditions are
+		c.writes(interpreter.Retain, p, r.when, slices.Concat(c.claims(p.At("fields"), r.fields, false), c.changed(p, &r.edit)))
 	}
 	return r
 }

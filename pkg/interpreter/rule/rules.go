@@ -12,4 +12,10 @@ const (
 	WrongPath source.Rule = "wrong-path"
 	// NothingToDo is a rule that changes nothing.
 	NothingToDo source.Rule = "nothing-to-do"
+	// WrittenTwice is a place that a rule writes twice.
+	WrittenTwice source.Rule = "written-twice"
+	// Conflict is a place that two rules write which always apply.
+	Conflict source.Rule = "conflict"
+	// NoEffect is a place that a later rule always writes again.
+	NoEffect source.Rule = "no-effect"
 )

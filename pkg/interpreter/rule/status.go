@@ -12,6 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // status is a rule that says what of a status is reflected.
@@ -32,6 +33,12 @@ func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) status {
 	for i, kept := range s.keep {
 		c.made(p.At("keep").Item(i), kept)
 	}
+	if keep := p.At("keep"); !keep.Missing && len(s.keep)+len(s.set) == 0 {
+		c.add(keep, source.MissingField, "names nothing; leave it out, and all of the status is reflected")
+	} else {
+		c.filled(p, "keep", "set")
+	}
+	c.writes(interpreter.Status, p, s.when, slices.Concat(c.claims(p.At("keep"), s.keep, false), c.claimed(p.At("set"), s.set)))
 	return s
 }
 

@@ -94,7 +94,13 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 	c.needed(p, "path", spec.Path)
 	at := c.inStatus(p.At("path"), spec.Path)
 	bad := map[string]bool{}
-	for _, t := range spec.Negative {
+	for i, t := range spec.Negative {
+		if bad[t.Value] {
+			c.add(p.At("negative").Item(i), source.DuplicateName, "%q stands twice", t.Value)
+		}
+		if t.Value == "" {
+			c.add(p.At("negative").Item(i), source.WrongValue, "is empty")
+		}
 		bad[t.Value] = true
 	}
 	return func(q *question) ([]byte, error) {
