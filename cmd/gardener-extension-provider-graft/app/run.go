@@ -103,6 +103,10 @@ func (o *Options) drain(ctx context.Context, draining *atomic.Bool, log logr.Log
 	return drained
 }
 
+// callsOnConnection are how many admissions there are on a connection, on the average: few enough that connections are spread a minute after a replica has come
+// where there are some admissions in a second, and so many that what it costs to connect is nothing beside them.
+const callsOnConnection = 256
+
 // addTo loads the profiles and adds everything that runs to the manager.
 func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool, tracer trace.Tracer) error {
 	store, measures, err := o.addProfiles(ctx, mgr)
@@ -122,7 +126,8 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
 	}
-	mgr.GetWebhookServer().Register(webhook.PathPrefix, serving.Drain{Handler: handler, Draining: draining.Load})
+	spread := serving.Spread{Handler: handler, Calls: callsOnConnection}
+	mgr.GetWebhookServer().Register(webhook.PathPrefix, serving.Drain{Handler: spread, Draining: draining.Load})
 	bundle, err := webhook.AddCertificates(ctx, mgr, o.Certificates, o.CertDir)
 	if err != nil {
 		return err
