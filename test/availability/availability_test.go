@@ -123,7 +123,7 @@ func (s scene) rotate() {
 func serials(replicas []*replica) map[string]bool {
 	found := map[string]bool{}
 	for _, r := range replicas {
-		connection, err := tls.Dial("tcp", r.webhook, &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
+		connection, err := tls.Dial("tcp", r.Webhook, &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
 			found[serial(s.PeerCertificates)] = true
 			return nil
 		}})
@@ -162,7 +162,7 @@ func (s scene) hang() {
 	_, other := s.leader()
 	s.lose(other, func() {
 		other.signal(syscall.SIGSTOP)
-		eventually(s.t, "the replica is taken out", func() bool { return !s.b.isReady(other.webhook) })
+		eventually(s.t, "the replica is taken out", func() bool { return !s.b.isReady(other.Webhook) })
 	})
 	other.signal(syscall.SIGCONT)
 	s.ready()
@@ -174,10 +174,10 @@ func (s scene) hang() {
 func (s scene) lose(r *replica, do func()) {
 	s.t.Helper()
 	s.load.none()
-	s.b.mark(r.webhook)
+	s.b.mark(r.Webhook)
 	do()
 	s.load.more()
-	most := s.b.marked(r.webhook)
+	most := s.b.marked(r.Webhook)
 	webhook, others := s.load.failures()
 	if len(webhook) > most || len(others) > 0 {
 		s.t.Errorf("%d calls failed, with %d connections: %v %v", len(webhook), most, webhook, others)
@@ -193,8 +193,8 @@ func (s scene) etcd() {
 	send(s.t, pid, syscall.SIGSTOP)
 	eventually(s.t, "nobody leads", func() bool { return !leader.leads() })
 	send(s.t, pid, syscall.SIGCONT)
-	if status := s.forget(leader); status != 1 || !strings.Contains(leader.log.String(), "the lease was lost") {
-		s.t.Errorf("the replica that led ended with %d; it said\n%s", status, leader.log)
+	if status := s.forget(leader); status != 1 || !strings.Contains(leader.Log.String(), "the lease was lost") {
+		s.t.Errorf("the replica that led ended with %d; it said\n%s", status, leader.Log)
 	}
 	s.start()
 	s.recovered()
@@ -213,11 +213,11 @@ func (s scene) recovered() {
 	eventually(s.t, "all replicas are ready", func() bool {
 		is := true
 		for _, r := range s.all() {
-			if r.ended() { // the kubelet starts it again
+			if r.Ended() { // the kubelet starts it again
 				s.forget(r)
 				s.start()
 			}
-			is = is && s.b.isReady(r.webhook)
+			is = is && s.b.isReady(r.Webhook)
 		}
 		return is
 	})

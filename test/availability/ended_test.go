@@ -37,7 +37,7 @@ func (s scene) end() {
 				s.forget(r)
 				s.start()
 			}
-			is = is && s.b.isReady(r.webhook)
+			is = is && s.b.isReady(r.Webhook)
 		}
 		return is
 	})
@@ -50,7 +50,7 @@ func (s scene) end() {
 
 // sick says whether a replica says that it must be started again.
 func (r *replica) sick() bool {
-	response, err := http.Get("http://" + r.health + "/healthz")
+	response, err := http.Get("http://" + r.Health + "/healthz")
 	if err != nil {
 		return false
 	}

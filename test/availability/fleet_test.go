@@ -6,11 +6,7 @@ package availability_test
 
 import (
 	"context"
-	"io"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/provider"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 const config = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
@@ -43,11 +39,9 @@ type fleet struct {
 
 // replica is the real program in a process of its own.
 type replica struct {
-	fleet                    *fleet
-	webhook, metrics, health string
-	log                      *provider.Log
-	command                  *exec.Cmd
-	exited                   chan struct{}
+	*running.Process
+	running.Extension
+	fleet *fleet
 }
 
 // newFleet starts replicas, all at the same time and where there is no certificate yet, and returns when they are called.
@@ -88,25 +82,22 @@ func (f *fleet) write(text string) {
 // start starts a replica, whose readiness the balancer follows.
 func (f *fleet) start() *replica {
 	f.t.Helper()
-	addresses := freePorts(f.t, 3)
-	r := &replica{fleet: f, webhook: addresses[0], metrics: addresses[1], health: addresses[2], log: &provider.Log{}, exited: make(chan struct{})}
-	_, port, _ := net.SplitHostPort(r.webhook)
-	r.command = exec.Command(binary, "--config="+f.config, "--kubeconfig="+land.Kubeconfig(), "--profile="+f.profiles,
-		"--webhook-config-mode=service", "--webhook-config-service-port="+f.b.port(), "--webhook-config-namespace="+namespace,
-		"--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port="+port,
-		"--metrics-bind-address="+r.metrics, "--health-bind-address="+r.health, "--heartbeat-namespace="+namespace,
-		"--kubernetes-versions=< 1.31") // of which no flags are known: the profile writes flags of its own
-	r.command.Stdout, r.command.Stderr = r.log, r.log
-	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := r.command.Start(); err != nil {
+	at, err := running.NewExtension(f.t.Context())
+	if err != nil {
 		f.t.Fatal(err)
 	}
+	process, err := running.Start(&running.Log{Most: 1 << 18}, nil, binary, append(at.Arguments(f.config, land.Kubeconfig(), f.profiles),
+		"--webhook-config-mode=service", "--webhook-config-service-port="+f.b.port(), "--webhook-config-namespace="+namespace, "--heartbeat-namespace="+namespace,
+		"--kubernetes-versions=< 1.31")...) // of which no flags are known: the profile writes flags of its own
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r := &replica{process, at, f}
 	ctx, gone := context.WithCancel(context.Background())
-	go f.b.follow(ctx, r.webhook, r.health)
+	go f.b.follow(ctx, r.Webhook, r.Health)
 	go func() {
-		_ = r.command.Wait()
+		<-r.Exited()
 		gone()
-		close(r.exited)
 	}()
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -124,7 +115,7 @@ func (f *fleet) all() []*replica {
 // forget takes a replica away that ends, and waits until it has.
 func (f *fleet) forget(r *replica) int {
 	f.t.Helper()
-	eventually(f.t, "the replica ends", r.ended)
+	eventually(f.t, "the replica ends", r.Ended)
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	for i, other := range f.replicas {
@@ -133,7 +124,7 @@ func (f *fleet) forget(r *replica) int {
 			break
 		}
 	}
-	return r.command.ProcessState.ExitCode()
+	return r.State().ExitCode()
 }
 
 // ready returns when all replicas are, in the eyes of the balancer.
@@ -147,20 +138,11 @@ func (f *fleet) ready() {
 func (r *replica) waitReady() {
 	r.fleet.t.Helper()
 	eventually(r.fleet.t, "a replica is ready", func() bool {
-		if r.ended() {
-			r.fleet.t.Fatalf("a replica has ended: %v; it said\n%s", r.command.ProcessState, r.log)
+		if r.Ended() {
+			r.fleet.t.Fatalf("a replica has ended: %v; it said\n%s", r.State(), r.Log)
 		}
-		return r.fleet.b.isReady(r.webhook)
+		return r.fleet.b.isReady(r.Webhook)
 	})
-}
-
-func (r *replica) ended() bool {
-	select {
-	case <-r.exited:
-		return true
-	default:
-		return false
-	}
 }
 
 // roll replaces a replica as the chart's Deployment does: the new one is ready before the old one ends.
@@ -170,14 +152,14 @@ func (f *fleet) roll(old *replica) *replica {
 	r.waitReady()
 	old.signal(syscall.SIGTERM)
 	if status := f.forget(old); status != 0 {
-		f.t.Errorf("a replica ended with %d; it said\n%s", status, old.log)
+		f.t.Errorf("a replica ended with %d; it said\n%s", status, old.Log)
 	}
 	return r
 }
 
 func (r *replica) signal(signal syscall.Signal) {
 	r.fleet.t.Helper()
-	if err := r.command.Process.Signal(signal); err != nil {
+	if err := r.Signal(signal); err != nil {
 		r.fleet.t.Error(err)
 	}
 }
@@ -185,23 +167,17 @@ func (r *replica) signal(signal syscall.Signal) {
 // stop ends what is left.
 func (f *fleet) stop() {
 	for _, r := range f.all() {
-		_ = r.command.Process.Kill()
-		<-r.exited
+		r.Kill()
 		if f.t.Failed() {
-			f.t.Logf("a replica said\n%s", r.log)
+			f.t.Logf("a replica said\n%s", r.Log)
 		}
 	}
 }
 
 // metric says whether a replica has a line of a metric.
 func (r *replica) metric(line string) bool {
-	response, err := http.Get("http://" + r.metrics + "/metrics")
-	if err != nil {
-		return false
-	}
-	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
-	return err == nil && strings.Contains(string(raw), "\n"+line+"\n")
+	text, err := running.Get(r.fleet.t.Context(), "http://"+r.Metrics+"/metrics")
+	return err == nil && strings.Contains(text, "\n"+line+"\n")
 }
 
 // leads says whether this replica leads.
@@ -234,21 +210,4 @@ func (f *fleet) registration() *admissionregistrationv1.MutatingWebhookConfigura
 		f.t.Fatal(err)
 	}
 	return configuration
-}
-
-func freePorts(t *testing.T, n int) []string {
-	t.Helper()
-	var addresses []string
-	var listeners []net.Listener
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners, addresses = append(listeners, listener), append(addresses, listener.Addr().String())
-	}
-	for _, listener := range listeners { // not before all are known, so that none comes twice
-		_ = listener.Close()
-	}
-	return addresses
 }

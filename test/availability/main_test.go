@@ -6,19 +6,15 @@ package availability_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // land is the cluster; TestMain sets it.
@@ -33,30 +29,17 @@ const (
 	patience = 2 * time.Minute
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-// run is TestMain with defer.
-func run(m *testing.M) int {
-	logf.SetLogger(logr.Discard()) // of Gardener's components, which the landscape links
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if _, err := os.Stat(binary); err != nil {
-		return failed(fmt.Errorf("%w; `make build` builds it", err))
-	}
-	var err error
-	if land, err = landscape.Start(ctx, landscape.Options{}); err != nil {
-		return failed(err)
-	}
-	defer func() { _ = land.Stop() }()
-	if err := land.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		return failed(err)
-	}
-	return m.Run()
-}
-
-func failed(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+func TestMain(m *testing.M) {
+	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) error {
+		err := running.Built(binary)
+		if err == nil {
+			land, err = s.Start(ctx, landscape.Options{})
+		}
+		if err != nil {
+			return err
+		}
+		return land.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	}))
 }
 
 // eventually asks again and again until something is so.

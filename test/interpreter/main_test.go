@@ -6,26 +6,21 @@ package interpreter_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // What all tests share; TestMain sets it.
@@ -44,37 +39,16 @@ const (
 	patience = 60 * time.Second
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-// run is TestMain with defer.
-func run(m *testing.M) int {
-	logf.SetLogger(logr.Discard()) // of Gardener's components, which the landscape links
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	folder, err := os.MkdirTemp("", "graft-interpreter-")
-	if err != nil {
-		return failed(err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	binary = filepath.Join(folder, program)
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/"+program)
-	build.Dir = filepath.Join("..", "..")
-	if output, err := build.CombinedOutput(); err != nil {
-		return failed(fmt.Errorf("building the program: %w\n%s", err, output))
-	}
-	if land, err = landscape.Start(ctx, landscape.Options{Without: landscape.AllCRDs()}); err != nil {
-		return failed(err)
-	}
-	defer func() { _ = land.Stop() }()
-	if err := prepare(ctx); err != nil {
-		return failed(err)
-	}
-	return m.Run()
-}
-
-func failed(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+func TestMain(m *testing.M) {
+	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
+		if binary, err = running.Build(ctx, filepath.Join("..", ".."), program, s.Folder); err != nil {
+			return err
+		}
+		if land, err = s.Start(ctx, landscape.Options{Without: landscape.AllCRDs()}); err != nil {
+			return err
+		}
+		return prepare(ctx)
+	}))
 }
 
 // prepare makes the kind of registrations known, and an account that may do what the program needs and no more.

@@ -5,16 +5,13 @@
 package interpreter_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +20,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 const settings = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
@@ -78,43 +76,24 @@ func kinds(count string, names ...string) string {
 
 // replica is the real program in a process of its own.
 type replica struct {
+	*running.Process
 	t       *testing.T
 	b       *balancer
-	command *exec.Cmd
-	mutex   sync.Mutex
-	log     bytes.Buffer
-	exited  chan struct{}
 	address string
-}
-
-func (r *replica) Write(text []byte) (int, error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.log.Write(text)
-}
-
-func (r *replica) said() string {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.log.String()
 }
 
 // start runs a replica, of which the balancer follows whether it is ready.
 func start(t *testing.T, config string, b *balancer) *replica {
 	t.Helper()
-	r := &replica{t: t, b: b, exited: make(chan struct{})}
-	r.command = exec.Command(binary, "--config="+config)
-	r.command.Stdout, r.command.Stderr = r, r
-	r.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := r.command.Start(); err != nil {
+	p, err := running.Start(&running.Log{}, nil, binary, "--config="+config)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = r.command.Wait(); close(r.exited) }()
+	r := &replica{Process: p, t: t, b: b}
 	t.Cleanup(func() {
-		_ = r.command.Process.Kill()
-		<-r.exited
+		r.Kill()
 		if t.Failed() {
-			t.Logf("its log:\n%s", r.said())
+			t.Logf("its log:\n%s", r.Log)
 		}
 	})
 	eventually(t, "it listens", func() bool { r.address = r.at("Listening"); return r.address != "" })
@@ -124,7 +103,7 @@ func start(t *testing.T, config string, b *balancer) *replica {
 
 // at is the address that the log has behind a word.
 func (r *replica) at(word string) string {
-	found := regexp.MustCompile(word + `[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`).FindStringSubmatch(r.said())
+	found := regexp.MustCompile(word + `[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`).FindStringSubmatch(r.Log.String())
 	if found == nil {
 		return ""
 	}
@@ -144,7 +123,7 @@ func (r *replica) watch(path string) (status int, text string) {
 func (r *replica) follow() {
 	for {
 		select {
-		case <-r.exited:
+		case <-r.Exited():
 			r.b.ready(r.address, false)
 			return
 		default:
@@ -164,11 +143,11 @@ func (b *balancer) count() int {
 // end ends a replica as the kubelet does.
 func (r *replica) end() {
 	r.t.Helper()
-	if err := r.command.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := r.Signal(syscall.SIGTERM); err != nil {
 		r.t.Fatal(err)
 	}
-	<-r.exited
-	if code := r.command.ProcessState.ExitCode(); code != 0 {
+	<-r.Exited()
+	if code := r.State().ExitCode(); code != 0 {
 		r.t.Errorf("it ended with %d", code)
 	}
 }
@@ -238,25 +217,22 @@ func TestReplicas(t *testing.T) {
 	if calls := k.stop(); calls < 100 {
 		t.Errorf("there were %d calls only", calls)
 	}
-	if strings.Contains(one.said(), "A certificate was issued") || strings.Contains(two.said(), "A certificate was issued") {
+	if strings.Contains(one.Log.String(), "A certificate was issued") || strings.Contains(two.Log.String(), "A certificate was issued") {
 		t.Error("a replica that comes back has issued what is there")
 	}
 
 	const leads = `Who writes the registration	{"thisReplica": true}`
-	eventually(t, "one leads", func() bool { return strings.Contains(one.said()+two.said(), leads) })
+	eventually(t, "one leads", func() bool { return strings.Contains(one.Log.String()+two.Log.String(), leads) })
 	leader, other := one, two
-	if strings.Contains(two.said(), leads) {
+	if strings.Contains(two.Log.String(), leads) {
 		leader, other = two, one
 	}
-	if err := leader.command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-leader.exited
+	leader.Kill()
 	if err := objects.Resource(registration.Resource).Delete(t.Context(), "graft", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other one writes", func() bool { return strings.Contains(names(), "Queue") })
-	if !strings.Contains(other.said(), leads) {
+	if !strings.Contains(other.Log.String(), leads) {
 		t.Error("it writes and does not lead")
 	}
 	eventually(t, "the other one answers", func() bool { return k.ask() == nil })
