@@ -50,21 +50,25 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(a)
 		return
 	}
-	patience := g.patience(r)
+	began, patience := time.Now(), g.patience(r)
+	by := began.Add(patience + g.limits.BodyTimeout)
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(patience + g.limits.BodyTimeout)) // while it waits, its body does too
-	_ = control.SetWriteDeadline(time.Now().Add(patience + g.limits.BodyTimeout + writeTimeout))
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
-	leave, ok := g.enter(ctx, r.ContentLength)
-	if !ok {
-		g.refuse(a)
-		return
+	_ = control.SetWriteDeadline(by.Add(writeTimeout))
+	limited := serving.EndAt(r.Context(), began.Add(patience))
+	defer limited.End()
+	size := g.size(r.ContentLength)
+	if !g.enter(size) {
+		_ = control.SetReadDeadline(by) // while it waits, its body does too
+		if !g.wait(limited, size) {
+			g.refuse(a)
+			return
+		}
+		began = time.Now()
 	}
-	ctx, release := serving.WithHold(ctx, leave)
+	ctx, release := serving.WithHold(limited, func() { g.leave(size) })
 	defer release()
 	r = r.WithContext(ctx)
-	serving.Hurry(w, r, time.Now().Add(g.limits.BodyTimeout))
+	serving.Hurry(w, r, began.Add(g.limits.BodyTimeout))
 	g.next.ServeHTTP(a, r)
 }
 
@@ -76,28 +80,57 @@ func (g *guard) patience(r *http.Request) time.Duration {
 	return g.limits.Patience
 }
 
-// enter waits for a place, and for room for a body that says how long it is; -1: it does not, and may be as long as any.
-func (g *guard) enter(ctx context.Context, length int64) (leave func(), ok bool) {
-	if g.places.Acquire(ctx, 1) != nil {
-		return nil, false
-	}
+// size is the room that a body takes that says how long it is; -1: it does not, and may be as long as any. Small ones take none.
+func (g *guard) size(length int64) int64 {
 	size := min(length, g.limits.BodyBytes+1)
 	if length < 0 {
 		size = g.limits.BodyBytes + 1
 	}
 	if size <= small {
-		return func() { g.places.Release(1) }, true
+		return 0
 	}
-	if g.room.Acquire(ctx, size) != nil {
+	return size
+}
+
+// enter takes a place, and room for a body, where both are free.
+func (g *guard) enter(size int64) bool {
+	if !g.places.TryAcquire(1) {
+		return false
+	}
+	if size > 0 && !g.room.TryAcquire(size) {
 		g.places.Release(1)
-		return nil, false
+		return false
 	}
-	g.metrics.bodies.Add(float64(size))
-	return func() {
+	g.entered(size)
+	return true
+}
+
+// wait is enter for who can wait.
+func (g *guard) wait(ctx context.Context, size int64) bool {
+	if g.places.Acquire(ctx, 1) != nil {
+		return false
+	}
+	if size > 0 && g.room.Acquire(ctx, size) != nil {
+		g.places.Release(1)
+		return false
+	}
+	g.entered(size)
+	return true
+}
+
+func (g *guard) entered(size int64) {
+	if size > 0 {
+		g.metrics.bodies.Add(float64(size))
+	}
+}
+
+// leave gives back what was taken.
+func (g *guard) leave(size int64) {
+	if size > 0 {
 		g.metrics.bodies.Sub(float64(size))
 		g.room.Release(size)
-		g.places.Release(1)
-	}, true
+	}
+	g.places.Release(1)
 }
 
 // refuse answers what has waited in vain, or found too many waiting. Clients of Kubernetes ask again then, as long as they have time.

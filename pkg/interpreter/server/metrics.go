@@ -28,9 +28,27 @@ type Metrics struct {
 	open     prometheus.Gauge
 	knows    func(interpreter.Kind) bool
 
-	// mutex guards seen, the names of kinds that are labels.
-	mutex sync.Mutex
-	seen  map[string]interpreter.Kind
+	// mutex guards seen, the names of kinds that are labels, and counted.
+	mutex   sync.RWMutex
+	seen    map[string]interpreter.Kind
+	counted map[question]*counters
+}
+
+// manyCounted is how many questions are told apart before their counters are looked for anew: callers can ask for any version of a kind.
+const manyCounted = 1 << 12
+
+// question is what answers have in common that are counted together.
+type question struct {
+	dialect   string
+	operation interpreter.Operation
+	kind      interpreter.Kind
+	code      int
+}
+
+// counters are what answers are counted by, found without hashing their labels again.
+type counters struct {
+	requests        prometheus.Counter
+	duration, bytes prometheus.Observer
 }
 
 // other is the label of what is not known.
@@ -74,7 +92,7 @@ func NewMetrics(registry prometheus.Registerer, knows func(interpreter.Kind) boo
 			Name: "graft_interpreter_connections",
 			Help: "Connections that are open.",
 		}),
-		knows: knows, seen: map[string]interpreter.Kind{},
+		knows: knows, seen: map[string]interpreter.Kind{}, counted: map[question]*counters{},
 	}
 	registry.MustRegister(m.requests, m.duration, m.bytes, m.inFlight, m.bodies, m.refused, m.panics, m.open)
 	return m
@@ -86,37 +104,59 @@ func (m *Metrics) ended() { m.inFlight.Dec() }
 
 // answered counts an answer.
 func (m *Metrics) answered(a wire.Answered) {
-	dialect, operation, kind := a.Dialect, string(a.Operation), m.kind(a.Kind)
+	of := question{a.Dialect, a.Operation, a.Kind, a.Code}
+	m.mutex.RLock()
+	by := m.counted[of]
+	m.mutex.RUnlock()
+	if by == nil {
+		by = m.countersOf(of)
+	}
+	by.requests.Inc()
+	by.duration.Observe(a.Took.Seconds())
+	by.bytes.Observe(float64(a.Bytes))
+}
+
+// countersOf finds counters by their labels, and remembers those of kinds that are known.
+func (m *Metrics) countersOf(of question) *counters {
+	dialect, operation, kind := of.dialect, string(of.operation), other
 	if dialect == "" {
 		dialect = other
 	}
-	if !a.Operation.Known() {
+	if !of.operation.Known() {
 		operation = other
-	}
-	m.requests.WithLabelValues(dialect, operation, kind, strconv.Itoa(a.Code)).Inc()
-	m.duration.WithLabelValues(operation, kind).Observe(a.Took.Seconds())
-	m.bytes.WithLabelValues(operation).Observe(float64(a.Bytes))
-}
-
-// kind is the label of a kind: its name without the version.
-func (m *Metrics) kind(k interpreter.Kind) string {
-	if !m.knows(k) {
-		return other
-	}
-	label := k.Kind
-	if k.Group != "" {
-		label += "." + k.Group
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.seen[label] = k
-	return label
+	known := m.knows(of.kind)
+	if known {
+		kind = label(of.kind)
+		m.seen[kind] = of.kind
+	}
+	by := &counters{
+		m.requests.WithLabelValues(dialect, operation, kind, strconv.Itoa(of.code)), m.duration.WithLabelValues(operation, kind), m.bytes.WithLabelValues(operation),
+	}
+	if known {
+		if len(m.counted) >= manyCounted {
+			clear(m.counted)
+		}
+		m.counted[of] = by
+	}
+	return by
+}
+
+// label is the name of a kind without the version.
+func label(k interpreter.Kind) string {
+	if k.Group == "" {
+		return k.Kind
+	}
+	return k.Kind + "." + k.Group
 }
 
 // Forget drops the kinds that are not known any more, so that there are never more than profiles have.
 func (m *Metrics) Forget() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	clear(m.counted)
 	for label, k := range m.seen {
 		if !m.knows(k) {
 			delete(m.seen, label)

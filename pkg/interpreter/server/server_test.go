@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -153,6 +154,16 @@ graft_interpreter_requests_total{code="404",dialect="ResourceInterpreterContext"
 		t.Error(err)
 	}
 	metrics := f.server.Handler.(*guard).metrics
+	if again := metrics.countersOf(question{"d", interpreter.Health, queue, 200}); again != metrics.counted[question{"d", interpreter.Health, queue, 200}] {
+		t.Error("the counters of a kind that is known are not remembered")
+	}
+	metrics.knows = func(interpreter.Kind) bool { return true }
+	for version := range 2 * manyCounted {
+		metrics.countersOf(question{"d", interpreter.Health, interpreter.Kind{Group: queue.Group, Version: strconv.Itoa(version), Kind: queue.Kind}, 200})
+	}
+	if n := len(metrics.counted); n > manyCounted {
+		t.Errorf("%d are remembered", n)
+	}
 	metrics.knows = func(interpreter.Kind) bool { return false }
 	metrics.Forget()
 	if text, err := testutil.GatherAndCount(f.registry, name); text != 3 || err != nil {
