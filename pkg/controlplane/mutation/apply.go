@@ -18,20 +18,31 @@ import (
 type Observer func(rule Applied, step Step, object *target.Object)
 
 // apply makes the edits of the plan and reports what became of each rule. With an error, the last one reported is to blame, or
-// none where all are reported.
-func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
+// none where all are reported. What the memory knows, which may be nil, is not computed again; an observer sees each step in any case.
+func (p Plan) apply(o *target.Object, observe Observer, known *memory) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
 		references []operation.Reference
 		lost       bool
 	)
-	for i, planned := range p.Rules {
-		applied[i] = Applied{
-			Profile: planned.rule.profile, Rule: planned.rule.name, Item: planned.rule.item, Position: planned.rule.position,
-			Outcome: Skipped, Reason: planned.Skipped,
-		}
-		if planned.Skipped != "" {
+	for i := range p.Rules {
+		applied[i] = p.Rules[i].unapplied()
+	}
+	remembered := 0 // the rules before it are applied
+	for i := range p.Rules {
+		planned := &p.Rules[i]
+		if planned.Skipped != "" || i < remembered {
 			continue
+		}
+		if known != nil && observe == nil {
+			if length := run(p.Rules[i:]); length > 0 {
+				done, err := known.apply(p.Rules[i:i+length], o, applied[i:i+length])
+				if err != nil {
+					return applied[:i+done], err
+				}
+				remembered = i + length
+				continue
+			}
 		}
 		losses := o.Document.Losses()
 		if err := planned.apply(o, &applied[i], observe); err != nil {
@@ -55,14 +66,19 @@ func (p Plan) apply(o *target.Object, observe Observer) ([]Applied, error) {
 	return applied, nil
 }
 
-func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer) error {
+// unapplied is what is said of the rule before it was applied.
+func (p *PlannedRule) unapplied() Applied {
+	return Applied{Profile: p.rule.profile, Rule: p.rule.name, Item: p.rule.item, Position: p.rule.position, Outcome: Skipped, Reason: p.Skipped}
+}
+
+func (p *PlannedRule) apply(o *target.Object, applied *Applied, observe Observer) error {
 	inTexts := p.inTexts()
 	if !inTexts {
 		if err := o.Flush(); err != nil {
 			return applyFailure("rule "+p.rule.String(), err)
 		}
 	}
-	before, overridden := o.Edits(), 0
+	before := o.Edits()
 	if p.rule.target.Component == "kubelet" {
 		// The contract requires a single command line, whatever the rule edits.
 		if _, err := o.CommandLine(p.rule.target.Container); err != nil {
@@ -71,8 +87,6 @@ func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer)
 	}
 	for _, step := range p.Steps {
 		if step.Overridden != "" {
-			overridden++
-			applied.Reason = step.Overridden
 			continue
 		}
 		if err := step.apply(o); err != nil {
@@ -91,24 +105,36 @@ func (p PlannedRule) apply(o *target.Object, applied *Applied, observe Observer)
 			return applyFailure("rule "+p.rule.String(), err)
 		}
 	}
+	p.report(applied, o.Edits() != before)
+	return nil
+}
+
+// report says what became of the rule once it was applied.
+func (p *PlannedRule) report(applied *Applied, changed bool) {
+	overridden := 0
+	for i := range p.Steps {
+		if by := p.Steps[i].Overridden; by != "" {
+			overridden++
+			applied.Reason = by
+		}
+	}
 	switch {
 	case overridden == len(p.Steps):
 		applied.Outcome = Overridden
-	case o.Edits() != before:
+	case changed:
 		applied.Outcome = Changed
 	default:
 		applied.Outcome = Unchanged
 	}
-	return nil
 }
 
 // inTexts says whether the rule edits nothing but texts that the object reads once and can write back when all rules are done.
-func (p PlannedRule) inTexts() bool {
+func (p *PlannedRule) inTexts() bool {
 	return !slices.ContainsFunc(p.Steps, func(s Step) bool { return !operation.InText(s.Place.Kind) })
 }
 
 // references are the steps of the rule that may have added or dropped the use of a Secret or ConfigMap.
-func (p PlannedRule) references(o *target.Object) []operation.Reference {
+func (p *PlannedRule) references(o *target.Object) []operation.Reference {
 	var references []operation.Reference
 	for _, step := range p.Steps {
 		if step.Overridden != "" || !operation.MayReference(step.Place.Kind) {

@@ -28,7 +28,7 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 // It gives all findings and warnings beside those that the documents have, sorted, and none that only follows from another. The
 // program is nil where the profiles cannot be used.
 func Check(profiles []*profile.Document, o Options) (*Program, source.Findings) {
-	p := &Program{generation: o.Generation, marks: o.Mark, scopes: map[scopeKey]map[formKey]*selection{}, partial: map[string]bool{}}
+	p := &Program{generation: o.Generation, marks: o.Mark, scopes: map[scopeKey]map[formKey]*selection{}, partial: map[string]bool{}, memory: newMemory()}
 	profiles = slices.SortedFunc(slices.Values(profiles), func(a, b *profile.Document) int {
 		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
 	})

@@ -45,6 +45,8 @@ type Program struct {
 	others []*target.Form
 	// partial are the names of the targets for which a rule could not be compiled: what the others lack, it may bring.
 	partial map[string]bool
+	// memory is what became of texts of the kubelet so far.
+	memory *memory
 }
 
 // ProfileVersion names a profile that is part of a program.

@@ -228,7 +228,7 @@ func (s scene) applyTo(object *target.Object, selected *selection, request Reque
 	if err != nil {
 		return nil
 	}
-	applied, err := plan.apply(object, nil)
+	applied, err := plan.apply(object, nil, nil)
 	if err != nil {
 		var failure *Failure
 		if errors.As(err, &failure) && len(applied) < len(plan.Rules) || len(applied) > 0 && applied[len(applied)-1].Outcome == Skipped {

@@ -45,6 +45,8 @@ type rule struct {
 	// reach is what its expressions need; early says that its condition needs no lookup, though the rule does.
 	reach *needs
 	early bool
+	// inKubelet says that it writes nothing but the texts of the kubelet, from values that are not of the object.
+	inKubelet bool
 }
 
 // String names the rule for messages: profile, rule with its item, and position.

@@ -38,7 +38,7 @@ func (l *lagging) Refresh(context.Context, string) (*facts.Facts, error) {
 }
 
 // programOf compiles a profile of the provider acme that has these rules.
-func programOf(t *testing.T, rules string) *mutation.Program {
+func programOf(t testing.TB, rules string) *mutation.Program {
 	t.Helper()
 	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]"
 	documents, findings := profile.Load(source.File{Name: "p", Data: []byte(head + rules)})

@@ -251,7 +251,7 @@ func (r *rule) need() {
 		return
 	}
 	reach := r.scope.reach(r.references())
-	r.reach = &reach
+	r.reach, r.inKubelet = &reach, r.writesKubelet()
 	if r.whenText == "" || len(reach.lookups[r.scope]) == 0 {
 		return
 	}

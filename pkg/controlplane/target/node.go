@@ -41,9 +41,10 @@ type Flags interface {
 
 // texts are the documents inside an OperatingSystemConfig that were read, and go back into it when they are flushed.
 type texts struct {
-	units []*unitText
-	yaml  *yamlText
-	past  int // edits of texts that were read again since
+	units   []*unitText
+	yaml    *yamlText
+	kubelet *kubeletEdit // the last that was made as a whole
+	past    int          // edits of texts that were read again since
 }
 
 // unitText is a unit that was read.
@@ -141,8 +142,11 @@ func (o *Object) kubeletFlags() (Flags, error) {
 }
 
 // ChangedKubeletFlags are the names of the kubelet's flags that differ between two contents of its unit, as JSON; false unless
-// edits through CommandLine and Unit have made the one of the other.
+// edits through CommandLine and Unit, or EditKubelet, have made the one of the other.
 func (o *Object) ChangedKubeletFlags(before, after []byte) ([]string, bool) {
+	if k := o.texts.kubelet; k != nil && bytes.Equal(k.came, before) && bytes.Equal(k.now, after) {
+		return k.flags, true
+	}
 	i := slices.IndexFunc(o.texts.units, func(u *unitText) bool { return u.name == KubeletUnit })
 	if i < 0 || o.texts.units[i].command == nil {
 		return nil, false

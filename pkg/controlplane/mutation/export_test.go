@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+// The bounds of what a program remembers.
+const (
+	MemoryEntries    = memoryEntries
+	MemoryBytes      = memoryBytes
+	MemoryEntryBytes = memoryEntryBytes
+	MemoryGlances    = memoryGlances
+)
+
+// Forget makes the program remember nothing.
+func (p *Program) Forget() { p.memory = newMemory() }
+
+// Remembered is how many outcomes the program remembers, and about how many bytes they take.
+func (p *Program) Remembered() (entries, bytes int) {
+	p.memory.lock.RLock()
+	defer p.memory.lock.RUnlock()
+	return len(p.memory.outcomes), p.memory.bytes
+}

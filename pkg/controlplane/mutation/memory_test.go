@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+// TestMemoryOfGoldenCases admits each golden case until what became of it is remembered, and holds that it becomes the same as before, byte for byte,
+// with the same outcome of each rule.
+func TestMemoryOfGoldenCases(t *testing.T) {
+	folders, err := filepath.Glob("testdata/admit/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	remembered := map[string]bool{}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			r := readRequest(t, folder)
+			generation, err := contract.GenerationOf(r.GardenerVersion)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, err := compile(t, generation, filepath.Join(folder, "profile.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for object := asJSON(t, r.Object); ; {
+				program.Forget()
+				want, patched := admit(t, program, r, object)
+				for range 3 {
+					got, again := admit(t, program, r, object)
+					if diff := cmp.Diff(want, got); diff != "" || !bytes.Equal(patched, again) {
+						t.Fatalf("not the same (-before +remembered):\n%s\n%s\nbecame\n%s", diff, patched, again)
+					}
+				}
+				entries, _ := program.Remembered()
+				remembered[filepath.Base(folder)] = remembered[filepath.Base(folder)] || entries > 0
+				if bytes.Equal(object, patched) {
+					break
+				}
+				object = patched // conforming
+			}
+		})
+	}
+	for _, name := range []string{"kubelet-flags", "kubelet-configuration", "kubelet-feature-gates-flag", "kubelet-unit", "kubelet-configuration-plain"} {
+		if !remembered[name] {
+			t.Errorf("%s is not remembered", name)
+		}
+	}
+	for _, name := range []string{"for-each-node", "kubelet-missing", "node-units", "flags-in-args"} {
+		if remembered[name] {
+			t.Errorf("%s is remembered", name)
+		}
+	}
+}
+
+// TestMemoryOfOtherValues holds that what is remembered is not taken for rules of which values or conditions are others, nor for other texts.
+func TestMemoryOfOtherValues(t *testing.T) {
+	program := programOf(t, `
+controlplane:
+  kubelet:
+  - flags: {set: {cloud-provider: external, region: "${ shoot.region }"}}
+  - configuration: {set: {maxPods: 50}}
+    when: ${ shoot.region == "north" }
+  - configuration: {set: {maxPods: 60}}
+    when: ${ shoot.region == "south" }
+`)
+	for range 4 {
+		for _, region := range []string{"north", "south", "east", "north"} {
+			for _, level := range []string{"--v=1", "--v=2"} {
+				for _, maximum := range []string{"70", "50"} {
+					request := kubeletRequest(level, "maxPods: "+maximum)
+					result, err := program.Admit(t.Context(), request, inRegion(t, region))
+					if err != nil {
+						t.Fatal(err)
+					}
+					unit, configuration := kubeletAfter(t, request.Object, result.Patch)
+					pods := map[string]string{"north": "50", "south": "60", "east": maximum}[region]
+					if !strings.Contains(unit, level+" --cloud-provider=external --region="+region) || !strings.Contains(configuration, "maxPods: "+pods+"\n") {
+						t.Fatalf("in %s, %s and %s became\n%s\n%s", region, level, maximum, unit, configuration)
+					}
+				}
+			}
+		}
+	}
+	// In the east, nobody reads the configuration. Texts whose hashes take turns in one place are not remembered.
+	if entries, _ := program.Remembered(); entries == 0 || entries > 10 {
+		t.Errorf("%d outcomes are remembered, of two regions with four objects and one with two", entries)
+	}
+}
+
+// TestMemoryOfSecrets holds that nothing is remembered of what is made of a Secret, or of the object, whose other texts may hold secrets.
+func TestMemoryOfSecrets(t *testing.T) {
+	for name, value := range map[string]string{"secret": "${ lookups.credentials.key }", "object": "${ object.spec.purpose }", "variable": "${ variables.of }"} {
+		t.Run(name, func(t *testing.T) {
+			program := programOf(t, `
+variables: {of: "${ object.spec.purpose }"}
+lookups:
+  credentials: {secret: credentials, keys: [key]}
+controlplane:
+  kubelet:
+  - flags: {set: {made: "`+value+`"}}
+`)
+			source := &facts.Static{Facts: inRegion(t, "r").Facts, Secrets: map[string]map[string]string{"credentials": {"key": "reconcile"}}}
+			for range 4 {
+				result, err := program.Admit(t.Context(), kubeletRequest("--v=1", "maxPods: 1"), source)
+				if err != nil || !bytes.Contains(result.Patch, []byte("--made=reconcile")) {
+					t.Fatalf("%v: %s", err, result.Patch)
+				}
+			}
+			if entries, _ := program.Remembered(); entries != 0 {
+				t.Errorf("%d outcomes are remembered", entries)
+			}
+		})
+	}
+}
+
+// TestMemoryIsTold holds that an observer sees each step also where the outcome is remembered.
+func TestMemoryIsTold(t *testing.T) {
+	program := programOf(t, kubeletRules)
+	steps := func() (seen []string) {
+		request := kubeletRequest("--v=1", "maxPods: 1")
+		if _, err := program.Trace(t.Context(), request, inRegion(t, "r"), func(a mutation.Applied, s mutation.Step, o *target.Object) {
+			seen = append(seen, fmt.Sprint(a.Rule, s.Place, string(o.Document.Bytes())))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	before := steps()
+	for range 3 {
+		if _, err := program.Admit(t.Context(), kubeletRequest("--v=1", "maxPods: 1"), inRegion(t, "r")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if entries, _ := program.Remembered(); entries != 1 {
+		t.Fatalf("%d outcomes are remembered", entries)
+	}
+	if diff := cmp.Diff(before, steps()); diff != "" || len(before) != 4 {
+		t.Errorf("%d steps were seen, and others than before:\n%s", len(before), diff)
+	}
+}
+
+// TestMemoryAndTheWall holds that a reserved flag, for which a rule gives a reason, passes the wall also where the outcome is remembered.
+func TestMemoryAndTheWall(t *testing.T) {
+	program := programOf(t, `
+controlplane:
+  kubelet:
+  - flags: {set: {config: /elsewhere}}
+    override: this test
+`)
+	for range 4 {
+		result, err := program.Admit(t.Context(), kubeletRequest("--config=/here", "maxPods: 1"), inRegion(t, "r"))
+		if err != nil || !bytes.Contains(result.Patch, []byte("--config=/elsewhere")) {
+			t.Fatalf("%v: %s", err, result.Patch)
+		}
+	}
+	if entries, _ := program.Remembered(); entries != 1 {
+		t.Errorf("%d outcomes are remembered", entries)
+	}
+}
+
+// TestMemoryIsBounded fills the memory with more than it may hold, and with what is too long for it.
+func TestMemoryIsBounded(t *testing.T) {
+	program := programOf(t, kubeletRules)
+	admitted := func(level, more string) {
+		for range 2 {
+			if _, err := program.Admit(t.Context(), kubeletRequest(level, "maxPods: 1\n"+more), inRegion(t, "r")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	admitted("--v=1", strings.Repeat("# long\n", mutation.MemoryEntryBytes/7))
+	if entries, taken := program.Remembered(); entries != 0 || taken != 0 {
+		t.Errorf("%d outcomes of %d bytes are remembered", entries, taken)
+	}
+	most := 0
+	for i := range mutation.MemoryEntries + 200 {
+		admitted(fmt.Sprintf("--v=%d", i), strings.Repeat("# some\n", 300))
+		entries, taken := program.Remembered()
+		if entries > mutation.MemoryEntries || taken > mutation.MemoryBytes {
+			t.Fatalf("%d outcomes of %d bytes are remembered", entries, taken)
+		}
+		most = max(most, entries)
+	}
+	if _, taken := program.Remembered(); most < mutation.MemoryEntries && taken < mutation.MemoryBytes-mutation.MemoryEntryBytes {
+		t.Errorf("no more than %d outcomes are remembered, and %d bytes", most, taken)
+	}
+	entries, _ := program.Remembered()
+	for i := range 4 * mutation.MemoryGlances {
+		if _, err := program.Admit(t.Context(), kubeletRequest(fmt.Sprintf("--once=%d", i), "maxPods: 1"), inRegion(t, "r")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after, _ := program.Remembered(); after != entries {
+		t.Errorf("%d outcomes are remembered instead of %d, though the others came once", after, entries)
+	}
+}
+
+// TestMemoryIsShared has many admit the same few objects at the same time, for the race detector.
+func TestMemoryIsShared(t *testing.T) {
+	program := programOf(t, kubeletRules)
+	var want [3][]byte
+	for i := range want {
+		result, err := program.Admit(t.Context(), kubeletRequest(fmt.Sprintf("--v=%d", i), "maxPods: 1"), inRegion(t, "r"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[i] = bytes.Clone(result.Patch)
+	}
+	source := inRegion(t, "r")
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for n := range 60 {
+				i := n % len(want)
+				result, err := program.Admit(context.Background(), kubeletRequest(fmt.Sprintf("--v=%d", i), "maxPods: 1"), source)
+				if err != nil || !bytes.Equal(result.Patch, want[i]) {
+					t.Errorf("%v: %s", err, result.Patch)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
