@@ -4,6 +4,8 @@
 
 package document
 
+import "sync"
+
 // Operation is one operation of an RFC 6902 patch. Op is "add", "remove" or "replace"; Value is raw JSON, nil for a
 // removal, and must not be modified.
 type Operation struct {
@@ -31,16 +33,21 @@ func (d *Document) Operations() []Operation {
 
 // Patch returns the net change as the JSON of an RFC 6902 patch; nil if nothing changed. It must not be used after the document was released.
 func (d *Document) Patch() []byte {
-	operations := d.Operations()
-	if operations == nil {
+	if d == nil || !d.root.edited && !d.root.replaced {
+		return nil
+	}
+	p := patchers.Get().(*patcher)
+	defer p.leave()
+	p.place(&d.root)
+	if len(p.out) == 0 {
 		return nil
 	}
 	size := 2
-	for _, o := range operations {
+	for _, o := range p.out {
 		size += len(`{"op":"replace","path":"","value":},`) + len(o.Path) + len(o.Value)
 	}
 	out := append(d.room.bytes.take(size), '[')
-	for i, o := range operations {
+	for i, o := range p.out {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -58,6 +65,16 @@ func (d *Document) Patch() []byte {
 type patcher struct {
 	path []byte
 	out  []Operation
+}
+
+// patchers are used again.
+var patchers = sync.Pool{New: func() any { return new(patcher) }}
+
+// leave gives the patcher to the next patch, with nothing in it.
+func (p *patcher) leave() {
+	clear(p.out)
+	p.path, p.out = p.path[:0], p.out[:0]
+	patchers.Put(p)
 }
 
 func (p *patcher) emit(op string, value []byte) {

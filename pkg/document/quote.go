@@ -18,6 +18,9 @@ func Quote(s string) []byte {
 	return appendQuoted(make([]byte, 0, quotedSize(len(s))), s)
 }
 
+// AppendQuoted is Quote behind what dst has.
+func AppendQuoted[S string | []byte](dst []byte, s S) []byte { return appendQuoted(dst, s) }
+
 // quotedSize is about how many bytes a string of the given length takes in quotes.
 func quotedSize(length int) int { return length + length/16 + 2 }
 

@@ -24,8 +24,7 @@ func appendAudit(out []byte, result *mutation.Result) []byte {
 		out = append(append(out, result.Versions...), ',')
 	}
 	out = append(out, `"rules":`...)
-	var rules []byte
-	more := 0
+	rules, more := make([]byte, 0, maximumAuditBytes+256), 0
 	for i, a := range result.Applied {
 		if a.Outcome != mutation.Changed || i > 0 && result.Applied[i-1].Outcome == mutation.Changed && result.Applied[i-1].Rule == a.Rule &&
 			result.Applied[i-1].Profile == a.Profile {
@@ -43,5 +42,5 @@ func appendAudit(out []byte, result *mutation.Result) []byte {
 	if more > 0 {
 		rules = append(strconv.AppendInt(append(rules, " and "...), int64(more), 10), " more"...)
 	}
-	return append(append(out, document.Quote(string(rules))...), '}')
+	return append(document.AppendQuoted(out, rules), '}')
 }

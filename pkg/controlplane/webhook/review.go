@@ -102,13 +102,13 @@ const responseHead = `{"kind":"` + reviewKind + `","apiVersion":"` + reviewVersi
 
 // appendAllowed appends the answer that admits the object as it is.
 func appendAllowed(out []byte, uid string) []byte {
-	out = append(append(out, responseHead...), document.Quote(uid)...)
+	out = document.AppendQuoted(append(out, responseHead...), uid)
 	return append(out, `,"allowed":true}}`+"\n"...)
 }
 
 // appendPatched appends the answer that admits the object with a patch, and says for the API server's audit log what made it.
 func appendPatched(out []byte, uid string, result *mutation.Result) []byte {
-	out = append(append(out, responseHead...), document.Quote(uid)...)
+	out = document.AppendQuoted(append(out, responseHead...), uid)
 	out = append(out, `,"allowed":true,"patchType":"JSONPatch","patch":"`...)
 	out = document.AppendBase64(out, result.Patch)
 	out = append(out, `","auditAnnotations":`...)
@@ -117,10 +117,10 @@ func appendPatched(out []byte, uid string, result *mutation.Result) []byte {
 
 // appendDenied appends the answer that refuses the object.
 func appendDenied(out []byte, uid string, d *denial) []byte {
-	out = append(append(out, responseHead...), document.Quote(uid)...)
+	out = document.AppendQuoted(append(out, responseHead...), uid)
 	out = append(out, `,"allowed":false,"status":{"status":"Failure","code":`...)
 	out = strconv.AppendInt(out, int64(d.code), 10)
 	out = append(out, `,"reason":"`+statusReason(d.code)+`","message":`...)
-	out = append(out, document.Quote(d.message)...)
+	out = document.AppendQuoted(out, d.message)
 	return append(out, "}}}\n"...)
 }

@@ -192,12 +192,15 @@ func findGarden(ctx context.Context, readers []client.Reader) (*unstructured.Uns
 	return nil, facts.ErrNotFound
 }
 
+// uncopied has a reader give what it keeps, which is only read here.
+var uncopied = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)}}
+
 // get reads an object from the first reader that has it, and from a cache without a copy. Right after the creation of an object,
 // a webhook may be asked before the informer has seen it.
 func get(ctx context.Context, key client.ObjectKey, into client.Object, readers ...client.Reader) error {
 	var err error
 	for _, reader := range readers {
-		err = reader.Get(ctx, key, into, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+		err = reader.Get(ctx, key, into, uncopied...)
 		if err == nil {
 			return nil
 		}
