@@ -89,7 +89,7 @@ func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Du
 	for range parallel {
 		group.Go(func() {
 			for time.Since(begun) < window {
-				if _, err := s.call(ctx, r.path, r.next(count.Load())); err != nil {
+				if _, err := s.call(ctx, r.path, r.next()); err != nil {
 					failed.Store(&err)
 					return
 				}

@@ -15,11 +15,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// contents is how many OperatingSystemConfigs differ in the row in which the content is another one each time.
-const contents = 256
+// contents is how many configurations of the kubelet take turns in the row in which the content is another one each time, and level the flag in the
+// kubelet's unit that has another value in each request.
+const (
+	contents = 256
+	level    = "--v="
+)
 
-// anotherEachTime is the row of Graft's edits for OperatingSystemConfigs of which each has another kubelet's unit and
-// configuration than those before. An implementation that remembers what it has read gains nothing there.
+// anotherEachTime is the row of Graft's edits for OperatingSystemConfigs of which each has another kubelet's unit, and another
+// configuration, than those before. An implementation that remembers what it has read gains nothing there.
 func (g group) anotherEachTime(ctx context.Context, s server, folder string) (*row, error) {
 	raw, err := os.ReadFile(filepath.Join(folder, g.file))
 	if err != nil {
@@ -49,7 +53,7 @@ func otherContent(raw []byte, number int) ([]byte, error) {
 	spec := d.Root().Get("spec")
 	unit := spec.Get("units").ItemWith("name", "kubelet.service").Get("content")
 	text, _ := unit.Text()
-	if err := unit.ReplaceText(strings.Replace(text, "--v=2", fmt.Sprintf("--v=%d", number), 1)); err != nil {
+	if err := unit.ReplaceText(strings.Replace(text, "--v=2", fmt.Sprintf("%s%09d", level, number), 1)); err != nil {
 		return nil, err
 	}
 	content, err := document.ContentOf(spec.Get("files").ItemWith("path", "/var/lib/kubelet/config/kubelet").Find("content", "inline"))
@@ -61,9 +65,18 @@ func otherContent(raw []byte, number int) ([]byte, error) {
 }
 
 // next is the body of a request.
-func (r *row) next(request int64) []byte {
+func (r *row) next() []byte {
 	if len(r.others) == 0 {
 		return r.body
 	}
-	return r.others[request%int64(len(r.others))]
+	number := r.sent.Add(1)
+	body := bytes.Clone(r.others[number%int64(len(r.others))])
+	value := fmt.Appendf(nil, "%s%09d", level, number)
+	for from, rest := 0, body; ; rest = body[from:] { // in the object and in the old one
+		at := bytes.Index(rest, value[:len(level)])
+		if at < 0 {
+			return body
+		}
+		from += at + copy(rest[at:], value)
+	}
 }

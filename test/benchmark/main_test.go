@@ -58,6 +58,26 @@ func TestSameEdits(t *testing.T) {
 	}
 }
 
+// TestAnotherEachTime holds that no two requests of the row have the same unit of the kubelet, and that each gets a patch.
+func TestAnotherEachTime(t *testing.T) {
+	_, s := handlers(t)
+	r, err := groups[1].anotherEachTime(t.Context(), s, "testdata")
+	must(t, err)
+	seen := map[string]bool{}
+	for range contents + 2 {
+		body := r.next()
+		for _, name := range []string{"object", "oldObject"} {
+			raw := string(member(t, body, name))
+			_, after, _ := strings.Cut(raw, level)
+			if seen[name+after[:9]] || strings.Count(raw, level) != 1 {
+				t.Fatalf("%s%s comes again, or more than once", level, after[:9])
+			}
+			seen[name+after[:9]] = true
+		}
+		must(t, (&row{name: r.name, path: r.path, body: body, patches: true}).check(t.Context(), s))
+	}
+}
+
 // readable decodes an object without the note of who mutated it, and in it the two texts that Gardener's library writes in its own
 // way: the kubelet's unit, where it also puts a new flag behind the last variable, and the kubelet's configuration.
 func readable(t testing.TB, raw []byte) any {

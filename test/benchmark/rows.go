@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -28,6 +29,8 @@ type row struct {
 	body       []byte
 	// others are sent in turn with body, where there are any.
 	others [][]byte
+	// sent is how many of the others were.
+	sent atomic.Int64
 	// floor is the row that this one is compared with; nil for a floor itself.
 	floor *row
 	// patches says whether the answer has a patch.
