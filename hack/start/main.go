@@ -16,8 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	// Before anything that links Gardener's packages: one of them prints a line of its own when the program starts.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
@@ -26,10 +24,7 @@ import (
 )
 
 func main() {
-	// A pipe that closes, as under `| head`, must not end the program before what it started: writing fails then instead. The
-	// signal is caught rather than ignored, because the programs that are started would inherit that.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := console.Context()
 	status := run(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
@@ -48,15 +43,5 @@ func run(ctx context.Context, arguments []string) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	terminal := console.New(os.Stdout, os.Getenv, cancel)
-	err = start(ctx, options, terminal)
-	switch {
-	case err == nil:
-		return 0
-	case ctx.Err() != nil:
-		terminal.Line("Interrupted; everything has been stopped.")
-		return 130
-	default:
-		terminal.Failure(err)
-		return 1
-	}
+	return terminal.Status(ctx, start(ctx, options, terminal))
 }

@@ -21,9 +21,7 @@ type Provider struct {
 
 // Main is the main function of a program that shows another one. It ends the process; see Run.
 func Main(name, program, profile string, show func(context.Context, Provider, *Terminal) error) {
-	// A pipe that closes, as under `| head`, must not end this program before those that it started.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := Context()
 	status := Run(ctx, name, program, profile, os.Args[1:], show)
 	stop()
 	os.Exit(status)
@@ -47,14 +45,27 @@ func Run(ctx context.Context, name, program, profile string, arguments []string,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	terminal := New(os.Stdout, os.Getenv, cancel)
-	switch err := show(ctx, o, terminal); {
+	return terminal.Status(ctx, show(ctx, o, terminal))
+}
+
+// Context is for a program that starts others: it ends by Ctrl-C and by what asks a program to end. A pipe that closes, as under `| head`, must not end the
+// program before what it started: writing fails then instead. The signal is caught rather than ignored, because the programs that are started would inherit
+// that.
+func Context() (context.Context, context.CancelFunc) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// Status says how what was shown has ended, and gives the exit status: 0 without an error, 130 when it was interrupted, and else 1.
+func (t *Terminal) Status(ctx context.Context, err error) int {
+	switch {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
-		terminal.Line("Interrupted; everything has been stopped.")
+		t.Line("Interrupted; everything has been stopped.")
 		return 130
 	default:
-		terminal.Failure(err)
+		t.Failure(err)
 		return 1
 	}
 }
