@@ -177,12 +177,12 @@ func (s scene) lose(r *replica, do func()) {
 	s.b.mark(r.Webhook)
 	do()
 	s.load.more()
-	most := s.b.marked(r.Webhook)
+	marked := s.b.marked(r.Webhook)
 	webhook, others := s.load.failures()
-	if len(webhook) > most || len(others) > 0 {
-		s.t.Errorf("%d calls failed, with %d connections: %v %v", len(webhook), most, webhook, others)
+	if len(webhook) > marked.most() || len(others) > 0 {
+		s.t.Errorf("%d calls failed, with %+v connections: %v %v", len(webhook), marked, webhook, others)
 	}
-	s.t.Logf("%d calls failed of %d connections", len(webhook), most)
+	s.t.Logf("%d calls failed, with %+v connections", len(webhook), marked)
 }
 
 // etcd stops etcd for so long that nobody leads any more. No call fails but for what the kube-apiserver cannot do itself: also the replica that led answers

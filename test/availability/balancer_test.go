@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// The readiness probe is the chart's, but that it is made more often.
+// The readiness probe is the chart's, but that it is made more often. Its period decides how long a replica that hangs is still connected to, and not how many
+// calls are lost on connections that lead to it already.
 const (
 	probePeriod  = 100 * time.Millisecond
 	probeTimeout = 2 * time.Second
@@ -32,7 +33,46 @@ type endpoint struct {
 	address string
 	ready   bool
 	open    int // connections
-	marked  int // connections that were open at a mark, and those that were opened since
+	asking  int // those of them on which an answer is awaited
+	marked  marked
+}
+
+// marked is what was so of a replica when it was marked, and came since.
+type marked struct{ asking, idle, opened int }
+
+// most is how many calls can be lost: one for each connection.
+func (m marked) most() int { return m.asking + m.idle + m.opened }
+
+// link is a connection to a replica.
+type link struct {
+	b      *balancer
+	e      *endpoint
+	asking bool
+	ended  bool
+}
+
+// asks says that something has come from the caller, or from the replica.
+func (l *link) asks(asking bool) {
+	l.b.lock.Lock()
+	defer l.b.lock.Unlock()
+	if asking != l.asking && !l.ended {
+		if l.asking = asking; asking {
+			l.e.asking++
+		} else {
+			l.e.asking--
+		}
+	}
+}
+
+// telling is a writer that tells of what it is given.
+type telling struct {
+	io.Writer
+	tell func()
+}
+
+func (w telling) Write(p []byte) (int, error) {
+	w.tell()
+	return w.Writer.Write(p)
 }
 
 func newBalancer(t *testing.T) *balancer {
@@ -67,17 +107,18 @@ func (b *balancer) hand(from net.Conn) {
 	if e == nil {
 		return
 	}
-	defer b.left(e)
+	l := &link{b: b, e: e}
+	defer l.end()
 	to, err := net.Dial("tcp", e.address)
 	if err != nil {
 		return
 	}
 	defer func() { _ = to.Close() }()
 	go func() {
-		_, _ = io.Copy(to, from)
+		_, _ = io.Copy(telling{to, func() { l.asks(true) }}, from)
 		_ = to.Close()
 	}()
-	_, _ = io.Copy(from, to)
+	_, _ = io.Copy(telling{from, func() { l.asks(false) }}, to)
 }
 
 // choose takes the replica with the fewest connections, so that each has some.
@@ -94,14 +135,17 @@ func (b *balancer) choose() *endpoint {
 		return nil
 	}
 	e.open++
-	e.marked++
+	e.marked.opened++
 	return e
 }
 
-func (b *balancer) left(e *endpoint) {
-	b.lock.Lock()
-	defer b.lock.Unlock()
-	e.open--
+// end says that the connection is closed.
+func (l *link) end() {
+	l.asks(false)
+	l.b.lock.Lock()
+	defer l.b.lock.Unlock()
+	l.ended = true
+	l.e.open--
 }
 
 // follow asks a replica whether it is ready, as the kubelet does, until the context ends.
@@ -137,14 +181,15 @@ func (b *balancer) isReady(address string) bool {
 	return b.targets[address] != nil && b.targets[address].ready
 }
 
-// mark begins to count the connections that lead to a replica; each can lose one call at the most.
+// mark begins to count the connections that lead to a replica.
 func (b *balancer) mark(address string) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
-	b.targets[address].marked = b.targets[address].open
+	e := b.targets[address]
+	e.marked = marked{asking: e.asking, idle: e.open - e.asking}
 }
 
-func (b *balancer) marked(address string) int {
+func (b *balancer) marked(address string) marked {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	return b.targets[address].marked
