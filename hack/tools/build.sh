@@ -24,10 +24,14 @@ describe() {
     kubectl)        module=kubernetes package=k8s.io/kubernetes/cmd/kubectl                      versioned=k8s.io/kubernetes                        estimate="1 minute" ;;
     golangci-lint)  module=lint       package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint versioned=github.com/golangci/golangci-lint/v2 estimate="4 minutes" ;;
     host-local)     module=cni        package=github.com/containernetworking/plugins/plugins/ipam/host-local versioned=github.com/containernetworking/plugins estimate="10 seconds" ;;
+    registry)       module=registry   package=github.com/distribution/distribution/v3/cmd/registry versioned=github.com/distribution/distribution/v3   estimate="1 minute" ;;
+    oras)           module=registry   package=oras.land/oras/cmd/oras                            versioned=oras.land/oras                           estimate="30 seconds" ;;
+    crane)          module=registry   package=github.com/google/go-containerregistry/cmd/crane   versioned=github.com/google/go-containerregistry   estimate="30 seconds" ;;
     chart)          module=chart      package=.                                                  versioned=                                         estimate="1 minute" ;;
-    *) echo "unknown tool $1; known are: ${all[*]}" >&2; exit 2 ;;
+    *) echo "unknown tool $1; known are: ${all[*]} registry oras crane" >&2; exit 2 ;;
   esac
 }
+# Without arguments; registry, oras and crane are for test-system alone.
 all=(etcd kube-apiserver kubectl host-local golangci-lint chart)
 
 # version_of prints the version that go.mod in the current folder requires of a module.

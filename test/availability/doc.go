@@ -7,6 +7,6 @@
 // each answer is looked at: a call that failed, or an object without its provider's changes, is never passed over in silence.
 //
 // The Service is of the type ExternalName, which leads to a balancer of the test; the kube-apiserver calls it as it calls every Service (HTTP/1.1, a pool of
-// connections). Clocks are left alone: the programs are linked statically and ask the kernel, so that nothing but root could make one jump. What a jump does
-// is that certificates are suddenly old, which is what the test makes of them. Enter at TestAvailability.
+// connections). Clocks are left alone: test/system/clock lets one jump. What a jump does is that certificates are suddenly old, which is what the test makes of
+// them here. Enter at TestAvailability.
 package availability

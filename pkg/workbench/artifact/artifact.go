@@ -3,13 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package artifact makes an OCI image of profiles: their files and nothing else, for registries, and for Pods that mount it as a volume. The same files give the same
-// digests everywhere: there is no time in it, and nothing is compressed. It opens no files and knows no registry; copying is the work of tools that are there for
+// digests everywhere: there is no time in it, and its compression leaves all as it is. It opens no files and knows no registry; copying is the work of tools that are there for
 // it. Enter at Collect and Write.
 package artifact
 
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,7 +32,7 @@ const (
 	indexType    = "application/vnd.oci.image.index.v1+json"
 	manifestType = "application/vnd.oci.image.manifest.v1+json"
 	configType   = "application/vnd.oci.image.config.v1+json"
-	layerType    = "application/vnd.oci.image.layer.v1.tar"
+	layerType    = "application/vnd.oci.image.layer.v1.tar+gzip"
 	referenceKey = "org.opencontainers.image.ref.name"
 )
 
@@ -107,11 +108,15 @@ func Write(out io.Writer, files map[string][]byte, tag string, annotations map[s
 		return "", err
 	}
 	blobs := map[string][]byte{}
-	layer := keep(blobs, layerType, archived)
+	compressed, err := store(archived)
+	if err != nil {
+		return "", err
+	}
+	layer, archivedDigest := keep(blobs, layerType, compressed), digestOf(archived)
 	index := described{SchemaVersion: 2, MediaType: indexType, Annotations: annotations}
 	for _, architecture := range architectures {
 		on := platform{Architecture: architecture, OS: "linux"}
-		about, err := keepJSON(blobs, configType, config{platform: on, RootFS: rootFS{Type: "layers", DiffIDs: []string{layer.Digest}}})
+		about, err := keepJSON(blobs, configType, config{platform: on, RootFS: rootFS{Type: "layers", DiffIDs: []string{archivedDigest}}})
 		if err != nil {
 			return "", err
 		}
@@ -144,10 +149,28 @@ func Write(out io.Writer, files map[string][]byte, tag string, annotations map[s
 
 // keep puts bytes where a layout has them.
 func keep(blobs map[string][]byte, mediaType string, data []byte) descriptor {
+	digest := digestOf(data)
+	blobs["blobs/"+strings.ReplaceAll(digest, ":", "/")] = data
+	return descriptor{MediaType: mediaType, Digest: digest, Size: len(data)}
+}
+
+func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
-	text := hex.EncodeToString(sum[:])
-	blobs["blobs/sha256/"+text] = data
-	return descriptor{MediaType: mediaType, Digest: "sha256:" + text, Size: len(data)}
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// store puts bytes into the form of gzip as they are: tools for registries expect that form, and compressors of other versions would write other bytes.
+func store(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&out, gzip.NoCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := writer.Write(data); err != nil {
+		return nil, err
+	}
+	err = writer.Close()
+	return out.Bytes(), err
 }
 
 func keepJSON(blobs map[string][]byte, mediaType string, object any) (descriptor, error) {

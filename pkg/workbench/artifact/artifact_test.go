@@ -7,6 +7,7 @@ package artifact_test
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -140,11 +141,18 @@ func TestWrite(t *testing.T) {
 			}
 		}
 		blob(t, layout, manifest.Config, "application/vnd.oci.image.config.v1+json", &config)
-		layer := blob(t, layout, manifest.Layers[0], "application/vnd.oci.image.layer.v1.tar", nil)
+		compressed, err := gzip.NewReader(bytes.NewReader(blob(t, layout, manifest.Layers[0], "application/vnd.oci.image.layer.v1.tar+gzip", nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		layer, err := io.ReadAll(compressed)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if diff := cmp.Diff(texts(files), texts(unpack(t, layer))); diff != "" {
 			t.Errorf("the layer (-want +got):\n%s", diff)
 		}
-		if len(config.RootFS.DiffIDs) != 1 || config.RootFS.DiffIDs[0] != manifest.Layers[0]["digest"] || manifest.Annotations["acme.com/of"] != "us" {
+		if len(config.RootFS.DiffIDs) != 1 || config.RootFS.DiffIDs[0] != fmt.Sprintf("sha256:%x", sha256.Sum256(layer)) || manifest.Annotations["acme.com/of"] != "us" {
 			t.Errorf("the configuration %+v is not that of %+v", config, manifest)
 		}
 		platforms[config.OS+"/"+config.Architecture] = true
