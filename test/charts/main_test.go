@@ -13,13 +13,11 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/go-logr/logr"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
@@ -29,27 +27,21 @@ const root = "../.."
 // seed is the API server that all tests share.
 var seed *landscape.Landscape
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	logf.SetLogger(logr.Discard()) // of Gardener's components
-	ctx := context.Background()
-	var err error
-	seed, err = landscape.Start(ctx, landscape.Options{
-		Without: []landscape.CRDs{landscape.Extensions, landscape.Resources, landscape.Druid, landscape.Machines},
-		// On by default since Kubernetes 1.35. What is off is taken out of Pods, and a volume of nothing is refused.
-		APIServerArgs: map[string][]string{"feature-gates": {"ImageVolume=true"}},
-	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = seed.Stop() }()
-	if err := errors.Join(define(ctx), prioritize(ctx)); err != nil {
-		fmt.Fprintln(os.Stderr, "preparing the API server:", err)
-		return 1
-	}
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
+		seed, err = s.Start(ctx, landscape.Options{
+			Without: landscape.AllCRDs(),
+			// On by default since Kubernetes 1.35. What is off is taken out of Pods, and a volume of nothing is refused.
+			APIServerArgs: map[string][]string{"feature-gates": {"ImageVolume=true"}},
+		})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(define(ctx), prioritize(ctx)); err != nil {
+			return fmt.Errorf("preparing the API server: %w", err)
+		}
+		return nil
+	}))
 }
 
 // define installs the definitions that the landscape does not have, from the modules of those who own the kinds.
@@ -62,10 +54,15 @@ func define(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	autoscaler, err := folderOf(ctx, root, "k8s.io/autoscaler/vertical-pod-autoscaler")
+	if err != nil {
+		return err
+	}
 	_, err = envtest.InstallCRDs(seed.Config(), envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
 		gardener + "/pkg/component/observability/monitoring/prometheusoperator/templates/crd-monitoring.coreos.com_prometheusrules.yaml",
 		gardener + "/charts/gardener/operator/templates/crd-extensions.yaml",
 		certManager + "/deploy/crds/cert-manager.io_certificates.yaml",
+		autoscaler + "/deploy/vpa-v1-crd-gen.yaml",
 	}})
 	return err
 }
