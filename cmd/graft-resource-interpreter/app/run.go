@@ -134,6 +134,7 @@ func (p *program) prepareCertificate(ctx context.Context) error {
 func (o *Options) reloading() (reload.Options, error) {
 	r := reload.Options{
 		Read: func() ([]source.File, error) { return folder.Read(o.Config.Profiles.Paths...) },
+		Empty: func(files []string) []string { return folder.Empty(o.Config.Profiles.Paths, files) },
 		LeftAlone: func() []string {
 			left, _ := folder.LeftAlone(o.Config.Profiles.Paths...) // what cannot be read is told by Read
 			return left

@@ -71,6 +71,17 @@ func TestInterpret(t *testing.T) {
 	}
 }
 
+// TestNoInterpreterProfile holds that a folder in which there is no profile is not taken for one that says nothing.
+func TestNoInterpreterProfile(t *testing.T) {
+	empty := t.TempDir()
+	for _, command := range []string{"interpret testdata/interpret/queue.yaml", "interpreter kinds", "explain interpret testdata/interpret/queue.yaml"} {
+		got := runStep(command + " -p " + empty)
+		if want := "no InterpreterProfile was found in " + empty; got.Status != 2 || got.Out != "" || !strings.Contains(got.Err, want) {
+			t.Errorf("%s: status %d, %q, want %q", command, got.Status, got.Err, want)
+		}
+	}
+}
+
 // TestInterpretWebhooks holds that real webhooks, of which Karmada learns by what is written for it, answer as the rules do in the process: in both dialects,
 // by a URL and by a service.
 func TestInterpretWebhooks(t *testing.T) {

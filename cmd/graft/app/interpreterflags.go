@@ -6,7 +6,9 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +65,13 @@ func (f *interpreterFlags) read() ([]*profile.Interpreter, error) {
 			return nil, err
 		}
 		documents = own
+		from := make([]string, len(own))
+		for i, d := range own {
+			from[i] = d.Node.File
+		}
+		if empty := folder.Empty(f.paths, from); len(empty) > 0 {
+			return nil, fmt.Errorf("no InterpreterProfile was found in %s: give a file, or a folder with files that end in .yaml", strings.Join(empty, ", "))
+		}
 	}
 	switch {
 	case f.gardener:

@@ -30,6 +30,8 @@ import (
 type Options struct {
 	// Read reads the files with the profiles.
 	Read func() ([]source.File, error)
+	// Empty are those of the paths that Read reads from which none of the files is; nil: nobody is told.
+	Empty func(files []string) []string
 	// LeftAlone are the files in folders that Read takes for no profiles; nil: nobody is told.
 	LeftAlone func() []string
 	// Behind are documents that come after those of the files, and do not change.
@@ -102,7 +104,7 @@ func (o *Options) compile(files []source.File) (*InForce, error) {
 	if err := findings.Errors().Err(); err != nil {
 		return nil, err
 	}
-	next := &InForce{Program: program, Documents: slices.Concat(documents, o.Behind), Warnings: findings}
+	next := &InForce{Program: program, Documents: slices.Concat(documents, o.Behind), Warnings: append(findings, o.empty(documents)...)}
 	if len(next.Documents) == 0 {
 		return nil, errNoProfiles
 	}
@@ -112,6 +114,23 @@ func (o *Options) compile(files []source.File) (*InForce, error) {
 	}
 	next.Hash = hex.EncodeToString(h.Sum(nil))[:12]
 	return next, nil
+}
+
+// empty warns of paths without a profile: a folder may be filled later, and until then nothing says why its kinds are not known.
+func (o *Options) empty(documents []*profile.Interpreter) source.Findings {
+	if o.Empty == nil {
+		return nil
+	}
+	files := make([]string, len(documents))
+	for i, d := range documents {
+		files[i] = d.Node.File
+	}
+	var warnings source.Findings
+	for _, path := range o.Empty(files) {
+		at := source.Node{File: path}
+		warnings = append(warnings, at.Finding("", "holds no InterpreterProfile: there are no rules of it in force").Of(source.NoDocument).Warn())
+	}
+	return warnings
 }
 
 // InForce is what is in force.

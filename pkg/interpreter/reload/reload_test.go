@@ -143,3 +143,29 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestEmpty holds that paths without a profile are warned of as long as they are, and hinder nothing.
+func TestEmpty(t *testing.T) {
+	behind, findings := profile.LoadInterpreters(source.File{Name: "behind.yaml", Data: document("behind", "9")})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	f := &files{}
+	r, err := Open(Options{Read: f.read, Behind: behind, Log: logr.Discard(), Empty: func(from []string) []string {
+		if len(from) == 0 {
+			return []string{"/profiles"}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "/profiles: holds no InterpreterProfile: there are no rules of it in force"
+	if got := r.InForce().Warnings; len(got) != 1 || got[0].Error() != want || got[0].Severity != source.Warning || got[0].Rule != source.NoDocument {
+		t.Errorf("warnings %v, want %s", got, want)
+	}
+	f.texts = [][]byte{document("one", "1")}
+	if err := r.Load(); err != nil || len(r.InForce().Warnings) > 0 || replicas(t, r) != 1 {
+		t.Errorf("once it is filled: %v, %v", err, r.InForce().Warnings)
+	}
+}

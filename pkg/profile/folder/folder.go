@@ -64,6 +64,15 @@ func read(paths []string) (files []source.File, left []string, err error) {
 	return slices.DeleteFunc(all, func(f source.File) bool { return slices.Contains(left, f.Name) }), left, nil
 }
 
+// Empty are the paths without a document: neither themselves nor the files in their folders are among the files of documents.
+func Empty(paths, files []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		return slices.ContainsFunc(files, func(file string) bool {
+			return filepath.Clean(file) == filepath.Clean(path) || filepath.Dir(file) == filepath.Clean(path)
+		})
+	})
+}
+
 // Attach reads the files that a profile names, in the folder of the profile.
 func Attach(file source.File) source.File {
 	beside := os.DirFS(filepath.Dir(file.Name))

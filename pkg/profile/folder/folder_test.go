@@ -50,3 +50,12 @@ func TestLeftAlone(t *testing.T) {
 		t.Errorf("a file that is named: %v, %v", named, err)
 	}
 }
+
+// TestEmpty holds which paths no document came from.
+func TestEmpty(t *testing.T) {
+	paths := []string{"/a", "/b/", "/c/x.yaml", "./d", "e.yaml", "f"}
+	got := folder.Empty(paths, []string{"/b/x.yaml", "/c/x.yaml", "d/y.yml", "f/deeper/z.yaml"})
+	if diff := cmp.Diff([]string{"/a", "e.yaml", "f"}, got); diff != "" {
+		t.Errorf("empty (-want +got):\n%s", diff)
+	}
+}
