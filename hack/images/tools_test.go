@@ -52,8 +52,11 @@ func newStand(t *testing.T) *stand {
 	mustSucceed(t, err)
 	s := &stand{folder: t.TempDir(), registry: "127.0.0.1:" + freePort(t)}
 	certificate(t, s.folder)
-	config := fmt.Sprintf("version: 0.1\nlog: {level: warn}\nstorage: {filesystem: {rootdirectory: %s/registry}}\nhttp: {addr: %q, tls: {certificate: %s/ca.crt, key: %s/ca.key}}\n",
-		s.folder, s.registry, s.folder, s.folder)
+	config := fmt.Sprintf(`version: 0.1
+log: {level: warn}
+storage: {filesystem: {rootdirectory: %[1]s/registry}}
+http: {addr: %[2]q, tls: {certificate: %[1]s/ca.crt, key: %[1]s/ca.key}}
+`, s.folder, s.registry)
 	mustSucceed(t, os.WriteFile(s.folder+"/registry.yaml", []byte(config), 0o600))
 	// All tools are in Go, and take certificates from there; what they keep is kept here.
 	s.environment = append(os.Environ(), "PATH="+bin+":"+programs+":"+os.Getenv("PATH"), "SSL_CERT_FILE="+s.folder+"/ca.crt", "HOME="+s.folder,
@@ -98,7 +101,8 @@ func certificate(t *testing.T, folder string) {
 	mustSucceed(t, err)
 	its := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, its, its, key.Public(), key)
 	mustSucceed(t, err)
@@ -140,7 +144,8 @@ func commands(t *testing.T, words ...string) []string {
 	return found
 }
 
-// TestPageOfImages copies an image and a chart to a registry as the page says, and finds there what was copied, with the documents about it where the page says so.
+// TestPageOfImages copies an image and a chart to a registry as the page says, and finds there what was copied, with the documents about it where
+// the page says so.
 func TestPageOfImages(t *testing.T) {
 	s := newStand(t)
 	o := sample(t)

@@ -5,6 +5,7 @@
 package charts
 
 import (
+	"slices"
 	"testing"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -15,8 +16,8 @@ import (
 	vpav1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 )
 
-// TestAutoscalers holds what the API server does not look at: VerticalPodAutoscalers pass the checks of their own admission webhook, whose code this is, autoscalers
-// are for workloads that are there, whose containers request what a HorizontalPodAutoscaler divides by, and no two decide by the CPU.
+// TestAutoscalers holds what the API server does not look at: VerticalPodAutoscalers pass the checks of their own admission webhook, whose code this
+// is, autoscalers are for workloads that are there, whose containers request what a HorizontalPodAutoscaler divides by, and no two decide by the CPU.
 func TestAutoscalers(t *testing.T) {
 	found := map[string]int{}
 	for _, o := range all(t) {
@@ -50,7 +51,8 @@ func TestAutoscalers(t *testing.T) {
 					}
 					target := autoscaler.Spec.TargetRef.Kind + " " + autoscaler.Spec.TargetRef.Name
 					claim(object, target)
-					if resources := autoscaler.Spec.ResourcePolicy.ContainerPolicies[0].ControlledResources; resources == nil || len(*resources) != 1 || (*resources)[0] != corev1.ResourceMemory {
+					resources := autoscaler.Spec.ResourcePolicy.ContainerPolicies[0].ControlledResources
+					if resources == nil || !slices.Equal(*resources, []corev1.ResourceName{corev1.ResourceMemory}) {
 						decides(object, target)
 					}
 				case "HorizontalPodAutoscaler":

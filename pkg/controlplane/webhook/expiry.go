@@ -73,8 +73,9 @@ func (e Expiry) authority(served *x509.Certificate) (*x509.Certificate, error) {
 	return nil, nil
 }
 
-// Check fails when the certificate does not hold, or the CA that has signed it, which ends long before, or is trusted no more: as after a clock has jumped, or a
-// machine was off for weeks. Gardener's library fetches the next one within minutes; a program that is started again has it at once, and has nothing to lose: nobody who calls trusts it.
+// Check fails when the certificate does not hold, or the CA that has signed it, which ends long before, or is trusted no more: as after a clock has
+// jumped, or a machine was off for weeks. Gardener's library fetches the next one within minutes; a program that is started again has it at once, and
+// has nothing to lose: nobody who calls trusts it.
 func (e Expiry) Check(now time.Time) error {
 	raw, err := os.ReadFile(e.File)
 	if err != nil {

@@ -97,10 +97,12 @@ func TestEnded(t *testing.T) {
 		"it has not begun":             {file: ca.CertificatePEM, after: -time.Hour, want: "the clock was set back"},
 		"the clock is a little behind": {file: ca.CertificatePEM, after: -skew},
 		"its CA lasts":                 {file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 59 * time.Minute},
-		"its CA has ended":             {file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 61 * time.Minute, want: "the CA of the webhook server has ended"},
-		"a CA that cannot be read":     {file: served.CertificatePEM, bundle: staticBundle(nil), after: 61 * time.Minute},
-		"no certificate":               {file: []byte("none")}, // which the server does not start with
-		"another CA":                   {file: served.CertificatePEM, bundle: staticBundle(authority(t, time.Hour).CertificatePEM), want: "of none of the CAs"},
+		"its CA has ended": {
+			file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 61 * time.Minute, want: "the CA of the webhook server has ended",
+		},
+		"a CA that cannot be read": {file: served.CertificatePEM, bundle: staticBundle(nil), after: 61 * time.Minute},
+		"no certificate":           {file: []byte("none")}, // which the server does not start with
+		"another CA":               {file: served.CertificatePEM, bundle: staticBundle(authority(t, time.Hour).CertificatePEM), want: "of none of the CAs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := Expiry{File: CertificateFile(t.TempDir()), Bundle: test.bundle}

@@ -32,11 +32,15 @@ func TestCollect(t *testing.T) {
 		want     map[string]string
 		problem  string
 	}{
-		"with files":      {[]source.File{profile("one/p.yaml", "p", script)}, map[string]string{"p.yaml": "p", "files/a.sh": "a", "images.yaml": "i"}, ""},
-		"of two folders":  {[]source.File{profile("one/p.yaml", "p", script), profile("two/q.yaml", "q", script)}, map[string]string{"p.yaml": "p", "q.yaml": "q", "files/a.sh": "a", "images.yaml": "i"}, ""},
+		"with files": {[]source.File{profile("one/p.yaml", "p", script)}, map[string]string{"p.yaml": "p", "files/a.sh": "a", "images.yaml": "i"}, ""},
+		"of two folders": {
+			[]source.File{profile("one/p.yaml", "p", script), profile("two/q.yaml", "q", script)},
+			map[string]string{"p.yaml": "p", "q.yaml": "q", "files/a.sh": "a", "images.yaml": "i"}, "",
+		},
 		"two of one name": {[]source.File{profile("one/p.yaml", "p", nil), profile("two/p.yaml", "q", nil)}, nil, "two that are called p.yaml"},
 		"two files of one name": {
-			[]source.File{profile("one/p.yaml", "p", script), profile("two/q.yaml", "q", map[string][]byte{"files/a.sh": []byte("b")})}, nil, "two that are called files/a.sh",
+			[]source.File{profile("one/p.yaml", "p", script), profile("two/q.yaml", "q", map[string][]byte{"files/a.sh": []byte("b")})},
+			nil, "two that are called files/a.sh",
 		},
 		"outside": {[]source.File{profile("p.yaml", "p", map[string][]byte{"../a.sh": []byte("a")})}, nil, "../a.sh would not be in the image"},
 	} {
@@ -108,11 +112,12 @@ func blob(t *testing.T, layout map[string][]byte, d map[string]any, mediaType st
 func TestWrite(t *testing.T) {
 	files := map[string][]byte{"profile.yaml": []byte("a: b\n"), "files/hello.sh": []byte("echo hello\n"), "files/deep/er.txt": {}}
 	var out, again bytes.Buffer
-	digest, err := artifact.Write(&out, files, "v1", map[string]string{"acme.com/of": "us"})
+	annotations := map[string]string{"acme.com/of": "us"}
+	digest, err := artifact.Write(&out, files, "v1", annotations)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err := artifact.Write(&again, files, "v1", map[string]string{"acme.com/of": "us"}); err != nil || other != digest || !bytes.Equal(out.Bytes(), again.Bytes()) {
+	if other, err := artifact.Write(&again, files, "v1", annotations); err != nil || other != digest || !bytes.Equal(out.Bytes(), again.Bytes()) {
 		t.Errorf("the same files give %s and %s (%v)", digest, other, err)
 	}
 	if other, err := artifact.Write(&again, map[string][]byte{"profile.yaml": nil}, "v1", nil); err != nil || other == digest {
@@ -152,7 +157,8 @@ func TestWrite(t *testing.T) {
 		if diff := cmp.Diff(texts(files), texts(unpack(t, layer))); diff != "" {
 			t.Errorf("the layer (-want +got):\n%s", diff)
 		}
-		if len(config.RootFS.DiffIDs) != 1 || config.RootFS.DiffIDs[0] != fmt.Sprintf("sha256:%x", sha256.Sum256(layer)) || manifest.Annotations["acme.com/of"] != "us" {
+		if len(config.RootFS.DiffIDs) != 1 ||
+			config.RootFS.DiffIDs[0] != fmt.Sprintf("sha256:%x", sha256.Sum256(layer)) || manifest.Annotations["acme.com/of"] != "us" {
 			t.Errorf("the configuration %+v is not that of %+v", config, manifest)
 		}
 		platforms[config.OS+"/"+config.Architecture] = true

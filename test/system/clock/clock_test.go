@@ -51,7 +51,8 @@ func TestJump(t *testing.T) {
 		Command: []string{"guest"}, Env: []string{guestVariable + "=1"}, Memory: 3072,
 		Files: map[string]string{
 			"guest": self, "etcd": filepath.Join(tools, "etcd"), "kube-apiserver": filepath.Join(tools, "kube-apiserver"),
-			extension: filepath.Join(root, "bin", extension), definition: filepath.Join(gardener(t), "example", "seed-crds", "10-crd-extensions.gardener.cloud_clusters.yaml"),
+			extension:  filepath.Join(root, "bin", extension),
+			definition: filepath.Join(gardener(t), "example", "seed-crds", "10-crd-extensions.gardener.cloud_clusters.yaml"),
 		},
 	}, &out)
 	if err != nil {

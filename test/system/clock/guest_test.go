@@ -195,7 +195,10 @@ func (s *scene) answered(ctx context.Context, what string) error {
 		s.registered = true
 		return nil
 	})
-	s.say(fmt.Sprintf("%s: answered after %.1fs; %d calls were turned away, the extension was started again %d times", what, time.Since(began).Seconds(), denied, s.restarts-restarts))
+	if err == nil {
+		s.say(fmt.Sprintf("%s: answered after %.1fs; %d calls were turned away, the extension was started again %d times",
+			what, time.Since(began).Seconds(), denied, s.restarts-restarts))
+	}
 	return err
 }
 
