@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // patience is how long a program may take to become ready.
@@ -33,8 +33,9 @@ type process struct {
 	output  bytes.Buffer
 	exited  chan struct{}
 
-	url, metrics, health string // of the webhook, /metrics and /readyz
-	client               *http.Client
+	running.Extension
+	url    string // of the webhook
+	client *http.Client
 }
 
 // spawn starts a program; it is ended by end.
@@ -83,7 +84,7 @@ func (p *process) wait(ctx context.Context, what string, so func() bool) (time.D
 // waitReady waits until /readyz says so.
 func (p *process) waitReady(ctx context.Context) (time.Duration, error) {
 	return p.wait(ctx, "it is ready", func() bool {
-		_, err := p.fetch(ctx, "http://"+p.health+"/readyz")
+		_, err := p.fetch(ctx, "http://"+p.Health+"/readyz")
 		return err == nil
 	})
 }
@@ -117,10 +118,10 @@ func (p *process) resident() (now, most int64, err error) {
 
 // live is what the process has on its heap and cannot collect, in bytes.
 func (p *process) live(ctx context.Context) (int64, error) {
-	if _, err := p.fetch(ctx, "http://"+p.metrics+"/debug/pprof/heap?gc=1"); err != nil {
+	if _, err := p.fetch(ctx, "http://"+p.Metrics+"/debug/pprof/heap?gc=1"); err != nil {
 		return 0, err
 	}
-	metrics, err := p.fetch(ctx, "http://"+p.metrics+"/metrics")
+	metrics, err := p.fetch(ctx, "http://"+p.Metrics+"/metrics")
 	if err != nil {
 		return 0, err
 	}
@@ -142,26 +143,4 @@ func kilobytes(content []byte, name string) int64 {
 		}
 	}
 	return 0
-}
-
-// freeAddresses are addresses that nobody listens on.
-func freeAddresses(ctx context.Context, count int) ([]string, error) {
-	var (
-		addresses []string
-		listeners []net.Listener
-	)
-	defer func() {
-		for _, listener := range listeners {
-			_ = listener.Close()
-		}
-	}()
-	for range count {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		listeners = append(listeners, listener)
-		addresses = append(addresses, listener.Addr().String())
-	}
-	return addresses, nil
 }

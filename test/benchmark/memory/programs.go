@@ -14,6 +14,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // starter starts one of the programs against a seed.
@@ -43,11 +44,10 @@ func (o options) starters(land *landscape.Landscape, itself string) []starter {
 // startGraft runs the extension with the profiles of the benchmark of admissions. More requests a second are allowed than by default, only
 // so that all shoots are soon through.
 func (o options) startGraft(ctx context.Context, s *seed) (*process, error) {
-	addresses, err := freeAddresses(ctx, 3)
+	at, err := running.NewExtension(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(addresses[0])
 	config := filepath.Join(s.folder, "config.yaml")
 	if err := os.WriteFile(config, []byte(`apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: ControllerConfiguration
@@ -57,12 +57,9 @@ shutdown: {delay: 0s, timeout: 10s}
 `), 0o600); err != nil {
 		return nil, err
 	}
-	p := &process{url: "https://" + addresses[0] + "/webhooks/controlplane/cluster", metrics: addresses[1], health: addresses[2]}
-	return p, p.spawn(o.program,
-		"--config="+config, "--kubeconfig="+s.kubeconfig(), "--profile="+filepath.Join(o.testdata, "profiles"),
-		"--webhook-config-mode=url", "--webhook-config-url="+addresses[0], "--leader-election=false", "--kubernetes-versions=~1.33",
-		"--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port="+port,
-		"--metrics-bind-address="+addresses[1], "--health-bind-address="+addresses[2], "--log-level=error")
+	p := &process{Extension: at, url: "https://" + at.Webhook + "/webhooks/controlplane/cluster"}
+	return p, p.spawn(o.program, append(at.Arguments(config, s.kubeconfig(), filepath.Join(o.testdata, "profiles")),
+		"--webhook-config-mode=url", "--webhook-config-url="+at.Webhook, "--leader-election=false", "--kubernetes-versions=~1.33", "--log-level=error")...)
 }
 
 // registered is the CA bundle of the extension's registration.
@@ -78,13 +75,13 @@ func registered(ctx context.Context, land *landscape.Landscape) ([]byte, error) 
 }
 
 func startClassical(ctx context.Context, s *seed, itself string) (*process, error) {
-	addresses, err := freeAddresses(ctx, 3)
+	at, err := running.NewExtension(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(addresses[0])
-	p := &process{url: "https://" + addresses[0] + classicalPath, metrics: addresses[1], health: addresses[2]}
+	_, port, _ := net.SplitHostPort(at.Webhook)
+	p := &process{Extension: at, url: "https://" + at.Webhook + classicalPath}
 	return p, p.spawn(itself,
 		"-classical-kubeconfig="+s.kubeconfig(), "-classical-certificates="+s.folder, "-classical-port="+port,
-		"-classical-metrics="+addresses[1], "-classical-health="+addresses[2])
+		"-classical-metrics="+at.Metrics, "-classical-health="+at.Health)
 }
