@@ -16,6 +16,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -35,7 +36,7 @@ type Held struct {
 	Certificate *tls.Certificate
 	// Bundle are the authorities, in PEM, by which callers must know what is served now and what comes next. Empty: those of their machine will do.
 	Bundle []byte
-	// Ends is when the certificate does, and AuthorityEnds when its authority does; zero where that is not known.
+	// Ends is when the certificate does, or before it what has signed it, and AuthorityEnds when its authority does; zero where that is not known.
 	Ends, AuthorityEnds time.Time
 }
 
@@ -59,25 +60,43 @@ func (h *Held) Covers(bundle []byte) bool {
 
 // signedBy says whether a certificate leads to one of the authorities, whenever that is.
 func signedBy(c *tls.Certificate, authorities []*x509.Certificate) bool {
-	return signerOf(c, authorities) != nil
+	return chainOf(c, authorities) != nil
 }
 
-// signerOf is the authority to which a certificate leads; nil: none does.
-func signerOf(c *tls.Certificate, authorities []*x509.Certificate) *x509.Certificate {
+// chainOf is how a certificate leads to an authority, which is the last of it; nil: it leads to none. Those who issue files may let a certificate outlive what
+// signed it, as cert-manager does: of several ways, it is one that holds longest.
+func chainOf(c *tls.Certificate, authorities []*x509.Certificate) []*x509.Certificate {
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	ends := []time.Time{c.Leaf.NotAfter}
 	for _, a := range authorities {
 		roots.AddCert(a)
+		ends = append(ends, a.NotAfter)
 	}
 	for _, der := range c.Certificate[1:] {
 		if parsed, err := x509.ParseCertificate(der); err == nil {
 			between.AddCert(parsed)
+			ends = append(ends, parsed.NotAfter)
 		}
 	}
-	chains, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: c.Leaf.NotAfter.Add(-time.Second)})
-	if err != nil {
-		return nil
+	slices.SortFunc(ends, func(a, b time.Time) int { return b.Compare(a) })
+	for _, end := range ends {
+		chains, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: end.Add(-time.Second)})
+		if err == nil {
+			return chains[0]
+		}
 	}
-	return chains[0][len(chains[0])-1]
+	return nil
+}
+
+// endOf is when the first of a chain ends, from when on callers refuse it.
+func endOf(chain []*x509.Certificate) time.Time {
+	end := chain[0].NotAfter
+	for _, c := range chain[1:] {
+		if c.NotAfter.Before(end) {
+			end = c.NotAfter
+		}
+	}
+	return end
 }
 
 // parseAll are the certificates of a bundle; what is none is left out.

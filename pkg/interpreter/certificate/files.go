@@ -114,11 +114,11 @@ func held(files []source.File) (*Held, []*x509.Certificate, error) {
 		return h, nil, nil
 	}
 	authorities := parseAll(files[2].Data)
-	signer := signerOf(&pair, authorities)
-	if signer == nil {
+	chain := chainOf(&pair, authorities)
+	if chain == nil {
 		return nil, nil, errors.New("it is not of an authority in the file of CAs")
 	}
-	h.Bundle, h.AuthorityEnds = united(authorities...), signer.NotAfter
+	h.Bundle, h.Ends, h.AuthorityEnds = united(authorities...), endOf(chain), chain[len(chain)-1].NotAfter
 	return h, authorities, nil
 }
 
