@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // startup bounds the time until all members serve.
@@ -58,13 +58,16 @@ func Start(t testing.TB, size int, flags ...string) *Cluster {
 	c := &Cluster{t: t}
 	c.certify(folder)
 	binary := findEtcd(t)
-	ports := freePorts(t, 2*size)
+	addresses, err := running.FreeAddresses(t.Context(), 2*size)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var peers []string
 	for i := range size {
-		peers = append(peers, fmt.Sprintf("m%d=https://127.0.0.1:%d", i, ports[2*i+1]))
+		peers = append(peers, fmt.Sprintf("m%d=https://%s", i, addresses[2*i+1]))
 	}
 	for i := range size {
-		client, peer := fmt.Sprintf("https://127.0.0.1:%d", ports[2*i]), fmt.Sprintf("https://127.0.0.1:%d", ports[2*i+1])
+		client, peer := "https://"+addresses[2*i], "https://"+addresses[2*i+1]
 		name := fmt.Sprintf("m%d", i)
 		log, err := os.Create(filepath.Join(folder, name+".log"))
 		if err != nil {
@@ -242,26 +245,4 @@ func findEtcd(t testing.TB) string {
 		t.Fatalf("etcd has not been built: run `make servers` in the root of the repository (%v)", err)
 	}
 	return path
-}
-
-// freePorts are ports that nobody listens on.
-func freePorts(t testing.TB, count int) []int {
-	t.Helper()
-	var (
-		ports     []int
-		listeners []net.Listener
-	)
-	for range count {
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners = append(listeners, listener)
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
-	}
-	// All at once, so that none is found twice.
-	for _, listener := range listeners {
-		_ = listener.Close()
-	}
-	return ports
 }
