@@ -77,6 +77,11 @@ func ParseOwner(text string) (Owner, error) {
 	return Owner{contract, key}, nil
 }
 
+// Valid says whether ParseOwner reads what String writes.
+func (o Owner) Valid() bool {
+	return o.Contract != "" && o.Key != "" && !strings.Contains(o.Contract, "/")
+}
+
 // Trunk is the network interface of a machine that carries VLANs; the number of a VLAN is unique on it. The zero Trunk is none.
 type Trunk struct {
 	// Node is the machine, and MAC the interface's address in lower case; either may be empty where a contract does not say it.

@@ -152,7 +152,7 @@ func words(names []string) string {
 func (p *program) run(ctx context.Context) (err error) {
 	p.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		server.Collector{Pools: p.reloader.Usage, Clouds: p.reloader.Clouds, Pending: p.reloader.Service().Pending},
+		server.Collector{Pools: p.reloader.Usage, Clouds: p.reloader.Clouds, Pending: p.reloader.Service().Pending, Exhaustions: p.reloader.Service().Exhaustions},
 	)
 	if p.leaks, err = p.newLeaks(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"net/netip"
 	"strconv"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -154,7 +155,7 @@ func (p *pool) take(in Intent, a *network.Allocation, named map[int]bool) error 
 		}
 		address, ok := p.indexes[i].Choose()
 		if !ok {
-			return fmt.Errorf("%w: the pool %s has no free address in %s", network.ErrExhausted, p.Name, subnet.Prefix)
+			return noAddress(p.Name, subnet.Prefix)
 		}
 		a.Addresses = append(a.Addresses, address)
 	}
@@ -162,6 +163,11 @@ func (p *pool) take(in Intent, a *network.Allocation, named map[int]bool) error 
 		return fmt.Errorf("%w: the pool %s has no subnet of the family", network.ErrOutside, p.Name)
 	}
 	return nil
+}
+
+// noAddress is the error of a pool of which all addresses of a part are taken.
+func noAddress(pool string, part netip.Prefix) error {
+	return &network.Exhausted{Pool: pool, Of: network.OfFamily(part.Addr().BitLen()), Text: fmt.Sprintf("the pool %s has no free address in %s", pool, part)}
 }
 
 func (in Intent) wants(family int) bool {

@@ -97,9 +97,13 @@ func (l *Ledger) learnOwner(key string, raw []byte) error {
 // written brings memory in line with an allocation that is known to be written: who has read the owner's row before that learns nothing of it any
 // more. The mutex is held.
 func (l *Ledger) written(a network.Allocation) {
-	delete(l.doubts, ownerKey(a.Owner))
+	if len(l.doubts) > 0 {
+		delete(l.doubts, ownerKey(a.Owner))
+	}
 	l.quotas.note(a)
-	l.awake(places(a)...)
+	if len(l.roused) > 0 {
+		l.awake(places(a)...)
+	}
 }
 
 // take marks what stands under a key as taken, in memory.

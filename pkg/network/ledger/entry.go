@@ -144,7 +144,7 @@ func check(key string, a network.Allocation) error {
 
 // Check says what is wrong with an allocation by itself: what no pool and no other allocation is needed for.
 func Check(a network.Allocation) error {
-	if owner, err := network.ParseOwner(a.Owner.String()); err != nil || owner != a.Owner {
+	if !a.Owner.Valid() {
 		return fmt.Errorf("%q is not an owner", a.Owner)
 	}
 	switch a.State {
@@ -200,7 +200,7 @@ func RestingRow(t Thing, until time.Time, last network.Owner) (Change, error) {
 	if until.IsZero() {
 		return Change{}, errors.New("it does not say until when it rests")
 	}
-	if read, err := network.ParseOwner(last.String()); last != (network.Owner{}) && (err != nil || read != last) {
+	if last != (network.Owner{}) && !last.Valid() {
 		return Change{}, fmt.Errorf("%q, which had it last, is not an owner", last)
 	}
 	return Change{Key: key, Value: place{owner: last, until: until}.encode()}, nil

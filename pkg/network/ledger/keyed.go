@@ -8,21 +8,28 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// keyed is a lock for each key. Keys share a fixed number of locks: two that share one wait for each other, which is rare.
+// keyed is a lock for each owner. Owners share a fixed number of locks: two that share one wait for each other, which is rare.
 type keyed struct {
 	seed  maphash.Seed
 	once  sync.Once
 	locks [8192]sync.Mutex
 }
 
-// lock locks the keys, always in the same order; what it returns unlocks them.
-func (k *keyed) lock(keys ...string) func() {
+// lock locks the owners, always in the same order; what it returns unlocks them.
+func (k *keyed) lock(owners ...network.Owner) func() {
 	k.once.Do(func() { k.seed = maphash.MakeSeed() })
-	chosen := make([]uint64, len(keys))
-	for i, key := range keys {
-		chosen[i] = maphash.String(k.seed, key) % uint64(len(k.locks))
+	if len(owners) == 1 {
+		one := &k.locks[k.of(owners[0])]
+		one.Lock()
+		return one.Unlock
+	}
+	chosen := make([]uint64, len(owners))
+	for i, owner := range owners {
+		chosen[i] = k.of(owner)
 	}
 	slices.Sort(chosen)
 	chosen = slices.Compact(chosen)
@@ -34,4 +41,8 @@ func (k *keyed) lock(keys ...string) func() {
 			k.locks[i].Unlock()
 		}
 	}
+}
+
+func (k *keyed) of(owner network.Owner) uint64 {
+	return maphash.Comparable(k.seed, owner) % uint64(len(k.locks))
 }

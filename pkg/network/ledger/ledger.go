@@ -163,11 +163,10 @@ func (l *Ledger) Get(ctx context.Context, owner network.Owner) (network.Allocati
 }
 
 func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocation, []byte, error) {
-	key := ownerKey(owner)
-	if known, ok := l.recent.find(key); ok {
+	if known, ok := l.recent.find(owner); ok {
 		return known.allocation, known.raw, nil
 	}
-	raw, err := l.store.Get(ctx, key)
+	raw, err := l.store.Get(ctx, ownerKey(owner))
 	if err != nil {
 		return network.Allocation{}, nil, fmt.Errorf("reading the ledger: %w", err)
 	}

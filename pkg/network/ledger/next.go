@@ -49,7 +49,7 @@ func (l *Ledger) next(name string, within netip.Prefix, attempt int) (netip.Addr
 	}
 	address, ok := of.indexes[at].Next(part.From(), part.To(), jump)
 	if !ok {
-		return address, fmt.Errorf("%w: the pool %s has no free address in %s", network.ErrExhausted, name, within)
+		return address, noAddress(name, within)
 	}
 	return address, nil
 }

@@ -18,7 +18,7 @@ const maximumRecent = 4096
 // back soon. Only who holds the owner's lock writes it, so that nothing older takes the place of something newer.
 type recent struct {
 	mutex sync.Mutex
-	rows  map[string]written
+	rows  map[network.Owner]written
 }
 
 // written is an allocation with its row.
@@ -27,21 +27,21 @@ type written struct {
 	raw        []byte
 }
 
-func (r *recent) find(key string) (written, bool) {
+func (r *recent) find(owner network.Owner) (written, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	w, ok := r.rows[key]
+	w, ok := r.rows[owner]
 	return w, ok
 }
 
 // keep remembers an allocation; another one has to go when there are too many.
-func (r *recent) keep(key string, a network.Allocation, raw []byte) {
+func (r *recent) keep(a network.Allocation, raw []byte) {
 	// What is appended to them later belongs to somebody else.
 	a.Addresses, a.Quotas = slices.Clip(a.Addresses), slices.Clip(a.Quotas)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.rows == nil {
-		r.rows = map[string]written{}
+		r.rows = map[network.Owner]written{}
 	}
 	if len(r.rows) >= maximumRecent {
 		for other := range r.rows {
@@ -49,13 +49,13 @@ func (r *recent) keep(key string, a network.Allocation, raw []byte) {
 			break
 		}
 	}
-	r.rows[key] = written{a, raw}
+	r.rows[a.Owner] = written{a, raw}
 }
 
-func (r *recent) drop(key string) {
+func (r *recent) drop(owner network.Owner) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	delete(r.rows, key)
+	delete(r.rows, owner)
 }
 
 // remember keeps what was written for an owner, whose lock is held, when no other server can write it. After an error nothing is known.
@@ -63,9 +63,9 @@ func (l *Ledger) remember(a network.Allocation, raw []byte, err error) {
 	if l.shared != nil {
 		return
 	}
-	if key := ownerKey(a.Owner); err == nil {
-		l.recent.keep(key, a, raw)
+	if err == nil {
+		l.recent.keep(a, raw)
 	} else {
-		l.recent.drop(key)
+		l.recent.drop(a.Owner)
 	}
 }

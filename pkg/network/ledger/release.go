@@ -18,7 +18,7 @@ import (
 // Forget takes everything from an owner. What was held rests until the time (or the next full second), when it is in the future of now, and is
 // free again after. An owner that holds nothing is no error.
 func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
-	defer l.owners.lock(ownerKey(owner))()
+	defer l.owners.lock(owner)()
 	rests := until.After(now)
 	until = wholeSecond(until)
 	for range maximumAttempts {
@@ -29,17 +29,18 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 		if err != nil {
 			return err
 		}
-		changes := []Change{{Key: ownerKey(owner), Was: raw}}
+		held := places(a)
+		changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(owner), Was: raw})
 		owned := place{owner: owner}.encode()
 		var value []byte
 		if rests {
 			value = place{owner: owner, until: until}.encode()
 		}
-		for _, key := range places(a) {
+		for _, key := range held {
 			changes = append(changes, Change{Key: key, Was: owned, Value: value})
 		}
 		err = l.commit(ctx, changes...)
-		l.recent.drop(ownerKey(owner))
+		l.recent.drop(owner)
 		if errors.Is(err, ErrConflict) {
 			continue
 		}

@@ -100,21 +100,20 @@ func (l *Ledger) overtaken(ctx context.Context, intents []Intent, fresh []bool) 
 	return err == nil && !slices.Equal(fresh, now)
 }
 
-// distinct are the keys of the owners, which must be different, and such that their rows can be read again.
-func distinct(intents []Intent) ([]string, error) {
-	owners := make([]string, len(intents))
+// distinct are the owners, which must be different, and such that their rows can be read again.
+func distinct(intents []Intent) ([]network.Owner, error) {
+	owners := make([]network.Owner, len(intents))
 	for i, in := range intents {
-		if owner, err := network.ParseOwner(in.Owner.String()); err != nil || owner != in.Owner {
+		if !in.Owner.Valid() {
 			return nil, fmt.Errorf("%q is not an owner", in.Owner)
 		}
 		if strings.Contains(in.Trunk.Node+in.Trunk.MAC, "/") {
 			return nil, errors.New("the trunk has a slash in its names")
 		}
-		key := ownerKey(in.Owner)
-		if slices.Contains(owners[:i], key) {
+		if slices.Contains(owners[:i], in.Owner) {
 			return nil, fmt.Errorf("the owner %s wants two allocations at once", in.Owner)
 		}
-		owners[i] = key
+		owners[i] = in.Owner
 	}
 	return owners, nil
 }
@@ -127,7 +126,7 @@ func (l *Ledger) heldOrNew(ctx context.Context, intents []Intent, attempt int) (
 	}
 	all, fresh = make([]network.Allocation, len(intents)), make([]bool, len(intents))
 	for i, in := range intents {
-		known, ok := l.recent.find(ownerKey(in.Owner))
+		known, ok := l.recent.find(in.Owner)
 		all[i], fresh[i] = known.allocation, !ok
 	}
 	return all, fresh, nil
@@ -178,7 +177,11 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 		if err != nil {
 			return err
 		}
-		changes = append(changes, rows...)
+		if changes == nil {
+			changes = rows
+		} else {
+			changes = append(changes, rows...)
+		}
 	}
 	l.expected(changes)
 	if l.shared != nil {

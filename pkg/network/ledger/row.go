@@ -43,7 +43,7 @@ const format = "1"
 // ErrFormat says that another version of Graft has written the rows.
 var ErrFormat = errors.New("the ledger has a format that this version does not know")
 
-func ownerKey(o network.Owner) string { return prefixOwner + o.String() }
+func ownerKey(o network.Owner) string { return prefixOwner + o.Contract + "/" + o.Key }
 
 // addressKey orders the rows of a pool by address: 8 or 32 digits.
 func addressKey(pool string, address netip.Addr) string {
@@ -56,15 +56,17 @@ func vlanKey(t network.Trunk, id uint16) string {
 
 func macKey(mac network.HardwareAddr) string { return prefixMAC + mac.String() }
 
-// parseAddress reads the key of an address.
+// parseAddress reads the key of an address, for each that is freed.
 func parseAddress(key string) (string, netip.Addr, error) {
 	pool, digits, _ := strings.Cut(strings.TrimPrefix(key, prefixAddress), "/")
-	raw, err := hex.DecodeString(digits)
-	address, ok := netip.AddrFromSlice(raw)
-	if err != nil || !ok {
-		return "", netip.Addr{}, fmt.Errorf("the row %q is not that of an address", key)
+	var raw [16]byte
+	if len(digits) <= hex.EncodedLen(len(raw)) {
+		n, err := hex.Decode(raw[:], []byte(digits))
+		if address, ok := netip.AddrFromSlice(raw[:n]); err == nil && ok {
+			return pool, address, nil
+		}
 	}
-	return pool, address, nil
+	return "", netip.Addr{}, fmt.Errorf("the row %q is not that of an address", key)
 }
 
 // family is one of a pool: IPv4, or six.
@@ -105,13 +107,19 @@ const (
 
 func (p place) encode() []byte {
 	if p.until.IsZero() {
-		return []byte(string(placeOwned) + p.owner.String())
+		return p.owned(make([]byte, 0, 2+len(p.owner.Contract)+len(p.owner.Key)))
 	}
 	row := strconv.AppendInt([]byte{placeResting}, p.until.Unix(), 10)
 	if p.owner == (network.Owner{}) {
 		return row
 	}
-	return append(append(row, placeOwned), p.owner.String()...)
+	return p.owned(row)
+}
+
+// owned appends the owner to a row.
+func (p place) owned(row []byte) []byte {
+	row = append(append(row, placeOwned), p.owner.Contract...)
+	return append(append(row, '/'), p.owner.Key...)
 }
 
 func parsePlace(value []byte) (place, error) {
@@ -141,7 +149,7 @@ func parseResting(text string) (place, error) {
 
 // places are the keys of all that an allocation holds beside its owner's row.
 func places(a network.Allocation) []string {
-	var keys []string
+	keys := make([]string, 0, len(a.Addresses)+2)
 	for _, address := range a.Addresses {
 		keys = append(keys, addressKey(a.Pool, address))
 	}
@@ -165,9 +173,10 @@ func Rows(a network.Allocation) ([]Change, error) {
 
 // changesOf are Rows of an allocation that is encoded already.
 func changesOf(a network.Allocation, raw []byte) []Change {
-	changes := []Change{{Key: ownerKey(a.Owner), Value: raw}}
+	held := places(a)
+	changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(a.Owner), Value: raw})
 	owned := place{owner: a.Owner}.encode()
-	for _, key := range places(a) {
+	for _, key := range held {
 		changes = append(changes, Change{Key: key, Value: owned})
 	}
 	return changes

@@ -17,7 +17,7 @@ import (
 // stay; addresses that a cloud has chosen may be added, also such that rest. The error wraps network.ErrNotHeld when the owner holds nothing, and
 // network.ErrTaken when an added address is held already.
 func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
-	defer l.owners.lock(ownerKey(owner))()
+	defer l.owners.lock(owner)()
 	var rested map[string][]byte
 	for range maximumAttempts {
 		a, raw, err := l.get(ctx, owner)

@@ -25,5 +25,7 @@ func (l *Ledger) noVLAN(of *pool, t network.Trunk) error {
 	if t.Node != "" {
 		where += " of the node " + t.Node
 	}
-	return fmt.Errorf("%w: all VLANs of the pool %s are taken%s; %d of them rest", network.ErrExhausted, of.Name, where, rest)
+	return &network.Exhausted{
+		Pool: of.Name, Of: network.OfVLAN, Text: fmt.Sprintf("all VLANs of the pool %s are taken%s; %d of them rest", of.Name, where, rest),
+	}
 }

@@ -7,6 +7,7 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
@@ -16,6 +17,8 @@ type Collector struct {
 	// Pools and Clouds are by name.
 	Pools  func() map[string]ledger.Usage
 	Clouds func() map[string]service.Load
+	// Exhaustions are how often the pools had nothing left, by kind.
+	Exhaustions func() map[service.Exhaustion]uint64
 	// Pending is how many releases wait for their cloud.
 	Pending func() int
 }
@@ -29,6 +32,9 @@ var (
 		"VLANs that a pool gives at each trunk.", []string{"pool"}, nil)
 	descTakenVLANs = prometheus.NewDesc("graft_network_pool_vlans_taken",
 		"VLANs of a pool that are held, or that rest after they were released, at the trunk that has the least left.", []string{"pool"}, nil)
+	descExhausted = prometheus.NewDesc("graft_network_pool_exhausted_total",
+		"Allocations for which a pool had nothing left: no address of a family (ipv4, ipv6), no VLAN at the trunk (vlan), or nothing in its cloud (cloud).",
+		[]string{"pool", "of"}, nil)
 	descPending = prometheus.NewDesc("graft_network_releases_pending",
 		"Releases of which the cloud does not know yet; those that do not fit into memory are not among them.", nil, nil)
 	descWaiting = prometheus.NewDesc("graft_network_cloud_waiting",
@@ -41,13 +47,10 @@ var (
 		"For how long a cloud still wants to be left alone.", []string{"cloud"}, nil)
 )
 
-// families are names by the length of addresses in bits.
-var families = map[int]string{32: "ipv4", 128: "ipv6"}
-
 // Describe implements prometheus.Collector.
 func (c Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		descSize, descAddresses, descVLANs, descTakenVLANs, descPending, descWaiting, descCalls, descTypical, descClosed,
+		descSize, descAddresses, descVLANs, descTakenVLANs, descExhausted, descPending, descWaiting, descCalls, descTypical, descClosed,
 	} {
 		to <- desc
 	}
@@ -58,9 +61,14 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
+	exhaustions := c.Exhaustions()
 	for name, usage := range c.Pools() {
+		for _, kind := range kinds(usage) {
+			count := exhaustions[service.Exhaustion{Pool: name, Of: kind}]
+			to <- prometheus.MustNewConstMetric(descExhausted, prometheus.CounterValue, float64(count), name, string(kind))
+		}
 		for _, of := range usage.Families {
-			family := families[of.Bits]
+			family := string(network.OfFamily(of.Bits))
 			gauge(descSize, float64(of.Size), name, family)
 			gauge(descAddresses, float64(of.Held), name, family, "held")
 			gauge(descAddresses, float64(of.Resting), name, family, "resting")
@@ -78,4 +86,16 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 		gauge(descTypical, load.Typical.Seconds(), name)
 		gauge(descClosed, load.Closed.Seconds(), name)
 	}
+}
+
+// kinds are what a pool can have nothing left of. Its cloud is asked about each address, and may refuse any.
+func kinds(usage ledger.Usage) []network.Kind {
+	all := []network.Kind{network.OfCloud}
+	for _, of := range usage.Families {
+		all = append(all, network.OfFamily(of.Bits))
+	}
+	if usage.VLANs > 0 {
+		all = append(all, network.OfVLAN)
+	}
+	return all
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
@@ -28,6 +29,9 @@ func TestCollector(t *testing.T) {
 			}
 		},
 		Clouds: func() map[string]service.Load { return nil }, Pending: func() int { return 0 },
+		Exhaustions: func() map[service.Exhaustion]uint64 {
+			return map[service.Exhaustion]uint64{{Pool: "both", Of: network.OfVLAN}: 2, {Pool: "none", Of: network.OfCloud}: 1, {Pool: "gone", Of: network.OfIPv4}: 9}
+		},
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
@@ -44,6 +48,11 @@ func TestCollector(t *testing.T) {
 		`graft_network_pool_addresses{family="ipv4",pool="both",state="resting"} 2`,
 		`graft_network_pool_addresses{family="ipv6",pool="both",state="held"} 7`,
 		`graft_network_pool_addresses{family="ipv6",pool="both",state="resting"} 0`,
+		`graft_network_pool_exhausted_total{of="cloud",pool="both"} 0`,
+		`graft_network_pool_exhausted_total{of="cloud",pool="none"} 1`,
+		`graft_network_pool_exhausted_total{of="ipv4",pool="both"} 0`,
+		`graft_network_pool_exhausted_total{of="ipv6",pool="both"} 0`,
+		`graft_network_pool_exhausted_total{of="vlan",pool="both"} 2`,
 		`graft_network_pool_size{family="ipv4",pool="both"} 9`,
 		`graft_network_pool_size{family="ipv6",pool="both"} 4.294967296e+09`,
 		`graft_network_pool_vlans{pool="both"} 4`,

@@ -158,7 +158,7 @@ func (s *Service) reserve(ctx context.Context, requests []Request) (all []networ
 			all, fresh, err = s.takeOver(ctx, requests, intents)
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, s.exhausted.note(err)
 		}
 		returning := slices.IndexFunc(all, func(a network.Allocation) bool { return a.State == network.Releasing })
 		if returning < 0 {
@@ -199,6 +199,9 @@ func (s *Service) intents(requests []Request) []ledger.Intent {
 // bindAll asks the clouds for those that they do not have yet, at the same time. None is bound before all are; when one is refused, all are
 // undone but those that were bound before.
 func (s *Service) bindAll(ctx context.Context, all []network.Allocation, fresh []bool, passes []*pass) ([]network.Allocation, error) {
+	if !slices.ContainsFunc(all, func(a network.Allocation) bool { return a.State == network.Intended }) {
+		return all, nil
+	}
 	problems := make([]error, len(all))
 	state := network.Bound
 	if len(all) > 1 {

@@ -62,6 +62,9 @@ func (s *Service) ask(ctx context.Context, a network.Allocation, p *pass) (bindi
 			binding, err = of.cloud.Bind(ctx, a)
 			return err
 		})
+		if errors.Is(err, network.ErrExhausted) {
+			s.exhausted.count(Exhaustion{a.Pool, network.OfCloud})
+		}
 		after := retryAfter(err)
 		switch {
 		case err == nil, errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrNotSent):

@@ -14,7 +14,8 @@ import (
 
 // Next is ledger.Ledger.Next: an address that is free, for whoever makes an owner out of it.
 func (s *Service) Next(ctx context.Context, pool string, within netip.Prefix, attempt int) (netip.Addr, error) {
-	return s.ledger.Next(ctx, pool, within, attempt)
+	address, err := s.ledger.Next(ctx, pool, within, attempt)
+	return address, s.exhausted.note(err)
 }
 
 // Claim changes whoever an owner stands for, unless change refuses that, or what it holds is being given back: then the error is that of change, or

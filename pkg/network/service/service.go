@@ -67,8 +67,9 @@ type Service struct {
 	ended   bool
 	flying  sync.WaitGroup
 
-	releases *queue
-	parked   parked
+	releases  *queue
+	parked    parked
+	exhausted exhaustions
 }
 
 // New makes a service; pools are by name, the same as those of the ledger.
