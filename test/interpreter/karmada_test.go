@@ -36,6 +36,8 @@ type balancer struct {
 	net.Listener
 	mutex   sync.Mutex
 	targets map[string]bool
+	// open are the connections to each replica, and handed all that there have been.
+	open, handed map[string]int
 }
 
 func newBalancer(t *testing.T) *balancer {
@@ -44,7 +46,7 @@ func newBalancer(t *testing.T) *balancer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &balancer{Listener: listener, targets: map[string]bool{}}
+	b := &balancer{Listener: listener, targets: map[string]bool{}, open: map[string]int{}, handed: map[string]int{}}
 	go func() {
 		for {
 			from, err := listener.Accept()
@@ -76,11 +78,20 @@ func (b *balancer) hand(from net.Conn) {
 	for target := range b.targets {
 		all = append(all, target)
 	}
-	b.mutex.Unlock()
 	if len(all) == 0 {
+		b.mutex.Unlock()
 		return
 	}
-	to, err := net.Dial("tcp", all[rand.IntN(len(all))])
+	target := all[rand.IntN(len(all))]
+	b.open[target]++
+	b.handed[target]++
+	b.mutex.Unlock()
+	defer func() {
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		b.open[target]--
+	}()
+	to, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}

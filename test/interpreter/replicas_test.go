@@ -110,8 +110,11 @@ func (r *replica) at(word string) string {
 	return found[1]
 }
 
+// watcher asks those who watch, and does not wait for one that hangs.
+var watcher = &http.Client{Timeout: 3 * time.Second}
+
 func (r *replica) watch(path string) (status int, text string) {
-	response, err := http.Get("http://" + r.at("Watched") + path)
+	response, err := watcher.Get("http://" + r.at("Watched") + path)
 	if err != nil {
 		return 0, ""
 	}

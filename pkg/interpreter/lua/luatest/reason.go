@@ -25,7 +25,8 @@ var (
 	// absent is a field that an expression needs.
 	absent = regexp.MustCompile(`^there is no (\w+)(?:;|$)`)
 	// unasked is what is wrong with a question that Karmada does not ask.
-	unasked = regexp.MustCompile(`^(the object|the observed object) (is missing|is no JSON|is an? \S+, and must be an object)|^the number of replicas is negative$|^the member \S* stands twice$`)
+	unasked = regexp.MustCompile(`^(the object|the observed object) (is missing|is no JSON|is an? \S+, and must be an object)` +
+		`|^the number of replicas is negative$|^the member \S* stands twice$`)
 	// crashed is a script that was stopped by Lua, and refuses nothing.
 	crashed = regexp.MustCompile(`^[^:]+:\d+: |attempt to `)
 )
