@@ -123,10 +123,12 @@ test-race: ## Run the unit tests with the race detector (the first time, ten min
 
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
-	@$(TOOLS) etcd
+	@$(TOOLS) etcd kube-apiserver registry oras crane
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
-	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel that has all kinds of links'
+	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel that has all kinds of links and a clock of its own'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
+	@echo '==> images and charts in a registry, as the page of packaging says'
+	cd hack/images && go test -tags system -run '^TestPage' $(TESTFLAGS) ./...
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 
@@ -179,7 +181,7 @@ check: check-format ## Check format, vet, linters with the import rules, generat
 	go vet -tags system ./test/system/...
 	cd hack/tools/chart && go vet ./...
 	cd hack/tools/monitoring && go vet ./...
-	cd hack/images && go vet ./...
+	cd hack/images && go vet ./... && go vet -tags system ./...
 	cd test/libnetwork && go vet -tags system ./...
 	@echo '==> golangci-lint (the first time, about three minutes)'
 	$(LINT) run
@@ -227,7 +229,7 @@ tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
 
 vendor: ## Copy all dependencies into vendor folders, for builds without a network.
 	go mod vendor
-	for module in kubernetes etcd cni lint chart monitoring; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
+	for module in kubernetes etcd cni lint chart monitoring registry; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
 	cd test/libnetwork && go mod vendor
 	cd hack/images && go mod vendor
 
