@@ -30,6 +30,20 @@ func (q *question) broken(at string, err error) error {
 	return unfit("%s: %s", at, err)
 }
 
+// patient is how many items are passed between two looks at the context, where no expression looks.
+const patient = 64
+
+// ended says that nobody waits for an answer any more; it is asked before each item of a list.
+func (q *question) ended(at string, item int) error {
+	if item%patient != 0 {
+		return nil
+	}
+	if err := q.ctx.Err(); err != nil {
+		return q.broken(at, err)
+	}
+	return nil
+}
+
 // unreadable says why a text cannot be read as an object; the messages of the errors hold offsets and nothing else.
 func unreadable(what string, err error) error {
 	for _, known := range []error{document.ErrTooDeep, document.ErrTooLarge, document.ErrDuplicateKey} {

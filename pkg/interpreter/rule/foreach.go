@@ -36,23 +36,27 @@ func (c *compiler) forEach(p place, t source.Text) (*items, *expression.Environm
 }
 
 // each runs something for each item, or once where there is no forEach.
-func (i *items) each(q *question, run func() error) error {
-	if i == nil {
+func (f *items) each(q *question, run func() error) error {
+	if f == nil {
 		return run()
 	}
-	value, err := i.list.Evaluate(q.ctx, q)
+	value, err := f.list.Evaluate(q.ctx, q)
 	if err != nil {
-		return q.broken(i.at, err)
+		return q.broken(f.at, err)
 	}
 	if value == types.NullValue {
 		return nil // null is nothing, as where there is a path
 	}
 	list, ok := value.(traits.Lister)
 	if !ok {
-		return unfit("%s: what it gives is %s, and no list", i.at, typeName(value))
+		return unfit("%s: what it gives is %s, and no list", f.at, typeName(value))
 	}
 	defer func() { q.item = nil }()
-	for it := list.Iterator(); it.HasNext() == types.True; {
+	i := 0
+	for it := list.Iterator(); it.HasNext() == types.True; i++ {
+		if err := q.ended(f.at, i); err != nil {
+			return err
+		}
 		q.item = it.Next()
 		if err := run(); err != nil {
 			return err

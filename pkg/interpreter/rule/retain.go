@@ -78,7 +78,10 @@ func (r *retain) applyEach(q *question) (applied bool, err error) {
 	defer func() { q.item, q.kept = nil, nil }()
 	now, observed := r.both.of(q.object.Root()), r.both.of(q.observed.Root())
 	seen := map[string]bool{}
-	for _, item := range r.both.list.find(q.object.Original()).Items() {
+	for i, item := range r.both.list.find(q.object.Original()).Items() {
+		if err := q.ended(r.at, i); err != nil {
+			return applied, err
+		}
 		key, ok := r.both.keyOf(item)
 		if !ok || seen[key] || now[key] == nil || observed[key] == nil {
 			continue

@@ -49,7 +49,7 @@ func (o *output) member(name string) *output {
 	return o
 }
 
-func (o *output) text(s string)   { o.out = append(o.out, document.Quote(s)...) }
+func (o *output) text(s string)   { o.out = document.AppendQuoted(o.out, s) }
 func (o *output) bool(b bool)     { o.out = strconv.AppendBool(o.out, b) }
 func (o *output) number(n int32)  { o.out = strconv.AppendInt(o.out, int64(n), 10) }
 func (o *output) json(raw []byte) { o.out = append(o.out, raw...) }

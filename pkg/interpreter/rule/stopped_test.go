@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// ending is a context that ends when it was looked at so often.
+type ending struct {
+	context.Context
+	left int
+}
+
+// Err implements context.Context.
+func (e *ending) Err() error {
+	if e.left--; e.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestStopped holds that long lists are broken off when nobody waits any more, also where no expression looks at each item.
+func TestStopped(t *testing.T) {
+	program := load(t, golden.Read(t, "testdata/stopped/profile.yaml"))
+	pools := make([]string, 1000)
+	for i := range pools {
+		pools[i] = fmt.Sprintf(`{"name":"p%d","size":1}`, i)
+	}
+	object := json.RawMessage(`{"spec":{"pools":[` + strings.Join(pools, ",") + `]}}`)
+	for _, operation := range []interpreter.Operation{interpreter.Retain, interpreter.Dependencies} {
+		a := asked{Operation: operation, Object: object, Observed: object}
+		if response, err := program.Interpret(&ending{t.Context(), 1000}, a.request()); err != nil || response.Because == nil {
+			t.Errorf("%s: %v", operation, err)
+		}
+		_, err := program.Interpret(&ending{t.Context(), 5}, a.request())
+		if got := describe(interpreter.Response{}, err); !strings.HasPrefix(got, "500 ") || !strings.HasSuffix(got, ": stopped: context deadline exceeded\n") {
+			t.Errorf("%s: %s", operation, got)
+		}
+	}
+}
