@@ -88,8 +88,9 @@ func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Du
 	)
 	for range parallel {
 		group.Go(func() {
+			var buffer []byte
 			for time.Since(begun) < window {
-				if _, err := s.call(ctx, r.path, r.next()); err != nil {
+				if _, err := s.call(ctx, r.path, r.next(&buffer)); err != nil {
 					failed.Store(&err)
 					return
 				}

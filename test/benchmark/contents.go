@@ -39,7 +39,7 @@ func (g group) anotherEachTime(ctx context.Context, s server, folder string) (*r
 		if r.body, _, err = g.reviews(ctx, s, object, g.paths[0]); err != nil {
 			return nil, err
 		}
-		r.others = append(r.others, r.body)
+		r.others = append(r.others, otherOf(r.body))
 	}
 	return r, nil
 }
@@ -64,19 +64,34 @@ func otherContent(raw []byte, number int) ([]byte, error) {
 	return d.Bytes(), err
 }
 
-// next is the body of a request.
-func (r *row) next() []byte {
+// next is the body of a request. It stands in the buffer where it is one of the others.
+func (r *row) next(buffer *[]byte) []byte {
 	if len(r.others) == 0 {
 		return r.body
 	}
 	number := r.sent.Add(1)
-	body := bytes.Clone(r.others[number%int64(len(r.others))])
-	value := fmt.Appendf(nil, "%s%09d", level, number)
-	for from, rest := 0, body; ; rest = body[from:] { // in the object and in the old one
-		at := bytes.Index(rest, value[:len(level)])
+	other := r.others[number%int64(len(r.others))]
+	*buffer = append((*buffer)[:0], other.body...)
+	for _, at := range other.levels {
+		copy((*buffer)[at:], fmt.Appendf(nil, "%09d", number))
+	}
+	return *buffer
+}
+
+// other is a review, with the offsets of the values of the flag level, in the object and in the old one.
+type other struct {
+	body   []byte
+	levels []int
+}
+
+func otherOf(body []byte) other {
+	o := other{body: body}
+	for from := 0; ; {
+		at := bytes.Index(body[from:], []byte(level))
 		if at < 0 {
-			return body
+			return o
 		}
-		from += at + copy(rest[at:], value)
+		from += at + len(level)
+		o.levels = append(o.levels, from)
 	}
 }

@@ -65,7 +65,7 @@ func TestAnotherEachTime(t *testing.T) {
 	must(t, err)
 	seen := map[string]bool{}
 	for range contents + 2 {
-		body := r.next()
+		body := r.next(new([]byte))
 		for _, name := range []string{"object", "oldObject"} {
 			raw := string(member(t, body, name))
 			_, after, _ := strings.Cut(raw, level)

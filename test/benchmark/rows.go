@@ -28,7 +28,7 @@ type row struct {
 	name, path string
 	body       []byte
 	// others are sent in turn with body, where there are any.
-	others [][]byte
+	others []other
 	// sent is how many of the others were.
 	sent atomic.Int64
 	// floor is the row that this one is compared with; nil for a floor itself.

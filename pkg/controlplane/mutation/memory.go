@@ -27,7 +27,7 @@ const (
 
 // memory holds what rules made of the two texts of the kubelet, for objects that have the same texts: the rules, with their values, and the texts are
 // the key, and compared as a whole. What it holds goes with the program. It is safe for use by several at the same time
-// (docs/decisions/0016-what-became-of-the-kubelets-texts.md).
+// (docs/decisions/0016-what-became-of-kubelets-texts.md).
 type memory struct {
 	seed maphash.Seed
 	// glances are hashes of texts that came, each in the place that it says.

@@ -24,7 +24,10 @@ func FuzzMemory(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"[Service]\nExecStart=/opt/bin/kubelet --v=2 $EXTRA\n", "kind: KubeletConfiguration\nmaxPods: 10\n"},
 		{"[Service]\nExecStart=/opt/bin/kubelet \\\n    --feature-gates=A=true,B=false \\\n    --v=2\n", "kind: KubeletConfiguration\nfeatureGates: {A: false}\n"},
-		{"[Service]\nExecStart=/opt/bin/kubelet --cloud-provider=external --region=r --feature-gates=A=true\nExecStartPre=/bin/true\n", "kind: KubeletConfiguration\nmaxPods: 50\n# é\n"},
+		{
+			"[Service]\nExecStart=/opt/bin/kubelet --cloud-provider=external --region=r --feature-gates=A=true\nExecStartPre=/bin/true\n",
+			"kind: KubeletConfiguration\nmaxPods: 50\n# é\n",
+		},
 		{"[Unit]\n", ""}, {"", "a: [\n"},
 	} {
 		f.Add(seed[0], seed[1], false)

@@ -113,6 +113,10 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	return granted - min(granted/5, 500*time.Millisecond)
 }
 
+// longAnswer is from how many bytes an answer may go out in two pieces, of which net/http sends the second one when the handler has returned. It is sent
+// at once, before what the review took is tidied up.
+const longAnswer = 3 << 10
+
 // buffers are used again, for reviews and for answers.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
@@ -217,8 +221,9 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 	header.Set("Content-Length", strconv.Itoa(len(answer)))
 	// A caller that hung up has been counted by its API server; there is nobody to tell.
 	_, _ = w.Write(answer)
-	// The end of a long answer goes with its beginning, and no caller waits for what is tidied up behind it.
-	_ = http.NewResponseController(w).Flush()
+	if len(answer) > longAnswer {
+		_ = http.NewResponseController(w).Flush()
+	}
 }
 
 // denied counts and logs a denial, and appends the answer.
