@@ -37,6 +37,10 @@ func Hold(ctx context.Context) (release func()) {
 	if !is {
 		return func() {}
 	}
-	h.workers.Add(1)
-	return h.release
+	for workers := h.workers.Load(); workers > 0; workers = h.workers.Load() {
+		if h.workers.CompareAndSwap(workers, workers+1) {
+			return h.release
+		}
+	}
+	return func() {} // nobody works for it any more, so that nothing is held
 }

@@ -81,7 +81,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		contract.refuse(answer, r, busy)
 	default:
 		if !contract.Always && !free(r) {
-			defer g.working.Add(-1)
+			// What goes on when its caller has left is worked on still.
+			ctx, release := serving.WithHold(r.Context(), func() { g.working.Add(-1) })
+			defer release()
+			r = r.WithContext(ctx)
 		}
 		g.serve(answer, r, contract)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // purpose is what is being done for an owner.
@@ -52,13 +53,21 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 			return nil, err
 		}
 		if !joined {
-			go s.land(ctx, f, do)
+			release := serving.Hold(ctx)
+			go func() {
+				defer release()
+				s.land(ctx, f, do)
+			}()
 		}
 		select {
 		case <-f.done:
 		case <-ctx.Done():
 			if joined && (p == releasing || p == reclaiming || p == quitting) {
-				go s.flyOn(ctx, p, do, owners...)
+				release := serving.Hold(ctx)
+				go func() {
+					defer release()
+					s.flyOn(ctx, p, do, owners...)
+				}()
 			}
 			return nil, ctx.Err()
 		}

@@ -13,15 +13,21 @@ import (
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 )
 
 // ErrNoBody says that a request has no body where one is wanted.
 var ErrNoBody = errors.New("the body is empty, where an object of JSON is wanted")
 
 // Read reads a body of JSON. Fields that are not known are let pass, since callers are newer than we, and so is any content type. What is too
-// much, is not JSON, has something after it or has a wrong type is a *Problem that says where, and never what was sent. A maximum of 0 is the
+// much, is not JSON, is compressed, has something after it or has a wrong type is a *Problem that says where, and never what was sent. A maximum of 0 is the
 // default.
 func Read(w http.ResponseWriter, r *http.Request, maximum int64, into any) error {
+	for _, encoding := range r.Header.Values("Content-Encoding") {
+		if encoding != "" && !strings.EqualFold(encoding, "identity") {
+			return Problemf(http.StatusUnsupportedMediaType, "bodies are read as they are: a Content-Encoding, such as gzip, is not undone")
+		}
+	}
 	if maximum <= 0 {
 		maximum = DefaultMaximumBytes
 	}

@@ -190,3 +190,19 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestReadEncoded holds that a body that was compressed is refused as such, rather than as JSON that is broken.
+func TestReadEncoded(t *testing.T) {
+	for encoding, status := range map[string]int{"": 0, "identity": 0, "Identity": 0, "gzip": 415, "deflate": 415, "gzip, identity": 415} {
+		var into inner
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+		r.Header.Set("Content-Encoding", encoding)
+		err := wire.Read(httptest.NewRecorder(), r, 128, &into)
+		if status == 0 && err != nil {
+			t.Errorf("%q: got error %v", encoding, err)
+		}
+		if problem := wire.ProblemOf(err); status != 0 && (err == nil || problem.Status != status) {
+			t.Errorf("%q: got %+v, want %d", encoding, problem, status)
+		}
+	}
+}

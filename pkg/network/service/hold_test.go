@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+)
+
+// TestHold holds that a request takes a place of the server as long as anything is done for it, though its caller has left.
+func TestHold(t *testing.T) {
+	w := newWorld(t)
+	w.run()
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	w.cloud.hook = func(string, network.Allocation) error {
+		close(begun)
+		<-goOn
+		return nil
+	}
+	var left atomic.Int32
+	ask := func(do func(context.Context) error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		held, release := serving.WithHold(ctx, func() { left.Add(1) })
+		go func() {
+			<-begun
+			cancel()
+		}()
+		if err := do(held); !errors.Is(err, context.Canceled) {
+			t.Errorf("got error %v", err)
+		}
+		release()
+	}
+	ask(func(ctx context.Context) error { _, err := w.Allocate(ctx, request("cloudy", "a")); return err })
+	ask(func(ctx context.Context) error { return w.Release(ctx, request("cloudy", "a").Owner) })
+	if got := left.Load(); got != 0 {
+		t.Errorf("%d places are free while the cloud is asked", got)
+	}
+	w.cloud.mutex.Lock()
+	w.cloud.hook = nil
+	w.cloud.mutex.Unlock()
+	close(goOn)
+	w.eventually("both places are free", func() bool { return left.Load() == 2 })
+	w.eventually("it is released", func() bool { return w.state("a") == "none" })
+}

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"testing"
+)
+
+// TestHold holds that a request leaves once, when the last who works for it is done, whoever comes later.
+func TestHold(t *testing.T) {
+	left := 0
+	ctx, release := WithHold(context.Background(), func() { left++ })
+	worker := Hold(ctx)
+	release()
+	if left != 0 {
+		t.Error("it has left while somebody works for it")
+	}
+	worker()
+	Hold(ctx)()
+	if left != 1 {
+		t.Errorf("it has left %d times", left)
+	}
+	Hold(context.Background())()
+}
