@@ -110,6 +110,12 @@ func metricsIn(file *ast.File) []metric {
 		} else if len(call.Args) > 1 {
 			m.name, m.help = literal(call.Args[0]), literal(call.Args[1])
 		}
+		if m.kind == described {
+			m.kind = "gauge"
+			if strings.HasSuffix(m.name, "_total") {
+				m.kind = "counter"
+			}
+		}
 		// What has no help text is registered nowhere.
 		if m.kind == "" || m.help == "" || !metricName.MatchString(m.name) {
 			return true
@@ -127,6 +133,9 @@ func metricsIn(file *ast.File) []metric {
 	return all
 }
 
+// described is the kind of what a collector describes, of which the name says whether it is a counter or a gauge.
+const described = "desc"
+
 // kindOf is the type of metric that a function makes; empty for other functions.
 func kindOf(function ast.Expr) string {
 	name := ""
@@ -137,10 +146,7 @@ func kindOf(function ast.Expr) string {
 		name = f.Name
 	}
 	name = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(name, "New"), "Vec"))
-	if name == "desc" {
-		return "gauge" // collectors of ours have no others
-	}
-	if slices.Contains([]string{"counter", "gauge", "histogram"}, name) {
+	if slices.Contains([]string{"counter", "gauge", "histogram", described}, name) {
 		return name
 	}
 	return ""
