@@ -132,7 +132,7 @@ func commands(t *testing.T, words ...string) []string {
 	text, err := os.ReadFile(page)
 	mustSucceed(t, err)
 	var found []string
-	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	for _, block := range regexp.MustCompile("(?m)^```sh\n((?:[^`].*\n|\n)*)```$").FindAllStringSubmatch(string(text), -1) {
 		for line := range strings.SplitSeq(strings.ReplaceAll(block[1], "\\\n", " "), "\n") {
 			for _, word := range words {
 				if strings.HasPrefix(line, word+" ") {

@@ -24,7 +24,7 @@ type Spread struct {
 func (s Spread) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	draw := s.Draw
 	if draw == nil {
-		draw = rand.IntN //nolint:gosec // nobody gains by knowing it
+		draw = rand.IntN
 	}
 	if draw(s.Calls) == 0 {
 		w.Header().Set("Connection", "close")

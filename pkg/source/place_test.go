@@ -66,8 +66,8 @@ func TestPlace(t *testing.T) {
 func TestPlaceMembers(t *testing.T) {
 	var got []string
 	rootOf(t, placed).At("set").Members(func(key, value source.Place) {
-		got = append(got, key.FindingOf(source.WrongValue, "key %s", key.Text().Value).Error())
-		got = append(got, value.FindingOf(source.WrongValue, "value %s", value.Text().Value).Error())
+		got = append(got, key.FindingOf(source.WrongValue, "key %s", key.Text().Value).Error(),
+			value.FindingOf(source.WrongValue, "value %s", value.Text().Value).Error())
 	})
 	want := []string{
 		`f.yaml:6:7: set["spec.x"]: key spec.x`, `f.yaml:6:15: set["spec.x"]: value 1`,

@@ -133,7 +133,7 @@ func (p *program) prepareCertificate(ctx context.Context) error {
 // reloading are the options of what is in force.
 func (o *Options) reloading() (reload.Options, error) {
 	r := reload.Options{
-		Read: func() ([]source.File, error) { return folder.Read(o.Config.Profiles.Paths...) },
+		Read:  func() ([]source.File, error) { return folder.Read(o.Config.Profiles.Paths...) },
 		Empty: func(files []string) []string { return folder.Empty(o.Config.Profiles.Paths, files) },
 		LeftAlone: func() []string {
 			left, _ := folder.LeftAlone(o.Config.Profiles.Paths...) // what cannot be read is told by Read

@@ -165,9 +165,6 @@ func (o *driftOptions) find(ctx context.Context, s *Streams, from *seed.Seed, en
 	return err
 }
 
-// inVain is after how many touches in a row that have not mended anything it is given up.
-const inVain = 3
-
 // mend touches what differs.
 func (o *driftOptions) mend(ctx context.Context, s *Streams, to *seed.Seed, engine *seed.Engine, result *driftResult) error {
 	todo := result.drifted()

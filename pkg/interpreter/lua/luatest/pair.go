@@ -51,6 +51,19 @@ func NewPair(documents []*profile.Interpreter, o lua.Options) (*Pair, source.Fin
 // Close ends the machine.
 func (p *Pair) Close() { p.machine.Close() }
 
+// failing is how failures differ, of which there is one at least.
+func failing(ruled, scripted error) string {
+	switch {
+	case scripted == nil:
+		return "the rules fail: " + ruled.Error() + "; the script does not"
+	case ruled == nil:
+		return "the script fails: " + scripted.Error() + "; the rules do not"
+	case !Alike(ruled, scripted):
+		return fmt.Sprintf("the rules fail: %s; the script: %s", ruled, scripted)
+	}
+	return ""
+}
+
 // Difference is how the two answers differ, empty where they do not. What is null or empty does not count, as Karmada's machine does not keep it.
 //
 // Where both fail, they must do so for the same reason as far as both know it: see Alike.
@@ -64,16 +77,8 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 		return "", nil
 	}
 	answer, scripted := p.machine.Answer(scripts, r)
-	switch {
-	case ruled != nil && scripted != nil:
-		if !Alike(ruled, scripted) {
-			return fmt.Sprintf("the rules fail: %s; the script: %s", ruled, scripted), nil
-		}
-		return "", nil
-	case ruled != nil:
-		return "the rules fail: " + ruled.Error() + "; the script does not", nil
-	case scripted != nil:
-		return "the script fails: " + scripted.Error() + "; the rules do not", nil
+	if ruled != nil || scripted != nil {
+		return failing(ruled, scripted), nil
 	}
 	want, err := became(r, response)
 	if err != nil {
