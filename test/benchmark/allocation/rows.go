@@ -65,16 +65,9 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 			_ = os.RemoveAll(folder)
 		}
 	}()
-	empty, err := ledger.Empty(ctx, store)
-	if err != nil {
+	if err := prepare(ctx, store, held); err != nil {
 		return nil, err
 	}
-	if empty {
-		if err := fill(ctx, store, held); err != nil {
-			return nil, err
-		}
-	}
-	settle(ctx)
 	alone := func(ctx context.Context, name string) error { return bare(ctx, store, name) }
 	cycles := map[string]cycle{"store": alone}
 	order := []string{"store"}
@@ -104,6 +97,29 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 			results = append(results, &result{store: k.name, what: what, held: held, callers: n})
 		}
 	}
+	if err := turns(ctx, o, results, cycles); err != nil {
+		return nil, err
+	}
+	return append(results, opening), nil
+}
+
+// prepare fills a store that is empty, and lets it come to rest.
+func prepare(ctx context.Context, store ledger.Store, held int) error {
+	empty, err := ledger.Empty(ctx, store)
+	if err != nil {
+		return err
+	}
+	if empty {
+		if err := fill(ctx, store, held); err != nil {
+			return err
+		}
+	}
+	settle(ctx)
+	return nil
+}
+
+// turns measures the rows in turn, round for round.
+func turns(ctx context.Context, o options, results []*result, cycles map[string]cycle) error {
 	for i := range o.rounds {
 		for _, r := range results {
 			do := func() (round, error) { return window(ctx, o.window, r.callers, cycles[r.what]) }
@@ -112,12 +128,12 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 			}
 			measured, err := do()
 			if err != nil {
-				return nil, err
+				return err
 			}
 			r.rounds = append(r.rounds, measured)
 		}
 	}
-	return append(results, opening), nil
+	return nil
 }
 
 // recorded writes a profile of the processors beside.
