@@ -18,6 +18,13 @@ app.kubernetes.io/name: {{ include "graft.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- /* What values cannot be together, beyond what the schema says. */ -}}
+{{- define "graft.check" -}}
+{{- if and .Values.config.drift.enabled (not .Values.drift.objects) }}
+{{- fail "nothing may be read in search of drift: name what profiles have rules for in drift.objects, which `graft drift --rbac` writes, or set config.drift.enabled to false" }}
+{{- end }}
+{{- end }}
+
 {{- /* The component configuration; ports and profiles are decided by the chart. */ -}}
 {{- define "graft.config" -}}
 apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
