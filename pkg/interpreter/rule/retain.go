@@ -76,9 +76,13 @@ func (r *retain) keep(q *question, object, observed *document.Node) error {
 // applyEach is apply for each item that both objects have and of which the condition holds; applied says whether there is one.
 func (r *retain) applyEach(q *question) (applied bool, err error) {
 	defer func() { q.item, q.kept = nil, nil }()
-	now, observed := r.both.of(q.object.Root()), r.both.of(q.observed.Root())
+	items, err := r.both.read(q)
+	if err != nil {
+		return false, err
+	}
+	now, observed := items.now, items.observed
 	seen := map[string]bool{}
-	for i, item := range r.both.list.find(q.object.Original()).Items() {
+	for i, item := range items.came {
 		if err := q.ended(r.at, i); err != nil {
 			return applied, err
 		}
@@ -103,15 +107,43 @@ func (r *retain) applyEach(q *question) (applied bool, err error) {
 	return applied, nil
 }
 
+// paired are the items of a list: those of the object as it came, and by their keys those of the object as it is now and of the observed object.
+type paired struct {
+	came          []*document.Node
+	now, observed map[string]*document.Node
+}
+
+// read finds the items in both objects, which must have a list where they have anything.
+func (b *both) read(q *question) (items paired, err error) {
+	if items.came, err = b.itemsOf("the object", q.object.Original()); err != nil {
+		return items, err
+	}
+	if items.now, err = b.of("the object", q.object.Root()); err != nil {
+		return items, err
+	}
+	items.observed, err = b.of("the observed object", q.observed.Root())
+	return items, err
+}
+
+// itemsOf are the items of an object, none where nothing stands at the path.
+func (b *both) itemsOf(what string, root *document.Node) ([]*document.Node, error) {
+	list := b.list.find(root)
+	if list != nil && list.Kind() != document.Array {
+		return nil, unfit("%s: %s: %s is %s, and must be a list", b.list.at, what, b.list.text, word(list))
+	}
+	return list.Items(), nil
+}
+
 // of are the items of an object by their keys. Of several with one key it is the first.
-func (b *both) of(root *document.Node) map[string]*document.Node {
+func (b *both) of(what string, root *document.Node) (map[string]*document.Node, error) {
 	items := map[string]*document.Node{}
-	for _, item := range b.list.find(root).Items() {
+	all, err := b.itemsOf(what, root)
+	for _, item := range all {
 		if key, ok := b.keyOf(item); ok && items[key] == nil {
 			items[key] = item
 		}
 	}
-	return items
+	return items, err
 }
 
 // keyOf is the key of an item; false where it has none.

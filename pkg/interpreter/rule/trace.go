@@ -183,13 +183,16 @@ func (r *traceable) askEach(q *question, into *Traced) error {
 
 // askPairs asks a rule of the items that two objects have, for each of them.
 func (r *traceable) askPairs(q *question, into *Traced) error {
-	items := r.pairs.both
-	now, observed := items.of(q.object.Root()), items.of(q.observed.Root())
+	items, err := r.pairs.both.read(q)
+	if err != nil {
+		return into.failed(err)
+	}
+	now, observed := items.now, items.observed
 	var held []string
 	var before [][]json.RawMessage
 	seen := map[string]bool{}
-	for _, item := range items.list.find(q.object.Original()).Items() {
-		key, ok := items.keyOf(item)
+	for _, item := range items.came {
+		key, ok := r.pairs.both.keyOf(item)
 		if !ok || seen[key] || now[key] == nil || observed[key] == nil {
 			continue
 		}
@@ -210,7 +213,9 @@ func (r *traceable) askPairs(q *question, into *Traced) error {
 	if err != nil {
 		return into.failed(err)
 	}
-	now = items.of(q.object.Root())
+	if now, err = r.pairs.both.of("the object", q.object.Root()); err != nil {
+		return into.failed(err)
+	}
 	for i, key := range held {
 		if into.Items[i].Holds {
 			into.Writes = append(into.Writes, written(now[key], r.writes, before[i], i)...)

@@ -262,10 +262,13 @@ local function common_of(members, path)
   return made
 end
 
--- listed are the items that an object has at a path; none where there is no list.
-local function listed(object, path)
+-- listed are the items that an object has at a path; none where nothing is there.
+local function listed(object, path, name)
   local found = follow(object, path)
-  return is_list(found) and found or {}
+  if found ~= nil and not is_list(found) then
+    fail(name .. ": " .. dotted(path) .. " must be a list")
+  end
+  return found or {}
 end
 
 -- same_item is the first item of a list whose key is a value, nil where there is none.
@@ -279,11 +282,12 @@ end
 
 -- both_of are the items that three objects have with the same key: the first as it came, the second as it becomes, and what is observed.
 local function both_of(came, result, observed, path, key)
-  local found, seen = {}, {}
-  for _, item in ipairs(listed(came, path)) do
+  local found, seen, items = {}, {}, listed(came, path, "the object")
+  local now, there = listed(result, path, "the object"), listed(observed, path, "the observed object")
+  for _, item in ipairs(items) do
     local judged = follow(item, key)
     if judged ~= nil and not is_in(judged, seen) then
-      local becomes, kept = same_item(listed(result, path), key, judged), same_item(listed(observed, path), key, judged)
+      local becomes, kept = same_item(now, key, judged), same_item(there, key, judged)
       if becomes ~= nil and kept ~= nil then
         seen[#seen + 1] = judged
         found[#found + 1] = {item = item, result = becomes, observed = kept}
