@@ -142,10 +142,7 @@ func (r *Reloader) Interpret(ctx context.Context, q interpreter.Request) (interp
 }
 
 // Knows says whether there are rules for a kind.
-func (r *Reloader) Knows(kind interpreter.Kind) bool {
-	inForce := r.current.Load()
-	return slices.ContainsFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return inForce.Supports(kind, o) })
-}
+func (r *Reloader) Knows(kind interpreter.Kind) bool { return r.current.Load().Knows(kind) }
 
 // Run looks for changes until the context ends.
 func (r *Reloader) Run(ctx context.Context) {

@@ -144,6 +144,9 @@ func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool 
 	return r != nil && known.count != nil && known.count(r) > 0
 }
 
+// Knows says whether there are rules for a kind: there is none without an operation.
+func (p *Program) Knows(kind interpreter.Kind) bool { return p.of(kind) != nil }
+
 // of are the rules of a kind, nil where there are none.
 func (p *Program) of(kind interpreter.Kind) *rules {
 	v := p.kinds[groupKind{kind.Group, kind.Kind}]

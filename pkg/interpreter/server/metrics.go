@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,15 +35,13 @@ type Metrics struct {
 	counted map[question]*counters
 }
 
-// manyCounted is how many questions are told apart before their counters are looked for anew: callers can ask for any version of a kind.
-const manyCounted = 1 << 12
-
-// question is what answers have in common that are counted together.
+// question is what answers have in common that are counted together: that of their labels, of which only kinds of profiles have any. The version of the
+// kind, of which a caller can have any, is none of it.
 type question struct {
-	dialect   string
-	operation interpreter.Operation
-	kind      interpreter.Kind
-	code      int
+	dialect     string
+	operation   interpreter.Operation
+	group, kind string
+	code        int
 }
 
 // counters are what answers are counted by, found without hashing their labels again.
@@ -104,42 +103,52 @@ func (m *Metrics) ended() { m.inFlight.Dec() }
 
 // answered counts an answer.
 func (m *Metrics) answered(a wire.Answered) {
-	of := question{a.Dialect, a.Operation, a.Kind, a.Code}
-	m.mutex.RLock()
-	by := m.counted[of]
-	m.mutex.RUnlock()
+	by := m.remembered(a)
 	if by == nil {
-		by = m.countersOf(of)
+		by = m.countersOf(a)
 	}
 	by.requests.Inc()
 	by.duration.Observe(a.Took.Seconds())
 	by.bytes.Observe(float64(a.Bytes))
 }
 
-// countersOf finds counters by their labels, and remembers those of kinds that are known.
-func (m *Metrics) countersOf(of question) *counters {
-	dialect, operation, kind := of.dialect, string(of.operation), other
+// questionOf is what an answer has in common with others.
+func questionOf(a wire.Answered) question {
+	return question{a.Dialect, a.Operation, a.Kind.Group, a.Kind.Kind, a.Code}
+}
+
+// remembered are the counters of an answer about a kind that is known, nil where they have not been looked for yet.
+func (m *Metrics) remembered(a wire.Answered) *counters {
+	if !m.knows(a.Kind) {
+		return nil
+	}
+	m.mutex.RLock()
+	defer m.mutex.RUnlock()
+	return m.counted[questionOf(a)]
+}
+
+// countersOf finds counters by their labels, and remembers those of kinds that are known, by names that are not parts of a message.
+func (m *Metrics) countersOf(a wire.Answered) *counters {
+	dialect, operation, kind := a.Dialect, string(a.Operation), other
 	if dialect == "" {
 		dialect = other
 	}
-	if !of.operation.Known() {
+	if !a.Operation.Known() {
 		operation = other
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	known := m.knows(of.kind)
+	known := m.knows(a.Kind)
 	if known {
-		kind = label(of.kind)
-		m.seen[kind] = of.kind
+		a.Kind = interpreter.Kind{Group: strings.Clone(a.Kind.Group), Version: strings.Clone(a.Kind.Version), Kind: strings.Clone(a.Kind.Kind)}
+		kind = label(a.Kind)
+		m.seen[kind] = a.Kind
 	}
 	by := &counters{
-		m.requests.WithLabelValues(dialect, operation, kind, strconv.Itoa(of.code)), m.duration.WithLabelValues(operation, kind), m.bytes.WithLabelValues(operation),
+		m.requests.WithLabelValues(dialect, operation, kind, strconv.Itoa(a.Code)), m.duration.WithLabelValues(operation, kind), m.bytes.WithLabelValues(operation),
 	}
 	if known {
-		if len(m.counted) >= manyCounted {
-			clear(m.counted)
-		}
-		m.counted[of] = by
+		m.counted[questionOf(a)] = by
 	}
 	return by
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
 // client trusts the server.
@@ -154,19 +155,25 @@ graft_interpreter_requests_total{code="404",dialect="ResourceInterpreterContext"
 		t.Error(err)
 	}
 	metrics := f.server.Handler.(*guard).metrics
-	if again := metrics.countersOf(question{"d", interpreter.Health, queue, 200}); again != metrics.counted[question{"d", interpreter.Health, queue, 200}] {
-		t.Error("the counters of a kind that is known are not remembered")
+	metrics.knows = func(k interpreter.Kind) bool { return k.Version != "v0" }
+	about := func(version string) wire.Answered {
+		of := interpreter.Kind{Group: queue.Group, Version: version, Kind: queue.Kind}
+		return wire.Answered{Dialect: wire.KindContext, Operation: interpreter.Health, Kind: of, Code: 200}
 	}
-	metrics.knows = func(interpreter.Kind) bool { return true }
-	for version := range 2 * manyCounted {
-		metrics.countersOf(question{"d", interpreter.Health, interpreter.Kind{Group: queue.Group, Version: strconv.Itoa(version), Kind: queue.Kind}, 200})
+	first := metrics.remembered(about("v1"))
+	for version := range 100 {
+		metrics.answered(about("v" + strconv.Itoa(version)))
 	}
-	if n := len(metrics.counted); n > manyCounted {
-		t.Errorf("%d are remembered", n)
+	if len(metrics.counted) != 1 || first == nil || first != metrics.remembered(about("v99")) {
+		t.Errorf("%d are remembered for versions of a kind", len(metrics.counted))
+	}
+	if err := counted(strings.Replace(want, "} 1\n", "} 100\n", 1) + `graft_interpreter_requests_total{code="200",dialect="ResourceInterpreterContext",kind="other",operation="health"} 1
+`); err != nil {
+		t.Error(err)
 	}
 	metrics.knows = func(interpreter.Kind) bool { return false }
 	metrics.Forget()
-	if text, err := testutil.GatherAndCount(f.registry, name); text != 3 || err != nil {
+	if text, err := testutil.GatherAndCount(f.registry, name); text != 4 || err != nil {
 		t.Errorf("%d are left, %v", text, err)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
@@ -118,7 +120,34 @@ func (a *asked) readKind(request *document.Node) error {
 			return err
 		}
 	}
+	switch {
+	case !isName(a.Kind.Group, validation.DNS1123SubdomainMaxLength, lower+"."):
+		return malformed("request.kind.group is none: it must be a name of DNS of at most %d letters, such as apps", validation.DNS1123SubdomainMaxLength)
+	case !isName(a.Kind.Version, validation.DNS1123LabelMaxLength, lower):
+		return malformed("request.kind.version is none: it must be a label of DNS of at most %d letters, such as v1", validation.DNS1123LabelMaxLength)
+	case !isName(a.Kind.Kind, validation.DNS1123LabelMaxLength, lower+upper):
+		return malformed("request.kind.kind is none: it must be a word of at most %d letters, such as Deployment", validation.DNS1123LabelMaxLength)
+	}
 	return nil
+}
+
+// The letters of which names of kinds are made.
+const (
+	lower = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// isName holds that what will be remembered and logged is short and plain, as all names are that an API server serves. Which names exist is for the rules.
+func isName(text string, longest int, letters string) bool {
+	if len(text) > longest {
+		return false
+	}
+	for i := range len(text) {
+		if strings.IndexByte(letters, text[i]) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (a *asked) readOperation(request *document.Node) error {
