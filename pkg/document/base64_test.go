@@ -15,6 +15,11 @@ func FuzzBase64(f *testing.F) {
 	for i := range 64 { // Each letter at each place of four.
 		all = append(all, byte(i<<2), byte(i<<4|i>>2), byte(i<<6|i))
 	}
+	var pairs []byte
+	for i := 0; i < 1<<12; i += 2 { // Each two letters.
+		pairs = append(pairs, byte(i>>4), byte(i<<4|(i+1)>>8), byte(i+1))
+	}
+	f.Add(pairs)
 	for i := range 24 {
 		f.Add(all[:len(all)-i])
 		f.Add(all[:i])
