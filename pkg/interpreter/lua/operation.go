@@ -59,7 +59,10 @@ func (s *script) write(all []documented) {
 	case interpreter.Replicas:
 		s.block("function GetReplicas(object)", func() { s.first(all, s.replicas) })
 	case interpreter.Health:
-		s.block("function InterpretHealth(object)", func() { s.first(all, s.health) })
+		s.block("function InterpretHealth(object)", func() {
+			s.fitting()
+			s.first(all, s.health)
+		})
 	case interpreter.Revise:
 		s.editing("function ReviseReplica(object, replicas)", "", all, s.edit)
 	case interpreter.Retain:
@@ -74,6 +77,9 @@ func (s *script) write(all []documented) {
 		s.collecting("function GetComponents(object)", "components", all, s.components)
 	}
 }
+
+// fitting refuses an object with a status that is none.
+func (s *script) fitting() { s.line(invoke(s.use("fit_status"), "object").text) }
 
 // rule begins a rule with its place.
 func (s *script) rule(d documented) scope {
@@ -118,6 +124,9 @@ func (s *script) editing(head, before string, all []documented, edit func(scope,
 // collecting writes rules of which all that apply add something.
 func (s *script) collecting(head, name string, all []documented, add func(scope, place)) {
 	s.block(head, func() {
+		if s.operation == interpreter.Status {
+			s.fitting()
+		}
 		s.line("local " + name + " = {}")
 		for _, d := range all {
 			add(s.rule(d), d.place)

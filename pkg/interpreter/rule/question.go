@@ -44,6 +44,10 @@ func newQuestion(ctx context.Context, r *interpreter.Request) (*question, error)
 		q.observed, err = readObject("the observed object", r.Observed, r.ObservedIndex)
 	case interpreter.Aggregate:
 		q.members, err = readMembers(r.Members)
+	case interpreter.Status, interpreter.Health:
+		if status := q.object.Root().Get("status"); status != nil && status.Kind() != document.Null && status.Kind() != document.Object {
+			err = unfit("the status of the object is %s, and must be an object", word(status))
+		}
 	case interpreter.Revise:
 		if r.Replicas < 0 {
 			err = unfit("the number of replicas is negative")

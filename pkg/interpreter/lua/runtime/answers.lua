@@ -12,6 +12,13 @@ local function count(value, place)
   return value
 end
 
+-- fit_status refuses an object with a status that is none.
+local function fit_status(object)
+  if object.status ~= nil and not is_map(object.status) then
+    fail("the status of the object must be an object")
+  end
+end
+
 -- unless_empty is a table, and nil where nothing is in it.
 local function unless_empty(value)
   if next(value) == nil then
