@@ -47,7 +47,8 @@ func newDriftCommand(s *Streams) *cobra.Command {
 Each object that the profiles have rules for is taken as it stands, and what the webhook would make of an update that changes
 nothing is compared with it: objects that were admitted while the webhook was away, before it was installed or under other
 profiles differ, and those that carry what rules wrote which are gone. Without --profile, the profiles are those in the
-ConfigMaps of the seed, as the chart installs them. Nothing is changed.
+ConfigMaps of the seed, as the chart installs them; where the extension has profiles of images, it must be said which. Nothing is
+changed.
 
 With --touch, each object that differs is sent a patch without content, one after the other at a bounded rate, so that it
 passes the webhook. It is asked before, or needs --yes. What rolls then rolls: graft diff --live --no-dry-run says what does.
@@ -143,6 +144,14 @@ func (o *driftOptions) load(ctx context.Context, from *seed.Seed) (*loaded, erro
 	files, err := from.Profiles(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the seed %s: %w", from.Host(), err)
+	}
+	images, err := from.ProfileImages(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the seed %s: %w (with --profile nobody looks)", from.Host(), err)
+	}
+	if len(images) > 0 {
+		return nil, fmt.Errorf("the extension in the seed %s has profiles of images, which are not read from here (%s): take them out of these, "+
+			"and name all profiles with --profile, also those of ConfigMaps", from.Host(), strings.Join(images, ", "))
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("the seed %s has no ConfigMap with profiles: name profiles with --profile", from.Host())

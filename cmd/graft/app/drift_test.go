@@ -6,6 +6,11 @@ package app
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +35,66 @@ func TestDriftRefuses(t *testing.T) {
 			status := Main("test", append([]string{"drift"}, strings.Fields(arguments)...), s)
 			if status != statusFailed || !strings.Contains(errors.String(), want) {
 				t.Errorf("got status %d: %s", status, errors.String())
+			}
+		})
+	}
+}
+
+// TestDriftFindsProfiles holds where profiles are looked for that nobody names: those of images are never left out in silence.
+func TestDriftFindsProfiles(t *testing.T) {
+	profile, err := os.ReadFile(world + "profile.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(string(profile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const configMaps, deployments, namespaces = "/api/v1/configmaps", "/apis/apps/v1/deployments", "/api/v1/namespaces"
+	inConfigMap := fmt.Sprintf(`{"items":[{"metadata":{"namespace":"n","name":"c"},"data":{"profile.yaml":%s}}]}`, text)
+	const (
+		none    = `{"items":[]}`
+		mounted = `{"items":[{"spec":{"template":{"spec":{"volumes":[{"name":"config"},
+			{"name":"profiles-image-0","image":{"reference":"registry.example.com/acme:v1"}},
+			{"name":"profiles-image-1","image":{"reference":"registry.example.com/acme:v2"}}]}}}}]}`
+		images = "(registry.example.com/acme:v1, registry.example.com/acme:v2): "
+		looked = "no namespace of the seed has a provider of the profiles"
+	)
+	for name, c := range map[string]struct {
+		answers map[string]string
+		named   bool
+		want    string
+	}{
+		"nowhere":              {map[string]string{configMaps: none, deployments: none}, false, "has no ConfigMap with profiles"},
+		"in images":            {map[string]string{configMaps: none, deployments: mounted}, false, images},
+		"in both":              {map[string]string{configMaps: inConfigMap, deployments: mounted}, false, images},
+		"in images, and named": {map[string]string{namespaces: none}, true, looked},
+		"in a ConfigMap":       {map[string]string{configMaps: inConfigMap, deployments: none, namespaces: none}, false, looked},
+		"it cannot be known":   {map[string]string{configMaps: inConfigMap}, false, "listing Deployments of the extension"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				answer, ok := c.answers[r.URL.Path]
+				if !ok {
+					w.WriteHeader(http.StatusForbidden)
+				}
+				_, _ = io.WriteString(w, answer)
+			}))
+			defer web.Close()
+			config := filepath.Join(t.TempDir(), "kubeconfig")
+			content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"this","clusters":[{"name":"c","cluster":{"server":%q}}],
+				"contexts":[{"name":"this","context":{"cluster":"c"}}]}`, web.URL)
+			if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			arguments := []string{"drift", "--kubeconfig", config}
+			if c.named {
+				arguments = append(arguments, "-p", world+"profile.yaml")
+			}
+			var out, problems bytes.Buffer
+			status := Main("test", arguments, &Streams{In: strings.NewReader(""), Out: &out, Err: &problems})
+			if status != statusFailed || !strings.Contains(problems.String(), c.want) {
+				t.Errorf("the status is %d, and %q is not said: %s%s", status, c.want, out.String(), problems.String())
 			}
 		})
 	}

@@ -102,18 +102,22 @@ func (f driftFinding) why() string {
 // words say what was looked at, found and done.
 func (r *driftResult) words() string {
 	var out strings.Builder
-	objects, planes := counted(r.Objects, "object", "objects"), counted(r.ControlPlanes, "control plane", "control planes")
-	fmt.Fprintf(&out, "%s of %s looked at with %s: ", objects, planes, strings.Join(r.Profiles, ", "))
 	var parts []string
 	for _, state := range drift.States() {
 		if n := r.Found[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	if len(parts) == 0 {
-		parts = []string{"all are as they should be"}
+	profiles := strings.Join(r.Profiles, ", ")
+	if r.Objects == 0 && len(parts) == 0 {
+		fmt.Fprintf(&out, "No object was looked at with %s.\n", profiles)
+	} else {
+		if len(parts) == 0 {
+			parts = []string{"all are as they should be"}
+		}
+		objects, planes := counted(r.Objects, "object", "objects"), counted(r.ControlPlanes, "control plane", "control planes")
+		fmt.Fprintf(&out, "%s of %s looked at with %s: %s.\n", objects, planes, profiles, strings.Join(parts, ", "))
 	}
-	out.WriteString(strings.Join(parts, ", ") + ".\n")
 	for _, outcome := range drift.Outcomes() {
 		if n := r.Touched[outcome]; n > 0 {
 			fmt.Fprintf(&out, "Touched, %s: %d.\n", outcome, n)

@@ -65,6 +65,35 @@ Left alone, as their namespaces say so: shoot--x.
 	}
 }
 
+// TestDriftWords holds what is said where nothing has drifted, and where there was nothing to look at.
+func TestDriftWords(t *testing.T) {
+	for name, c := range map[string]struct {
+		summary drift.Summary
+		want    string
+	}{
+		"as it should be": {
+			drift.Summary{ControlPlanes: 2, Objects: 1},
+			"1 object of 2 control planes looked at with acme@76543210, base@01234567: all are as they should be.\n",
+		},
+		"all left alone": {
+			drift.Summary{OptedOut: []string{"shoot--x", "shoot--y"}},
+			"No object was looked at with acme@76543210, base@01234567.\nLeft alone, as their namespaces say so: shoot--x, shoot--y.\n",
+		},
+		"none could be read": {
+			drift.Summary{Unread: []drift.Unread{{Namespace: "shoot--x", Problem: "no"}}},
+			"No object was looked at with acme@76543210, base@01234567.\nshoot--x could not be read: no\n",
+		},
+		"no object": {drift.Summary{ControlPlanes: 1}, "No object was looked at with acme@76543210, base@01234567.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := driftResult{Profiles: []string{"acme@76543210", "base@01234567"}, Summary: c.summary}
+			if diff := cmp.Diff(c.want, r.words()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestDriftJSON holds the fields that docs/reference/output.md describes.
 func TestDriftJSON(t *testing.T) {
 	var out bytes.Buffer

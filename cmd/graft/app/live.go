@@ -168,7 +168,7 @@ func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, prof
 		o.Old, o.OldName = seed.Standing{}, "the objects in the seed "+l.seed.Host()
 	}
 	for _, version := range l.others(known...) {
-		l.notes = append(l.notes, version+", which is not in the seed any more: what only its rules wrote into pod templates, units and files is not "+
+		l.notes = append(l.notes, version+", which is in no ConfigMap of the seed: what only its rules wrote into pod templates, units and files is not "+
 			"seen here; `graft compare --live OLD NEW` sees it")
 	}
 	return l.run(ctx, s, o)
