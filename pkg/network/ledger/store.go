@@ -26,13 +26,40 @@ type Store interface {
 	Close() error
 }
 
-// Change is what a commit does with one row.
+// Change is what a commit does with one row, which no other change of the commit is about: see Distinct.
 type Change struct {
 	Key string
 	// Was is the value that the row must have; nil: there must be none.
 	Was []byte
-	// Value is the new one; nil removes the row. A store may keep it, so that its bytes must stay as they are.
+	// Value is the new one; nil removes the row. A store keeps neither: the bytes are the caller's again when Commit has returned.
 	Value []byte
+}
+
+// ErrTwice says that two changes of a commit are about one row; nothing of it was done then.
+var ErrTwice = errors.New("a row is changed twice in one commit")
+
+// Distinct refuses, with ErrTwice, changes of which two are about one row. Every store asks it before it commits: which of the two would hold, and against what
+// the second is compared, depends on the store.
+func Distinct(changes []Change) error {
+	const few = 16 // there are no more in an allocation, and they are compared sooner than entered in a table
+	if len(changes) <= few {
+		for i := range changes {
+			for j := range i {
+				if changes[i].Key == changes[j].Key {
+					return ErrTwice
+				}
+			}
+		}
+		return nil
+	}
+	seen := make(map[string]struct{}, len(changes))
+	for i := range changes {
+		seen[changes[i].Key] = struct{}{}
+	}
+	if len(seen) < len(changes) {
+		return ErrTwice
+	}
+	return nil
 }
 
 // Limiter is a store that takes only so many changes in one commit; it refuses more with ErrTooLarge.

@@ -38,6 +38,9 @@ func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, 
 	if len(changes) > s.Limit() {
 		return 0, fmt.Errorf("%w: %d rows, where etcd takes %d", ledger.ErrTooLarge, len(changes), s.Limit())
 	}
+	if err := ledger.Distinct(changes); err != nil {
+		return 0, err
+	}
 	leave, err := s.enter()
 	if err != nil {
 		return 0, err

@@ -30,7 +30,7 @@ type Open func(t *testing.T) ledger.Store
 func Run(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
-		"commit": testCommit, "scan": testScan, "durable": testDurable, "one winner": testOneWinner, "closed": testClosed,
+		"commit": testCommit, "twice": testTwice, "kept": testKept, "scan": testScan, "durable": testDurable, "one winner": testOneWinner, "closed": testClosed,
 		"idempotent": testIdempotent, "named": testNamed, "exhausted": testExhausted, "trunks": testTrunks, "rest": testRest,
 		"fenced updates": testUpdate, "many callers": testManyCallers, "two servers": testTwoServers, "restart": testRestart, "format": testFormat,
 		"records": testRecords, "stale records": testStaleRecords, "records beside the ledger": testRecordsBeside, "next": testNext,

@@ -48,6 +48,63 @@ func testCommit(t *testing.T, open Open) {
 	}
 }
 
+// testTwice holds that a commit that is about a row twice is refused, whatever it does with the row, and however many others there are.
+func testTwice(t *testing.T, open Open) {
+	store := open(t)
+	defer closing(t, store)
+	one, two := []byte("1"), []byte("2")
+	if err := store.Commit(t.Context(), ledger.Change{Key: "b", Value: one}); err != nil {
+		t.Fatal(err)
+	}
+	var others []ledger.Change
+	for i := range 50 {
+		others = append(others, ledger.Change{Key: fmt.Sprint("c", i), Value: one})
+	}
+	for i, changes := range [][]ledger.Change{
+		{{Key: "a", Value: one}, {Key: "a"}},
+		{{Key: "a", Value: one}, {Key: "a", Value: two}},
+		{{Key: "a", Value: one}, {Key: "a", Was: one, Value: two}},
+		{{Key: "a"}, {Key: "a", Value: one}},
+		{{Key: "b", Was: one}, {Key: "b", Was: one}},
+		{{Key: "b", Was: one}, {Key: "a", Value: one}, {Key: "b", Value: two}},
+		append(others, ledger.Change{Key: "c0"}),
+	} {
+		if err := store.Commit(t.Context(), changes...); !errors.Is(err, ledger.ErrTwice) {
+			t.Errorf("commit %d: got error %v, want %v", i, err, ledger.ErrTwice)
+		}
+		if diff := cmp.Diff("b=1", rows(t, store, "")); diff != "" {
+			t.Errorf("rows after commit %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// testKept holds that values are the caller's again after a commit: what he writes over them then changes no row, and nothing that rows are compared with.
+func testKept(t *testing.T, open Open) {
+	store := open(t)
+	defer closing(t, store)
+	value := []byte("1")
+	for _, c := range []struct {
+		change   ledger.Change
+		conflict bool
+		want     string
+	}{
+		{ledger.Change{Key: "a", Value: value}, false, "a=1"},
+		{ledger.Change{Key: "a", Was: []byte("2"), Value: []byte("9")}, true, "a=1"},
+		{ledger.Change{Key: "a", Was: []byte("1"), Value: value}, false, "a=3"},
+		{ledger.Change{Key: "a", Was: []byte("4"), Value: []byte("9")}, true, "a=3"},
+		{ledger.Change{Key: "a", Was: []byte("3")}, false, ""},
+	} {
+		err := store.Commit(t.Context(), c.change)
+		if errors.Is(err, ledger.ErrConflict) != c.conflict || err != nil && !c.conflict {
+			t.Errorf("got error %v, want a conflict: %v", err, c.conflict)
+		}
+		value[0]++
+		if diff := cmp.Diff(c.want, rows(t, store, "")); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func testScan(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)

@@ -104,7 +104,10 @@ func Open(folder string, o Options) (*Store, error) {
 		cache.Unref()
 		return nil, fmt.Errorf("opening the ledger in %s: %w", folder, errors.Join(err, lock.Close()))
 	}
-	s := &Store{db: db, lock: lock, cache: cache, queue: make(chan *commit, maximumGroup), done: make(chan struct{}), ending: make(chan struct{})}
+	s := &Store{
+		db: db, lock: lock, cache: cache, queue: make(chan *commit, maximumGroup), done: make(chan struct{}), once: once{generation: generation},
+		ending: make(chan struct{}),
+	}
 	go s.serve()
 	return s, nil
 }
@@ -134,6 +137,9 @@ func hold(folder string, o Options) (*pebble.Lock, error) {
 
 // Commit implements ledger.Store. Once it is handed over, a commit is made whether or not its caller still waits.
 func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
+	if err := ledger.Distinct(changes); err != nil {
+		return err
+	}
 	c := &commit{changes: changes, ready: make(chan struct{})}
 	if err := s.hand(ctx, c); err != nil {
 		return err
@@ -194,7 +200,7 @@ func (s *Store) writeGroup(commits []*commit) error {
 	}
 	err := g.commit()
 	if err != nil {
-		s.once = once{} // nobody knows what stands
+		s.once = once{generation: s.once.generation} // nobody knows what stands
 	}
 	return err
 }
