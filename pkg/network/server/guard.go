@@ -8,7 +8,6 @@ import (
 	"context"
 	"net/http"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -24,9 +23,7 @@ type guard struct {
 	tokens *reloaded[tokens]
 	// browsers says that pages can reach the listener: a browser lets any of them post to any TCP address, such as those of loopback.
 	browsers bool
-	// working is how many requests all guards of a server are working on; most is how many they may.
-	working *atomic.Int64
-	most    int64
+	load     *load
 	// patience is how long a body may take to come.
 	patience time.Duration
 	metrics  *Metrics
@@ -74,16 +71,15 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.metrics.refused(refusedToken)
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		contract.refuse(answer, r, wire.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows"))
-	case !contract.Always && !free(r) && !g.enter():
+	case !contract.Always && !free(r) && !g.load.enter():
 		g.metrics.refused(refusedBusy)
-		busy := wire.Problemf(http.StatusTooManyRequests, "the server works on %d requests already; try again", g.most)
+		busy := wire.Problemf(http.StatusTooManyRequests, "the server works on %d requests already; try again", g.load.most)
 		busy.RetryAfter = time.Second
 		contract.refuse(answer, r, busy)
 	default:
 		if !contract.Always && !free(r) {
-			// What goes on when its caller has left is worked on still.
-			ctx, release := serving.WithHold(r.Context(), func() { g.working.Add(-1) })
-			defer release()
+			ctx, depart := g.load.hold(r.Context())
+			defer depart()
 			r = r.WithContext(ctx)
 		}
 		g.serve(answer, r, contract)
@@ -115,15 +111,6 @@ func (g *guard) permitted(r *http.Request) bool {
 
 // free says whether a request costs nothing to speak of: those that ask how the server is must be answered when there is much to do too.
 func free(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
-
-// enter takes a place among those that are worked on, if there is one.
-func (g *guard) enter() bool {
-	if g.working.Add(1) <= g.most {
-		return true
-	}
-	g.working.Add(-1)
-	return false
-}
 
 // serve lets the contract answer, within its bounds.
 func (g *guard) serve(w http.ResponseWriter, r *http.Request, c Contract) {

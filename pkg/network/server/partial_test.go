@@ -44,7 +44,7 @@ func TestPartialBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.listener, test.handle)
 			g := w.places[0].server.Handler.(serving.Drain).Handler.(*guard)
-			g.patience, g.most = patience, test.most
+			g.patience, g.load.most = patience, test.most
 			connection, err := net.Dial("unix", w.Addresses()[0])
 			if err != nil {
 				t.Fatal(err)

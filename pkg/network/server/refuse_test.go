@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
@@ -40,7 +39,7 @@ func TestRefuse(t *testing.T) {
 		}),
 	}
 	g := &guard{
-		contracts: []Contract{c}, working: &atomic.Int64{}, most: 1, metrics: NewMetrics(prometheus.NewRegistry()), browsers: true,
+		contracts: []Contract{c}, load: &load{most: 1}, metrics: NewMetrics(prometheus.NewRegistry()), browsers: true,
 		log: funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}),
 	}
 	ask := func(path, origin string) string {
@@ -61,7 +60,7 @@ func TestRefuse(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	}
-	g.most = 0
+	g.load.most = 0
 	if got := ask("/do", ""); got != "429 /do: the server works on 0 requests already; try again" {
 		t.Errorf("got %s", got)
 	}

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -40,9 +39,9 @@ type place struct {
 // New opens all addresses: callers can connect, and wait until Serve begins. What is opened is closed by Serve, or by Close.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o}
-	working := &atomic.Int64{}
+	load := &load{most: int64(s.options.Requests)}
 	for _, l := range o.Listeners {
-		p, err := s.open(ctx, l, working)
+		p, err := s.open(ctx, l, load)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", l, err), s.Close())
 		}
@@ -55,7 +54,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 // String is the address as it is written in a configuration.
 func (l Listener) String() string { return l.Network + "://" + l.Address }
 
-func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*place, error) {
+func (s *Server) open(ctx context.Context, l Listener, load *load) (*place, error) {
 	logger := s.options.Log.WithValues("listener", l.String())
 	p := &place{Listener: l}
 	var err error
@@ -79,7 +78,7 @@ func (s *Server) open(ctx context.Context, l Listener, working *atomic.Int64) (*
 	}
 	p.server = &http.Server{
 		Handler: serving.Drain{Draining: s.options.Draining, Handler: &guard{
-			contracts: l.Contracts, tokens: p.tokens, browsers: browsers, working: working, most: int64(s.options.Requests), patience: bodyTimeout,
+			contracts: l.Contracts, tokens: p.tokens, browsers: browsers, load: load, patience: bodyTimeout,
 			metrics: s.options.Metrics, log: logger,
 		}},
 		// Bodies and answers have deadlines of their own: that of a whole request would end what takes long in the cloud.
