@@ -5,6 +5,7 @@
 package patrol
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
@@ -19,12 +20,15 @@ type futile struct {
 	// versions are the profiles under which it is so.
 	versions []string
 	objects  map[drift.Object]rest
+	// turns is how many touches have been futile.
+	turns int
 }
 
-// rest is for how many looks an object is left alone, and for how many of them still.
-type rest struct{ of, left int }
+// rest is for how many looks an object is left alone, and for how many of them still. turn is when it was touched last, counted in futile touches.
+type rest struct{ of, left, turn int }
 
-// wanted are the objects that do not rest. What has not drifted any more is forgotten, and all is where there are other profiles.
+// wanted are the objects that do not rest: those that were never touched first, as they were found, and then those that were touched longest ago, so that all
+// have their turn however many are futile. What has not drifted any more is forgotten, and all is where there are other profiles.
 func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 	var versions []string
 	for _, profile := range e.Profiles() {
@@ -42,9 +46,11 @@ func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 			wanted = append(wanted, object)
 		}
 		if is {
-			f.objects[object] = rest{known.of, max(0, known.left-1)}
+			known.left = max(0, known.left-1)
+			f.objects[object] = known
 		}
 	}
+	slices.SortStableFunc(wanted, func(a, b drift.Object) int { return cmp.Compare(f.objects[a].turn, f.objects[b].turn) })
 	return wanted
 }
 
@@ -52,7 +58,8 @@ func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 func (f *futile) seen(o drift.Object, outcome drift.Outcome) {
 	if outcome == drift.Stays || outcome == drift.Failed {
 		of := min(2*f.objects[o].of+1, longestRest)
-		f.objects[o] = rest{of, of}
+		f.turns++
+		f.objects[o] = rest{of, of, f.turns}
 	}
 }
 
