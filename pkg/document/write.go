@@ -14,6 +14,20 @@ func (n *Node) appendTo(dst []byte) []byte {
 	return n.appendNow(dst)
 }
 
+// AppendText is Text behind what dst has.
+func (n *Node) AppendText(dst []byte) ([]byte, bool) {
+	if n.Kind() != String {
+		return dst, false
+	}
+	return append(dst, n.text.textAt(n.at)...), true
+}
+
+// Around returns the JSON of a place before and behind a place within it, as both came. Neither may have been edited.
+func (n *Node) Around(within *Node) (before, behind []byte) {
+	all, left := &n.text.entries[n.at], &n.text.entries[within.at]
+	return n.text.raw[all.start:left.start:left.start], n.text.raw[left.end:all.end:all.end]
+}
+
 // appendNow is appendTo without asking whether all edits together are none.
 func (n *Node) appendNow(dst []byte) []byte {
 	if !n.edited || !n.differsBelow() {

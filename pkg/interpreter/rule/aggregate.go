@@ -28,9 +28,12 @@ type found struct {
 	*document.Node
 }
 
-// take is what the members have at a path, by the names of clusters; those that have nothing there are left out.
+// take is what the members have at a path, by the names of clusters, until it is asked again; those that have nothing there are left out.
 func (q *question) take(at path) []found {
-	all := make([]found, 0, len(q.members))
+	if q.taken == nil {
+		q.taken = make([]found, 0, len(q.members))
+	}
+	all := q.taken[:0]
 	for _, m := range q.members {
 		if m.status == nil {
 			continue

@@ -58,6 +58,11 @@ func (c *compiler) paths(list place, texts []source.Text, one func(place, source
 	return read
 }
 
+// selects says whether an item on the way is found by a member.
+func (p path) selects() bool {
+	return slices.ContainsFunc(p.steps, func(s fieldpath.Step) bool { return s.By != "" })
+}
+
 // find is what stands at the path, nil where nothing does; null is nothing.
 func (p path) find(n *document.Node) *document.Node {
 	for _, s := range p.steps {

@@ -25,6 +25,7 @@ type question struct {
 
 	observed *document.Document // of Retain
 	members  []*member          // of Aggregate, by the names of clusters
+	taken    []found            // what was taken of them last
 	item     ref.Val            // of a forEach, or of items
 	kept     ref.Val            // of items: that of the observed object
 
