@@ -18,8 +18,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -96,9 +94,9 @@ func Parse(file source.File) ([]Object, source.Findings) {
 type text struct {
 	data []byte
 	at   source.Position
-	// first is the line in which data begin.
-	first int
-	json  bool
+	// first is the line in which data begin, and inset how many characters stand before them in it.
+	first, inset int
+	json         bool
 }
 
 // split finds the documents of a file: those of YAML stand between lines that begin with ---, those of JSON one after the other.
@@ -109,11 +107,11 @@ func split(file source.File) []text {
 		}
 	}
 	var documents []text
-	begin, first := 0, 1
+	begin, first, inset := 0, 1, 0
 	add := func(end int) {
 		if data := file.Data[begin:end]; hasContent(data) {
 			blank := blankLines(data)
-			documents = append(documents, text{data: data, at: source.Position{File: file.Name, Line: first + blank, Column: 1}, first: first})
+			documents = append(documents, text{data: data, at: source.Position{File: file.Name, Line: first + blank, Column: 1}, first: first, inset: inset})
 		}
 	}
 	line := 1
@@ -125,7 +123,7 @@ func split(file source.File) []text {
 		if separates(file.Data[at:end]) {
 			add(at)
 			// What follows the separator in its line belongs to the next document.
-			begin, first = at+len("---"), line
+			begin, first, inset = at+len("---"), line, len("---")
 		}
 		at = end
 	}
@@ -178,9 +176,9 @@ func positionOf(file source.File, offset int) source.Position {
 func (t text) objects() ([]Object, *source.Finding) {
 	raw := t.data
 	if !t.json {
-		var err error
-		if raw, err = yaml.YAMLToJSON(t.data); err != nil {
-			return nil, t.syntax(err)
+		var finding *source.Finding
+		if raw, finding = t.decode(); finding != nil {
+			return nil, finding
 		}
 	}
 	if string(raw) == "null" {
@@ -203,8 +201,19 @@ func (t text) syntax(err error) *source.Finding {
 		// At the end of the text the parser names a line behind it.
 		line = min(line, bytes.Count(t.data, []byte("\n"))+1)
 		finding.Line, finding.Column, finding.Message = t.first+line-1, 0, "not YAML: "+match[2]
+		if column := tab(t.data, line); column > 0 {
+			finding.Column, finding.Message = column, "not YAML: a tab stands among the spaces before the text, where YAML takes spaces only"
+		}
 	}
 	return finding
+}
+
+// tab is the column of a tab before the text of a line; 0 where there is none.
+func tab(data []byte, line int) int {
+	lines := bytes.SplitN(data, []byte("\n"), line+1)
+	indent := lines[line-1]
+	indent = indent[:len(indent)-len(bytes.TrimLeft(indent, " \t"))]
+	return bytes.IndexByte(indent, '\t') + 1
 }
 
 // flatten takes lists apart: a kind that ends in List with items, and arrays.

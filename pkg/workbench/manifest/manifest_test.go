@@ -55,6 +55,14 @@ func TestParse(t *testing.T) {
 		{name: "a name that YAML takes for a boolean", data: "---\napiVersion: v1\nkind: Secret\nmetadata: {name: n}\n",
 			want: "f:2:1: not an object of Kubernetes: metadata.name is a bool, not a text"},
 		{name: "a scalar", data: "hello", want: "f:1:1: not an object of Kubernetes"},
+		{name: "a key twice", data: "kind: Secret\napiVersion: v1\nmetadata: {name: a}\nkind: Service\n", want: "f:4:1: kind: duplicate key, first written in line 1"},
+		{name: "a key twice below a list", data: "# a\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\nx:\n- {b: 1}\n- {b: 1, c: 2, b: 3}\n",
+			want: "f:8:16: x[1].b: duplicate key, first written in line 8"},
+		{name: "a key twice behind a separator", data: "--- {apiVersion: v1, kind: Secret, kind: Secret, metadata: {name: a}}",
+			want: "f:1:36: kind: duplicate key, first written in line 1"},
+		{name: "a key beside a merge", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: &x {a: 1}\ny: {<<: *x, a: 2}\n", want: "f:1:1 v1 ConfigMap /a"},
+		{name: "a tab", data: "apiVersion: v1\nkind: Secret\nmetadata:\n\tname: a\n",
+			want: "f:4:1: not YAML: a tab stands among the spaces before the text, where YAML takes spaces only"},
 		{name: "no YAML", data: "\n\na: [\n", want: "f:3: not YAML: did not find expected node content"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,6 +131,7 @@ func TestRead(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add("a: 1\n---\nb: 2")
+	f.Add("a:\n\tb: 1\n--- {a: 1, a: 2}")
 	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}]}`)
 	f.Fuzz(func(t *testing.T, data string) {
 		objects, findings := manifest.Parse(source.File{Name: "f", Data: []byte(data)})

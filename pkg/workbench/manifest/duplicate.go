@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"fmt"
+
+	nodes "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// decode makes JSON of YAML in which no key stands twice.
+func (t text) decode() ([]byte, *source.Finding) {
+	raw, err := yaml.YAMLToJSONStrict(t.data)
+	if err == nil {
+		return raw, nil
+	}
+	if finding := t.duplicate(); finding != nil {
+		return nil, finding
+	}
+	// Strictness also refuses a key that is written beside a merge with the same one, which YAML allows.
+	if raw, err = yaml.YAMLToJSON(t.data); err != nil {
+		return nil, t.syntax(err)
+	}
+	return raw, nil
+}
+
+// duplicate finds the first key that stands twice in its mapping; nil where there is none, or no YAML.
+func (t text) duplicate() *source.Finding {
+	var document nodes.Node
+	if nodes.Unmarshal(t.data, &document) != nil {
+		return nil
+	}
+	earlier, key, path := twice(&document, "")
+	if key == nil {
+		return nil
+	}
+	at := source.Position{File: t.at.File, Line: t.first + key.Line - 1, Column: key.Column}
+	if key.Line == 1 {
+		at.Column += t.inset
+	}
+	return &source.Finding{
+		Position: at, Path: path, Rule: source.DuplicateKey, Message: fmt.Sprintf("duplicate key, first written in line %d", t.first+earlier.Line-1),
+	}
+}
+
+// twice is the first key that stands twice at or below a node, with the one before it and its path. Aliases are found where they point to.
+func twice(n *nodes.Node, path string) (earlier, key *nodes.Node, at string) {
+	if n.Kind != nodes.MappingNode {
+		for i, child := range n.Content {
+			inner := path
+			if n.Kind == nodes.SequenceNode {
+				inner = fmt.Sprintf("%s[%d]", path, i)
+			}
+			if earlier, key, at = twice(child, inner); key != nil {
+				return earlier, key, at
+			}
+		}
+		return nil, nil, ""
+	}
+	first := map[string]*nodes.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, inner := n.Content[i], n.Content[i].Value
+		if path != "" {
+			inner = path + "." + inner
+		}
+		if key.Kind == nodes.ScalarNode && key.Tag != "!!merge" {
+			if first[key.Value] != nil {
+				return first[key.Value], key, inner
+			}
+			first[key.Value] = key
+		}
+		if earlier, key, at = twice(n.Content[i+1], inner); key != nil {
+			return earlier, key, at
+		}
+	}
+	return nil, nil, ""
+}
