@@ -37,3 +37,49 @@ ledger.etcd: reading the CAs of etcd: open ca.crt: no such file or directory
 		t.Error(diff)
 	}
 }
+
+// TestVouched holds what is said of a pool of which its author alone says that no other server has it: nothing where one server is for all nodes, a
+// warning to the server of a node, and that a server is not started by a DaemonSet, which starts such servers on other nodes, too.
+func TestVouched(t *testing.T) {
+	const (
+		ok     = "ok: pools overlay; profiles none\n"
+		place  = "acme.yaml:5:24: pools.overlay.exclusive: "
+		remedy = ": write nodes: [worker-1], and give every node a pool of its own; or use ledger.etcd, which servers can share; or let one server be for all nodes\n"
+	)
+	for name, test := range map[string]struct {
+		environment, node string
+		status            int
+		want              string
+	}{
+		"for all nodes": {"", "", 0, ok},
+		"of a node": {"", "worker-1", 0, ok + "warning: " + place + "this server is that of the node worker-1; the server of another node that reads this profile " +
+			"would give the same addresses" + remedy},
+		"of a DaemonSet": {"worker-1", "", 1, place + "each node has a server with this profile, as a DaemonSet makes them, so that two of them would give " +
+			"the same address" + remedy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("NODE_NAME", test.environment)
+			n := newNode(t)
+			text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: NetworkProfile\nmetadata: {name: acme}\n" +
+				"pools:\n  overlay: {exclusive: true, subnets: [{prefix: 10.0.0.0/24}]}\n"
+			if err := os.WriteFile(n.path("acme.yaml"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			arguments := []string{"--profiles=" + n.path("acme.yaml"), "--listen=dranet=unix://" + n.path("d.sock"), "--ledger=" + n.path("ledger"), "--metrics-address=0"}
+			if test.node != "" {
+				arguments = append(arguments, "--node="+test.node)
+			}
+			if status, said := n.main(t, append(arguments, "--check")...); status != test.status {
+				t.Errorf("status %d", status)
+			} else if diff := cmp.Diff(test.want, said); diff != "" {
+				t.Error(diff)
+			}
+			if test.status == 0 {
+				return
+			}
+			if status, said := n.main(t, append(arguments, "--log-level=error")...); status != test.status || said != test.want {
+				t.Errorf("a start: status %d: %s", status, said)
+			}
+		})
+	}
+}

@@ -64,7 +64,7 @@ is a network and IPAM driver, and makes the links of containers.`,
 			case err != nil:
 				return err
 			case options.CheckOnly:
-				return options.Check(command.Context(), command.OutOrStdout())
+				return options.Check(command.Context(), command.OutOrStdout(), command.ErrOrStderr())
 			default:
 				return Run(command.Context(), version, options, command.ErrOrStderr())
 			}

@@ -35,6 +35,9 @@ type Options struct {
 	Config *configv1alpha1.NetworkProviderConfiguration
 	// CheckOnly says that nothing is to be served.
 	CheckOnly bool
+	// EachNode says that the node is the one that the environment names: that of the Pod, as DaemonSets write it, so that other nodes have such a
+	// server, too.
+	EachNode bool
 }
 
 // NewFlags are the defaults. The node comes from the environment, where a DaemonSet puts it.
@@ -73,10 +76,11 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	placed := !set.Changed("node") && config.Node == ""
 	if err := errors.Join(f.override(set, config), validate(config)); err != nil {
 		return nil, err
 	}
-	return &Options{Config: config, CheckOnly: f.check}, nil
+	return &Options{Config: config, CheckOnly: f.check, EachNode: placed && config.Node != ""}, nil
 }
 
 func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.NetworkProviderConfiguration) error {

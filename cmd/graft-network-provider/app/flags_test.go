@@ -79,6 +79,27 @@ logging: {level: error}
 	}
 }
 
+// TestEachNode holds that a node of the environment is that of one server among others, and one that is given or written is not.
+func TestEachNode(t *testing.T) {
+	for name, test := range map[string]struct {
+		environment string
+		arguments   []string
+		want        bool
+	}{
+		"of the environment":     {"worker-1", nil, true},
+		"given":                  {"worker-1", []string{"--node=worker-1"}, false},
+		"of nobody":              {"", nil, false},
+		"given as that of nodes": {"worker-1", []string{"--node="}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("NODE_NAME", test.environment)
+			if o, err := complete(t, append(test.arguments, "--profiles=a", "--listen=unix:///a")...); err != nil || o.EachNode != test.want {
+				t.Errorf("got %+v, %v", o, err)
+			}
+		})
+	}
+}
+
 // TestDockerNode holds that Docker's contract needs a node where the ledger may be that of several machines.
 func TestDockerNode(t *testing.T) {
 	t.Setenv("NODE_NAME", "")

@@ -116,7 +116,7 @@ func (o *Options) reloading() reload.Options {
 			left, _ := folder.LeftAlone(o.Config.Profiles.Paths...) // what cannot be read is told by Read
 			return left
 		},
-		Node: o.Config.Node, Shared: o.Config.Ledger.Etcd != nil,
+		Node: o.Config.Node, EachNode: o.EachNode, Shared: o.Config.Ledger.Etcd != nil,
 		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
 			return catalog.New(specs, machine)
 		},
@@ -124,14 +124,18 @@ func (o *Options) reloading() reload.Options {
 	}
 }
 
-// Check says whether all would go well as far as the configuration, the files that it names, and the profiles are concerned.
-func (o *Options) Check(ctx context.Context, out io.Writer) error {
+// Check says whether all would go well as far as the configuration, the files that it names, and the profiles are concerned, and beside that what is
+// doubtful.
+func (o *Options) Check(ctx context.Context, out, doubts io.Writer) error {
 	if err := o.checkMachine(ctx); err != nil {
 		return err
 	}
-	p, err := reload.Check(o.reloading())
+	p, warnings, err := reload.Check(o.reloading())
 	if err != nil {
 		return err
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(doubts, "warning:", warning.Error())
 	}
 	if err := o.checkLinks(ctx, p); err != nil {
 		return err

@@ -54,3 +54,26 @@ func (p *Policy) Shared() []string {
 		return p.Pools[name].Exclusive || len(p.Pools[name].Nodes) == 1
 	})
 }
+
+// Vouched finds the pools that are said to be exclusive and name no node: nothing but that word says that the servers of other nodes have other
+// pools than the server of this one. They are warnings; errors where each node is known to have a server with these pools.
+func (p *Policy) Vouched(node string, each bool) source.Findings {
+	var findings source.Findings
+	for _, pool := range p.Pools {
+		if !pool.Exclusive || len(pool.Nodes) > 0 {
+			continue
+		}
+		why := fmt.Sprintf("this server is that of the node %s; the server of another node that reads this profile would give the same addresses", node)
+		if each {
+			why = "each node has a server with this profile, as a DaemonSet makes them, so that two of them would give the same address"
+		}
+		finding := pool.vouched.FindingOf(source.ExclusiveFields, "%s: write nodes: [%s], and give every node a pool of its own; "+
+			"or use ledger.etcd, which servers can share; or let one server be for all nodes", why, node)
+		if !each {
+			finding = finding.Warn()
+		}
+		findings = append(findings, finding)
+	}
+	findings.Sort()
+	return findings
+}

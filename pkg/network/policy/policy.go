@@ -58,8 +58,8 @@ type Pool struct {
 	Neighbors []device.Neighbor
 
 	quotas []quota
-	// origin is where the pool stands.
-	origin place
+	// origin is where the pool stands, vouched where it says that it is exclusive.
+	origin, vouched place
 }
 
 // Profile is what a user can choose.

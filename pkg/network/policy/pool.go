@@ -32,7 +32,7 @@ func (c *compiler) pool(name string, pools place, spec v1alpha1.NetworkPool) *Po
 	c.name(pools.Key(name), name)
 	pool := &Pool{
 		Pool: ledger.Pool{Name: name}, Rest: spec.Rest.Duration, Drain: spec.WhenShrunk == v1alpha1.WhenShrunkDrain, Exclusive: spec.Exclusive,
-		origin: pools.Key(name),
+		origin: pools.Key(name), vouched: p.At("exclusive"),
 	}
 	c.subnets(pool, p.At("subnets"), spec.Subnets)
 	c.mtu(pool, p.At("mtu"), spec.MTU)

@@ -27,6 +27,8 @@ type Options struct {
 	LeftAlone func() []string
 	// Node is the one that is served; empty: the server is for many.
 	Node string
+	// EachNode says that other nodes have servers with the same profiles, as a DaemonSet makes them.
+	EachNode bool
 	// Shared says that several servers share the ledger.
 	Shared bool
 	// Clouds makes clouds as they are declared.

@@ -42,17 +42,17 @@ type behind struct {
 // errNoProfiles is for a server that would answer nothing.
 var errNoProfiles = errors.New("no NetworkProfile was found")
 
-// Check compiles the profiles, and says what would be in force.
-func Check(o Options) (*policy.Policy, error) {
+// Check compiles the profiles, and says what would be in force, and what is doubtful about it.
+func Check(o Options) (*policy.Policy, source.Findings, error) {
 	files, err := o.Read()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d, err := o.draft(files, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return d.policy, nil
+	return d.policy, d.warnings, nil
 }
 
 // draft compiles the files. Clouds that are declared as before are kept.
@@ -73,13 +73,20 @@ func (o *Options) draft(files []source.File, before map[string]*behind) (*draft,
 	if shared := served.Shared(); len(shared) > 0 && !o.Shared {
 		return nil, sharedError(shared, o.Node)
 	}
+	var vouched source.Findings
+	if o.Node != "" && !o.Shared {
+		vouched = served.Vouched(o.Node, o.EachNode)
+	}
+	if err := vouched.Errors().Err(); err != nil {
+		return nil, err
+	}
 	d := &draft{documents: documents, policy: served, declared: whole.Clouds}
 	if d.clouds, more = o.clouds(served.Clouds, before); len(more.Errors()) > 0 {
 		return nil, more.Errors().Err()
 	}
 	idle, doubts := o.idle(whole.Clouds, served.Clouds, before)
 	maps.Copy(d.clouds, idle)
-	d.warnings = slices.Concat(findings, more, doubts)
+	d.warnings = slices.Concat(findings, vouched, more, doubts)
 	return d, nil
 }
 

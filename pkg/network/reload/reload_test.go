@@ -422,12 +422,12 @@ func TestCheck(t *testing.T) {
 	w := newWorld(t)
 	w.options.Node = "worker-1"
 	w.text = pool("10.0.0.9", ", nodes: [worker-1]")
-	p, err := reload.Check(w.options)
+	p, _, err := reload.Check(w.options)
 	if err != nil || p.PoolOf(netip.MustParsePrefix("10.0.0.0/24")) == nil {
 		t.Errorf("got %v, %v", p, err)
 	}
 	w.options.Node = "worker-2"
-	if _, err := reload.Check(w.options); err == nil {
+	if _, _, err := reload.Check(w.options); err == nil {
 		t.Error("no pool is for the node, and nobody says so")
 	}
 }
