@@ -86,7 +86,7 @@ func (p *Program) enforce(ctx context.Context, selected *selection, r Request, s
 	if err != nil {
 		return nil, asFailure(err)
 	}
-	if result.Applied, err = plan.apply(object, observe, p.memory); err != nil {
+	if result.Applied, err = plan.apply(object, observe, selected.memoryOf(p)); err != nil {
 		return nil, asFailure(err)
 	}
 	if err := object.Document.Err(); err != nil {

@@ -80,6 +80,8 @@ type selection struct {
 	// record is the annotation in which is recorded what the rules write; empty: nothing is. lasts says that there may be something.
 	record string
 	lasts  bool
+	// confides says that a rule, observed or not, may write into the texts of the kubelet what must not be kept.
+	confides bool
 	// how is for rehearsals; in an admission it is empty.
 	how how
 }
@@ -114,10 +116,12 @@ func (s *selection) applied() *selection {
 func (s *selection) settle() {
 	s.need()
 	s.meet()
+	s.confides = confides(s.rules)
 	enforced := slices.DeleteFunc(slices.Clone(s.rules), func(r *rule) bool { return r.observed })
 	if len(enforced) < len(s.rules) {
 		s.enforced = &selection{target: s.target, form: s.form, rules: enforced}
 		s.enforced.settle()
+		s.enforced.confides = s.confides
 	}
 }
 

@@ -60,8 +60,7 @@ type rememberedStep struct {
 
 func newMemory() *memory { return &memory{seed: maphash.MakeSeed(), outcomes: map[uint64]*outcome{}} }
 
-// run is how many of the first rules write nothing but the two texts of the kubelet, from values that may be kept, or are skipped; 0 where none of them
-// writes.
+// run is how many of the first rules write nothing but the two texts of the kubelet, from values, or are skipped; 0 where none of them writes.
 func run(rules []PlannedRule) int {
 	end := 0
 	for i := range rules {
@@ -76,38 +75,43 @@ func run(rules []PlannedRule) int {
 	return end
 }
 
-// memorable says whether all that the rule does depends on its values and on the two texts of the kubelet, and may be kept: it is not made of a Secret.
+// memorable says whether all that the rule does depends on its values and on the two texts of the kubelet.
 func (p *PlannedRule) memorable() bool {
-	if !p.rule.inKubelet {
-		return false
-	}
-	for i := range p.Steps {
-		if p.Steps[i].Kept || p.Steps[i].Value.From != nil {
-			return false
-		}
-	}
-	return true
+	return p.rule.inKubelet && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kept })
 }
 
-// writesKubelet says whether all that the rule writes stands in the two texts of the kubelet, and is not made of the object, which holds other texts.
+// writesKubelet says whether all that the rule writes stands in the two texts of the kubelet.
 func (r *rule) writesKubelet() bool {
 	return r.target.Component == "kubelet" && r.family == nil && r.whole == nil && len(r.writes) > 0 &&
 		!slices.ContainsFunc(r.writes, func(w operation.Write) bool {
-			return !operation.InText(w.Place.Kind) || w.Place.Kind == operation.UnitOption && w.Place.Container != target.KubeletUnit ||
-				r.scope.readsObject(w.Value.References())
+			return !operation.InText(w.Place.Kind) || w.Place.Kind == operation.UnitOption && w.Place.Container != target.KubeletUnit
 		})
 }
 
-// readsObject says whether values with these references may be made of the object.
-func (s *scope) readsObject(references []string) bool {
-	named := map[string]bool{}
-	s.expand(references, named)
-	for reference := range named {
-		if root, _, _ := strings.Cut(reference, "."); root == "object" {
-			return true
-		}
+// memoryOf is the memory of the program that may be used for the selection; nil: none.
+func (s *selection) memoryOf(p *Program) *memory {
+	if s.confides {
+		return nil
 	}
-	return false
+	return p.memory
+}
+
+// confides says whether one of the rules for the kubelet may write there what a Secret holds, or another part of the object, which may hold tokens: an
+// object that was admitted before still has it in the texts that the other rules are given. Then nothing is remembered.
+func confides(rules []*rule) bool {
+	return slices.ContainsFunc(rules, func(r *rule) bool {
+		if r.target.Component != "kubelet" {
+			return false
+		}
+		var references []string
+		if r.family != nil {
+			references = r.family.references()
+		}
+		for i := range r.writes {
+			references = append(references, r.writes[i].Value.References()...)
+		}
+		return len(r.scope.secretsIn(references)) > 0 || r.scope.tellsObject(references)
+	})
 }
 
 // inConfiguration says whether one of the rules edits the configuration file. The unit is read by every rule for the kubelet.

@@ -19,6 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // TestMemoryOfGoldenCases admits each golden case until what became of it is remembered, and holds that it becomes the same as before, byte for byte,
@@ -105,9 +106,26 @@ controlplane:
 	}
 }
 
-// TestMemoryOfSecrets holds that nothing is remembered of what is made of a Secret, or of the object, whose other texts may hold secrets.
+// TestMemoryOfSecrets holds that nothing is remembered where a rule for the kubelet, even one that is only observed or does not apply any more, may write
+// what a Secret holds, or the object, whose other texts may hold secrets: after an update it stands in the texts that all rules are given.
 func TestMemoryOfSecrets(t *testing.T) {
-	for name, value := range map[string]string{"secret": "${ lookups.credentials.key }", "object": "${ object.spec.purpose }", "variable": "${ variables.of }"} {
+	const plain, secret = `- flags: {set: {region: "${ shoot.region }"}}`, `- flags: {set: {made: "${ lookups.credentials.key }"}}`
+	for name, c := range map[string]struct {
+		rules      []string
+		written    bool // into the patch of the first object
+		remembered bool
+	}{
+		"a Secret":              {rules: []string{secret}, written: true},
+		"the object":            {rules: []string{`- flags: {set: {made: "${ object.spec.purpose }"}}`}, written: true},
+		"a variable":            {rules: []string{`- flags: {set: {made: "${ variables.of }"}}`}, written: true},
+		"before another rule":   {rules: []string{secret, plain}, written: true},
+		"after another rule":    {rules: []string{plain, secret}, written: true},
+		"only observed":         {rules: []string{plain, secret + "\n    mode: observe"}},
+		"not any more":          {rules: []string{plain, secret + "\n    when: ${ shoot.region == 'q' }"}},
+		"for each":              {rules: []string{plain, `- forEach: ["${ lookups.credentials.key }"]` + "\n    flags: {set: {made: \"${ item }\"}}"}, written: true},
+		"kept":                  {rules: []string{plain, secret + "\n    onUpdate: keep"}, written: true},
+		"the name of an object": {rules: []string{plain, `- flags: {set: {made: "${ object.name }"}}`}, remembered: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			program := programOf(t, `
 variables: {of: "${ object.spec.purpose }"}
@@ -115,16 +133,19 @@ lookups:
   credentials: {secret: credentials, keys: [key]}
 controlplane:
   kubelet:
-  - flags: {set: {made: "`+value+`"}}
-`)
+  `+strings.Join(c.rules, "\n  ")+"\n")
 			source := &facts.Static{Facts: inRegion(t, "r").Facts, Secrets: map[string]map[string]string{"credentials": {"key": "reconcile"}}}
-			for range 4 {
-				result, err := program.Admit(t.Context(), kubeletRequest("--v=1", "maxPods: 1"), source)
-				if err != nil || !bytes.Contains(result.Patch, []byte("--made=reconcile")) {
+			request := kubeletRequest("--v=1", "maxPods: 1")
+			for i := range 8 {
+				result, err := program.Admit(t.Context(), request, source)
+				if err != nil || i == 0 && c.written != bytes.Contains(result.Patch, []byte("--made=reconcile")) {
 					t.Fatalf("%v: %s", err, result.Patch)
 				}
+				if i == 3 && result.Patch != nil {
+					request.Object = golden.Apply(t, request.Object, result.Patch)
+				}
 			}
-			if entries, _ := program.Remembered(); entries != 0 {
+			if entries, _ := program.Remembered(); (entries > 0) != c.remembered {
 				t.Errorf("%d outcomes are remembered", entries)
 			}
 		})

@@ -45,7 +45,7 @@ type rule struct {
 	// reach is what its expressions need; early says that its condition needs no lookup, though the rule does.
 	reach *needs
 	early bool
-	// inKubelet says that it writes nothing but the texts of the kubelet, from values that are not of the object.
+	// inKubelet says that it writes nothing but the texts of the kubelet.
 	inKubelet bool
 }
 

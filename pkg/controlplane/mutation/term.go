@@ -123,19 +123,22 @@ func (s *scope) secretNames(t *target.Target, references []string) []string {
 	return names
 }
 
-// plainOfSecret are the fields of a Secret that hold nothing secret. Annotations may: kubectl keeps a copy of the object in one.
-var plainOfSecret = []string{"apiVersion", "kind", "name", "namespace", "labels"}
+// plainOfObject are the fields of an object that hold nothing secret. Annotations may: kubectl keeps a copy of the object in one.
+var plainOfObject = []string{"apiVersion", "kind", "name", "namespace", "labels"}
 
 // tellsSecret says whether a value with these references is or may be made of what a Secret holds that is admitted itself.
 func (s *scope) tellsSecret(t *target.Target, references []string) bool {
-	if form := t.Forms[0]; form.Group != "" || form.Kind != facts.Secret.Kind {
-		return false
-	}
+	form := t.Forms[0]
+	return form.Group == "" && form.Kind == facts.Secret.Kind && s.tellsObject(references)
+}
+
+// tellsObject says whether a value with these references is or may be made of what the object holds beside its names and labels.
+func (s *scope) tellsObject(references []string) bool {
 	named := map[string]bool{}
 	s.expand(references, named)
 	for reference := range named {
 		if root, rest, _ := strings.Cut(reference, "."); root == "object" {
-			if field, _, _ := strings.Cut(rest, "."); !slices.Contains(plainOfSecret, field) {
+			if field, _, _ := strings.Cut(rest, "."); !slices.Contains(plainOfObject, field) {
 				return true
 			}
 		}
