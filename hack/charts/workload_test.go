@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -186,5 +187,44 @@ func TestConfigurations(t *testing.T) {
 	})
 	if len(found) != 3 {
 		t.Errorf("configurations of %v were read", found)
+	}
+}
+
+// TestNetworkProfiles holds which ConfigMaps of profiles the network provider's Pods mount and read: those that the values name, and that of the chart
+// graft-profiles where they say nothing.
+func TestNetworkProfiles(t *testing.T) {
+	const chart = "graft-network-provider"
+	want := map[string][]string{
+		"defaults": {"graft-network-profiles"}, "profile-images": nil, "profiles-inline": {chart + "-profiles"}, "node": {"acme", "other.example", chart + "-profiles"},
+	}
+	loaded, given := load(t, chart), cases(t, chart)
+	for values, want := range want {
+		t.Run(values, func(t *testing.T) {
+			manifests, err := render(loaded, given[values])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var mounted, read []string
+			for _, manifest := range manifests {
+				var workload appsv1.Deployment // a DaemonSet has its template at the same place
+				var configMap corev1.ConfigMap
+				if err := errors.Join(sigsyaml.Unmarshal([]byte(manifest), &workload), sigsyaml.Unmarshal([]byte(manifest), &configMap)); err != nil {
+					t.Fatal(err)
+				}
+				for _, volume := range workload.Spec.Template.Spec.Volumes {
+					if volume.ConfigMap != nil && volume.Name != "config" {
+						mounted = append(mounted, volume.ConfigMap.Name)
+					}
+				}
+				for line := range strings.Lines(configMap.Data["config.yaml"]) {
+					if _, name, ok := strings.Cut(strings.TrimSpace(line), "/etc/graft/profiles/"); ok {
+						read = append(read, name)
+					}
+				}
+			}
+			if diff := cmp.Diff([][]string{want, want}, [][]string{mounted, read}); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -30,11 +30,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ if and (eq .Values.mode "service") (not .Values.ledger.etcd.endpoints) }}true{{ end }}
 {{- end }}
 
+{{- /* The ConfigMaps with profiles: those that are named, or that of the chart graft-profiles where nothing else says where profiles come from. */ -}}
+{{- define "graft.configMaps" -}}
+{{- if or .Values.profiles.configMaps .Values.profiles.images .Values.profiles.inline }}
+{{- .Values.profiles.configMaps | toJson }}
+{{- else }}
+{{- list "graft-network-profiles" | toJson }}
+{{- end }}
+{{- end }}
+
 {{- /* What values cannot be together, beyond what the schema says. */ -}}
 {{- define "graft.check" -}}
-{{- if not (or .Values.profiles.configMaps .Values.profiles.images .Values.profiles.inline) }}
-{{- fail "no profiles: name ConfigMaps in profiles.configMaps or images in profiles.images, or write NetworkProfiles in profiles.inline" }}
-{{- end }}
 {{- if and (include "graft.volume" .) (or .Values.service.hpa.enabled (gt (int .Values.service.replicas) 1)) }}
 {{- fail "several replicas need a ledger that they share: give ledger.etcd.endpoints, or set service.replicas to 1 and service.hpa.enabled to false" }}
 {{- end }}
@@ -49,7 +55,7 @@ apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: NetworkProviderConfiguration
 profiles:
   paths:
-  {{- range .Values.profiles.configMaps }}
+  {{- range include "graft.configMaps" . | fromJsonArray }}
   - /etc/graft/profiles/{{ . }}
   {{- end }}
   {{- range $i, $_ := .Values.profiles.images }}
@@ -197,7 +203,7 @@ resources: {{- toYaml . | nindent 2 }}
 - name: config
   mountPath: /etc/graft/config
   readOnly: true
-{{- range $i, $name := .Values.profiles.configMaps }}
+{{- range $i, $name := include "graft.configMaps" . | fromJsonArray }}
 - name: profiles-{{ $i }}
   mountPath: /etc/graft/profiles/{{ $name }}
   readOnly: true
@@ -223,7 +229,7 @@ resources: {{- toYaml . | nindent 2 }}
 - name: config
   configMap:
     name: {{ include "graft.name" . }}-config
-{{- range $i, $name := .Values.profiles.configMaps }}
+{{- range $i, $name := include "graft.configMaps" . | fromJsonArray }}
 - name: profiles-{{ $i }}
   configMap:
     name: {{ $name }}
