@@ -4,34 +4,42 @@
 
 package stars
 
-import (
-	"testing"
+import "testing"
 
-	"github.com/google/go-cmp/cmp"
-)
-
-// TestStand holds what stars stand for, and that they do on either side.
-func TestStand(t *testing.T) {
+// TestDiff holds what stars stand for, and that those in what is got stand for nothing.
+func TestDiff(t *testing.T) {
 	for _, test := range []struct {
-		pattern, text string
-		want          bool
+		want, got string
+		fits      bool
 	}{
 		{"a*c", "abc", true},
 		{"a*c", "ac", true},
+		{"a*c", "acc", true},
 		{"a*c", "abd", false},
 		{"a*c", "babc", false},
+		{"ab*ba", "aba", false},
 		{"*", "", true},
 		{"*b*", "abc", true},
 		{"*b*", "ac", false},
 		{"a*b*c", "acb", false},
+		{"a*b*c", "abc", true},
 		{"a", "a", true},
 		{"a", "ab", false},
+		{"abc", "a*c", false},
+		{"", "*", false},
+		{"a*c", "a*c", true},
 	} {
-		for _, pair := range [][2]string{{test.pattern, test.text}, {test.text, test.pattern}} {
-			x, y := map[string]any{"x": []any{pair[0]}}, map[string]any{"x": []any{pair[1]}}
-			if got := cmp.Diff(x, y, Stand()) == ""; got != test.want {
-				t.Errorf("%q and %q: %t", pair[0], pair[1], got)
-			}
+		want, got := map[string]any{"x": []any{test.want}}, map[string]any{"x": []any{test.got}}
+		if diff := Diff(want, got); (diff == "") != test.fits {
+			t.Errorf("%q is wanted, and %q is got: %s", test.want, test.got, diff)
 		}
+	}
+	for about, got := range map[string]any{"a longer list": []any{"a", "b"}, "a shorter list": []any{}, "another type": "a", "nothing": nil} {
+		if Diff([]any{"*"}, got) == "" || Diff(map[string]any{"x": []any{"*"}}, map[string]any{"x": got}) == "" {
+			t.Errorf("%s is the same", about)
+		}
+	}
+	if want := map[string]any{"x": "*"}; Diff(want, map[string]any{"x": "*", "y": "a"}) == "" || Diff(want, map[string]any{"x": "a"}) != "" || want["x"] != "*" {
+		t.Error("what is wanted is compared once")
 	}
 }

@@ -137,7 +137,7 @@ func (w *world) request(name string, s step) {
 	if err := json.Unmarshal([]byte(answer), &got); err != nil {
 		w.t.Errorf("%s: %q: %v", name, answer, err)
 	}
-	if diff := cmp.Diff(s.Answer, got, stars.Stand()); diff != "" {
+	if diff := stars.Diff(s.Answer, got); diff != "" {
 		w.t.Errorf("%s: the answer (-want +got):\n%s", name, diff)
 	}
 }

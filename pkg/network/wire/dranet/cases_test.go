@@ -128,7 +128,7 @@ func (w *world) request(name string, s step) {
 	if s.Answer == nil {
 		s.Answer = ""
 	}
-	if diff := cmp.Diff(s.Answer, got, stars.Stand()); diff != "" {
+	if diff := stars.Diff(s.Answer, got); diff != "" {
 		w.t.Errorf("%s: the answer (-want +got):\n%s", name, diff)
 	}
 }
