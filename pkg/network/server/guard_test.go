@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -182,65 +181,6 @@ func TestTooMuch(t *testing.T) {
 	}
 	if got := w.ask(t, w.client(nil), "http", "/do", "x"); got != "200 OK: " {
 		t.Errorf("afterwards: %s", got)
-	}
-}
-
-// TestDeparted holds that work whose callers have left holds half of the places at most, and these until it is done, so that a pool whose cloud hangs does not
-// keep others from being answered.
-func TestDeparted(t *testing.T) {
-	const plain, busy = "200 OK: plain", "429 Too Many Requests: "
-	var hanging sync.WaitGroup
-	entered, recovered := make(chan struct{}), make(chan struct{})
-	w := newWorld(t, Listener{}, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if string(body) == "hangs" {
-			release := serving.Hold(r.Context())
-			hanging.Go(func() { <-recovered; release() })
-			entered <- struct{}{}
-			<-r.Context().Done()
-			return
-		}
-		_, _ = w.Write(body)
-	})
-	guard := w.places[0].server.Handler.(serving.Drain).Handler.(*guard)
-	working := func(want int64) {
-		t.Helper()
-		for end := time.Now().Add(10 * time.Second); w.count(t, "graft_network_requests_in_flight", nil) > 0 || guard.load.working.Load() != want; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d places are taken, want %d", guard.load.working.Load(), want)
-			}
-		}
-	}
-	call := func() (leave func()) {
-		connection, err := net.Dial("unix", w.Addresses()[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(connection, "POST /do HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhangs"); err != nil {
-			t.Fatal(err)
-		}
-		<-entered
-		return func() { _ = connection.Close() }
-	}
-	for range 20 {
-		call()()
-		working(1)
-		if got := w.ask(t, w.client(nil), "http", "/do", "plain"); got != plain {
-			t.Fatalf("a plain pool: %s", got)
-		}
-	}
-	working(1)
-	leave := call()
-	if got := w.ask(t, w.client(nil), "http", "/do", "plain"); !strings.HasPrefix(got, busy) {
-		t.Errorf("with one that waits, and one behind: %s", got)
-	}
-	leave()
-	working(1)
-	close(recovered)
-	hanging.Wait()
-	working(0)
-	if got := guard.load.behind.Load(); got != 0 {
-		t.Errorf("%d are counted that nobody works for", got)
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -273,40 +272,6 @@ func TestFutile(t *testing.T) {
 	}
 	if got := f.objects[drift.Object{}]; got.of != longestRest {
 		t.Errorf("it rests for %d looks", got.of)
-	}
-}
-
-// TestTurns holds that every object has its turn however many are futile: the first time within as many looks as it takes to touch all, three at a look, and
-// again and again, a rest later at most.
-func TestTurns(t *testing.T) {
-	for _, count := range []int{10, 80, 1000} {
-		t.Run(fmt.Sprint(count), func(t *testing.T) {
-			s := &seed{touched: map[string]bool{}, all: true}
-			p, clock := newPatrol(t, s)
-			p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock}
-			var drifted []drift.Object
-			last := map[string]int{}
-			for i := range count {
-				o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: fmt.Sprint("cloud-", i)}
-				drifted, last[o.Name] = append(drifted, o), -1
-			}
-			round := (count + 2) / 3
-			for look := range 4 * (round + longestRest) {
-				p.touchAll(t.Context(), drifted)
-				for _, name := range s.patches {
-					last[name] = look
-				}
-				s.patches = nil
-				for name, at := range last {
-					if at < 0 && look >= round-1 || look-at > round+longestRest {
-						t.Fatalf("%s was touched last at look %d, and it is look %d", name, at, look)
-					}
-				}
-			}
-			if got := int(value(t, p.Metrics.touched.WithLabelValues("stays"))); got < 2*count {
-				t.Errorf("%d touches have mended nothing", got)
-			}
-		})
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 )
 
 // TestRemoved writes, replaces and removes few rows again and again, in groups, between which the engine writes its tables anew or the store is
-// opened again, as it was closed or as a loss of power leaves it, without anything that is not synced: what was removed must never come back, and the engine must
-// find nothing wrong with how it was removed. So few rows are remembered that most are forgotten, or nearly, before they are removed.
+// opened again, as it was closed or as a loss of power leaves it, without anything that is not synced: what was removed must never come back,
+// and the engine must find nothing wrong with how it was removed. So few rows are remembered that most are forgotten, or nearly, before that.
 func TestRemoved(t *testing.T) {
 	const steps, callers = 400, 6
 	var (
