@@ -86,6 +86,9 @@ func (o *explainInterpretOptions) run(command *cobra.Command, s *Streams, paths 
 	if len(objects) == 0 {
 		return fmt.Errorf("no object was found in %s", strings.Join(paths, ", "))
 	}
+	if err := options.Check(objects); err != nil {
+		return fmt.Errorf("--observed: %w", err)
+	}
 	by := &listening{Interpreter: profiles.program}
 	options.By = by
 	options.Asks = func(kind interpreter.Kind, _ []byte, one interpreter.Operation) bool {

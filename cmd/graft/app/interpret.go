@@ -114,6 +114,9 @@ func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []strin
 	if len(objects) == 0 {
 		return fmt.Errorf("no object was found in %s", strings.Join(paths, ", "))
 	}
+	if err := asked.Check(objects); err != nil {
+		return fmt.Errorf("--observed: %w", err)
+	}
 	if len(objects) > 1 && asked.Members != nil {
 		return errors.New("--members are of one object: name that one only")
 	}
@@ -186,6 +189,9 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 		var err error
 		if asked.Observed, err = manifest.Read(o.observed, strings.NewReader("")); err != nil {
 			return asked, fmt.Errorf("reading --observed: %w", err)
+		}
+		if len(asked.Observed) == 0 {
+			return asked, fmt.Errorf("--observed: no object was found in %s", strings.Join(o.observed, ", "))
 		}
 	}
 	return asked, nil

@@ -132,9 +132,7 @@ func (o Options) fill(r *interpreter.Request, object manifest.Object) (lacks str
 		}
 		r.Members = o.Members
 	case interpreter.Retain:
-		at := slices.IndexFunc(o.Observed, func(other manifest.Object) bool {
-			return other.Is(object.Group(), object.Kind) && other.Name == object.Name && (other.Namespace == object.Namespace || other.Namespace == "")
-		})
+		at := slices.IndexFunc(o.Observed, func(other manifest.Object) bool { return observes(other, object) })
 		if at < 0 && len(o.Observed) > 0 {
 			return "an observed object of its kind and name"
 		}
@@ -144,6 +142,25 @@ func (o Options) fill(r *interpreter.Request, object manifest.Object) (lacks str
 		r.Observed = o.Observed[at].JSON
 	}
 	return ""
+}
+
+// observes says whether an observed object is that of a member for an object.
+func observes(other, object manifest.Object) bool {
+	return other.Is(object.Group(), object.Kind) && other.Name == object.Name && (other.Namespace == object.Namespace || other.Namespace == "")
+}
+
+// Check finds observed objects of which none belongs to one of the objects that are asked about. Those of a whole member may hold more than is asked about.
+func (o Options) Check(objects []manifest.Object) error {
+	if len(o.Observed) == 0 {
+		return nil
+	}
+	for _, other := range o.Observed {
+		if slices.ContainsFunc(objects, func(object manifest.Object) bool { return observes(other, object) }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("none of the observed objects has the group, kind, namespace and name of an object that is asked about: the first is %s, at %s",
+		o.Observed[0], o.Observed[0].Position)
 }
 
 func (o Options) ask(ctx context.Context, r interpreter.Request) Answer {
