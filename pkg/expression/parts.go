@@ -90,7 +90,7 @@ func (c *partsCompiler) node(e ast.Expr) (*node, error) {
 	}
 	p := c.whole.shell()
 	p.result = c.native.GetType(e.ID())
-	p.references, p.loops = inspect(c.variables, e)
+	p.references, p.every = inspect(c.variables, e)
 	part := ast.NewCheckedAST(ast.NewAST(e, c.native.SourceInfo()), c.native.TypeMap(), c.native.ReferenceMap())
 	if p.run, err = c.env.PlanProgram(part, cel.InterruptCheckFrequency(interruptFrequency)); err != nil {
 		return nil, err

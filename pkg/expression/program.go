@@ -17,14 +17,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// interruptFrequency is how many steps of comprehensions pass between two looks at the context.
-const interruptFrequency = 64
-
 // watched tells comprehensions, which ask before each step, when the context has ended. Once it has ended, it says so every time: CEL's own
 // check does not, and an outer all() then goes on after an inner one was stopped.
 type watched struct {
 	interpreter.Activation
 	ctx   context.Context
+	every int
 	steps int
 	ended bool
 }
@@ -34,7 +32,7 @@ func (w *watched) ResolveName(name string) (any, bool) {
 	if name != "#interrupted" {
 		return w.Activation.ResolveName(name)
 	}
-	if w.steps++; w.steps%interruptFrequency == 0 && !w.ended {
+	if w.steps++; w.steps%w.every == 0 && !w.ended {
 		w.ended = w.ctx.Err() != nil
 	}
 	return w.ended, true
@@ -48,7 +46,7 @@ type program struct {
 	run        cel.Program
 	result     *cel.Type
 	takes      *cel.Type // what is wanted of a result that is dyn; nil: anything
-	loops      bool
+	every      int       // so many steps of comprehensions, the context is looked at; 0: it has none
 	references []string
 	value      ref.Val // when the expression names no variable
 
@@ -81,7 +79,7 @@ func (e *Environment) compile(o origin, text piece) (*program, source.Findings) 
 		return nil, source.Findings{p.finding(err.Error())}
 	}
 	p.run = run
-	p.references, p.loops = e.inspect(ast.NativeRep().Expr())
+	p.references, p.every = e.inspect(ast.NativeRep().Expr())
 	if len(p.references) > 0 {
 		return p, nil
 	}
@@ -106,8 +104,8 @@ func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (re
 		value ref.Val
 		err   error
 	)
-	if p.loops {
-		value, _, err = p.run.Eval(&watched{Activation: vars, ctx: ctx})
+	if p.every > 0 {
+		value, _, err = p.run.Eval(&watched{Activation: vars, ctx: ctx, every: p.every})
 	} else {
 		value, _, err = p.run.Eval(vars)
 	}

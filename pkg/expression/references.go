@@ -15,23 +15,24 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// inspect collects the variables and fields that an expression names, and says whether it has a comprehension.
-func (e *Environment) inspect(root ast.Expr) (references []string, loops bool) {
+// inspect collects the variables and fields that an expression names, and says how many steps of its comprehensions may pass between two looks at the
+// context; 0: it has none.
+func (e *Environment) inspect(root ast.Expr) (references []string, every int) {
 	return inspect(e.variables, root)
 }
 
-func inspect(variables map[string]Variable, root ast.Expr) (references []string, loops bool) {
+func inspect(variables map[string]Variable, root ast.Expr) (references []string, every int) {
 	i := inspector{variables: variables}
 	i.visit(root)
 	slices.Sort(i.references)
-	return slices.Compact(i.references), i.loops
+	return slices.Compact(i.references), i.every
 }
 
 type inspector struct {
 	variables  map[string]Variable
 	local      []string // variables of the comprehensions around
 	references []string
-	loops      bool
+	every      int
 	// found collects the parts that are references, for who wants them; nil: nobody does.
 	found *[]ast.Expr
 }
@@ -75,7 +76,9 @@ func (i *inspector) visitAll(all []ast.Expr) {
 }
 
 func (i *inspector) visitComprehension(c ast.ComprehensionExpr) {
-	i.loops = true
+	if every := looks(c); i.every == 0 || every < i.every {
+		i.every = every
+	}
 	i.visit(c.IterRange())
 	i.visit(c.AccuInit())
 	outer := len(i.local)

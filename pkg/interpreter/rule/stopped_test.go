@@ -48,3 +48,19 @@ func TestStopped(t *testing.T) {
 		}
 	}
 }
+
+// TestStoppedSteps holds that a condition whose every step takes longer the longer a text is, is broken off after one of them.
+func TestStoppedSteps(t *testing.T) {
+	program := load(t, golden.Read(t, "testdata/stopped/profile.yaml"))
+	object := json.RawMessage(`{"spec":{"text":"` + strings.Repeat("pq", 10_000) + `","pools":[1,2,3,4,5,6,7,8,9]}}`)
+	a := asked{Operation: interpreter.Health, Object: object}
+	if response, err := program.Interpret(t.Context(), a.request()); err != nil || response.Healthy == nil || !*response.Healthy {
+		t.Errorf("it is healthy: %v", err)
+	}
+	for looks := range 9 {
+		_, err := program.Interpret(&ending{t.Context(), looks}, a.request())
+		if got := describe(interpreter.Response{}, err); !strings.HasPrefix(got, "500 ") || !strings.HasSuffix(got, ": stopped: context deadline exceeded\n") {
+			t.Errorf("it may be looked %d times: %s", looks, got)
+		}
+	}
+}

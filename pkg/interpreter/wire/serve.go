@@ -183,9 +183,10 @@ func (h *handler) interpret(ctx *serving.Deadline, e *exchange) (interpreter.Res
 	return response, err
 }
 
-// smallBody is a body about which a prompt Interpreter is asked without a goroutine, in bytes. What it does between two looks at its context takes
-// microseconds then.
-const smallBody = 64 << 10
+// smallBody is a body about which a prompt Interpreter is asked without a goroutine, in bytes. A caller waits in vain then for as long as one call of one
+// function in a rule takes on a text of that length, such as a pattern that is looked for: a millisecond, where the rule is not made to take long. With
+// larger bodies that would be longer than a caller should wait, and a goroutine costs little beside what they cost.
+const smallBody = 8 << 10
 
 // interpretAside asks the interpreter, and comes back in time whatever that does. The message is released by whoever was asked, and never under its hands.
 func (h *handler) interpretAside(ctx context.Context, e *exchange) (interpreter.Response, error) {

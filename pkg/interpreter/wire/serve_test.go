@@ -183,9 +183,9 @@ func TestPrompt(t *testing.T) {
 		"answers":           {healthy, 1, http.StatusOK},
 		"heeds":             {obedient, 1, http.StatusGatewayTimeout},
 		"panics":            {panics, 1, http.StatusInternalServerError},
-		"large, and heeds":  {obedient, 1 << 17, http.StatusGatewayTimeout},
-		"large, and panics": {panics, 1 << 17, http.StatusInternalServerError},
-		"large, and hangs":  {hanging, 1 << 17, http.StatusGatewayTimeout},
+		"large, and heeds":  {obedient, 1 << 13, http.StatusGatewayTimeout},
+		"large, and panics": {panics, 1 << 13, http.StatusInternalServerError},
+		"large, and hangs":  {hanging, 1 << 13, http.StatusGatewayTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := wire.New(wire.Options{Interpreter: c.by, Prompt: true, Log: logr.Discard(), Patience: 30 * time.Millisecond})

@@ -39,8 +39,8 @@ type Interpreter interface {
 // Options are those of the codec.
 type Options struct {
 	Interpreter Interpreter
-	// Prompt says that the Interpreter comes back soon after its context has ended, whatever it is asked: it is asked about small objects without a goroutine
-	// that could be left behind.
+	// Prompt says that the Interpreter comes back after its context has ended as soon as the function in hand has, whatever it is asked: it is asked about
+	// small objects without a goroutine that could be left behind.
 	Prompt bool
 	// Log is told of what fails: without objects.
 	Log logr.Logger
