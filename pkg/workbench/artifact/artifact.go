@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package artifact makes an OCI image of profiles: their files and nothing else, for registries, and for Pods that mount it as a volume. The same
-// files give the same digests everywhere: there is no time in it, and its compression leaves all as it is. It opens no files and knows no
+// files give the same digests on every machine: there is no time in it, and its compression leaves all as it is. It opens no files and knows no
 // registry; copying is the work of tools that are there for it. Enter at Collect and Write.
 package artifact
 
@@ -40,26 +40,34 @@ const (
 var architectures = []string{"amd64", "arm64"}
 
 // Collect gives the files of an image by their paths in it: profiles at its root, and what they name at the paths that they write, as folders of
-// profiles are read. Two files of one path must be the same.
+// profiles are read. Two files of one path must be the same, and none may be where another has a folder.
 func Collect(profiles []source.File) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	add := func(name string, data []byte) error {
+	files, origins := map[string][]byte{}, map[string]string{}
+	add := func(name, origin string, data []byte) error {
 		if !fs.ValidPath(name) {
 			return fmt.Errorf("collecting files: %s would not be in the image", name)
 		}
 		if other, ok := files[name]; ok && !bytes.Equal(other, data) {
-			return fmt.Errorf("collecting files: there are two that are called %s", name)
+			return fmt.Errorf("collecting files: there are two that are called %s, %s and %s: give one another name, or make an image of each; "+
+				"charts take several", name, origins[name], origin)
 		}
-		files[name] = data
+		files[name], origins[name] = data, origin
 		return nil
 	}
 	for _, file := range profiles {
-		if err := add(filepath.Base(file.Name), file.Data); err != nil {
+		if err := add(filepath.Base(file.Name), file.Name, file.Data); err != nil {
 			return nil, err
 		}
 		for _, name := range slices.Sorted(maps.Keys(file.Attachments)) {
-			if err := add(path.Clean(name), file.Attachments[name]); err != nil {
+			if err := add(path.Clean(name), filepath.Join(filepath.Dir(file.Name), filepath.FromSlash(name)), file.Attachments[name]); err != nil {
 				return nil, err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for above := path.Dir(name); above != "."; above = path.Dir(above) {
+			if _, ok := files[above]; ok {
+				return nil, fmt.Errorf("collecting files: %s is a file, and would be the folder of %s", above, name)
 			}
 		}
 	}
@@ -159,7 +167,8 @@ func digestOf(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// store puts bytes into the form of gzip as they are: tools for registries expect that form, and compressors of other versions would write other bytes.
+// store puts bytes into the form of gzip as they are: tools for registries expect that form. How Go divides them into blocks, and writes headers of archives,
+// is all that another version of it could do in another way; compressors change more often. A test holds the digest.
 func store(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&out, gzip.NoCompression)

@@ -42,6 +42,12 @@ func TestCollect(t *testing.T) {
 			[]source.File{profile("one/p.yaml", "p", script), profile("two/q.yaml", "q", map[string][]byte{"files/a.sh": []byte("b")})},
 			nil, "two that are called files/a.sh",
 		},
+		"a file where there is a folder": {
+			[]source.File{profile("one/a.yaml", "p", map[string][]byte{"a.yaml/b/c": []byte("c")})}, nil, "a.yaml is a file, and would be the folder of a.yaml/b/c",
+		},
+		"files of one beginning": {
+			[]source.File{profile("one/a.yaml", "p", map[string][]byte{"a.yaml.d/b": []byte("b")})}, map[string]string{"a.yaml": "p", "a.yaml.d/b": "b"}, "",
+		},
 		"outside": {[]source.File{profile("p.yaml", "p", map[string][]byte{"../a.sh": []byte("a")})}, nil, "../a.sh would not be in the image"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,5 +171,15 @@ func TestWrite(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{"linux/amd64": true, "linux/arm64": true}, platforms); diff != "" {
 		t.Errorf("platforms (-want +got):\n%s", diff)
+	}
+}
+
+// TestDigest holds that another version of Go, or of this program, gives an image the digest that it had: whoever has pinned one finds it again. What is in
+// the image is more than a block of what is stored can hold.
+func TestDigest(t *testing.T) {
+	files := map[string][]byte{"profile.yaml": []byte("a: b\n"), "files/large.txt": bytes.Repeat([]byte("0123456789abcdef"), 1<<13), "files/é.txt": {}}
+	got, err := artifact.Write(io.Discard, files, "v1", map[string]string{"acme.com/of": "us"})
+	if want := "sha256:00d269bee5bf101bacbd812fce2bb02dff99c4a9a9c7381ebcc748603aafd873"; err != nil || got != want {
+		t.Errorf("the digest is %s, not %s (%v)", got, want, err)
 	}
 }
