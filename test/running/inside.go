@@ -21,20 +21,24 @@ type Inside struct {
 	Log *Log
 
 	stop   context.CancelFunc
-	status chan int
+	ended  chan struct{}
+	status int // once it has ended
 }
 
-// Start begins the program, and waits until it listens.
+// Start begins the program, and waits until it listens. It ends with the test, which waits for that.
 func (m Main) Start(t testing.TB, arguments ...string) *Inside {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Inside{Log: &Log{}, stop: cancel, status: make(chan int, 1)}
-	go func() { p.status <- m(ctx, "test", arguments, io.Discard, p.Log) }()
-	t.Cleanup(cancel)
+	p := &Inside{Log: &Log{}, stop: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		p.status = m(ctx, "test", arguments, io.Discard, p.Log)
+	}()
+	t.Cleanup(func() { p.end(t) })
 	p.Eventually(t, func() bool {
 		select {
-		case status := <-p.status:
-			t.Fatalf("it has ended with %d: %s", status, p.Log)
+		case <-p.ended:
+			t.Fatalf("it has ended with %d: %s", p.status, p.Log)
 		default:
 		}
 		return strings.Contains(p.Log.String(), "Listening")
@@ -42,12 +46,22 @@ func (m Main) Start(t testing.TB, arguments ...string) *Inside {
 	return p
 }
 
-// Stop ends the program.
+// Stop ends the program, whose status must be 0.
 func (p *Inside) Stop(t testing.TB) {
 	t.Helper()
+	if p.end(t); p.status != 0 {
+		t.Errorf("it ended with %d: %s", p.status, p.Log)
+	}
+}
+
+// end ends the program, if it runs, and waits until it has.
+func (p *Inside) end(t testing.TB) {
+	t.Helper()
 	p.stop()
-	if status := <-p.status; status != 0 {
-		t.Errorf("it ended with %d: %s", status, p.Log)
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		t.Fatalf("it does not end: %s", p.Log)
 	}
 }
 

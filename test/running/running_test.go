@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLog holds what is kept of what programs say.
@@ -81,14 +82,20 @@ func TestInside(t *testing.T) {
 		if slices.Contains(arguments, "--listen") {
 			fmt.Fprintln(stderr, "Listening")
 			<-ctx.Done()
+			time.Sleep(10 * time.Millisecond) // as programs do that put things in order
+			fmt.Fprintln(stderr, "Ended")
 			return 0
 		}
 		fmt.Fprintln(stderr, "Error: no listener")
 		return 2
 	})
+	var left *Inside
+	if t.Run("left to its test", func(t *testing.T) { left = main.Start(t, "--listen") }); !strings.HasSuffix(left.Log.String(), "Ended\n") {
+		t.Errorf("it goes on beside the next test: %q", left.Log)
+	}
 	p := main.Start(t, "--listen")
 	p.Stop(t)
-	if p.Log.String() != "Listening\n" {
+	if p.Log.String() != "Listening\nEnded\n" {
 		t.Errorf("it said %q", p.Log)
 	}
 	if status, said := main.Try(t, "/a", "/a/b"); status != 2 || said != "test b\nError: no listener\n" {
