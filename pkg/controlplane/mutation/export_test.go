@@ -15,6 +15,14 @@ const (
 // Forget makes the program remember nothing.
 func (p *Program) Forget() { p.memory = newMemory() }
 
+// Measured is what the outcomes take, measured again.
+func (p *Program) Measured() (bytes int) {
+	for _, k := range p.memory.outcomes {
+		bytes += k.measure()
+	}
+	return bytes
+}
+
 // Remembered is how many outcomes the program remembers, and about how many bytes they take.
 func (p *Program) Remembered() (entries, bytes int) {
 	p.memory.lock.RLock()

@@ -7,6 +7,7 @@ package mutation
 import (
 	"bytes"
 	"hash/maphash"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,8 @@ type outcome struct {
 	rules []rememberedRule
 	texts target.KubeletTexts
 	edit  target.KubeletEdit
+	// size is about how many bytes it takes.
+	size int
 }
 
 // rememberedRule is a rule with its steps, and whether it changed something.
@@ -242,31 +245,34 @@ func outcomeOf(rules []PlannedRule, applied []Applied, texts target.KubeletTexts
 		}
 		k.rules = append(k.rules, remembered)
 	}
+	k.size = k.measure()
 	return k
 }
 
-// size is about how many bytes the outcome takes.
-func (k *outcome) size() int {
-	const step = 128
-	size := len(k.texts.Unit) + len(k.texts.Configuration) + k.edit.Bytes()
+// measure is about how many bytes the outcome takes, with all that it refers to and its place in the memory.
+func (k *outcome) measure() int {
+	// The place is a hash and a pointer in the map, and the hash in the order.
+	size := 3*sizeOf[uint64]() + sizeOf[outcome]() + cap(k.texts.Unit) + cap(k.texts.Configuration) + k.edit.Bytes() + cap(k.rules)*sizeOf[rememberedRule]()
 	for _, r := range k.rules {
+		size += cap(r.steps) * sizeOf[rememberedStep]()
 		for _, s := range r.steps {
-			size += step + len(s.value.JSON)
-			for _, text := range s.value.Texts {
-				size += len(text)
+			size += len(s.overridden) + cap(s.value.JSON) + cap(s.value.Texts)*sizeOf[string]()
+			for _, t := range s.value.Texts {
+				size += len(t)
 			}
 		}
 	}
 	return size
 }
 
+func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) } //nolint:gosec // no type is that large
+
 // again says whether texts with the hash have come not long ago, and notes that they have.
 func (m *memory) again(hash uint64) bool { return m.glances[hash%memoryGlances].Swap(hash) == hash }
 
 // keep keeps an outcome, and drops the oldest ones where there is no room.
 func (m *memory) keep(hash uint64, k *outcome) {
-	size := k.size()
-	if size > memoryEntryBytes {
+	if k.size > memoryEntryBytes {
 		return
 	}
 	m.lock.Lock()
@@ -274,10 +280,10 @@ func (m *memory) keep(hash uint64, k *outcome) {
 	if m.outcomes[hash] != nil {
 		return // another admission was faster, or it is of other texts
 	}
-	for len(m.order) > 0 && (len(m.order) == memoryEntries || m.bytes+size > memoryBytes) {
-		m.bytes -= m.outcomes[m.order[0]].size()
+	for len(m.order) > 0 && (len(m.order) == memoryEntries || m.bytes+k.size > memoryBytes) {
+		m.bytes -= m.outcomes[m.order[0]].size
 		delete(m.outcomes, m.order[0])
 		m.order = m.order[1:]
 	}
-	m.outcomes[hash], m.order, m.bytes = k, append(m.order, hash), m.bytes+size
+	m.outcomes[hash], m.order, m.bytes = k, append(m.order, hash), m.bytes+k.size
 }

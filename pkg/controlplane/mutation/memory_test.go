@@ -220,6 +220,11 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		most = max(most, entries)
 	}
+	// Each entry has at least its four steps, of which each takes more than a hundred bytes, the texts before and what became of them.
+	least := 4*100 + 2*len(strings.Repeat("# some\n", 300))
+	if entries, taken := program.Remembered(); taken != program.Measured() || taken < entries*least {
+		t.Errorf("%d outcomes are said to take %d bytes, and take %d, each %d at least", entries, taken, program.Measured(), least)
+	}
 	if _, taken := program.Remembered(); most < mutation.MemoryEntries && taken < mutation.MemoryBytes-mutation.MemoryEntryBytes {
 		t.Errorf("no more than %d outcomes are remembered, and %d bytes", most, taken)
 	}
