@@ -55,6 +55,8 @@ const (
 	turnOfReleases = 8
 	// maximumUnbinds bounds how many releases wait for a turn: all that one service has in memory.
 	maximumUnbinds = maximumQueued
+	// maximumBinds bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
+	maximumBinds = 1024
 	// weight is that of a new call in the moving average, as a divisor.
 	weight = 4
 )
@@ -88,7 +90,8 @@ func (g *Gate) Load() Load {
 	return Load{len(g.binds), len(g.unbinds), g.running, g.typical, max(0, g.closed.Sub(g.clock.Now()))}
 }
 
-// admit gives places in the queue for n calls, when the last of them would come to its end by the deadline. Else it is a *network.Busy.
+// admit gives places in the queue for n calls, when the last of them would come to its end by the deadline, and not too many wait already. Else it is a
+// *network.Busy.
 func (g *Gate) admit(n int, deadline time.Time) ([]*pass, error) {
 	passes := make([]*pass, n)
 	if g == nil {
@@ -97,8 +100,8 @@ func (g *Gate) admit(n int, deadline time.Time) ([]*pass, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
-	if late := g.expect(now, len(g.binds)+n-1) - deadline.Sub(now); late > 0 {
-		return nil, &network.Busy{RetryAfter: g.promise(now, late, n), Of: g.name}
+	if late := g.expect(now, len(g.binds)+n-1) - deadline.Sub(now); late > 0 || len(g.binds) > 0 && len(g.binds)+n > maximumBinds {
+		return nil, &network.Busy{RetryAfter: g.promise(now, max(0, late), n), Of: g.name}
 	}
 	for i := range passes {
 		passes[i] = newPass(g)
