@@ -5,6 +5,7 @@
 package rule
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -81,11 +82,11 @@ func (c *compiler) written(p place, r requirements) {
 	if err != nil {
 		return
 	}
-	if _, field := readRequirements(raw); field != "" {
+	if _, field, why := readRequirements(raw); field != "" {
 		if field != wholeField {
 			p = p.At(field)
 		}
-		c.add(p, source.WrongValue, "is not of the form that Karmada has for it")
+		c.add(p, source.WrongValue, "%s", cmp.Or(why, "is not of the form that Karmada has for it"))
 	}
 }
 
@@ -104,22 +105,24 @@ func (r requirements) of(q *question) (*interpreter.Requirements, error) {
 	if err != nil || raw == nil {
 		return nil, err
 	}
-	read, field := readRequirements(raw)
+	read, field, why := readRequirements(raw)
 	if field != "" {
-		return nil, unfit("%s: what it gives is not of the form that Karmada has for it", strings.TrimSuffix(r.at+"."+field, "."+wholeField))
+		why = cmp.Or(why, "what it gives is not of the form that Karmada has for it")
+		return nil, unfit("%s: %s", strings.TrimSuffix(r.at+"."+field, "."+wholeField), why)
 	}
 	return read, nil
 }
 
-// readRequirements reads what was computed; null is what was not written. field is where it is wrong, and empty where nothing is.
-func readRequirements(raw []byte) (read *interpreter.Requirements, field string) {
+// readRequirements reads what was computed; null is what was not written. field is where it is wrong, and empty where nothing is; why is empty
+// where the form of the field is wrong. It holds no value.
+func readRequirements(raw []byte) (read *interpreter.Requirements, field, why string) {
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil {
-		return nil, wholeField
+		return nil, wholeField, ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		if !slices.Contains(requirementFields, name) {
-			return nil, wholeField
+			return nil, wholeField, ""
 		}
 	}
 	var all replicaRequirements
@@ -127,7 +130,7 @@ func readRequirements(raw []byte) (read *interpreter.Requirements, field string)
 		"nodeClaim": &all.NodeClaim, "resourceRequest": &all.ResourceRequest, "namespace": &all.Namespace, "priorityClassName": &all.PriorityClassName,
 	} {
 		if part, ok := parts[name]; ok && json.Unmarshal(part, into) != nil {
-			return nil, name
+			return nil, name, ""
 		}
 	}
 	result := interpreter.Requirements{}
@@ -139,15 +142,15 @@ func readRequirements(raw []byte) (read *interpreter.Requirements, field string)
 	}
 	var ok bool
 	if result.NodeClaim, ok = readNodeClaim(all.NodeClaim); !ok {
-		return nil, "nodeClaim"
+		return nil, "nodeClaim", ""
 	}
-	if result.ResourceRequest, ok = readRequest(all.ResourceRequest); !ok {
-		return nil, "resourceRequest"
+	if result.ResourceRequest, why = readRequest(all.ResourceRequest); why != "" {
+		return nil, "resourceRequest", why
 	}
 	if len(result.NodeClaim)+len(result.ResourceRequest)+len(result.Namespace)+len(result.PriorityClassName) == 0 {
-		return nil, ""
+		return nil, "", ""
 	}
-	return &result, ""
+	return &result, "", ""
 }
 
 // readNodeClaim holds that Karmada can read a claim.
@@ -164,25 +167,32 @@ func readNodeClaim(parts map[string]json.RawMessage) (json.RawMessage, bool) {
 	return raw, err == nil && len(strict) == 0
 }
 
-// readRequest holds that all resources are quantities, and writes them as texts.
-func readRequest(parts map[string]json.RawMessage) (json.RawMessage, bool) {
+// readRequest holds that all resources are quantities, and writes them as texts. why names the first that is none.
+func readRequest(parts map[string]json.RawMessage) (request json.RawMessage, why string) {
 	texts := map[string]string{}
-	for name, raw := range parts {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		raw := parts[name]
 		if isNull(raw) {
 			continue
 		}
 		text := string(raw)
 		if raw[0] == '"' && json.Unmarshal(raw, &text) != nil {
-			return nil, false
+			return nil, noQuantity(name)
 		}
 		if quantity, err := resource.ParseQuantity(text); err != nil || quantity.Sign() < 0 {
-			return nil, false
+			return nil, noQuantity(name)
 		}
 		texts[name] = text
 	}
 	if len(texts) == 0 {
-		return nil, true
+		return nil, ""
 	}
 	raw, err := json.Marshal(texts)
-	return raw, err == nil
+	if err != nil {
+		return nil, err.Error()
+	}
+	return raw, ""
 }
+
+// noQuantity says that a resource has no amount.
+func noQuantity(name string) string { return name + " must be a quantity, such as 500m or 2Gi" }

@@ -68,13 +68,18 @@ end
 
 -- resource_request is how much a replica needs.
 local function resource_request(value, place)
-  local request = {}
+  local request, wrong = {}, nil
   for name, asked in pairs(type(value) == "table" and value or {value}) do
     local written = type(asked) == "number" and decimal(asked) or asked
-    if type(name) ~= "string" or type(written) ~= "string" or not is_quantity(written) or string.find(quantity_sum(written), "^-") then
+    if type(name) ~= "string" then
       fail(place .. ".resourceRequest: what it gives is not of the form that Karmada has for it")
+    elseif type(written) ~= "string" or not is_quantity(written) or string.find(quantity_sum(written), "^-") then
+      wrong = (wrong == nil or name < wrong) and name or wrong
     end
     request[name] = written
+  end
+  if wrong then
+    fail(place .. ".resourceRequest: " .. wrong .. " must be a quantity, such as 500m or 2Gi")
   end
   return unless_empty(request)
 end
