@@ -30,7 +30,7 @@ func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, optOuts *
 		return fmt.Errorf("adding the health check: %w", err)
 	}
 	expiry := webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: registrar.Bundle}
-	if err := mgr.AddHealthzCheck("certificate", func(*http.Request) error { return expiry.Check(time.Now()) }); err != nil {
+	if err := mgr.AddHealthzCheck("certificate", bounded(func(ctx context.Context) error { return expiry.Check(ctx, time.Now()) })); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
 	serving := o.serving(registrar)

@@ -32,7 +32,7 @@ var descExpiry = prometheus.NewDesc("graft_certificate_expiry_timestamp_seconds"
 	"When the certificate of the webhook server ends (serving), and when the registered CA does that has signed it (authority); none where there is no such CA.",
 	[]string{"certificate"}, nil)
 
-// bundleTimeout bounds the reading of CAs, which come from a cache.
+// bundleTimeout bounds the reading of CAs for metrics; they come from a cache.
 const bundleTimeout = 2 * time.Second
 
 // Describe implements prometheus.Collector.
@@ -52,15 +52,15 @@ func (e Expiry) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(descExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), name)
 	}
 	tell("serving", served)
-	if authority, err := e.authority(served); err == nil && authority != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
+	defer cancel()
+	if authority, err := e.authority(ctx, served); err == nil && authority != nil {
 		tell("authority", authority)
 	}
 }
 
 // authority is the CA that has signed a certificate; nil where it is none of the bundle. The error says that the bundle cannot be read.
-func (e Expiry) authority(served *x509.Certificate) (*x509.Certificate, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
-	defer cancel()
+func (e Expiry) authority(ctx context.Context, served *x509.Certificate) (*x509.Certificate, error) {
 	bundle, err := e.Bundle.ReadBundle(ctx)
 	if err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (e Expiry) authority(served *x509.Certificate) (*x509.Certificate, error) {
 
 // Check fails when the certificate does not hold, or the CA that has signed it, which ends long before, or is trusted no more: as after a clock has
 // jumped, or a machine was off for weeks. Gardener's library fetches the next one within minutes; a program that is started again has it at once, and
-// has nothing to lose: nobody who calls trusts it.
-func (e Expiry) Check(now time.Time) error {
+// has nothing to lose: nobody who calls trusts it. Where the context ends before the CAs are read, nobody can tell, and it does not fail.
+func (e Expiry) Check(ctx context.Context, now time.Time) error {
 	raw, err := os.ReadFile(e.File)
 	if err != nil {
 		return fmt.Errorf("reading the certificate: %w", err)
@@ -88,7 +88,7 @@ func (e Expiry) Check(now time.Time) error {
 	if err := holds("certificate", served, now); err != nil {
 		return err
 	}
-	switch authority, err := e.authority(served); {
+	switch authority, err := e.authority(ctx, served); {
 	case err != nil:
 		return nil //nolint:nilerr // readiness says so, and a restart would not help
 	case authority == nil:

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -109,16 +110,41 @@ func TestEnded(t *testing.T) {
 			if e.Bundle == nil {
 				e.Bundle = staticBundle(nil)
 			}
-			if e.Check(time.Now()) == nil {
+			if e.Check(t.Context(), time.Now()) == nil {
 				t.Error("without a file there is nothing wrong")
 			}
 			if err := os.WriteFile(e.File, test.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			err := e.Check(time.Now().Add(test.after))
+			err := e.Check(t.Context(), time.Now().Add(test.after))
 			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("the check says %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// cachedBundle is read as long as the context lasts.
+type cachedBundle []byte
+
+func (b cachedBundle) ReadBundle(ctx context.Context) ([]byte, error) { return b, ctx.Err() }
+
+// TestEndedInTime holds that CAs are read for as long as the one who asks waits, that the check does not fail where that is too short, and that what the
+// certificate says itself is told all the same.
+func TestEndedInTime(t *testing.T) {
+	e := Expiry{File: CertificateFile(t.TempDir()), Bundle: cachedBundle(authority(t, time.Hour).CertificatePEM)}
+	if err := os.WriteFile(e.File, authority(t, time.Hour).CertificatePEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e.Check(t.Context(), time.Now()) == nil {
+		t.Error("the check does not say that the CA is another")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := e.Check(ended, time.Now()); err != nil {
+		t.Errorf("the check says %v", err)
+	}
+	if e.Check(ended, time.Now().Add(2*time.Hour)) == nil {
+		t.Error("the check does not say that the certificate has ended")
 	}
 }

@@ -37,7 +37,7 @@ func TestStatic(t *testing.T) {
 		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: other, CurrentTime: now}); err == nil {
 			t.Errorf("that for %s is trusted for %s", host, other)
 		}
-		if err := (Expiry{File: CertificateFile(folder), Bundle: staticBundle(bundle)}).Check(now); err != nil {
+		if err := (Expiry{File: CertificateFile(folder), Bundle: staticBundle(bundle)}).Check(t.Context(), now); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
