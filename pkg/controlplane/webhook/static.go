@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -68,10 +69,15 @@ func writeStatic(folder, host string, now time.Time) ([]byte, error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, fmt.Errorf("making the folder of the certificate: %w", err)
 	}
-	for path, block := range map[string]pem.Block{
-		filepath.Join(folder, "tls.key"): {Type: "PRIVATE KEY", Bytes: key}, CertificateFile(folder): {Type: certificateBlock, Bytes: served},
+	// The webhook server reads both when the certificate changes.
+	for _, file := range []struct {
+		path  string
+		block pem.Block
+	}{
+		{filepath.Join(folder, "tls.key"), pem.Block{Type: "PRIVATE KEY", Bytes: key}},
+		{CertificateFile(folder), pem.Block{Type: certificateBlock, Bytes: served}},
 	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(&block), 0o600); err != nil {
+		if err := replaceFile(file.path, pem.EncodeToMemory(&file.block)); err != nil {
 			return nil, fmt.Errorf("writing the certificate: %w", err)
 		}
 	}
@@ -79,3 +85,19 @@ func writeStatic(folder, host string, now time.Time) ([]byte, error) {
 }
 
 const certificateBlock = "CERTIFICATE"
+
+// replaceFile writes a file that is there as a whole or not at all, and that nobody else can read.
+func replaceFile(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with the mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}

@@ -7,6 +7,7 @@ package webhook
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -43,5 +44,42 @@ func TestStatic(t *testing.T) {
 	}
 	if _, err := writeStatic("/dev/null/x", "127.0.0.1", now); err == nil {
 		t.Error("a folder that cannot be made is no error")
+	}
+}
+
+// TestStaticAnew holds that key and certificate are files of their own each time, that nobody else can read, the key before the certificate, and that what
+// cannot be written leaves nothing behind.
+func TestStaticAnew(t *testing.T) {
+	folder := t.TempDir()
+	key, certificate := filepath.Join(folder, "tls.key"), CertificateFile(folder)
+	for _, path := range []string{key, certificate} {
+		if err := os.WriteFile(path, []byte("old"), 0o644); err != nil { //nolint:gosec // that is what is mended
+			t.Fatal(err)
+		}
+		if err := os.Link(path, path+".old"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := writeStatic(folder, "127.0.0.1", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{key, certificate} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%v: %v", info, err)
+		}
+		// Who reads the old one still has it as a whole.
+		if old, err := os.ReadFile(path + ".old"); err != nil || string(old) != "old" {
+			t.Errorf("the old file holds %q: %v", old, err)
+		}
+	}
+	blocked := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(blocked, "tls.key", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writeStatic(blocked, "127.0.0.1", time.Now()); err == nil {
+		t.Error("a key that cannot be written is no error")
+	}
+	if left, err := os.ReadDir(blocked); err != nil || len(left) != 1 {
+		t.Errorf("%v is left where the key cannot be written: %v", left, err)
 	}
 }
