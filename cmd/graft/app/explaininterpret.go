@@ -38,10 +38,10 @@ Secret is shown.
 
 Exit status: 0; 1 when a question has no answer; 2 when it could not be done.`,
 		Example: `  # why is it healthy, or not?
-  graft explain interpret example/interpreter/database.yaml -p example/interpreter/profile.yaml --operation health
+  graft explain interpret example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation health
 
   # what would become of it with four replicas, and by which rules?
-  graft explain interpret example/interpreter/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4`,
+  graft explain interpret example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
 				return errors.New("name a file with an object: graft explain interpret OBJECT")

@@ -57,9 +57,9 @@ func show(ctx context.Context, o console.Provider, t *console.Terminal) (err err
 	t.Line(`
 It stays up until Ctrl-C. Ask it yourself, or change %s and ask again:
 
-    %s interpret example/interpreter/database.yaml --url %s --ca %s
+    %s interpret example/interpreter/objects/database.yaml --url %s --ca %s
     %s interpret %s --configuration %s --operation health
-    %s explain interpret example/interpreter/database.yaml -p %s
+    %s explain interpret example/interpreter/objects/database.yaml -p %s
 
 %s`, o.Profile, o.Graft, s.url, s.authority(), o.Graft, objects+"worker.member.yaml", s.configuration(), o.Graft, o.Profile,
 		t.Dim("Everything is in "+folder+", which is removed at the end; its log is "+s.Log+"."))

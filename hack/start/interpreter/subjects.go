@@ -49,7 +49,7 @@ func subjects() []subject {
 			[]interpreter.Operation{dependencies, retain, aggregate}},
 		{"An Etcd as gardenlet writes it, and what etcd-druid in a member says of it", "etcd", objects + "etcd.yaml", 0,
 			[]interpreter.Operation{replicas, revise, dependencies, aggregate}},
-		{"A kind that only the profile knows", "database", "example/interpreter/database.yaml", 4,
+		{"A kind that only the profile knows", "database", "example/interpreter/objects/database.yaml", 4,
 			[]interpreter.Operation{replicas, components, revise, dependencies, retain, aggregate}},
 	}
 }
