@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	profilev1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/artifact"
@@ -39,7 +42,8 @@ In the image are profiles and the files that they name, and nothing else; a fold
 such images as volumes. The same files give the same image, whose digest is printed: name it by that, and what runs is what was packed.
 
 The file is an archive of an OCI layout. graft copies nothing to registries: oras, skopeo and others do, as docs/operations/packaging.md
-shows. Profiles in which lint finds errors are not packed: they are shown, and the exit status is 1.`,
+shows. Profiles in which lint finds errors are not packed: they are shown, and the exit status is 1. So are documents that are no
+profiles, and profiles of several kinds: of each kind an image is made.`,
 		Example: `  # an image of the profile in a folder, and its digest
   graft pack example/profiles/openstack/profile.yaml --output-file openstack.tar --tag v1.2.3
 
@@ -92,6 +96,10 @@ func (o *packOptions) run(s *Streams, paths []string) error {
 		}
 		return found{}
 	}
+	if findings := strangers(profiles); len(findings) > 0 {
+		fmt.Fprintln(s.Err, findings.Error())
+		return found{}
+	}
 	files, err := artifact.Collect(profiles)
 	if err != nil {
 		return err
@@ -106,4 +114,25 @@ func (o *packOptions) run(s *Streams, paths []string) error {
 	fmt.Fprintln(s.Out, digest)
 	fmt.Fprintf(s.Err, "packed %s into %s\n", plural(len(files), "file", "files"), o.file)
 	return nil
+}
+
+// strangers finds documents that the program which mounts an image would refuse: those that are no profiles, and profiles of another kind than the first.
+func strangers(files []source.File) source.Findings {
+	kinds := []string{profilev1alpha1.KindProviderProfile, profilev1alpha1.KindNetworkProfile, profilev1alpha1.KindInterpreterProfile}
+	parts, _ := profile.Parse(files...) // which lint has read
+	var findings source.Findings
+	var first source.Node
+	for _, part := range parts {
+		switch kind := part.Node.Get("kind"); {
+		case !slices.Contains(kinds, kind.Value):
+			findings = append(findings, kind.Finding("kind", "%s is no profile, and no program reads it from an image: there are %s in it alone",
+				kind.Value, strings.Join(kinds, ", ")).Of(source.UnknownKind))
+		case first.Node == nil:
+			first = kind
+		case kind.Value != first.Value:
+			findings = append(findings, kind.Finding("kind", "%s cannot be in an image with the %s at %s: another program reads it, and each refuses the "+
+				"other's; make an image of each kind", kind.Value, first.Value, first.Position()).Of(source.UnknownKind))
+		}
+	}
+	return findings
 }

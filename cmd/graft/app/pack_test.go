@@ -43,6 +43,14 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// TestPackFolder holds that the folder of the example from which one begins can be packed: its objects and tests are in folders of their own.
+func TestPackFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.tar")
+	if _, problems, status := packs("../../../example/interpreter", "--output-file", file); status != 0 || !strings.Contains(problems, "packed 1 file into "+file) {
+		t.Errorf("status %d: %s", status, problems)
+	}
+}
+
 // entry is a file in an archive.
 func entry(t *testing.T, archive, name string) string {
 	t.Helper()
@@ -83,8 +91,16 @@ func TestPackRefuses(t *testing.T) {
 		"a folder that is not there": {[]string{empty + "/none"}, statusFailed, "no such file or directory"},
 		"a tag with a slash":         {[]string{profiles + "openstack/profile.yaml", "--tag", "a/b"}, statusFailed, `--tag "a/b"`},
 		// The other profile of the folder is for an earlier generation of the contract.
-		"a wrong profile":     {[]string{profiles + "openstack"}, statusFound, "contract-forbidden"},
-		"the same name twice": {[]string{profiles + "aws/profile.yaml", profiles + "azure/profile.yaml"}, statusFailed, "two that are called profile.yaml"},
+		"a wrong profile": {[]string{profiles + "openstack"}, statusFound, "contract-forbidden"},
+		"the same name twice": {[]string{profiles + "aws/profile.yaml", profiles + "azure/profile.yaml"}, statusFailed,
+			"two that are called profile.yaml, " + profiles + "aws/profile.yaml and " + profiles + "azure/profile.yaml: " +
+				"give one another name, or make an image of each"},
+		"profiles of two programs": {[]string{"../../../example/network/acme.yaml", "../../../example/interpreter/profile.yaml"}, statusFound,
+			"example/interpreter/profile.yaml:8:7: kind: InterpreterProfile cannot be in an image with the NetworkProfile at " +
+				"../../../example/network/acme.yaml:7:7: another"},
+		"a configuration": {[]string{"../../../hack/systemd/network-provider.yaml"}, statusFound,
+			"network-provider.yaml:7:7: kind: NetworkProviderConfiguration is no profile"},
+		"tests": {[]string{"../../../example/interpreter/tests"}, statusFound, "database.yaml:7:7: kind: InterpreterProfileTest is no profile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tar")
