@@ -50,6 +50,7 @@ type fixture struct {
 	registry *prometheus.Registry
 	stop     context.CancelFunc
 	ended    chan error
+	prompt   bool
 }
 
 // issued is a source whose authority began some time before now.
@@ -83,7 +84,7 @@ func (f *fixture) begin(w wire.Interpreter, l Limits) {
 	f.t.Helper()
 	var err error
 	f.Server, err = New(f.t.Context(), Options{
-		Address: "127.0.0.1:0", Interpreter: w, Certificate: certificate.Serve(f.source), Limits: l, Log: logr.Discard(),
+		Address: "127.0.0.1:0", Interpreter: w, Prompt: f.prompt, Certificate: certificate.Serve(f.source), Limits: l, Log: logr.Discard(),
 		Metrics: NewMetrics(f.registry, knowsQueues),
 	})
 	if err != nil {

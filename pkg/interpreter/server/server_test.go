@@ -167,7 +167,8 @@ graft_interpreter_requests_total{code="404",dialect="ResourceInterpreterContext"
 	if len(metrics.counted) != 1 || first == nil || first != metrics.remembered(about("v99")) {
 		t.Errorf("%d are remembered for versions of a kind", len(metrics.counted))
 	}
-	if err := counted(strings.Replace(want, "} 1\n", "} 100\n", 1) + `graft_interpreter_requests_total{code="200",dialect="ResourceInterpreterContext",kind="other",operation="health"} 1
+	if err := counted(strings.Replace(want, "} 1\n", "} 100\n", 1) +
+		`graft_interpreter_requests_total{code="200",dialect="ResourceInterpreterContext",kind="other",operation="health"} 1
 `); err != nil {
 		t.Error(err)
 	}

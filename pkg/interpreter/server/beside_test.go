@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+)
+
+// TestReloadBeside holds that answers are counted while profiles come and go, and that of kinds that are gone at last nothing stays.
+func TestReloadBeside(t *testing.T) {
+	var there atomic.Bool
+	m := NewMetrics(prometheus.NewRegistry(), func(k interpreter.Kind) bool { return there.Load() && k == queue })
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for range 1000 {
+				m.answered(wire.Answered{Dialect: wire.KindContext, Operation: interpreter.Health, Kind: queue, Code: http.StatusOK})
+			}
+		})
+	}
+	for i := range 101 { // the last time, the profile is gone
+		there.Store(i%2 == 1)
+		m.Forget()
+	}
+	callers.Wait()
+	if len(m.counted) > 0 || len(m.seen) > 0 {
+		t.Errorf("left are %d and %d", len(m.counted), len(m.seen))
+	}
+}
+
+// TestLeavesEarly holds that a caller who leaves amid work that is done on the goroutine of its request gives its place to the next one.
+func TestLeavesEarly(t *testing.T) {
+	inside := make(chan struct{}, 1)
+	f := &fixture{t: t, prompt: true, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
+	f.source, f.clock = issued(t, 0)
+	f.begin(working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+		if !bytes.Contains(r.Object, []byte("wait")) {
+			return healthy(ctx, r)
+		}
+		inside <- struct{}{}
+		for ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		return interpreter.Response{}, ctx.Err()
+	}), Limits{Requests: 1})
+	client := f.client(nil)
+	for range 3 {
+		ctx, leave := context.WithCancel(t.Context())
+		body := strings.Replace(fmt.Sprintf(message, "InterpretHealth"), `{"a":1}`, `{"wait":1}`, 1)
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.Address()+"/?timeout=30s", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			if response, err := client.Do(request); err == nil {
+				_ = response.Body.Close()
+				t.Errorf("it was answered with %s", response.Status)
+			}
+		}()
+		<-inside
+		leave()
+		<-left
+		if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=20s"); text != "0 " {
+			t.Errorf("there is no place: %d %s", status, text)
+		}
+	}
+}
