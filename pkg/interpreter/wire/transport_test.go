@@ -184,7 +184,7 @@ func TestTransportLimits(t *testing.T) {
 		if code := large.health(t, service, 5<<20, 30*time.Second); code != http.StatusOK {
 			t.Errorf("it is large: got %d", code)
 		}
-		if code := slow.health(t, service, 1, time.Second); code != http.StatusGatewayTimeout {
+		if code := slow.health(t, service, 1, 3*time.Second); code != http.StatusGatewayTimeout {
 			t.Errorf("it hangs: got %d", code)
 		}
 	}
