@@ -20,6 +20,8 @@ type Deadline struct {
 	// waited is the context with a timer, once somebody waits.
 	waited context.Context
 	cancel context.CancelFunc
+	// ended is the error from End on, if nobody waited before.
+	ended error
 }
 
 // EndAt makes the context; End must be called.
@@ -27,12 +29,16 @@ func EndAt(parent context.Context, at time.Time) *Deadline {
 	return &Deadline{Context: parent, at: at}
 }
 
-// End gives up the timer, if there is one.
+// End ends the context, unless it has ended, and gives up the timer, if there is one.
 func (d *Deadline) End() {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	if d.cancel != nil {
 		d.cancel()
+		return
+	}
+	if d.ended = d.err(); d.ended == nil {
+		d.ended = context.Canceled
 	}
 }
 
@@ -51,6 +57,9 @@ func (d *Deadline) Done() <-chan struct{} {
 	if d.waited == nil {
 		d.waited, d.cancel = context.WithDeadline(d.Context, d.at)
 	}
+	if d.ended != nil {
+		d.cancel()
+	}
 	return d.waited.Done()
 }
 
@@ -58,7 +67,13 @@ func (d *Deadline) Done() <-chan struct{} {
 func (d *Deadline) Err() error {
 	d.lock.Lock()
 	defer d.lock.Unlock()
+	return d.err()
+}
+
+func (d *Deadline) err() error {
 	switch {
+	case d.ended != nil:
+		return d.ended
 	case d.waited != nil:
 		return d.waited.Err()
 	case !time.Now().Before(d.at):

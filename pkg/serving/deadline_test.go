@@ -62,3 +62,49 @@ func TestDeadline(t *testing.T) {
 		})
 	}
 }
+
+// TestDeadlineAfterEnd holds that a deadline for which nobody waited has ended with End, or stays as it ended before, and makes nothing for it.
+func TestDeadlineAfterEnd(t *testing.T) {
+	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		parent context.Context
+		at     time.Time
+		err    error
+	}{
+		"time was left": {t.Context(), future, context.Canceled},
+		"passed":        {t.Context(), past, context.DeadlineExceeded},
+		"cancelled":     {cancelled, future, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := EndAt(c.parent, c.at)
+			d.End()
+			if err := d.Err(); !errors.Is(err, c.err) {
+				t.Errorf("error: %v", err)
+			}
+			select {
+			case <-d.Done():
+			default:
+				t.Fatal("who waits now waits until the time")
+			}
+			below, stop := context.WithCancel(d)
+			defer stop()
+			<-below.Done()
+			d.End()
+			if err := d.Err(); !errors.Is(err, c.err) {
+				t.Errorf("error when somebody waits: %v", err)
+			}
+		})
+	}
+	parent := t.Context()
+	if made := testing.AllocsPerRun(100, func() {
+		d := EndAt(parent, future)
+		if d.Err() != nil {
+			t.Error("it has ended")
+		}
+		d.End()
+	}); made > 1 {
+		t.Errorf("a deadline makes %v objects", made)
+	}
+}
