@@ -265,7 +265,7 @@ func (k *outcome) measure() int {
 	return size
 }
 
-func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) } //nolint:gosec // no type is that large
+func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 
 // again says whether texts with the hash have come not long ago, and notes that they have.
 func (m *memory) again(hash uint64) bool { return m.glances[hash%memoryGlances].Swap(hash) == hash }

@@ -32,8 +32,8 @@ func (t text) decode() ([]byte, *source.Finding) {
 // duplicate finds the first key that stands twice in its mapping; nil where there is none, or no YAML.
 func (t text) duplicate() *source.Finding {
 	var document nodes.Node
-	if nodes.Unmarshal(t.data, &document) != nil {
-		return nil
+	if err := nodes.Unmarshal(t.data, &document); err != nil {
+		document = nodes.Node{} // whoever reads it as JSON says what is wrong
 	}
 	earlier, key, path := twice(&document, "")
 	if key == nil {
