@@ -58,5 +58,5 @@ func TestRestartOfWhatRests(t *testing.T) {
 	}
 }
 
-// restFor is more than what testdata/acme.yaml lets the pool resting rest.
-const restFor = 11 * time.Second
+// restFor is more than what testdata/acme.yaml lets the pool resting rest: rests end with a full second, and what has ended is looked for each second.
+const restFor = 14 * time.Second
