@@ -24,6 +24,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // binary is what a suite below test runs.
@@ -32,11 +34,14 @@ const binary = "../../bin/graft-network-provider"
 // patience bounds every wait.
 const patience = 20 * time.Second
 
+// mostLogged is how much is kept of what a program says, in bytes.
+const mostLogged = 1 << 18
+
 // Program is one server with a folder of its own, in which config.yaml is its configuration.
 type Program struct {
 	Folder string
 	// Log is what it has said lately, in all its lives.
-	Log *Log
+	Log *running.Log
 	// Killed says that this life was ended by Kill.
 	Killed atomic.Bool
 	// FileBlocks bounds each file that the program writes, in blocks of 512 bytes, as a full disk does; 0: nothing does.
@@ -62,7 +67,7 @@ func New(t testing.TB) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Program{t: t, Folder: folder, Log: &Log{}}
+	p := &Program{t: t, Folder: folder, Log: &running.Log{Most: mostLogged}}
 	p.client = &http.Client{Timeout: patience, Transport: &http.Transport{
 		MaxIdleConnsPerHost: 16,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -201,27 +206,4 @@ func (p *Program) Post(path, claim string, config any) (status int, answer strin
 		return 0, ""
 	}
 	return response.StatusCode, string(raw)
-}
-
-// Log is the end of what programs say.
-type Log struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Log) Write(text []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.text.Len() > 1<<18 {
-		l.text.Reset()
-	}
-	return l.text.Write(text)
-}
-
-// String is what there is of it.
-func (l *Log) String() string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.String()
 }
