@@ -82,6 +82,22 @@ type failure struct {
 // TestAdmit holds, for each folder in testdata/admit, that its profile makes of its request what want.yaml says, and that the
 // object that comes out is left alone when it comes again.
 func TestAdmit(t *testing.T) {
+	eachAdmitted(t, func(t *testing.T, folder string, r request, program *mutation.Program) {
+		got, patched := admit(t, program, r, asJSON(t, r.Object))
+		out, err := yaml.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Compare(t, filepath.Join(folder, "want.yaml"), string(out))
+		if again, _ := admit(t, program, r, patched); got.Failure == nil && again.Patch != nil {
+			t.Errorf("the object is changed again: %v", again.Patch)
+		}
+	})
+}
+
+// eachAdmitted calls for each folder in testdata/admit, as a test of its own, with its request and the program of its profile.
+func eachAdmitted(t *testing.T, do func(t *testing.T, folder string, r request, program *mutation.Program)) {
+	t.Helper()
 	folders, err := filepath.Glob("testdata/admit/*")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no cases: %v", err)
@@ -97,15 +113,7 @@ func TestAdmit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, patched := admit(t, program, r, asJSON(t, r.Object))
-			out, err := yaml.Marshal(got)
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden.Compare(t, filepath.Join(folder, "want.yaml"), string(out))
-			if again, _ := admit(t, program, r, patched); got.Failure == nil && again.Patch != nil {
-				t.Errorf("the object is changed again: %v", again.Patch)
-			}
+			do(t, folder, r, program)
 		})
 	}
 }

@@ -7,7 +7,6 @@ package mutation_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,32 +23,17 @@ import (
 // TestExplainAgrees holds for each folder in testdata/admit that an explanation says of the rules what an admission does, that its
 // conditions came to what became of the rules, and that the states around its steps lead to the object that is admitted.
 func TestExplainAgrees(t *testing.T) {
-	folders, err := filepath.Glob("testdata/admit/*")
-	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, folder := range folders {
-		t.Run(filepath.Base(folder), func(t *testing.T) {
-			r := readRequest(t, folder)
-			generation, err := contract.GenerationOf(r.GardenerVersion)
-			if err != nil {
+	eachAdmitted(t, func(t *testing.T, folder string, r request, program *mutation.Program) {
+		want, _ := admit(t, program, r, asJSON(t, r.Object))
+		got, err := program.Explain(context.Background(), requestOf(t, r), static{t, r})
+		if err != nil {
+			if want.Failure == nil {
 				t.Fatal(err)
 			}
-			program, err := compile(t, generation, filepath.Join(folder, "profile.yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, _ := admit(t, program, r, asJSON(t, r.Object))
-			got, err := program.Explain(context.Background(), requestOf(t, r), static{t, r})
-			if err != nil {
-				if want.Failure == nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			agrees(t, want, got)
-		})
-	}
+			return
+		}
+		agrees(t, want, got)
+	})
 }
 
 func agrees(t *testing.T, want outcome, got *mutation.Explanation) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -25,40 +24,25 @@ import (
 // TestMemoryOfGoldenCases admits each golden case until what became of it is remembered, and holds that it becomes the same as before, byte for byte,
 // with the same outcome of each rule.
 func TestMemoryOfGoldenCases(t *testing.T) {
-	folders, err := filepath.Glob("testdata/admit/*")
-	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	remembered := map[string]bool{}
-	for _, folder := range folders {
-		t.Run(filepath.Base(folder), func(t *testing.T) {
-			r := readRequest(t, folder)
-			generation, err := contract.GenerationOf(r.GardenerVersion)
-			if err != nil {
-				t.Fatal(err)
-			}
-			program, err := compile(t, generation, filepath.Join(folder, "profile.yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for object := asJSON(t, r.Object); ; {
-				program.Forget()
-				want, patched := admit(t, program, r, object)
-				for range 3 {
-					got, again := admit(t, program, r, object)
-					if diff := cmp.Diff(want, got); diff != "" || !bytes.Equal(patched, again) {
-						t.Fatalf("not the same (-before +remembered):\n%s\n%s\nbecame\n%s", diff, patched, again)
-					}
+	eachAdmitted(t, func(t *testing.T, folder string, r request, program *mutation.Program) {
+		for object := asJSON(t, r.Object); ; {
+			program.Forget()
+			want, patched := admit(t, program, r, object)
+			for range 3 {
+				got, again := admit(t, program, r, object)
+				if diff := cmp.Diff(want, got); diff != "" || !bytes.Equal(patched, again) {
+					t.Fatalf("not the same (-before +remembered):\n%s\n%s\nbecame\n%s", diff, patched, again)
 				}
-				entries, _ := program.Remembered()
-				remembered[filepath.Base(folder)] = remembered[filepath.Base(folder)] || entries > 0
-				if bytes.Equal(object, patched) {
-					break
-				}
-				object = patched // conforming
 			}
-		})
-	}
+			entries, _ := program.Remembered()
+			remembered[filepath.Base(folder)] = remembered[filepath.Base(folder)] || entries > 0
+			if bytes.Equal(object, patched) {
+				break
+			}
+			object = patched // conforming
+		}
+	})
 	for _, name := range []string{"kubelet-flags", "kubelet-configuration", "kubelet-feature-gates-flag", "kubelet-unit", "kubelet-configuration-plain"} {
 		if !remembered[name] {
 			t.Errorf("%s is not remembered", name)
