@@ -22,7 +22,7 @@ func (in Intent) had(last network.Owner) bool {
 // again takes what rests for who had it last; false where it does not rest, or somebody else had it. It is roused until the choice is written or
 // dropped: nobody else gets it, and its rest does not end meanwhile. The mutex is held.
 func (l *Ledger) again(in Intent, key string) bool {
-	row, rests := l.resting.rows[key]
+	row, rests := l.resting.at(key)
 	if !rests || !in.had(row.last) {
 		return false
 	}
@@ -43,7 +43,7 @@ func (l *Ledger) takeNamed(in Intent, of *pool, i int, address netip.Addr) (rest
 	if _, blocked := of.blocked[address]; !blocked && l.again(in, key) {
 		return true, nil
 	}
-	if row, rests := l.resting.rows[key]; rests {
+	if row, rests := l.resting.at(key); rests {
 		return false, takenAtRest(address, row.until)
 	}
 	return false, fmt.Errorf("%w: %s", network.ErrTaken, address)

@@ -72,12 +72,16 @@ func (l *Ledger) learn(key string, number uint64, raw []byte) error {
 		l.forget(key)
 		return nil
 	}
-	if l.following != nil {
-		return nil // it may be gone by now, and is told; see following
-	}
 	p, err := parsePlace(raw)
 	if err != nil {
 		return fmt.Errorf("reading the row %s: %w", key, err)
+	}
+	if l.following != nil {
+		if !p.until.IsZero() { // what is known of its rest may be about another one
+			l.resting.remove(key)
+			l.resting.add(rest{key: key, until: p.until, due: p.until.Add(patience), last: p.owner})
+		}
+		return nil // it may be gone by now, and is told; see following
 	}
 	l.take(key)
 	l.resting.remove(key)

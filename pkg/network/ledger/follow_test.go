@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,9 +25,10 @@ import (
 type telling struct {
 	ledger.Store
 	// lag bounds how long each change waits, and answer how long each answer; misses is how many changes are told until some are missed,
-	// 0: none are.
-	lag, answer time.Duration
-	misses      int
+	// and breaks how many calls are answered until one is lost; 0: none are.
+	lag, answer    time.Duration
+	misses, breaks int
+	calls          atomic.Int64
 
 	mutex   sync.Mutex
 	changed *sync.Cond
@@ -53,11 +55,28 @@ func (s *telling) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return err
 }
 
+// CommitAt loses a commit before it is made, or its answer.
 func (s *telling) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
+	lost := s.lost()
+	if lost && rand.IntN(2) == 0 {
+		return 0, errBroken
+	}
 	revision, err := s.write(ctx, changes)
 	wait(s.answer)
+	if lost {
+		return 0, errBroken
+	}
 	return revision, err
 }
+
+func (s *telling) Get(ctx context.Context, key string) ([]byte, error) {
+	if s.lost() {
+		return nil, errBroken
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *telling) lost() bool { return s.breaks > 0 && s.calls.Add(1)%int64(s.breaks) == 0 }
 
 func (s *telling) write(ctx context.Context, changes []ledger.Change) (int64, error) {
 	s.mutex.Lock()
@@ -198,15 +217,18 @@ func TestOwnChangesComeLate(t *testing.T) {
 // TestServersAgree lets servers that are told late, and miss some changes, work at random on one pool: in the end all know the same.
 func TestServersAgree(t *testing.T) {
 	for name, c := range map[string]struct {
-		lag, answer time.Duration
-		misses      int
+		lag, answer    time.Duration
+		misses, breaks int
 	}{
 		"changes are late": {lag: 2 * time.Millisecond}, "answers are late": {answer: 4 * time.Millisecond},
-		"some are missed": {lag: 2 * time.Millisecond, answer: 2 * time.Millisecond, misses: 50},
+		"some are missed":  {lag: 2 * time.Millisecond, answer: 2 * time.Millisecond, misses: 50},
+		"answers are lost": {lag: 2 * time.Millisecond, answer: 4 * time.Millisecond, breaks: 5},
+		"all at once":      {lag: 2 * time.Millisecond, answer: 4 * time.Millisecond, misses: 50, breaks: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newTelling(t, c.lag, c.answer, c.misses)
 			servers := []*ledger.Ledger{follow(t, store), follow(t, store), follow(t, store)}
+			store.breaks = c.breaks
 			var group sync.WaitGroup
 			for caller := range 12 {
 				group.Go(func() { disturb(t, servers[caller%len(servers)], caller) })
@@ -234,7 +256,7 @@ func TestServersAgree(t *testing.T) {
 			for i, l := range servers {
 				deadline := time.Now().Add(10 * time.Second)
 				for !cmp.Equal(want, l.Usage("pool")) && time.Now().Before(deadline) {
-					if _, err := l.Wake(t.Context(), time.Time{}); err != nil {
+					if _, err := l.Wake(t.Context(), time.Time{}); err != nil && !errors.Is(err, errBroken) {
 						t.Error(err)
 					}
 					time.Sleep(10 * time.Millisecond)
@@ -242,6 +264,11 @@ func TestServersAgree(t *testing.T) {
 				if diff := cmp.Diff(want, l.Usage("pool")); diff != "" {
 					t.Errorf("server %d (-rows +memory):\n%s", i, diff)
 				}
+			}
+			store.breaks = 0
+			one := servers[rand.IntN(len(servers))]
+			if _, err := one.Wake(t.Context(), time.Unix(2e9, 0)); err != nil || one.Taken("pool") != held {
+				t.Errorf("one server alone wakes what rests: %d are taken, and %d held; %v", one.Taken("pool"), held, err)
 			}
 		})
 	}
@@ -266,7 +293,7 @@ func disturb(t *testing.T, l *ledger.Ledger, caller int) {
 		case 7:
 			_, err = l.Wake(t.Context(), in.Now)
 		}
-		if err != nil && !errors.Is(err, network.ErrExhausted) && !errors.Is(err, network.ErrTaken) {
+		if err != nil && !errors.Is(err, network.ErrExhausted) && !errors.Is(err, network.ErrTaken) && !errors.Is(err, errBroken) {
 			t.Errorf("caller %d, round %d: %v", caller, round, err)
 		}
 	}

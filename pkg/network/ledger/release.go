@@ -82,10 +82,10 @@ func wholeSecond(until time.Time) time.Time {
 	return until
 }
 
-// rests takes a row out of those that rest; the zero one when it does not. Another server may have let it rest just now.
+// rests is a row that rests; the zero one when it does not. Another server may have let it rest just now.
 func (l *Ledger) rests(ctx context.Context, key string) (rest, error) {
 	l.mutex.Lock()
-	row, known := l.resting.remove(key)
+	row, known := l.resting.rows[key]
 	l.mutex.Unlock()
 	if known || l.shared == nil {
 		return row, nil
@@ -118,7 +118,7 @@ func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 }
 
 // wake removes rows that rest. One that is not as it was is in doubt: it was removed, or given out again, by another server or by a commit of
-// which the answer was lost. After an error all of them rest on.
+// which the answer was lost. After an error all of them rest on, but those of which something newer was told meanwhile.
 func (l *Ledger) wake(ctx context.Context, rows []rest) error {
 	changes := make([]Change, len(rows))
 	for i, row := range rows {
@@ -137,7 +137,7 @@ func (l *Ledger) wake(ctx context.Context, rows []rest) error {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
 		for _, row := range rows {
-			l.resting.add(row)
+			l.resting.putBack(row)
 		}
 	}
 	return wrapWriting(err)

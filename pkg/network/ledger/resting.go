@@ -31,6 +31,8 @@ func (r rest) same(other rest) bool { return r.until.Equal(other.until) && r.las
 type resting struct {
 	queue restQueue
 	rows  map[string]rest
+	// waking are the keys of rows that were taken out of the queue, and that rest until the store says otherwise.
+	waking map[string]struct{}
 	// addresses are how many rows are addresses, by family.
 	addresses map[family]uint64
 }
@@ -41,12 +43,13 @@ func (r *resting) add(row rest) {
 		return
 	}
 	if r.rows == nil {
-		r.rows, r.addresses = map[string]rest{}, map[family]uint64{}
+		r.rows, r.addresses, r.waking = map[string]rest{}, map[family]uint64{}, map[string]struct{}{}
 	}
 	if of, is := familyOf(row.key); is && r.rows[row.key].key == "" {
 		r.addresses[of]++
 	}
 	r.rows[row.key] = row
+	delete(r.waking, row.key)
 	heap.Push(&r.queue, row)
 }
 
@@ -62,6 +65,7 @@ func (r *resting) remove(key string) (rest, bool) {
 // drop forgets a row that is there.
 func (r *resting) drop(key string) {
 	delete(r.rows, key)
+	delete(r.waking, key)
 	of, is := familyOf(key)
 	if !is {
 		return
@@ -71,17 +75,33 @@ func (r *resting) drop(key string) {
 	}
 }
 
-// take removes rows that are due, the longest due first, and no more than a number.
+// at is the row of a key that rests, and is not being woken.
+func (r *resting) at(key string) (row rest, rests bool) {
+	row, rests = r.rows[key]
+	_, waking := r.waking[key]
+	return row, rests && !waking
+}
+
+// take takes rows that are due out of the queue, the longest due first, and no more than a number. They rest until they are removed; after an
+// error they must be put back.
 func (r *resting) take(now time.Time, most int) []rest {
 	var due []rest
 	for len(r.queue) > 0 && len(due) < most && !r.queue[0].due.After(now) {
 		row := heap.Pop(&r.queue).(rest)
-		if r.rows[row.key] == row {
-			r.drop(row.key)
+		if _, waking := r.waking[row.key]; !waking && r.rows[row.key] == row {
+			r.waking[row.key] = struct{}{}
 			due = append(due, row)
 		}
 	}
 	return due
+}
+
+// putBack lets a row that was taken out of the queue be due again, unless it rests no more, or has come to rest anew.
+func (r *resting) putBack(row rest) {
+	if _, waking := r.waking[row.key]; waking && r.rows[row.key] == row {
+		delete(r.waking, row.key)
+		heap.Push(&r.queue, row)
+	}
 }
 
 // restQueue is a heap by due.

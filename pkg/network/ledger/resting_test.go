@@ -50,8 +50,12 @@ func TestResting(t *testing.T) {
 		{now: 150, most: 100, want: []string{"5"}},
 		{now: 1000, most: 100},
 	} {
-		if diff := cmp.Diff(c.want, keys(r.take(at(c.now), c.most))); diff != "" {
+		due := r.take(at(c.now), c.most)
+		if diff := cmp.Diff(c.want, keys(due)); diff != "" {
 			t.Errorf("%d: due at %d (-want +got):\n%s", i, c.now, diff)
+		}
+		for _, row := range due {
+			r.remove(row.key)
 		}
 	}
 	if len(r.rows) != 0 || len(r.queue) != 0 {
@@ -69,7 +73,9 @@ func TestRestingByPool(t *testing.T) {
 		case 0:
 			r.remove(key)
 		case 1:
-			r.take(at, rand.IntN(3))
+			for _, row := range r.take(at, rand.IntN(3)) {
+				r.remove(row.key)
+			}
 		default:
 			r.add(rest{key: key, until: at, due: at.Add(time.Duration(rand.IntN(5)) * time.Second)})
 		}
@@ -82,6 +88,40 @@ func TestRestingByPool(t *testing.T) {
 		if diff := cmp.Diff(want, r.addresses, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("after %d steps (-want +got):\n%s", i, diff)
 		}
+	}
+}
+
+// TestPutBack holds what becomes of a row that could not be woken.
+func TestPutBack(t *testing.T) {
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
+	row := func(until int64) rest { return rest{key: "a", until: at(until), due: at(until)} }
+	for name, c := range map[string]struct {
+		meanwhile func(*resting)
+		want      []rest
+	}{
+		"nothing new":            {func(*resting) {}, []rest{row(10)}},
+		"it is told again":       {func(r *resting) { r.add(row(10)) }, []rest{row(10)}},
+		"it rests no more":       {func(r *resting) { r.remove("a") }, nil},
+		"it rests anew":          {func(r *resting) { r.add(row(20)) }, []rest{row(20)}},
+		"it came back and rests": {func(r *resting) { r.remove("a"); r.add(row(10)) }, []rest{row(10)}},
+		"another one tries":      {func(r *resting) { r.take(at(100), 9) }, []rest{row(10)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r resting
+			r.add(row(10))
+			for _, due := range r.take(at(100), 9) {
+				if c.meanwhile(&r); len(r.take(at(5), 9)) > 0 {
+					t.Error("it is due before its time")
+				}
+				r.putBack(due)
+			}
+			if diff := cmp.Diff(c.want, r.take(at(100), 9), cmp.AllowUnexported(rest{})); diff != "" {
+				t.Errorf("due (-want +got):\n%s", diff)
+			}
+			if again := r.take(at(100), 9); len(again) > 0 {
+				t.Errorf("%d are due twice", len(again))
+			}
+		})
 	}
 }
 
