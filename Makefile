@@ -91,8 +91,8 @@ test: ## Run all tests that need no root: units, then suites against a real kube
 	@$(MAKE) --no-print-directory -j2 test-unit servers
 	@$(MAKE) --no-print-directory test-integration
 
-servers: ## Build etcd, kube-apiserver and a CNI plugin into .cache/tools/bin.
-	@$(TOOLS) etcd kube-apiserver host-local
+servers: ## Build etcd, kube-apiserver, kubectl and a CNI plugin into .cache/tools/bin.
+	@$(TOOLS) etcd kube-apiserver kubectl host-local
 
 # What vet finds, `make check` finds.
 test-unit: ## Run the unit tests; test-race runs them with the race detector.

@@ -178,16 +178,18 @@ func (c *Cluster) Client() *clientv3.Client {
 	return client
 }
 
-// Leader is the member that leads.
+// Leader is the member that leads. It waits while the members elect one.
 func (c *Cluster) Leader() int {
 	c.t.Helper()
 	client := c.Client()
-	for i, endpoint := range c.Endpoints {
-		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
-		status, err := client.Status(ctx, endpoint)
-		cancel()
-		if err == nil && status.Leader == status.Header.MemberId {
-			return i
+	for deadline := time.Now().Add(startup); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for i, endpoint := range c.Endpoints {
+			ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
+			status, err := client.Status(ctx, endpoint)
+			cancel()
+			if err == nil && status.Leader == status.Header.MemberId {
+				return i
+			}
 		}
 	}
 	c.t.Fatal("no member leads")
