@@ -6,17 +6,14 @@
 package authority
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // Authority signs certificates, and ends the test when it cannot.
@@ -24,32 +21,25 @@ type Authority struct {
 	// PEM is its own certificate.
 	PEM []byte
 
-	t           testing.TB
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
+	t    testing.TB
+	pair *signing.Pair
 }
 
 // New is an authority that nobody trusts yet.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t}
-	a.key = a.newKey()
-	a.certificate = &x509.Certificate{
+	a.pair = a.make(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	raw := a.sign(a.certificate, a.key)
-	var err error
-	if a.certificate, err = x509.ParseCertificate(raw); err != nil {
-		t.Fatal(err)
-	}
-	a.PEM = block("CERTIFICATE", raw)
+	})
+	a.PEM = signing.PEM(a.pair.Certificate)
 	return a
 }
 
 // Pool has the authority alone.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
-	pool.AddCert(a.certificate)
+	pool.AddCert(a.pair.Certificate)
 	return pool
 }
 
@@ -57,48 +47,36 @@ func (a *Authority) Pool() *x509.CertPool {
 // other hosts' names, too.
 func (a *Authority) Issue(name string, hosts ...string) (certificate, key []byte) {
 	a.t.Helper()
-	own := a.newKey()
-	signed := a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: append(hosts, "localhost"), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, own)
-	raw, err := x509.MarshalPKCS8PrivateKey(own)
+	made := a.issue(name, hosts)
+	key, err := made.KeyPEM()
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return block("CERTIFICATE", signed), block("PRIVATE KEY", raw)
+	return signing.PEM(made.Certificate), key
 }
 
 // Pair is what Issue makes, as Go wants it.
 func (a *Authority) Pair(name string, hosts ...string) tls.Certificate {
 	a.t.Helper()
-	pair, err := tls.X509KeyPair(a.Issue(name, hosts...))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return pair
+	return a.issue(name, hosts).TLS()
 }
 
-func (a *Authority) newKey() *ecdsa.PrivateKey {
+func (a *Authority) issue(name string, hosts []string) *signing.Pair {
 	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return key
+	return a.make(&x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: append(hosts, "localhost"), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
 }
 
-func (a *Authority) sign(certificate *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+// make signs what holds for an hour; the first is its own.
+func (a *Authority) make(template *x509.Certificate) *signing.Pair {
 	a.t.Helper()
 	now := time.Now()
-	certificate.SerialNumber, certificate.NotBefore, certificate.NotAfter = big.NewInt(now.UnixNano()), now.Add(-time.Hour), now.Add(time.Hour)
-	raw, err := x509.CreateCertificate(rand.Reader, certificate, a.certificate, key.Public(), a.key)
+	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.Add(time.Hour)
+	made, err := signing.New(template, a.pair)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return raw
-}
-
-func block(kind string, raw []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw})
+	return made
 }

@@ -18,6 +18,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // Source has a certificate, and replaces it.
@@ -107,7 +109,7 @@ func parseAll(bundle []byte) []*x509.Certificate {
 		if block == nil {
 			return all
 		}
-		if parsed, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == typeCertificate {
+		if parsed, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == signing.TypeCertificate {
 			all = append(all, parsed)
 		}
 		bundle = rest
@@ -119,7 +121,7 @@ func united(all ...*x509.Certificate) []byte {
 	var bundle bytes.Buffer
 	for i, c := range all {
 		if !contains(all[:i], c) {
-			bundle.Write(encodeCertificate(c.Raw))
+			bundle.Write(signing.PEM(c))
 		}
 	}
 	return bundle.Bytes()
@@ -132,14 +134,4 @@ func contains(all []*x509.Certificate, c *x509.Certificate) bool {
 		}
 	}
 	return false
-}
-
-// The types of blocks in PEM.
-const (
-	typeCertificate = "CERTIFICATE"
-	typeKey         = "EC PRIVATE KEY"
-)
-
-func encodeCertificate(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: typeCertificate, Bytes: der})
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // The keys under which a store keeps what it keeps. Those of what is served are as in all Secrets of TLS.
@@ -31,15 +33,15 @@ type times struct {
 // encode is what a store keeps.
 func (k *kept) encode() (map[string][]byte, error) {
 	data := map[string][]byte{
-		keyServing: k.serving.certificate, keyServingKey: k.serving.key, KeyBundle: k.bundle(), keyAuthority: encodeCertificate(k.signing.certificate.Raw),
+		keyServing: k.serving.certificate, keyServingKey: k.serving.key, KeyBundle: k.bundle(), keyAuthority: signing.PEM(k.signing.Certificate),
 	}
 	var err error
-	if data[keyAuthorityKey], err = encodeKey(k.signing.key); err != nil {
+	if data[keyAuthorityKey], err = encodeKey(k.signing.Key); err != nil {
 		return nil, err
 	}
 	if k.next != nil {
-		data[keyNext] = encodeCertificate(k.next.certificate.Raw)
-		if data[keyNextKey], err = encodeKey(k.next.key); err != nil {
+		data[keyNext] = signing.PEM(k.next.Certificate)
+		if data[keyNextKey], err = encodeKey(k.next.Key); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +50,7 @@ func (k *kept) encode() (map[string][]byte, error) {
 		t.Known = &k.known
 	}
 	for _, r := range k.retired {
-		data[keyRetired] = append(data[keyRetired], encodeCertificate(r.certificate.Raw)...)
+		data[keyRetired] = append(data[keyRetired], signing.PEM(r.certificate)...)
 		t.Retired = append(t.Retired, r.until)
 	}
 	data[keyTimes], err = json.Marshal(t)

@@ -8,22 +8,24 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // rotated is what is kept amid a rotation, with all that there can be.
 func rotated(t testing.TB) *kept {
 	t.Helper()
 	now := time.Now().Truncate(time.Second)
-	var all [3]*authority
+	var all [3]*signing.Pair
 	for i := range all {
 		var err error
 		if all[i], err = newAuthority(now, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
-	k := &kept{signing: all[0], next: all[1], known: now, retired: []retired{{all[2].certificate, now.Add(time.Minute)}}}
+	k := &kept{signing: all[0], next: all[1], known: now, retired: []retired{{all[2].Certificate, now.Add(time.Minute)}}}
 	var err error
-	if k.serving, err = k.signing.sign(now, time.Hour, names{dns: []string{"a"}}); err != nil {
+	if k.serving, err = sign(k.signing, now, time.Hour, names{dns: []string{"a"}}); err != nil {
 		t.Fatal(err)
 	}
 	return k
@@ -40,8 +42,8 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.known.Equal(k.known) || !got.retired[0].until.Equal(k.retired[0].until) || !got.next.certificate.Equal(k.next.certificate) ||
-		!got.next.key.Equal(k.next.key) || !got.signing.key.Equal(k.signing.key) || !bytes.Equal(got.serving.key, k.serving.key) {
+	if !got.known.Equal(k.known) || !got.retired[0].until.Equal(k.retired[0].until) || !got.next.Certificate.Equal(k.next.Certificate) ||
+		!got.next.Key.Equal(k.next.Key) || !got.signing.Key.Equal(k.signing.Key) || !bytes.Equal(got.serving.key, k.serving.key) {
 		t.Errorf("got %+v", got)
 	}
 	if !bytes.Equal(got.bundle(), k.bundle()) || len(parseAll(k.bundle())) != 3 {

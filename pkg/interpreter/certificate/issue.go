@@ -6,85 +6,57 @@ package certificate
 
 import (
 	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // backdated is how much earlier than now certificates begin, so that callers whose clocks are slow know them, too.
 const backdated = time.Hour
 
-// authority is a certificate with which others are signed.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-// newAuthority makes one that holds for a time.
-func newAuthority(now time.Time, validity time.Duration) (*authority, error) {
-	key, serial, err := newKey()
-	if err != nil {
-		return nil, fmt.Errorf("making an authority: %w", err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "graft-resource-interpreter " + now.UTC().Format(time.RFC3339)},
+// newAuthority makes a certificate that signs others, and holds for a time.
+func newAuthority(now time.Time, validity time.Duration) (*signing.Pair, error) {
+	made, err := signing.New(&x509.Certificate{
+		Subject:   pkix.Name{CommonName: "graft-resource-interpreter " + now.UTC().Format(time.RFC3339)},
 		NotBefore: now.Add(-backdated), NotAfter: now.Add(validity), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making an authority: %w", err)
 	}
-	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("making an authority: %w", err)
-	}
-	return &authority{made, key}, nil
+	return made, nil
 }
 
 // sign makes a certificate of a server, which does not outlive the authority.
-func (a *authority) sign(now time.Time, validity time.Duration, n names) (*leaf, error) {
-	key, serial, err := newKey()
-	if err != nil {
-		return nil, fmt.Errorf("making a certificate: %w", err)
-	}
+func sign(a *signing.Pair, now time.Time, validity time.Duration, n names) (*leaf, error) {
 	end := now.Add(validity)
-	if end.After(a.certificate.NotAfter) {
-		end = a.certificate.NotAfter
+	if end.After(a.Certificate.NotAfter) {
+		end = a.Certificate.NotAfter
 	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "graft-resource-interpreter"},
-		NotBefore: now.Add(-backdated), NotAfter: end, BasicConstraintsValid: true,
+	made, err := signing.New(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "graft-resource-interpreter"}, NotBefore: now.Add(-backdated), NotAfter: end, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: n.dns, IPAddresses: n.addresses,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
+	}, a)
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
-	encoded, err := encodeKey(key)
+	encoded, err := encodeKey(made.Key)
 	if err != nil {
 		return nil, err
 	}
-	return parseLeaf(encodeCertificate(der), encoded)
+	return parseLeaf(signing.PEM(made.Certificate), encoded)
 }
 
-func newKey() (*ecdsa.PrivateKey, *big.Int, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	return key, serial, err
-}
+// typeKey is the type of blocks in PEM in which a store keeps keys.
+const typeKey = "EC PRIVATE KEY"
 
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
@@ -95,7 +67,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 }
 
 // parseAuthority reads an authority with its key.
-func parseAuthority(certificate, key []byte) (*authority, error) {
+func parseAuthority(certificate, key []byte) (*signing.Pair, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, err
@@ -104,7 +76,7 @@ func parseAuthority(certificate, key []byte) (*authority, error) {
 	if !ok || !pair.Leaf.IsCA {
 		return nil, errors.New("it is no authority with a key of ECDSA")
 	}
-	return &authority{pair.Leaf, signer}, nil
+	return &signing.Pair{Certificate: pair.Leaf, Key: signer}, nil
 }
 
 // leaf is a certificate of a server, with its form in PEM.

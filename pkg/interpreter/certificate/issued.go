@@ -120,7 +120,7 @@ func (i *Issued) Registered(ctx context.Context, bundle []byte) error {
 
 // untold says whether callers know the next authority, and that is not written down.
 func untold(k *kept, bundle []byte) bool {
-	return k.next != nil && k.known.IsZero() && contains(parseAll(bundle), k.next.certificate)
+	return k.next != nil && k.known.IsZero() && contains(parseAll(bundle), k.next.Certificate)
 }
 
 // change reads, changes and writes, until nobody comes between. What was read or written is served.

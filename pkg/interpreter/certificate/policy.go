@@ -7,6 +7,8 @@ package certificate
 import (
 	"crypto/x509"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // Policy says what is issued.
@@ -24,7 +26,7 @@ type Policy struct {
 // kept is what a store keeps. It does not change: what is to be different is another one.
 type kept struct {
 	// signing is the authority of what is served, and next the one that follows; nil: none yet.
-	signing, next *authority
+	signing, next *signing.Pair
 	// known is when callers were told of next; zero: not yet.
 	known time.Time
 	// retired are the authorities before, until nothing can be served any more that is of them.
@@ -39,9 +41,9 @@ type retired struct {
 
 // bundle are the authorities that callers must know.
 func (k *kept) bundle() []byte {
-	all := []*x509.Certificate{k.signing.certificate}
+	all := []*x509.Certificate{k.signing.Certificate}
 	if k.next != nil {
-		all = append(all, k.next.certificate)
+		all = append(all, k.next.Certificate)
 	}
 	for _, r := range k.retired {
 		all = append(all, r.certificate)
@@ -52,7 +54,7 @@ func (k *kept) bundle() []byte {
 // held is what a server sees of it.
 func (k *kept) held() *Held {
 	return &Held{
-		Certificate: k.serving.pair, Bundle: k.bundle(), Ends: k.serving.pair.Leaf.NotAfter, AuthorityEnds: k.signing.certificate.NotAfter,
+		Certificate: k.serving.pair, Bundle: k.bundle(), Ends: k.serving.pair.Leaf.NotAfter, AuthorityEnds: k.signing.Certificate.NotAfter,
 	}
 }
 
@@ -69,16 +71,16 @@ func (p *Policy) step(k *kept, own names, now time.Time) (next *kept, did string
 	switch {
 	case k == nil:
 		return p.first(own, now)
-	case !now.Before(k.signing.certificate.NotAfter):
+	case !now.Before(k.signing.Certificate.NotAfter):
 		return p.replace(k, own, now)
 	case k.next != nil && p.mayServe(k, now):
 		next, err = p.follow(k, own, now)
 		return next, "The next authority signs", err
-	case k.next == nil && ending(k.signing.certificate, now):
+	case k.next == nil && ending(k.signing.Certificate, now):
 		next := *k
 		next.next, err = newAuthority(now, p.Authority)
 		return &next, "An authority was made that is to sign next", err
-	case !signedBy(k.serving.pair, []*x509.Certificate{k.signing.certificate}) || ending(k.serving.pair.Leaf, now) && p.longer(k, now):
+	case !signedBy(k.serving.pair, []*x509.Certificate{k.signing.Certificate}) || ending(k.serving.pair.Leaf, now) && p.longer(k, now):
 		return p.renew(k, own, now)
 	case !namesOf(k.serving.pair.Leaf).has(own):
 		// Other replicas may have other names, such as those of a version before: what they need stays until the certificate is renewed.
@@ -90,20 +92,20 @@ func (p *Policy) step(k *kept, own names, now time.Time) (next *kept, did string
 // longer says whether a certificate that was made now would hold longer than the one that is served.
 func (p *Policy) longer(k *kept, now time.Time) bool {
 	end := k.serving.pair.Leaf.NotAfter
-	return k.signing.certificate.NotAfter.After(end) && now.Add(p.Certificate).After(end)
+	return k.signing.Certificate.NotAfter.After(end) && now.Add(p.Certificate).After(end)
 }
 
 func (p *Policy) first(own names, now time.Time) (*kept, string, error) {
-	signing, err := newAuthority(now, p.Authority)
+	authority, err := newAuthority(now, p.Authority)
 	if err != nil {
 		return nil, "", err
 	}
-	return p.renew(&kept{signing: signing}, own, now)
+	return p.renew(&kept{signing: authority}, own, now)
 }
 
 // replace makes a new beginning when the authority has ended before another one could follow, since callers could not be told.
 func (p *Policy) replace(k *kept, own names, now time.Time) (*kept, string, error) {
-	if k.next == nil || !now.Before(k.next.certificate.NotAfter) {
+	if k.next == nil || !now.Before(k.next.Certificate.NotAfter) {
 		var err error
 		next := *k
 		if next.next, err = newAuthority(now, p.Authority); err != nil {
@@ -119,7 +121,7 @@ func (p *Policy) replace(k *kept, own names, now time.Time) (*kept, string, erro
 func (p *Policy) mayServe(k *kept, now time.Time) bool {
 	known := k.known
 	if !p.Told {
-		known = begun(k.next.certificate)
+		known = begun(k.next.Certificate)
 	}
 	return !known.IsZero() && !now.Before(known.Add(p.Overlap))
 }
@@ -130,16 +132,16 @@ func (p *Policy) follow(k *kept, own names, now time.Time) (*kept, error) {
 	if end := k.serving.pair.Leaf.NotAfter; end.After(until) {
 		until = end
 	}
-	followed := &kept{signing: k.next, retired: append([]retired{{k.signing.certificate, until}}, k.retired...)}
+	followed := &kept{signing: k.next, retired: append([]retired{{k.signing.Certificate, until}}, k.retired...)}
 	var err error
-	followed.serving, err = followed.signing.sign(now, p.Certificate, own)
+	followed.serving, err = sign(followed.signing, now, p.Certificate, own)
 	return followed, err
 }
 
 func (p *Policy) renew(k *kept, n names, now time.Time) (*kept, string, error) {
 	renewed := *k
 	var err error
-	renewed.serving, err = k.signing.sign(now, p.Certificate, n)
+	renewed.serving, err = sign(k.signing, now, p.Certificate, n)
 	return &renewed, "A certificate was issued", err
 }
 

@@ -8,15 +8,10 @@ package clock
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -34,6 +29,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // patience bounds every wait; a guest is slow.
@@ -132,29 +129,22 @@ func (c *cluster) ready(ctx context.Context) error {
 
 // certify makes a certificate of the kube-apiserver for ten years, and a key for accounts, and gives the authority.
 func (c *cluster) certify() ([]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
 	now := time.Now()
-	certificate := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kube-apiserver"}, NotBefore: now.AddDate(-5, 0, 0), NotAfter: now.AddDate(5, 0, 0),
+	made, err := signing.New(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "kube-apiserver"}, NotBefore: now.AddDate(-5, 0, 0), NotAfter: now.AddDate(5, 0, 0),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, certificate, certificate, key.Public(), key)
+	}, nil)
 	if err != nil {
 		return nil, err
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	key, err := made.KeyPEM()
 	if err != nil {
 		return nil, err
 	}
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+	authority := signing.PEM(made.Certificate)
 	return authority, errors.Join(
-		os.WriteFile(filepath.Join(c.folder, "tls.crt"), authority, 0o600),
-		os.WriteFile(filepath.Join(c.folder, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600),
-	)
+		os.WriteFile(filepath.Join(c.folder, "tls.crt"), authority, 0o600), os.WriteFile(filepath.Join(c.folder, "tls.key"), key, 0o600))
 }
 
 // write puts down who may do everything, for the kube-apiserver and for the extension.
