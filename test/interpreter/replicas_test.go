@@ -23,17 +23,28 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
+// settings lack the folder of profiles, the kubeconfig, and how Karmada reaches the replicas.
 const settings = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: ResourceInterpreterConfiguration
-profiles: {paths: [%[1]s]}
+profiles: {paths: [%s]}
 server: {address: "127.0.0.1:0"}
 certificate: {secret: {name: interpreter}}
-kubernetes: {kubeconfig: %[2]s, namespace: graft-system}
-registration: {name: graft, url: "https://%[3]s/interpret", syncPeriod: 1s}
+kubernetes: {kubeconfig: %s, namespace: graft-system}
+registration: {name: graft, %s, syncPeriod: 1s}
 metrics: {address: "127.0.0.1:0"}
 shutdown: {delay: 1s, timeout: 10s}
 logging: {format: text}
 `
+
+// configured is a file with the settings of replicas that are registered as reached says.
+func configured(t *testing.T, profiles, reached string) string {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, settings, profiles, account.Kubeconfig, reached), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
 
 // mounted is a folder of profiles as the kubelet mounts a ConfigMap: a symbolic link is swapped.
 type mounted struct {
@@ -171,10 +182,7 @@ func TestReplicas(t *testing.T) {
 	profiles := &mounted{t: t, folder: t.TempDir()}
 	profiles.put(kinds("3", "Queue"))
 	b := newBalancer(t)
-	config := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, settings, profiles.folder, account.Kubeconfig, b.Addr()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	config := configured(t, profiles.folder, fmt.Sprintf(`url: "https://%s/interpret"`, b.Addr()))
 	one, two := start(t, config, b), start(t, config, b)
 	eventually(t, "both are ready", func() bool { return b.count() == 2 })
 	k := newKarmada(t)
