@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -48,7 +47,7 @@ func newStage(ctx context.Context, c client.Client, o sample.Options, program *m
 	if err != nil {
 		return nil, err
 	}
-	known, err := factsOf(shoot, namespace)
+	known, err := sample.Facts(o)
 	if err != nil {
 		return nil, err
 	}
@@ -109,20 +108,6 @@ func (g *stage) complete(ctx context.Context, object client.Object) error {
 	default:
 		return errors.New("neither a Secret nor a ConfigMap")
 	}
-}
-
-func factsOf(cluster any, namespace *corev1.Namespace) (*facts.Facts, error) {
-	raw, err := json.Marshal(cluster)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the Cluster: %w", err)
-	}
-	known, err := facts.FromCluster(raw)
-	if err != nil {
-		return nil, err
-	}
-	return known.WithNamespace(facts.Namespace{
-		Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations,
-	}), nil
 }
 
 // lookedUp are the objects that the profiles' lookups read, with values that say what they are.

@@ -66,11 +66,7 @@ func newSides(t *testing.T, options sample.Options, changed map[string]bool) *si
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := facts.FromCluster(raw)
+	found, err := sample.Facts(options)
 	if err != nil {
 		t.Fatal(err)
 	}

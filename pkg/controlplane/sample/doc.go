@@ -10,5 +10,5 @@
 // pkg/component. It talks to no cluster, generates no keys and reads no clock, so that the same options always give the
 // same bytes; no package variable of Gardener is replaced for that, hence calls may run at the same time.
 //
-// Enter at ControlPlane, VirtualGarden or Legacy; Cluster and Namespace give what belongs around the objects.
+// Enter at ControlPlane, VirtualGarden or Legacy; Cluster and Namespace give what belongs around the objects, and Facts what expressions see of both.
 package sample

@@ -5,7 +5,6 @@
 package convert_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -101,7 +100,11 @@ func enabled(provider string) map[string]string {
 func caseOf(t *testing.T, program *mutation.Program, o sample.Options, generation contract.Generation) convert.Case {
 	t.Helper()
 	objects := sampled(t, o, generation)
-	c := convert.Case{Name: o.Kubernetes, Facts: factsOf(t, o)}
+	known, err := sample.Facts(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := convert.Case{Name: o.Kubernetes, Facts: known}
 	switch {
 	case o.HighAvailability:
 		c.Name = "ha"
@@ -155,25 +158,4 @@ func sampled(t *testing.T, o sample.Options, generation contract.Generation) []s
 		t.Fatal(err)
 	}
 	return samples[key]
-}
-
-func factsOf(t *testing.T, o sample.Options) *facts.Facts {
-	t.Helper()
-	cluster, err := sample.Cluster(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, err := facts.FromCluster(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	namespace, err := sample.Namespace(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return known.WithNamespace(facts.Namespace{Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations})
 }

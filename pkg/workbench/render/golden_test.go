@@ -6,7 +6,6 @@ package render_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"path/filepath"
 	"testing"
 
@@ -92,23 +91,9 @@ func admit(t testing.TB, file string, o sample.Options, generation contract.Gene
 
 func factsOf(t testing.TB, o sample.Options) *facts.Static {
 	t.Helper()
-	cluster, err := sample.Cluster(o)
+	known, err := sample.Facts(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, err := facts.FromCluster(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	namespace, err := sample.Namespace(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &facts.Static{Facts: known.WithNamespace(facts.Namespace{
-		Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations,
-	})}
+	return &facts.Static{Facts: known}
 }

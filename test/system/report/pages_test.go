@@ -7,7 +7,6 @@
 package report_test
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -47,19 +46,23 @@ func once(build func(*testing.T) *report.Page) func(*testing.T) *report.Page {
 // makeDifference is what the OpenStack profile makes of the control plane that Gardener writes; an object is denied besides.
 func makeDifference(t *testing.T) *report.Page {
 	t.Helper()
-	program, known := golden.Compile(t, mutation.Options{}, openstack), factsOf(t)
+	program := golden.Compile(t, mutation.Options{}, openstack)
+	known, err := sample.Facts(sample.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := known.Facts.Namespace
+	namespace := known.Namespace
 	var changes []*render.Change
 	for _, object := range objects {
 		change, err := render.NewChange(object.JSON)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := change.Admit(t.Context(), program, render.Admission{Namespace: namespace.Name, Labels: namespace.Labels, Operation: "CREATE"}, known); err != nil {
+		if err := change.Admit(t.Context(), program, render.Admission{Namespace: namespace.Name, Labels: namespace.Labels, Operation: "CREATE"}, &facts.Static{Facts: known}); err != nil {
 			t.Fatal(err)
 		}
 		changes = append(changes, change)
@@ -74,29 +77,6 @@ func makeDifference(t *testing.T) *report.Page {
 		About: []report.Fact{{Name: "Profile", Value: "openstack/profile.yaml"}, {Name: "Shoot", Value: namespace.Name}, {Name: "Region", Value: "eu-1"}},
 	}.Page(append(changes, denied)...)
 	return page
-}
-
-func factsOf(t *testing.T) *facts.Static {
-	t.Helper()
-	cluster, err := sample.Cluster(sample.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, err := facts.FromCluster(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	namespace, err := sample.Namespace(sample.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &facts.Static{Facts: known.WithNamespace(facts.Namespace{
-		Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations,
-	})}
 }
 
 // edits are what another version of the OpenStack profile does otherwise: for everybody, for some, and wrongly for some.
