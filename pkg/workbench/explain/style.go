@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
 // Style says how explanations are written.
@@ -30,7 +32,7 @@ func (s Style) withDefaults() Style {
 	}
 	s.Width = max(s.Width, leastWidth)
 	if s.File == nil {
-		s.File = func(name string) string { return path.Join(path.Base(path.Dir(name)), path.Base(name)) }
+		s.File = render.ShortFile
 	}
 	return s
 }
@@ -38,25 +40,7 @@ func (s Style) withDefaults() Style {
 // leastWidth is what text needs to be readable at all.
 const leastWidth = 40
 
-// tone is the role of a text, of which the colour follows.
-type tone string
-
-const (
-	normal  tone = ""
-	title   tone = "1"
-	heading tone = "36"
-	added   tone = "32"
-	removed tone = "31"
-	dim     tone = "2"
-	alarm   tone = "1;31"
-)
-
-func (s Style) paint(t tone, text string) string {
-	if !s.Colour || t == normal || text == "" {
-		return text
-	}
-	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
-}
+func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
 
 // Formats are the forms in which explanations and pages can be written; the first is for people at a terminal.
 func Formats() []string { return []string{"text", "json", "yaml"} }

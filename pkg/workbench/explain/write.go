@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 const (
@@ -30,7 +31,7 @@ func (s Style) writeObject(w io.Writer, o *Object) error {
 	if o.About != "" {
 		head = o.About + " of " + head
 	}
-	out.WriteString(s.hang(s.paint(title, head), 2, ""))
+	out.WriteString(s.hang(s.paint(colour.Title, head), 2, ""))
 	switch {
 	case o.Note != "":
 		out.WriteString(s.hang("  ", 2, o.Note))
@@ -38,10 +39,10 @@ func (s Style) writeObject(w io.Writer, o *Object) error {
 		out.WriteString(s.hang("  ", 2, o.summary()))
 	}
 	if o.Denied != "" {
-		out.WriteString(s.hang("  "+s.paint(alarm, "denied")+"  ", 10, s.short(o, o.Denied)))
+		out.WriteString(s.hang("  "+s.paint(colour.Alarm, "denied")+"  ", 10, s.short(o, o.Denied)))
 	}
 	for _, missing := range o.Missing {
-		out.WriteString(s.hang("  "+s.paint(alarm, "missing")+"  ", 11, "lookup "+missing.Name+" of profile "+missing.Profile+": "+missing.Reason))
+		out.WriteString(s.hang("  "+s.paint(colour.Alarm, "missing")+"  ", 11, "lookup "+missing.Name+" of profile "+missing.Profile+": "+missing.Reason))
 	}
 	if o.About != "" && len(o.Rules) > 0 {
 		s.state(&out, "before any rule", o.Before)
@@ -113,18 +114,18 @@ func count(n int, one, several string) string {
 
 // state writes lines of the object as they are at one time.
 func (s Style) state(out *strings.Builder, when string, lines []Line) {
-	out.WriteString("\n" + s.paint(heading, when) + "\n")
+	out.WriteString("\n" + s.paint(colour.Heading, when) + "\n")
 	if len(lines) == 0 {
-		out.WriteString("  " + s.paint(dim, "nothing") + "\n")
+		out.WriteString("  " + s.paint(colour.Dim, "nothing") + "\n")
 	}
 	last, least := "", 0
 	for i, l := range lines {
 		if i == mostLines {
-			out.WriteString("    " + s.paint(dim, "… "+count(len(lines)-i, "more line", "more lines")) + "\n")
+			out.WriteString("    " + s.paint(colour.Dim, "… "+count(len(lines)-i, "more line", "more lines")) + "\n")
 			break
 		}
 		if place := parent(l.Path); i == 0 || !inside(place, last) {
-			out.WriteString("  " + s.paint(dim, place) + "\n")
+			out.WriteString("  " + s.paint(colour.Dim, place) + "\n")
 			last, least = place, l.depth
 		}
 		out.WriteString("    " + s.fit(strings.Repeat("  ", max(0, l.depth-least))+l.Text, 4) + "\n")

@@ -14,18 +14,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // writeInterpretation writes what rules say of an object as text.
 func (s Style) writeInterpretation(w io.Writer, i *Interpretation) error {
 	s = s.withDefaults()
 	var out strings.Builder
-	out.WriteString(s.hang(s.paint(title, i.Operation+" of "+i.Object.String()), 2, ""))
+	out.WriteString(s.hang(s.paint(colour.Title, i.Operation+" of "+i.Object.String()), 2, ""))
 	if len(i.Rules) > 0 {
 		out.WriteString(s.hang("  ", 2, i.summary()))
 	}
 	if i.Failure != "" {
-		out.WriteString(s.hang("  "+s.paint(alarm, "fails")+"  ", 9, fmt.Sprintf("%d %s", i.Code, i.Failure)))
+		out.WriteString(s.hang("  "+s.paint(colour.Alarm, "fails")+"  ", 9, fmt.Sprintf("%d %s", i.Code, i.Failure)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Answer)) {
 		s.answer(&out, name, i.Answer[name])
@@ -44,10 +45,10 @@ func (s Style) writeInterpretation(w io.Writer, i *Interpretation) error {
 // answer writes a part of an answer: in one line where it is short, else as YAML below its name.
 func (s Style) answer(out *strings.Builder, name string, value json.RawMessage) {
 	if len(value) <= shortValue {
-		out.WriteString(s.hang("  "+s.paint(heading, name)+"  ", 4, string(value)))
+		out.WriteString(s.hang("  "+s.paint(colour.Heading, name)+"  ", 4, string(value)))
 		return
 	}
-	out.WriteString("  " + s.paint(heading, name) + "\n")
+	out.WriteString("  " + s.paint(colour.Heading, name) + "\n")
 	s.lines(out, value, 4)
 }
 
@@ -84,13 +85,13 @@ func (s Style) interpretationRule(out *strings.Builder, r *InterpretationRule) {
 		outcome = "already so"
 	}
 	left := fmt.Sprintf("%-11s %s", outcome, r.Name)
-	line := s.paint(s.toneOfInterpretation(r.Outcome), fmt.Sprintf("%-11s", outcome)) + " " + s.paint(title, r.Name)
+	line := s.paint(s.toneOfInterpretation(r.Outcome), fmt.Sprintf("%-11s", outcome)) + " " + s.paint(colour.Title, r.Name)
 	if r.Position != nil {
 		right := fmt.Sprintf("%s:%d", s.File(r.Position.File), r.Position.Line)
 		if gap := s.Width - utf8.RuneCountInString(left) - utf8.RuneCountInString(right); gap >= 2 {
-			line += strings.Repeat(" ", gap) + s.paint(dim, right)
+			line += strings.Repeat(" ", gap) + s.paint(colour.Dim, right)
 		} else {
-			line += "\n    " + s.paint(dim, "at "+right)
+			line += "\n    " + s.paint(colour.Dim, "at "+right)
 		}
 	}
 	out.WriteString(line + "\n")
@@ -117,12 +118,12 @@ func (s Style) interpretationRule(out *strings.Builder, r *InterpretationRule) {
 	}
 }
 
-func (s Style) toneOfInterpretation(outcome string) tone {
+func (s Style) toneOfInterpretation(outcome string) colour.Tone {
 	switch outcome {
 	case string(rule.Applied):
-		return added
+		return colour.Added
 	case string(rule.Refused), string(rule.Failed):
-		return alarm
+		return colour.Alarm
 	}
-	return dim
+	return colour.Dim
 }

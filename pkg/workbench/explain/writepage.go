@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // writePage writes a page as text.
@@ -19,18 +21,18 @@ func (s Style) writePage(w io.Writer, p *Page) error {
 		width = max(width, len(head.Name)+1)
 	}
 	for _, head := range p.Heads {
-		out.WriteString(s.hang(s.paint(title, pad(head.Name+":", width)+"  "), width+2, head.Text))
+		out.WriteString(s.hang(s.paint(colour.Title, pad(head.Name+":", width)+"  "), width+2, head.Text))
 	}
 	if p.Text != "" {
 		if len(p.Heads) > 0 {
-			out.WriteString("\n" + s.paint(title, "DESCRIPTION:") + "\n")
+			out.WriteString("\n" + s.paint(colour.Title, "DESCRIPTION:") + "\n")
 			out.WriteString(s.hang("    ", 4, p.Text))
 		} else {
 			out.WriteString(s.hang("", 0, p.Text))
 		}
 	}
 	for _, section := range p.Sections {
-		out.WriteString("\n" + s.paint(title, section.Title+":") + "\n")
+		out.WriteString("\n" + s.paint(colour.Title, section.Title+":") + "\n")
 		for _, line := range section.Lines {
 			s.line(&out, line)
 		}
@@ -79,9 +81,9 @@ func (s Style) rows(out *strings.Builder, rows []Row) {
 
 // beside writes a name and its text in one line; a name that is too long has a line of its own.
 func (s Style) beside(out *strings.Builder, row Row, width int) {
-	head, length := "    "+s.paint(heading, row.Name), utf8.RuneCountInString(row.Name)
+	head, length := "    "+s.paint(colour.Heading, row.Name), utf8.RuneCountInString(row.Name)
 	if length > width {
-		out.WriteString(s.hang("    ", 4, s.paint(heading, row.Name)))
+		out.WriteString(s.hang("    ", 4, s.paint(colour.Heading, row.Name)))
 		head, length = "    ", 0
 	}
 	out.WriteString(s.hang(head+strings.Repeat(" ", width-length+2), width+6, row.Text))
@@ -99,7 +101,7 @@ func (s Style) above(out *strings.Builder, row Row) {
 	if row.Computed {
 		said += " computed"
 	}
-	out.WriteString(s.hang("    "+s.paint(heading, row.Name)+"  ", 12, said))
+	out.WriteString(s.hang("    "+s.paint(colour.Heading, row.Name)+"  ", 12, said))
 	if row.Text != "" {
 		out.WriteString(s.hang("        ", 8, row.Text))
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // rule writes one rule: what became of it and where it stands, why, and what it writes.
@@ -32,11 +33,11 @@ func (s Style) rule(out *strings.Builder, o *Object, at int) {
 	if r.Position != nil {
 		right = fmt.Sprintf("%s:%d", s.File(r.Position.File), r.Position.Line)
 	}
-	line := s.paint(s.toneOf(r.Outcome), fmt.Sprintf("%-11s", outcome)) + " " + s.paint(title, name)
+	line := s.paint(s.toneOf(r.Outcome), fmt.Sprintf("%-11s", outcome)) + " " + s.paint(colour.Title, name)
 	if gap := s.Width - utf8.RuneCountInString(left) - utf8.RuneCountInString(right); gap >= 2 && right != "" {
-		line += strings.Repeat(" ", gap) + s.paint(dim, right)
+		line += strings.Repeat(" ", gap) + s.paint(colour.Dim, right)
 	} else if right != "" {
-		line += "\n    " + s.paint(dim, "at "+right)
+		line += "\n    " + s.paint(colour.Dim, "at "+right)
 	}
 	out.WriteString(line + "\n")
 	if reason := r.reason(); reason != "" {
@@ -77,21 +78,21 @@ func (s Style) short(o *Object, text string) string {
 	return text
 }
 
-func (s Style) toneOf(outcome string) tone {
+func (s Style) toneOf(outcome string) colour.Tone {
 	switch outcome {
 	case string(mutation.Changed):
-		return added
+		return colour.Added
 	case failed:
-		return alarm
+		return colour.Alarm
 	}
-	return dim
+	return colour.Dim
 }
 
 // term writes a term behind a word, with the terms below it.
 func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 	head := "    " + fmt.Sprintf("%-6s", word) + strings.Repeat("  ", depth)
 	if depth == 0 {
-		head = "    " + s.paint(dim, fmt.Sprintf("%-6s", word))
+		head = "    " + s.paint(colour.Dim, fmt.Sprintf("%-6s", word))
 	}
 	value, of := t.came()
 	if t.Failed != "" && slices.ContainsFunc(t.Terms, func(b Term) bool { return b.Failed == t.Failed }) {
@@ -100,30 +101,30 @@ func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 	arrow := " → " + s.paint(of, s.cut(value))
 	text := t.Text
 	if t.Item != "" {
-		text = s.paint(dim, "for "+t.Item+":") + " " + text
+		text = s.paint(colour.Dim, "for "+t.Item+":") + " " + text
 	}
 	out.WriteString(s.hang(head, 12+2*depth, text+arrow))
 	for _, below := range slices.Concat(t.Terms, t.Each) {
 		s.term(out, "", below, depth+1)
 	}
 	if t.More > 0 {
-		out.WriteString(strings.Repeat(" ", 12+2*depth) + s.paint(dim, "… "+count(t.More, "more item", "more items")) + "\n")
+		out.WriteString(strings.Repeat(" ", 12+2*depth) + s.paint(colour.Dim, "… "+count(t.More, "more item", "more items")) + "\n")
 	}
 }
 
 // came is what a term came to, and its tone.
-func (t Term) came() (string, tone) {
+func (t Term) came() (string, colour.Tone) {
 	switch {
 	case t.NotEvaluated:
-		return "not evaluated", dim
+		return "not evaluated", colour.Dim
 	case t.Failed != "":
-		return failed + ": " + t.Failed, alarm
+		return failed + ": " + t.Failed, colour.Alarm
 	case t.Value == "true":
-		return t.Value, added
+		return t.Value, colour.Added
 	case t.Value == "false":
-		return t.Value, removed
+		return t.Value, colour.Removed
 	}
-	return t.Value, normal
+	return t.Value, colour.Normal
 }
 
 // step writes a place, the value for it, and what that changed.
@@ -139,7 +140,7 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 	case step.step.After != nil && len(step.Lines) == 0:
 		text += ", already so"
 	}
-	out.WriteString(s.hang("    "+s.paint(dim, "writes")+" ", 12, s.short(o, text)))
+	out.WriteString(s.hang("    "+s.paint(colour.Dim, "writes")+" ", 12, s.short(o, text)))
 	least := 0
 	for i, edit := range step.Lines {
 		if i == 0 || edit.depth < least {
@@ -148,12 +149,12 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 	}
 	for i, edit := range step.Lines {
 		if i == mostLines {
-			out.WriteString("         " + s.paint(dim, "… "+count(len(step.Lines)-i, "more line", "more lines")) + "\n")
+			out.WriteString("         " + s.paint(colour.Dim, "… "+count(len(step.Lines)-i, "more line", "more lines")) + "\n")
 			break
 		}
-		sign, of := "+ ", added
+		sign, of := "+ ", colour.Added
 		if edit.Op == "remove" {
-			sign, of = "- ", removed
+			sign, of = "- ", colour.Removed
 		}
 		out.WriteString("         " + s.paint(of, sign+s.fit(strings.Repeat("  ", edit.depth-least)+edit.Text, 11)) + "\n")
 	}

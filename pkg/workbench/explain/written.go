@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // Written is a place that a rule of an interpretation writes.
@@ -83,9 +84,9 @@ func (r *interpretationReader) hidden(value json.RawMessage) json.RawMessage {
 
 // written writes a place and what became of it: in one line where that is short, else as YAML below it. rule is where the rule stands.
 func (s Style) written(out *strings.Builder, w *Written, rule *Position) {
-	head, text := "    "+s.paint(dim, "writes")+" ", w.Place
+	head, text := "    "+s.paint(colour.Dim, "writes")+" ", w.Place
 	if w.Item != "" {
-		text = s.paint(dim, "for "+w.Item+":") + " " + text
+		text = s.paint(colour.Dim, "for "+w.Item+":") + " " + text
 	}
 	long := len(w.Value) > shortValue && (w.Value[0] == '{' || w.Value[0] == '[')
 	switch {
@@ -106,7 +107,7 @@ func (s Style) written(out *strings.Builder, w *Written, rule *Position) {
 		text += s.between(long) + "in place of " + s.cut(string(w.Before))
 	}
 	if w.Position != nil && rule != nil && w.Position.Line != rule.Line {
-		text += s.paint(dim, fmt.Sprintf(" (%s:%d)", s.File(w.Position.File), w.Position.Line))
+		text += s.paint(colour.Dim, fmt.Sprintf(" (%s:%d)", s.File(w.Position.File), w.Position.Line))
 	}
 	out.WriteString(s.hang(head, 12, text))
 	if long {
@@ -132,7 +133,7 @@ func (s Style) lines(out *strings.Builder, value json.RawMessage, indent int) {
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	for n, line := range lines {
 		if n == mostLines && len(lines) > mostLines+1 {
-			out.WriteString(margin + s.paint(dim, "… "+count(len(lines)-n, "more line", "more lines")) + "\n")
+			out.WriteString(margin + s.paint(colour.Dim, "… "+count(len(lines)-n, "more line", "more lines")) + "\n")
 			break
 		}
 		out.WriteString(margin + s.fit(line, indent) + "\n")

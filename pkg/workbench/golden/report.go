@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // Summary counts cases.
@@ -64,19 +66,7 @@ type Style struct {
 	Colour bool
 }
 
-const (
-	red   = "31"
-	green = "32"
-	bold  = "1"
-	dim   = "2"
-)
-
-func (s Style) paint(code, text string) string {
-	if !s.Colour || text == "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
+func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
 
 // Write writes the cases that fail with everything that is wrong, and a summary.
 func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
@@ -91,11 +81,11 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 			continue
 		case r.OK():
 			if s.Verbose {
-				fmt.Fprintf(&out, "%s %s %s\n", s.paint(green, "ok  "), r.Case.ID(), s.paint(dim, "("+short(r.Took)+")"))
+				fmt.Fprintf(&out, "%s %s %s\n", s.paint(colour.Good, "ok  "), r.Case.ID(), s.paint(colour.Dim, "("+short(r.Took)+")"))
 			}
 			continue
 		}
-		fmt.Fprintf(&out, "%s %s\n", s.paint(red, "FAIL"), s.paint(bold, r.Case.ID()))
+		fmt.Fprintf(&out, "%s %s\n", s.paint(colour.Bad, "FAIL"), s.paint(colour.Title, r.Case.ID()))
 		if r.Err != nil {
 			// Many cases may be of one profile that cannot be loaded.
 			text := r.Err.Error()
@@ -115,7 +105,7 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 	if out.Len() > 0 {
 		out.WriteByte('\n')
 	}
-	out.WriteString(s.paint(map[bool]string{true: green, false: red}[summary.OK()], text) + "\n")
+	out.WriteString(s.paint(map[bool]colour.Tone{true: colour.Good, false: colour.Bad}[summary.OK()], text) + "\n")
 	_, err := io.WriteString(w, out.String())
 	return err
 }
@@ -133,7 +123,7 @@ func (s Style) failure(out *strings.Builder, f Failure) {
 		out.WriteString(indent("        ", rest))
 	}
 	if f.Want != "" || f.Got != "" {
-		out.WriteString(s.value("want", green, f.Want) + s.value("got ", red, f.Got))
+		out.WriteString(s.value("want", colour.Good, f.Want) + s.value("got ", colour.Bad, f.Got))
 	}
 	for _, by := range f.By {
 		fmt.Fprintf(out, "        by   %s\n", by)
@@ -142,17 +132,17 @@ func (s Style) failure(out *strings.Builder, f Failure) {
 		fmt.Fprintf(out, "        not  %s\n", not)
 	}
 	for line := range strings.Lines(f.Diff) {
-		code := map[byte]string{'-': green, '+': red}[line[0]]
-		if line = strings.TrimRight(line, "\n"); code != "" {
-			line = s.paint(code, line)
+		of := map[byte]colour.Tone{'-': colour.Good, '+': colour.Bad}[line[0]]
+		if line = strings.TrimRight(line, "\n"); of != "" {
+			line = s.paint(of, line)
 		}
 		out.WriteString(strings.TrimRight("        "+line, " ") + "\n")
 	}
 }
 
-func (s Style) value(what, code, text string) string {
+func (s Style) value(what string, of colour.Tone, text string) string {
 	if !strings.Contains(text, "\n") {
-		return "        " + what + " " + s.paint(code, text) + "\n"
+		return "        " + what + " " + s.paint(of, text) + "\n"
 	}
 	return "        " + strings.TrimRight(what, " ") + "\n" + indent("          ", text)
 }

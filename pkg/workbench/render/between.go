@@ -4,6 +4,8 @@
 
 package render
 
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
+
 // Between is the difference between two results of one object: from what it became on one side to what it became on the other. The author
 // of a line is the rule that wrote or removed it, on whichever side that was. It hides what either of them hides.
 func Between(from, to *Change) (*Change, error) {
@@ -48,7 +50,7 @@ func (c *Change) authors() authorship {
 }
 
 // Heading is a line above several changes, as it is written among them.
-func (s Style) Heading(text string) string { return s.paint(title, text) }
+func (s Style) Heading(text string) string { return s.paint(colour.Title, text) }
 
 // MarkdownBody is what Markdown says of a change below its heading.
 func (s Style) MarkdownBody(c *Change) string { return s.withDefaults().markdownBody(c) }

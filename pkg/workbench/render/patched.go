@@ -7,6 +7,8 @@ package render
 import (
 	"io"
 	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // Patched writes what became of an object, which is JSON, line by line and with its status. Who did that is for the caller to say. Each line begins with the
@@ -25,7 +27,7 @@ func (s Style) Patched(w io.Writer, before, after []byte, indentation string) er
 	blame.advance(is, func(Line) *Author { return nil })
 	var out strings.Builder
 	for _, part := range Sections(blame.Edits(), max(0, s.Context)) {
-		out.WriteString(indentation + s.paint(heading, headingOf(part)) + "\n")
+		out.WriteString(indentation + s.paint(colour.Heading, headingOf(part)) + "\n")
 		for _, r := range s.section(part) {
 			r.left = indentation + r.left
 			out.WriteString(s.row(r, 0))
@@ -36,4 +38,4 @@ func (s Style) Patched(w io.Writer, before, after []byte, indentation string) er
 }
 
 // Remark is a text that matters less than others.
-func (s Style) Remark(text string) string { return s.paint(dim, text) }
+func (s Style) Remark(text string) string { return s.paint(colour.Dim, text) }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
@@ -40,7 +41,7 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 		var scene []*Change
 		scene, changes = ofScene(changes)
 		if scene[0].Scene != "" {
-			blocks = append(blocks, block{rows: []row{{left: scene[0].Scene, leftTone: title}}, apart: true})
+			blocks = append(blocks, block{rows: []row{{left: scene[0].Scene, leftTone: colour.Title}}, apart: true})
 		}
 		blocks = append(blocks, s.scene(scene)...)
 	}
@@ -88,6 +89,9 @@ func (s Style) scene(changes []*Change) []block {
 	return blocks
 }
 
+// ShortFile is the last folder of a path, and the name.
+func ShortFile(file string) string { return path.Join(path.Base(path.Dir(file)), path.Base(file)) }
+
 func (s Style) withDefaults() Style {
 	if s.Width == 0 {
 		s.Width = 120
@@ -96,28 +100,15 @@ func (s Style) withDefaults() Style {
 		s.Context = 1
 	}
 	if s.File == nil {
-		s.File = func(name string) string { return path.Join(path.Base(path.Dir(name)), path.Base(name)) }
+		s.File = ShortFile
 	}
 	return s
 }
 
-// tone is the role of a text, of which the colour follows.
-type tone string
-
-const (
-	normal  tone = ""
-	title   tone = "1"
-	heading tone = "36"
-	added   tone = "32"
-	removed tone = "31"
-	dim     tone = "2"
-	alarm   tone = "1;31"
-)
-
 // row is a line of output: text on the left, and on the right where it comes from.
 type row struct {
 	left, right         string
-	leftTone, rightTone tone
+	leftTone, rightTone colour.Tone
 	// clip says that the left text may be cut to keep the columns.
 	clip bool
 }
@@ -133,18 +124,18 @@ func (s Style) block(c *Change) block {
 	b := block{}
 	switch {
 	case c.Denied != nil:
-		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: "denied", leftTone: title, rightTone: alarm})
+		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: "denied", leftTone: colour.Title, rightTone: colour.Alarm})
 		for line := range strings.Lines(c.Denial()) {
 			b.rows = append(b.rows, row{left: "    " + strings.TrimSpace(line)})
 		}
 	case len(sections) == 0:
-		b.rows = []row{{left: c.Kind + " " + c.Name, right: unchanged(c), rightTone: dim}}
+		b.rows = []row{{left: c.Kind + " " + c.Name, right: unchanged(c), rightTone: colour.Dim}}
 		return b
 	default:
-		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: summary(c), leftTone: title})
+		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: summary(c), leftTone: colour.Title})
 	}
 	for _, section := range sections {
-		b.rows = append(b.rows, row{left: "  " + headingOf(section), leftTone: heading})
+		b.rows = append(b.rows, row{left: "  " + headingOf(section), leftTone: colour.Heading})
 		b.rows = append(b.rows, s.section(section)...)
 	}
 	for _, applied := range c.Applied {
@@ -157,7 +148,7 @@ func (s Style) block(c *Change) block {
 
 // others names objects for which there is no rule, kind by kind.
 func (s Style) others(changes []*Change) block {
-	b := block{rows: []row{{left: fmt.Sprintf("no rule is for %s, which stayed as they were", count(len(changes), "object")), leftTone: dim}}}
+	b := block{rows: []row{{left: fmt.Sprintf("no rule is for %s, which stayed as they were", count(len(changes), "object")), leftTone: colour.Dim}}}
 	if len(changes) == 1 {
 		b.rows[0].left = "no rule is for 1 object, which stayed as it was"
 	}
@@ -166,12 +157,12 @@ func (s Style) others(changes []*Change) block {
 		for separator := " "; i < len(changes) && changes[i].Kind == kind; i++ {
 			name := separator + changes[i].Name
 			if utf8.RuneCountInString(line+name) > s.Width-1 {
-				b.rows = append(b.rows, row{left: line + strings.TrimRight(separator, " "), leftTone: dim})
+				b.rows = append(b.rows, row{left: line + strings.TrimRight(separator, " "), leftTone: colour.Dim})
 				line, name = "   ", " "+changes[i].Name
 			}
 			line, separator = line+name, ", "
 		}
-		b.rows = append(b.rows, row{left: line, leftTone: dim})
+		b.rows = append(b.rows, row{left: line, leftTone: colour.Dim})
 	}
 	return b
 }
@@ -184,16 +175,16 @@ func (s Style) section(section Section) []row {
 	)
 	for _, r := range section.Rows {
 		if r.Gap {
-			rows, last = append(rows, row{left: "    ⋮", leftTone: dim}), nil
+			rows, last = append(rows, row{left: "    ⋮", leftTone: colour.Dim}), nil
 		}
-		out := row{left: fmt.Sprintf("  %c %s%s", r.Op, strings.Repeat("  ", r.Indent), r.Line.Text), rightTone: dim}
+		out := row{left: fmt.Sprintf("  %c %s%s", r.Op, strings.Repeat("  ", r.Indent), r.Line.Text), rightTone: colour.Dim}
 		switch r.Op {
 		case Added:
-			out.leftTone = added
+			out.leftTone = colour.Added
 		case Removed:
-			out.leftTone = removed
+			out.leftTone = colour.Removed
 		default:
-			out.leftTone, out.clip = dim, true
+			out.leftTone, out.clip = colour.Dim, true
 			if r.Folded {
 				out.left += " …"
 			}
@@ -201,7 +192,7 @@ func (s Style) section(section Section) []row {
 		if r.By != nil && (last == nil || *last != *r.By) {
 			out.right = s.author(*r.By)
 			if *r.By == NoRule {
-				out.rightTone = alarm
+				out.rightTone = colour.Alarm
 			}
 		}
 		last = r.By
@@ -225,7 +216,7 @@ func (s Style) idle(a mutation.Applied) (row, bool) {
 	default:
 		return row{}, false
 	}
-	return row{left: "    " + what, right: s.position(a.Position), leftTone: dim, rightTone: dim}, true
+	return row{left: "    " + what, right: s.position(a.Position), leftTone: colour.Dim, rightTone: colour.Dim}, true
 }
 
 // column is where the right texts begin: behind all left texts, unless that leaves too little room.
@@ -254,9 +245,4 @@ func (s Style) row(r row, column int) string {
 	return strings.TrimRight(text, " ") + "\n"
 }
 
-func (s Style) paint(t tone, text string) string {
-	if !s.Colour || t == normal || text == "" {
-		return text
-	}
-	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
-}
+func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
