@@ -21,6 +21,9 @@ import (
 // profile is the one that is served where no other is named.
 const profile = "example/network/acme.yaml"
 
+// local is before the paths of requests at the program's socket, which is known by no name.
+const local = "http://localhost"
+
 func main() { console.Main("network", "bin/graft-network-provider", profile, show) }
 
 // show runs everything in a folder that is gone at the end.
@@ -35,8 +38,8 @@ func show(ctx context.Context, o console.Provider, t *console.Terminal) (err err
 	if err := s.start(ctx, t, "graft-network-provider, until it answers"); err != nil {
 		return err
 	}
-	caller := newCaller(s.socket())
-	t.Line("\n%s", caller.how)
+	caller, how := console.Caller{Socket: s.socket()}.WithCurl()
+	t.Line("\nDRANET's calls. %s", how)
 	for _, step := range steps() {
 		if err := step.do(ctx, s, caller, t); err != nil {
 			return err
@@ -46,8 +49,8 @@ func show(ctx context.Context, o console.Provider, t *console.Terminal) (err err
 	if o.Once {
 		return nil
 	}
-	t.Line("\n%s\n\n    curl --unix-socket %s http://localhost/health\n    %s ledger inspect %s\n\n%s", "It stays up until Ctrl-C. Ask it yourself, or change "+
-		o.Profile+" and see what it says in "+s.Log+":", s.socket(), o.Graft, s.ledger(), t.Dim("Everything is in "+folder+", which is removed at the end."))
+	t.Line("\n%s\n\n    %s\n    %s ledger inspect %s\n\n%s", "It stays up until Ctrl-C. Ask it yourself, or change "+
+		o.Profile+" and see what it says in "+s.Log+":", caller.Command(local+"/health", ""), o.Graft, s.ledger(), t.Dim("Everything is in "+folder+", which is removed at the end."))
 	select {
 	case <-ctx.Done():
 		t.Line("\nStopping the program.")

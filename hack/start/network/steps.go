@@ -19,7 +19,7 @@ type step struct {
 	// says what it is about, in a line.
 	says string
 	// do fails when something is not as it should be.
-	do func(context.Context, *server, *caller, *console.Terminal) error
+	do func(context.Context, *server, console.Caller, *console.Terminal) error
 }
 
 // known is what steps learn for those after them.
@@ -45,13 +45,13 @@ func steps() []step {
 		inspect("What the ledger holds before", func(text string) error { return lacks(text, "claim-1") }),
 		ask("A claim gets an address", "/GetProfileConfig", mine, "200", k.learn),
 		ask("The kubelet asks again, and gets the same answer", "/GetProfileConfig", mine, "200", k.same),
-		{"", func(ctx context.Context, s *server, _ *caller, t *console.Terminal) error {
+		{"", func(ctx context.Context, s *server, _ console.Caller, t *console.Terminal) error {
 			s.Kill()
 			t.Line("")
 			return s.start(ctx, t, "killed (SIGKILL), and started again")
 		}},
 		ask("It has forgotten nothing", "/GetProfileConfig", mine, "200", k.same),
-		{"", func(ctx context.Context, s *server, c *caller, t *console.Terminal) error {
+		{"", func(ctx context.Context, s *server, c console.Caller, t *console.Terminal) error {
 			taken := request(other, "claim-2", `,"addresses":["`+k.address+`"]`)
 			return ask("Another claim wants the same address", "/GetProfileConfig", taken, "409", has("in use")).do(ctx, s, c, t)
 		}},
@@ -64,9 +64,9 @@ func steps() []step {
 
 // ask is a step that asks the program.
 func ask(says, path, body, want string, check func(string) error) step {
-	return step{says, func(ctx context.Context, _ *server, c *caller, t *console.Terminal) error {
-		t.Line("\n%s\n  %s", t.Bold(says), t.Dim("$ "+c.command(path, body)))
-		status, answer, err := c.ask(ctx, path, body)
+	return step{says, func(ctx context.Context, _ *server, c console.Caller, t *console.Terminal) error {
+		t.Line("\n%s\n  %s", t.Bold(says), t.Dim("$ "+c.Command(local+path, body)))
+		status, answer, err := c.Ask(ctx, local+path, body)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func ask(says, path, body, want string, check func(string) error) step {
 
 // inspect is a step that looks into the ledger.
 func inspect(says string, check func(string) error) step {
-	return step{says, func(ctx context.Context, s *server, _ *caller, t *console.Terminal) error {
+	return step{says, func(ctx context.Context, s *server, _ console.Caller, t *console.Terminal) error {
 		t.Line("\n%s\n  %s", t.Bold(says), t.Dim("$ "+s.Graft+" ledger inspect "+s.ledger()))
 		text, err := exec.CommandContext(ctx, s.Graft, "ledger", "inspect", s.ledger()).Output()
 		if err != nil {
