@@ -121,6 +121,9 @@ type Allocation struct {
 	Until time.Time `json:"until,omitzero"`
 	// Holder is whoever the owner stands for.
 	Holder Holder `json:"holder,omitzero"`
+	// Together is, while it is intended, the first of the owners that were asked for in one request with this one, and are given all or nothing; zero
+	// where there was one only, and in rows that were written before there was this field.
+	Together Owner `json:"together,omitzero"`
 	// Quotas are the quotas of the pool that it counts for, such as namespace/default.
 	Quotas []string `json:"quotas,omitempty"`
 	// Cloud is the name, in profiles, of the cloud that it is bound by, whichever is behind the pool by now. It is empty for the builtin one, and

@@ -24,9 +24,9 @@ func (s *story) end() {
 	s.leave()
 	for _, o := range s.owners {
 		if o.profile == "lan" { // what a plugin did after the program was killed is known when its owner asks again
-			s.Post("/GetProfileConfig", o.uid, o.config())
+			s.post("/GetProfileConfig", o, o.config())
 		}
-		if status, answer := s.Post("/ReleaseProfileConfig", o.uid, o.config()); status != 200 {
+		if status, answer := s.post("/ReleaseProfileConfig", o, o.config()); status != 200 {
 			s.t.Errorf("the release of %s is answered %d %s", o.uid, status, answer)
 		}
 	}
@@ -51,8 +51,8 @@ func (s *story) end() {
 func (s *story) fill(profile string, size int) {
 	seen := map[string]bool{}
 	for deadline := time.Now().Add(30 * time.Second); len(seen) < size && time.Now().Before(deadline); {
-		o := owner{uid: fmt.Sprintf("last-%s-%d", profile, len(seen)), profile: profile}
-		status, answer := s.Post("/GetProfileConfig", o.uid, o.config())
+		o := owner{uid: fmt.Sprintf("last-%s-%d", profile, len(seen)), device: "eth1", profile: profile}
+		status, answer := s.post("/GetProfileConfig", &o, o.config())
 		if status != 200 {
 			// What was released a moment ago rests.
 			time.Sleep(20 * time.Millisecond)

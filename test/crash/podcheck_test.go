@@ -35,6 +35,56 @@ func (s *story) checkPods() {
 			}
 		}
 	}
+	s.checkRequests()
+}
+
+// checkRequests looks at Pods that asked for several interfaces when the program was killed, and have not been answered: they have all of them or none, in the
+// ledger and in the cloud.
+func (s *story) checkRequests() {
+	seen := map[*pod]bool{}
+	for _, r := range s.racks {
+		for _, at := range r.places {
+			if n := at.nic; n != nil && !n.pod.sure && n.pod.whole() && !seen[n.pod] {
+				seen[n.pod] = true
+				s.checkRequest(n.pod)
+			}
+		}
+	}
+}
+
+// checkRequest waits until what is being undone of a Pod's request has come to its end.
+func (s *story) checkRequest(p *pod) {
+	held := func() (count int, settled bool, which string) {
+		settled = true
+		for _, n := range p.nics {
+			status, text := s.call(http.MethodGet, "status/ips-cache/"+n.items[0].Address, nil)
+			bound := s.fabric.holds(n.items[0].Address) == n.owner()
+			switch {
+			case status == http.StatusOK && bound:
+				count++
+			case bound: // and not undone yet
+				settled = false
+			}
+			which += fmt.Sprintf("%s: bound in the cloud %v, its status is %d %s\n", n.owner(), bound, status, strings.TrimSpace(text))
+		}
+		return count, settled, which
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		count, settled, which := held()
+		if s.Killed.Load() {
+			return
+		}
+		if settled && (count == 0 || count == len(p.nics)) {
+			if len(p.nics) > 1 {
+				s.requests[count/len(p.nics)]++
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Errorf("%s has a part of what it asked for in one request:\n%s", p.UID, which)
+			return
+		}
+	}
 }
 
 // checkNIC looks at an interface in the ledger and in the cloud.

@@ -183,9 +183,12 @@ func (p *Program) Gone() int {
 
 // Post makes a call of DRANET's contract for a claim and a device that is always the same; status 0 says that there was no answer.
 func (p *Program) Post(path, claim string, config any) (status int, answer string) {
-	body, err := json.Marshal(map[string]any{
-		"device": map[string]string{"name": "eth1", "pci_address": "0000:27:00.2"}, "claim_uid": claim, "config": config,
-	})
+	return p.PostDevice(path, claim, map[string]string{"name": "eth1", "pci_address": "0000:27:00.2"}, config)
+}
+
+// PostDevice is Post for a device of a claim that may have others.
+func (p *Program) PostDevice(path, claim string, device map[string]string, config any) (status int, answer string) {
+	body, err := json.Marshal(map[string]any{"device": device, "claim_uid": claim, "config": config})
 	if err != nil {
 		p.t.Error(err)
 		return 0, ""

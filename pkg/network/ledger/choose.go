@@ -79,7 +79,7 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	}
 	a := network.Allocation{
 		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk, Quotas: names,
-		Cloud: in.Cloud,
+		Cloud: in.Cloud, Together: in.Together,
 	}
 	if attempt > 0 {
 		l.jump(in, of, attempt)

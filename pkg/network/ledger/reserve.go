@@ -29,6 +29,8 @@ type Intent struct {
 	Kin    string
 	Trunk  network.Trunk
 	Holder network.Holder
+	// Together is that of the allocation.
+	Together network.Owner
 	// Quotas are those of the pool that it counts for.
 	Quotas []Quota
 	// Cloud is the name of the cloud that is asked; empty: none is.

@@ -17,46 +17,82 @@ import (
 // stay; addresses that a cloud has chosen may be added, also such that rest. The error wraps network.ErrNotHeld when the owner holds nothing, and
 // network.ErrTaken when an added address is held already.
 func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
-	defer l.owners.lock(owner)()
+	all, err := l.UpdateAll(ctx, change, owner)
+	return all[0], err
+}
+
+// UpdateAll is Update of what several owners hold, each another one: all of it in one commit, or nothing. The results are in the order of the owners.
+func (l *Ledger) UpdateAll(ctx context.Context, change func(*network.Allocation) error, owners ...network.Owner) ([]network.Allocation, error) {
+	defer l.owners.lock(owners...)()
 	var rested map[string][]byte
 	for range maximumAttempts {
-		a, raw, err := l.get(ctx, owner)
-		if err != nil {
-			return a, err
+		u := updates{all: make([]network.Allocation, len(owners)), raw: make([][]byte, len(owners)), rested: rested}
+		for i, owner := range owners {
+			if err := u.add(ctx, l, i, owner, change); err != nil {
+				return u.all, err
+			}
 		}
-		before := places(a)
-		if err := change(&a); err != nil {
-			return a, err
+		if len(u.changes) == 0 {
+			return u.all, nil
 		}
-		added, err := grown(before, places(a))
-		if err != nil {
-			return a, err
+		err := l.commit(ctx, u.changes...)
+		for i, raw := range u.raw {
+			if raw != nil {
+				l.remember(u.all[i], raw, err)
+			}
 		}
-		changed, err := encode(a)
-		if err != nil {
-			return a, err
-		}
-		if slices.Equal(changed, raw) {
-			return a, nil
-		}
-		changes := []Change{{Key: ownerKey(owner), Was: raw, Value: changed}}
-		for _, key := range added {
-			changes = append(changes, Change{Key: key, Was: rested[key], Value: place{owner: owner}.encode()})
-		}
-		err = l.commit(ctx, changes...)
-		l.remember(a, changed, err)
 		switch {
 		case err == nil:
-			return a, nil
+			return u.all, nil
 		case !errors.Is(err, ErrConflict):
-			l.doubtAll(added...)
-			return a, wrapWriting(err)
+			l.doubtAll(u.added...)
+			return u.all, wrapWriting(err)
 		}
-		if rested, err = l.vacant(ctx, added); err != nil {
-			return a, err
+		if rested, err = l.vacant(ctx, u.added); err != nil {
+			return u.all, err
 		}
 	}
-	return network.Allocation{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+	return make([]network.Allocation, len(owners)), fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// updates are what owners will hold, the rows of those that change, and the changes; added are the keys of places that they do not hold yet, and rested the
+// rows of those of them that rest.
+type updates struct {
+	all     []network.Allocation
+	raw     [][]byte
+	changes []Change
+	added   []string
+	rested  map[string][]byte
+}
+
+// add changes what an owner holds.
+func (u *updates) add(ctx context.Context, l *Ledger, i int, owner network.Owner, change func(*network.Allocation) error) error {
+	a, raw, err := l.get(ctx, owner)
+	if err != nil {
+		u.all[i] = a
+		return err
+	}
+	before := places(a)
+	err = change(&a)
+	u.all[i] = a
+	if err != nil {
+		return err
+	}
+	added, err := grown(before, places(a))
+	if err != nil {
+		return err
+	}
+	changed, err := encode(a)
+	if err != nil || slices.Equal(changed, raw) {
+		return err
+	}
+	u.raw[i] = changed
+	u.changes = append(u.changes, Change{Key: ownerKey(owner), Was: raw, Value: changed})
+	for _, key := range added {
+		u.changes = append(u.changes, Change{Key: key, Was: u.rested[key], Value: place{owner: owner}.encode()})
+	}
+	u.added = append(u.added, added...)
+	return nil
 }
 
 // grown are the places that were added to some; the error says that one is gone.

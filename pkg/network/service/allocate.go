@@ -178,11 +178,11 @@ func (s *Service) reserve(ctx context.Context, requests []Request) (all []networ
 }
 
 func (s *Service) intents(requests []Request) []ledger.Intent {
-	intents, state := make([]ledger.Intent, len(requests)), network.Bound
+	intents, state, now := make([]ledger.Intent, len(requests)), network.Bound, s.options.Clock.Now()
 	for i, r := range requests {
 		intents[i] = ledger.Intent{
 			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, Kin: r.Kin, Trunk: r.Trunk, Holder: r.Holder, Quotas: r.Quotas,
-			Now: s.options.Clock.Now(),
+			Now: now,
 		}
 		pool, err := s.pool(r.Pool)
 		if err != nil || pool.Cloud != nil {
@@ -191,7 +191,9 @@ func (s *Service) intents(requests []Request) []ledger.Intent {
 		intents[i].Cloud = pool.CloudName
 	}
 	for i := range intents {
-		intents[i].State = state
+		if intents[i].State = state; state == network.Intended && len(requests) > 1 {
+			intents[i].Together = requests[0].Owner
+		}
 	}
 	return intents
 }
@@ -215,48 +217,32 @@ func (s *Service) bindAll(ctx context.Context, all []network.Allocation, fresh [
 	}
 	group.Wait()
 	err := errors.Join(problems...)
-	for i := 0; err == nil && i < len(all); i++ {
-		if all[i].State == network.Intended {
-			all[i], err = s.bind(ctx, all[i], network.Bound, nil)
-		}
+	if err == nil && len(all) > 1 {
+		all, err = s.bound(ctx, all)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return all, nil
-	}
-	if errors.Is(err, network.ErrRefused) || errors.Is(err, network.ErrTaken) || errors.Is(err, network.ErrNotSent) {
-		for i, a := range all {
-			switch unsent := errors.Is(problems[i], network.ErrNotSent); {
-			case unsent && fresh[i]:
-				s.retract(ctx, a)
-			case unsent: // an earlier attempt may have been sent
-			case fresh[i] || a.State == network.Intended:
-				s.undo(ctx, a)
-			}
-		}
+	case errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrTaken), errors.Is(err, network.ErrNotSent):
+		s.undoAll(ctx, all, fresh, problems)
 	}
 	return nil, err
 }
 
-// retract forgets an intent of which no cloud was told.
-func (s *Service) retract(ctx context.Context, a network.Allocation) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
-	defer cancel()
-	if err := s.forget(ctx, a, 0); err != nil && !errors.Is(err, network.ErrNotHeld) {
-		s.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
+// bound notes that the clouds have all, at once.
+func (s *Service) bound(ctx context.Context, all []network.Allocation) ([]network.Allocation, error) {
+	intended := slices.DeleteFunc(slices.Clone(all), func(a network.Allocation) bool { return a.State != network.Intended })
+	after, err := s.ledger.UpdateAll(ctx, func(a *network.Allocation) error { return settle(a.Binding, a.Cloud, network.Bound)(a) }, owners(intended)...)
+	if errors.Is(err, network.ErrNotHeld) {
+		err = errGivenBack // by another server, which knows that the cloud has it
 	}
-}
-
-// undoing is how long it may take to remember that something is to be undone.
-const undoing = 10 * time.Second
-
-// undo remembers that an allocation is to be released; that is done in the background.
-func (s *Service) undo(ctx context.Context, a network.Allocation) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
-	defer cancel()
-	switch _, err := s.ledger.Update(ctx, a.Owner, markReleasing); {
-	case err == nil:
-		s.releases.add(a.Owner)
-	case !errors.Is(err, network.ErrNotHeld):
-		s.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
+	if err != nil {
+		return all, err
 	}
+	for i, a := range all {
+		if at := slices.IndexFunc(after, func(b network.Allocation) bool { return b.Owner == a.Owner }); at >= 0 {
+			all[i] = after[at]
+		}
+	}
+	return all, nil
 }

@@ -93,6 +93,9 @@ func settle(binding network.Binding, by string, state network.State) func(*netwo
 		if a.Binding, a.Cloud = binding, by; a.State == network.Intended {
 			a.State = state
 		}
+		if a.State == network.Bound {
+			a.Together = network.Owner{}
+		}
 		for _, chosen := range binding.Addresses {
 			if !slices.Contains(a.Addresses, chosen.Addr()) {
 				a.Addresses = append(a.Addresses, chosen.Addr())

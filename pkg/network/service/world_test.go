@@ -93,6 +93,7 @@ type world struct {
 	cloud   *fakeCloud
 	clock   *clocktesting.FakeClock
 	commits *counting
+	pools   []ledger.Pool
 	mutex   sync.Mutex
 	reports []string
 }
@@ -130,7 +131,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	subnets := []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/24"), Dynamic: dynamic}}
-	if w.ledger, err = ledger.Open(t.Context(), w.commits, ledger.Pool{Name: "plain", Subnets: subnets}, ledger.Pool{Name: "cloudy", Subnets: subnets}); err != nil {
+	w.pools = []ledger.Pool{{Name: "plain", Subnets: subnets}, {Name: "cloudy", Subnets: subnets}}
+	if w.ledger, err = ledger.Open(t.Context(), w.commits, w.pools...); err != nil {
 		t.Fatal(err)
 	}
 	w.commits.count = 0

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Recover brings to an end what was begun before the server started: an intent that the cloud has is adopted, one that it does
+// not have is undone, and releases go on. What was begun in one request is adopted when the clouds have all of it, and else undone. What cannot be found out stays as it is, and is reported. It may run while the service allocates.
+func (s *Service) Recover(ctx context.Context) error {
+	age := time.Duration(0)
+	if s.ledger.Shared() {
+		age = s.abandoned() // younger ones may be another server's
+	}
+	return s.recover(ctx, age)
+}
+
+// lookAround is Recover for what was begun by callers who have not come back, by servers that are gone, and for releases that did not fit into
+// memory.
+func (s *Service) lookAround(ctx context.Context) {
+	if err := s.recover(ctx, s.abandoned()); err != nil && ctx.Err() == nil {
+		s.options.Report(network.Owner{}, err)
+	}
+}
+
+// abandoned is the age at which nobody works on an intent any more, on whichever server, with some time for clocks that differ.
+func (s *Service) abandoned() time.Duration { return 2*s.options.Budget + time.Minute }
+
+func (s *Service) recover(ctx context.Context, age time.Duration) error {
+	intended := begun{}
+	latest, pause := s.options.Clock.Now().Add(-age), time.Duration(0)
+	if s.ledger.Shared() {
+		pause = s.abandoned() // by then another server has come to the end of what it is doing
+	}
+	waiting := unknown{}
+	s.parked.begin()
+	err := s.ledger.Unfinished(ctx, func(a network.Allocation) error {
+		switch {
+		case a.State == network.Intended:
+			intended.add(a, s.serves(a.Pool) && !a.Since.After(latest))
+		case a.State == network.Releasing && s.serves(a.Pool):
+			if parks, _, err := s.park(a); parks {
+				waiting.add(a.Cloud, err)
+			} else {
+				s.releases.addLater(a.Owner, pause)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading what was begun: %w", err)
+	}
+	s.parked.end()
+	waiting.report(s.options.Report)
+	var asking sync.WaitGroup
+	turn := make(chan struct{}, together)
+	for _, request := range intended {
+		if request.anothers {
+			continue
+		}
+		turn <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-turn }()
+			do := func(ctx context.Context) ([]network.Allocation, error) { return nil, s.adopt(ctx, request.all) }
+			if _, err := s.fly(ctx, recovering, do, owners(request.all)...); err != nil && ctx.Err() == nil {
+				s.options.Report(request.all[0].Owner, err)
+			}
+		})
+	}
+	asking.Wait()
+	return ctx.Err()
+}
+
+// together is for how many requests it is asked at a time; the gates of clouds may permit less.
+const together = 16
+
+// begun are intents, by the owner that each was begun together with, which for one alone is its own.
+type begun map[network.Owner]*request
+
+// request is what was begun in one. It is another's when somebody else may be working on a part of it, or is the one that knows its pool.
+type request struct {
+	all      []network.Allocation
+	anothers bool
+}
+
+func (b begun) add(a network.Allocation, ours bool) {
+	key := a.Together
+	if key == (network.Owner{}) {
+		key = a.Owner
+	}
+	of := b[key]
+	if of == nil {
+		of = &request{}
+		b[key] = of
+	}
+	of.all = append(of.all, a)
+	of.anothers = of.anothers || !ours
+}
+
+// adopt finds out what has become of the intents of a request, but of those that are no more, or others. When it cannot be found out of one, all stay.
+func (s *Service) adopt(ctx context.Context, intents []network.Allocation) error {
+	var all, has, lacks []network.Allocation
+	bindings := map[network.Owner]bindingOf{}
+	for _, intent := range intents {
+		a, err := s.ledger.Get(ctx, intent.Owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && (a.State != network.Intended || !a.Since.Equal(intent.Since)) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		of, err := s.behind(a)
+		if err != nil {
+			return err
+		}
+		all = append(all, a)
+		if of.cloud == nil {
+			bindings[a.Owner] = bindingOf{a.Binding, of.name}
+			continue
+		}
+		binding, found, err := s.find(ctx, of, a)
+		if err != nil {
+			return err
+		}
+		if bindings[a.Owner] = (bindingOf{binding, of.name}); found {
+			has = append(has, a)
+		} else {
+			lacks = append(lacks, a)
+		}
+	}
+	if len(lacks) > 0 || len(has) == 0 {
+		return s.abandon(ctx, all, has)
+	}
+	_, err := s.ledger.UpdateAll(ctx, func(a *network.Allocation) error {
+		of := bindings[a.Owner]
+		return settle(of.binding, of.by, network.Bound)(a)
+	}, owners(all)...)
+	return err
+}
+
+// bindingOf is what the cloud of a name says.
+type bindingOf struct {
+	binding network.Binding
+	by      string
+}
+
+// find asks a cloud whether it has an allocation.
+func (s *Service) find(ctx context.Context, of behind, a network.Allocation) (binding network.Binding, has bool, err error) {
+	err = of.gate.queue(false).do(ctx, func() (err error) {
+		binding, has, err = of.cloud.Find(ctx, a)
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("asking the cloud: %w", err)
+	}
+	return binding, has, err
+}
+
+// abandon undoes the intents of a request, of which clouds have some. Those go first, and at once: as long as one of them is left, so is one that no cloud
+// has, for whose sake it is undone even after a crash.
+func (s *Service) abandon(ctx context.Context, all, has []network.Allocation) error {
+	if len(has) > 0 {
+		if _, err := s.ledger.UpdateAll(ctx, markReleasing, owners(has)...); err != nil {
+			return err
+		}
+		for _, a := range has {
+			s.releases.add(a.Owner)
+		}
+	}
+	for _, a := range all {
+		if slices.ContainsFunc(has, func(b network.Allocation) bool { return b.Owner == a.Owner }) {
+			continue
+		}
+		of, err := s.behind(a)
+		switch {
+		case err != nil:
+			return err
+		case of.cloud == nil:
+			err = s.forget(ctx, a, 0)
+		default:
+			err = s.rest(ctx, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+var errDead = errors.New("the server is dead")
+
+// mortal lets a server do so many things, commits and what it does to clouds, of which each has happened when it dies. Later ones do not happen.
+type mortal struct {
+	ledger.Store
+	left atomic.Int64
+}
+
+func (m *mortal) step() (alive bool) { return m.left.Add(-1) >= 0 }
+
+func (m *mortal) Commit(ctx context.Context, changes ...ledger.Change) error {
+	if !m.step() {
+		return errDead
+	}
+	return m.Store.Commit(ctx, changes...)
+}
+
+// TestRequestsKilled kills a server after each thing that it does for a request of several owners, and each thing that its recovery does then: in the end
+// all of them have what they want, or none has anything, neither in the ledger nor in the clouds.
+func TestRequestsKilled(t *testing.T) {
+	for name, of := range map[string]struct {
+		pools   string // of a, b and c: p(lain) or c(loudy)
+		answers map[string]error
+	}{
+		"all served":                 {pools: "ccc"},
+		"one without a cloud first":  {pools: "pcc"},
+		"one without a cloud last":   {pools: "ccp"},
+		"the first refused":          {pools: "ccc", answers: map[string]error{"bind a": errNo}},
+		"the last refused":           {pools: "ccc", answers: map[string]error{"bind c": errNo}},
+		"one refused, one not asked": {pools: "pcc", answers: map[string]error{"bind b": errNo}},
+		"one not sent":               {pools: "ccc", answers: map[string]error{"bind b": fmt.Errorf("%w: no", network.ErrNotSent)}},
+		"one broken":                 {pools: "ccc", answers: map[string]error{"bind b": errBroken}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var requests []service.Request
+			for at, key := range []string{"a", "b", "c"} {
+				requests = append(requests, request(map[byte]string{'p': "plain", 'c': "cloudy"}[of.pools[at]], key))
+			}
+			for first := range int64(10) {
+				for second := range int64(6) {
+					w := newWorld(t)
+					dying := &mortal{Store: w.commits.Store}
+					w.live(dying, first, of.answers, func(s *service.Service) { _, _ = s.AllocateAll(t.Context(), requests...) })
+					w.live(dying, second, nil, func(s *service.Service) { _ = s.Recover(t.Context()) })
+					w.live(dying, 1000, nil, func(s *service.Service) {
+						if err := s.Recover(t.Context()); err != nil {
+							t.Error(err)
+						}
+						w.eventually(fmt.Sprintf("killed after %d and %d, all or none: %s", first, second, w.states("a", "b", "c")), func() bool {
+							got := w.states("a", "b", "c")
+							return got == "a bound, b bound, c bound" || got == "a none, b none, c none"
+						})
+					})
+					for at, key := range []string{"a", "b", "c"} {
+						if want := w.state(key) == network.Bound && of.pools[at] == 'c'; w.cloud.has[key] != want {
+							t.Errorf("killed after %d and %d: %s: the cloud has it: %v, and the ledger says %s", first, second, key, !want, w.state(key))
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// live is the life of a server that dies after so many things.
+func (w *world) live(dying *mortal, things int64, answers map[string]error, do func(*service.Service)) {
+	w.t.Helper()
+	dying.left.Store(things)
+	w.cloud.mutex.Lock()
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call[:4] != "find" && !dying.step() || dying.left.Load() < 0 {
+			return errDead
+		}
+		return answers[call]
+	}
+	w.cloud.mutex.Unlock()
+	var err error
+	if w.ledger, err = ledger.Open(w.t.Context(), dying, w.pools...); err != nil {
+		w.t.Fatal(err)
+	}
+	s := service.New(w.ledger, map[string]service.Pool{"plain": {}, "cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock})
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(ctx) }()
+	do(s)
+	cancel()
+	<-done
+}
+
+// TestRecoverTogether looks at requests of which something is not known, or is another server's.
+func TestRecoverTogether(t *testing.T) {
+	w := newWorld(t)
+	reserve := func(pool, lead string, keys ...string) {
+		var intents []ledger.Intent
+		for _, key := range keys {
+			in := ledger.Intent{Owner: owner(key), Pool: pool, State: network.Intended, Now: w.clock.Now(), Together: owner(lead)}
+			intents = append(intents, in)
+		}
+		if _, _, err := w.ledger.ReserveAll(t.Context(), intents); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reserve("cloudy", "a", "a", "b")
+	reserve("cloudy", "c", "c")
+	reserve("plain", "c", "d")
+	reserve("cloudy", "e", "e", "f")
+	w.told(map[string]error{"find a": errBroken})
+	for _, key := range []string{"b", "c", "f"} {
+		w.cloud.set(key, true)
+	}
+	w.Service = service.New(w.ledger, map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock})
+	if err := w.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := "a intended, b intended, c intended, d intended, e none, f releasing"
+	if got := w.states("a", "b", "c", "d", "e", "f"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func owner(key string) network.Owner { return network.Owner{Contract: "test", Key: key} }
