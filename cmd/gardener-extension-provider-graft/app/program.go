@@ -11,10 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/imagevector"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
@@ -45,7 +48,12 @@ func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the client for lookups: %w", err)
 	}
-	source := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher})
+	requests, err := apiutil.RESTClientForGVK(extensionsv1alpha1.SchemeGroupVersion.WithKind("Cluster"), true, false, mgr.GetConfig(),
+		serializer.NewCodecFactory(mgr.GetScheme()), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("creating the client for Clusters: %w", err)
+	}
+	source := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher, Requests: requests})
 	if err := mgr.Add(source); err != nil {
 		return nil, fmt.Errorf("adding the lookups: %w", err)
 	}

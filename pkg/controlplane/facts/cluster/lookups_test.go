@@ -59,7 +59,7 @@ func eventually(t *testing.T, what string, check func() bool) {
 func TestLookupFollows(t *testing.T) {
 	var asked []string
 	c := watching(t, &asked, makeSecret("a", "cloudprovider", map[string]string{"region": "eu", "password": "hunter2"}), makeSecret("a", "other", nil))
-	s := New(c, c, Options{Watcher: c})
+	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = s.Start(ctx) }()
@@ -145,7 +145,7 @@ func TestLookupFollows(t *testing.T) {
 func TestLookupComputed(t *testing.T) {
 	var asked []string
 	c := watching(t, &asked, makeSecret("a", "x", map[string]string{"k": "v"}))
-	s := New(c, c, Options{Watcher: c})
+	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
 	request := facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "x", Keys: []string{"k"}, Computed: true}
 	s.Serve([]facts.LookupRequest{request})
 	for range 2 {

@@ -8,8 +8,6 @@ import (
 	"bytes"
 	"hash/maphash"
 
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
@@ -38,27 +36,54 @@ func newSharedResources() sharedResources {
 	}
 }
 
-// decode decodes the Shoot, and the parts that are named when they are asked for. The facts hold on to nothing else of the Cluster.
-func (s *sharedResources) decode(cluster *extensionsv1alpha1.Cluster, parts facts.Parts) (*facts.Facts, error) {
-	f := &facts.Facts{Namespace: facts.Namespace{Name: cluster.Name}}
-	if raw := cluster.Spec.CloudProfile.Raw; raw != nil && parts.CloudProfile {
-		f.CloudProfile = share(s.seed, s.cloudProfiles, raw, facts.DecodeCloudProfile)
-	}
-	if raw := cluster.Spec.Seed.Raw; raw != nil && parts.Seed {
-		f.Seed = share(s.seed, s.seeds, raw, facts.DecodeSeed)
-	}
-	var err error
-	if f.Shoot, err = facts.DecodeShoot(cluster.Spec.Shoot.Raw); f.Shoot != nil && !parts.Manifest {
-		f.Shoot.Manifest = facts.Dropped()
-	}
-	return f, err
+// met are the resources of a Cluster that were met in it. They hold on to nothing else of the Cluster: what is kept of the bytes that they are
+// given is copied.
+type met struct {
+	shared *sharedResources
+	parts  facts.Parts
+	facts  *facts.Facts
 }
+
+// of has nothing yet of a Cluster, of which these parts are named.
+func (s *sharedResources) of(cluster string, parts facts.Parts) *met {
+	return &met{s, parts, &facts.Facts{Namespace: facts.Namespace{Name: cluster}}}
+}
+
+// cloudProfile is decoded when it is asked for, if it is named.
+func (m *met) cloudProfile(raw []byte) error {
+	if m.parts.CloudProfile && !absent(raw) {
+		m.facts.CloudProfile = share(m.shared.seed, m.shared.cloudProfiles, raw, facts.DecodeCloudProfile)
+	}
+	return nil
+}
+
+// seed is like cloudProfile.
+func (m *met) seed(raw []byte) error {
+	if m.parts.Seed && !absent(raw) {
+		m.facts.Seed = share(m.shared.seed, m.shared.seeds, raw, facts.DecodeSeed)
+	}
+	return nil
+}
+
+// shoot is decoded at once.
+func (m *met) shoot(raw []byte) (err error) {
+	if m.parts.Manifest {
+		raw = bytes.Clone(raw)
+	}
+	if m.facts.Shoot, err = facts.DecodeShoot(raw); m.facts.Shoot != nil && !m.parts.Manifest {
+		m.facts.Shoot.Manifest = facts.Dropped()
+	}
+	return err
+}
+
+func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // share returns the part of which the content is known already, so that one copy of it is kept and decoded.
 func share[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte, decode func([]byte) (*T, error)) *facts.Part[T] {
 	s, _ := known.get(maphash.Bytes(seed, raw),
 		func(s shared[T]) bool { return bytes.Equal(s.raw, raw) },
 		func() (shared[T], error) {
+			raw := bytes.Clone(raw)
 			return shared[T]{raw, facts.Lazy(func() (*T, error) { return decode(raw) })}, nil
 		})
 	return s.part

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,6 +39,8 @@ type Options struct {
 	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. Without one, Clusters are read with
 	// the cached reader, which is good where its informer is there anyway, and each lookup asks the API server.
 	Watcher client.WithWatch
+	// Requests ask the API server for what is of the group and version of Clusters, and are required with a Watcher.
+	Requests rest.Interface
 }
 
 // Source implements facts.Source.
@@ -45,6 +48,7 @@ type Source struct {
 	cached, direct client.Reader
 	facts          *cache[string, versioned] // by namespace
 	shared         sharedResources
+	wire           wire
 	versions       versions
 	turns          *turns
 	lookups        lookups
@@ -74,8 +78,7 @@ func (k versioned) good(v version, parts facts.Parts) bool {
 }
 
 // New makes a Source. Namespaces and Gardens, and Clusters without a Watcher, are read with the cached reader, which may lag behind, and
-// what it does not find is asked once of the direct reader, which asks the API server; lookups, and Clusters with a Watcher, are read
-// with the direct reader. The schemes of all know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
+// what it does not find is asked once of the direct reader, which asks the API server; lookups are read with the direct reader. The schemes of all know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
 func New(cached, direct client.Reader, options Options) *Source {
 	size := options.Clusters
 	if size <= 0 {
@@ -86,10 +89,11 @@ func New(cached, direct client.Reader, options Options) *Source {
 		direct:  direct,
 		facts:   newCache[string, versioned](size),
 		shared:  newSharedResources(),
+		wire:    wire{client: options.Requests},
 		turns:   newTurns(),
 		lookups: lookups{client: options.Watcher},
 	}
-	s.versions = versions{client: options.Watcher, gone: s.facts.remove}
+	s.versions = versions{client: options.Watcher, wire: &s.wire, gone: s.facts.remove}
 	return s
 }
 
@@ -98,8 +102,8 @@ func (s *Source) Read(ctx context.Context, namespace string) (*facts.Facts, erro
 	return s.Naming(facts.AllParts()).Read(ctx, namespace)
 }
 
-// Refresh implements facts.Refresher: it asks the API server for the Cluster or the Garden. What was decoded of the same version
-// before is not decoded again.
+// Refresh implements facts.Refresher: it asks the API server for the Cluster or the Garden. For a version that is known, the facts are
+// those that are kept.
 func (s *Source) Refresh(ctx context.Context, namespace string) (*facts.Facts, error) {
 	return s.Naming(facts.AllParts()).Refresh(ctx, namespace)
 }
@@ -112,12 +116,23 @@ func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjec
 	}
 	v := version{cluster.UID, cluster.ResourceVersion, namespace.ResourceVersion}
 	return s.decodeOnce(v, parts, namespace, func() (*facts.Facts, error) {
-		f, err := s.shared.decode(&cluster, parts)
-		if err != nil {
+		met := s.shared.of(namespace.Name, parts)
+		if err := errors.Join(met.cloudProfile(cluster.Spec.CloudProfile.Raw), met.seed(cluster.Spec.Seed.Raw), met.shoot(cluster.Spec.Shoot.Raw)); err != nil {
 			return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
 		}
-		return f, nil
+		return met.facts, nil
 	})
+}
+
+// receiveCluster asks the API server.
+func (s *Source) receiveCluster(ctx context.Context, namespace *metav1.PartialObjectMetadata, parts facts.Parts) (*facts.Facts, error) {
+	met := s.shared.of(namespace.Name, parts)
+	arrived, err := s.wire.get(ctx, namespace.Name, met)
+	if err != nil {
+		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
+	}
+	v := version{arrived.uid, arrived.resource, namespace.ResourceVersion}
+	return s.decodeOnce(v, parts, namespace, func() (*facts.Facts, error) { return met.facts, nil })
 }
 
 // decodeOnce returns the facts of this version, which decode makes unless they are kept.

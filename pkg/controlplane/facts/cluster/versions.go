@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -28,6 +27,7 @@ type stored struct {
 // concurrent use.
 type versions struct {
 	client client.WithWatch // nil: Clusters are not followed
+	wire   *wire            // lists them
 	gone   func(name string)
 
 	mutex sync.RWMutex
@@ -37,7 +37,7 @@ type versions struct {
 // run follows the Clusters until the context ends. Where that fails, as before there are Clusters at all, it is tried again.
 func (v *versions) run(ctx context.Context) {
 	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
-		ListWithContextFunc: v.list, WatchFuncWithContext: v.watch,
+		ListWithContextFunc: v.wire.list, WatchFuncWithContext: v.watch,
 	}, nil, v, toolscache.ReflectorOptions{Name: "clusters", TypeDescription: "metadata of Clusters"})
 	reflector.RunWithContext(ctx)
 }
@@ -50,27 +50,10 @@ func (v *versions) of(name string) (stored, bool) {
 	return found, ok
 }
 
-func newMetadataList() *metav1.PartialObjectMetadataList {
+func (v *versions) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(extensionsv1alpha1.SchemeGroupVersion.WithKind("ClusterList"))
-	return list
-}
-
-// list returns no more of each Cluster than is kept.
-func (v *versions) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	list := newMetadataList()
-	if err := v.client.List(ctx, list, &client.ListOptions{Limit: o.Limit, Continue: o.Continue, Raw: &o}); err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		m := &list.Items[i]
-		m.ObjectMeta = metav1.ObjectMeta{Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
-	}
-	return list, nil
-}
-
-func (v *versions) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return v.client.Watch(ctx, newMetadataList(), &client.ListOptions{Raw: &o})
+	return v.client.Watch(ctx, list, &client.ListOptions{Raw: &o})
 }
 
 var _ toolscache.ReflectorStore = (*versions)(nil)

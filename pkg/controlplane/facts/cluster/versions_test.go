@@ -46,7 +46,7 @@ func counting(t *testing.T, got *atomic.Int64, objects ...client.Object) client.
 // followed is a source that runs, and knows the version of the Cluster.
 func followed(t *testing.T, c client.WithWatch) *Source {
 	t.Helper()
-	s := New(c, c, Options{Watcher: c})
+	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = s.Start(ctx) }()
@@ -59,7 +59,7 @@ func followed(t *testing.T, c client.WithWatch) *Source {
 func TestFollowed(t *testing.T) {
 	var got atomic.Int64
 	c := counting(t, &got, readCluster(t), makeNamespace(namespace))
-	before := New(c, c, Options{Watcher: c})
+	before := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
 	for range 2 {
 		if f, err := before.Read(t.Context(), namespace); err != nil || f.Kubernetes() != "1.33.4" {
 			t.Fatalf("got %v of %v", err, f)

@@ -53,7 +53,7 @@ func (v View) Read(ctx context.Context, namespace string) (*facts.Facts, error) 
 	if f := v.kept(meta); f != nil {
 		return f, nil
 	}
-	return v.readCluster(ctx, meta, v.parts, v.direct)
+	return v.receiveCluster(ctx, meta, v.parts)
 }
 
 // kept are the facts of the version that is stored, as far as a watch can tell; nil where they are not kept.
@@ -78,5 +78,8 @@ func (v View) Refresh(ctx context.Context, namespace string) (*facts.Facts, erro
 	if err != nil {
 		return nil, err
 	}
-	return v.readCluster(ctx, meta, v.parts, v.direct)
+	if v.wire.client == nil {
+		return v.readCluster(ctx, meta, v.parts, v.direct)
+	}
+	return v.receiveCluster(ctx, meta, v.parts)
 }
