@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden/kinds"
 )
 
 // matrix is a table for all versions of Kubernetes that a control plane can be generated for.
@@ -34,10 +36,7 @@ func BenchmarkMatrix(b *testing.B) {
 	folder := tables(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		found, err := golden.Find([]golden.Kind{controlplane.New(gardener.Generator{})}, folder)
-		if err != nil {
-			b.Fatal(err)
-		}
+		found := kinds.Find(b, controlplane.New(gardener.Generator{}), folder)
 		if err := golden.Prepare(b.Context(), found.Cases); err != nil {
 			b.Fatal(err)
 		}
@@ -47,10 +46,7 @@ func BenchmarkMatrix(b *testing.B) {
 
 // BenchmarkAdmissions is the part of it in which the objects pass the webhooks, three times each.
 func BenchmarkAdmissions(b *testing.B) {
-	found, err := golden.Find([]golden.Kind{controlplane.New(gardener.Generator{})}, tables(b))
-	if err != nil {
-		b.Fatal(err)
-	}
+	found := kinds.Find(b, controlplane.New(gardener.Generator{}), tables(b))
 	if err := golden.Prepare(b.Context(), found.Cases); err != nil {
 		b.Fatal(err)
 	}
@@ -62,7 +58,7 @@ func BenchmarkAdmissions(b *testing.B) {
 
 func pass(b *testing.B, cases []*golden.Case) {
 	b.Helper()
-	results, err := golden.Run(b.Context(), cases, golden.Options{Workers: runtime.GOMAXPROCS(0), Now: stopped})
+	results, err := golden.Run(b.Context(), cases, golden.Options{Workers: runtime.GOMAXPROCS(0), Now: time.Now})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,47 +18,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
 	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden/kinds"
 )
-
-// find finds the tests below paths; what is wrong with them is fatal.
-func find(t *testing.T, paths ...string) *golden.Found {
-	t.Helper()
-	found, err := golden.Find([]golden.Kind{interpreter.New()}, paths...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-func run(t *testing.T, found *golden.Found) []golden.Result {
-	t.Helper()
-	if err := golden.Prepare(t.Context(), found.Cases); err != nil {
-		t.Fatal(err)
-	}
-	results, err := golden.Run(t.Context(), found.Cases, golden.Options{Workers: 2, Now: func() time.Time { return time.Time{} }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return results
-}
-
-func written(t *testing.T, results []golden.Result) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := (golden.Style{Verbose: true}).Write(&out, results, 0); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
 
 // TestPassing holds each form of what can be wanted, where it is met, and what is said of the rules then.
 func TestPassing(t *testing.T) {
-	results := run(t, find(t, "testdata/passing"))
+	results := kinds.Run(t, kinds.Find(t, interpreter.New(), "testdata/passing"))
 	if summary := golden.Summarize(results); !summary.OK() || summary.Passed < 15 {
-		t.Errorf("%s", written(t, results))
+		t.Errorf("%s", kinds.Written(t, results))
 	}
 	var out bytes.Buffer
-	if err := golden.Cover(run(t, find(t, "testdata/passing/table.yaml"))).Write(&out); err != nil {
+	if err := golden.Cover(kinds.Run(t, kinds.Find(t, interpreter.New(), "testdata/passing/table.yaml"))).Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	files.Compare(t, "testdata/passing/rules.txt", out.String())
@@ -67,9 +36,9 @@ func TestPassing(t *testing.T) {
 
 // TestExample holds that the example passes and shows each of its rules.
 func TestExample(t *testing.T) {
-	results := run(t, find(t, "../../../../example/interpreter"))
+	results := kinds.Run(t, kinds.Find(t, interpreter.New(), "../../../../example/interpreter"))
 	if summary := golden.Summarize(results); !summary.OK() {
-		t.Errorf("%s", written(t, results))
+		t.Errorf("%s", kinds.Written(t, results))
 	}
 	coverage := golden.Cover(results)
 	for _, rule := range coverage.Rules {
@@ -84,39 +53,17 @@ func TestExample(t *testing.T) {
 
 // TestFailing holds what is said where it is not met.
 func TestFailing(t *testing.T) {
-	results := run(t, find(t, "testdata/failing"))
-	files.Compare(t, "testdata/failing/want.txt", written(t, results))
-	for i := range results {
-		if results[i].OK() {
-			t.Errorf("%s passes", results[i].Case.ID())
-		}
-	}
+	kinds.Failing(t, interpreter.New())
 }
 
 // TestWrong holds what is said of tables and folders that are none.
 func TestWrong(t *testing.T) {
-	entries, err := os.ReadDir("testdata/wrong")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		path := filepath.Join("testdata", "wrong", entry.Name())
-		if filepath.Ext(path) == ".txt" {
-			continue
-		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			found, err := golden.Find([]golden.Kind{interpreter.New()}, path)
-			if err == nil {
-				t.Fatalf("%d cases are found", len(found.Cases))
-			}
-			files.Compare(t, strings.TrimSuffix(path, ".yaml")+".txt", err.Error()+"\n")
-		})
-	}
+	kinds.Wrong(t, interpreter.New())
 }
 
 // TestNested holds that a folder which is a test hides no tests: those beside its files and below it run, and what may be a test or not is an error.
 func TestNested(t *testing.T) {
-	results := run(t, find(t, "testdata/nested"))
+	results := kinds.Run(t, kinds.Find(t, interpreter.New(), "testdata/nested"))
 	var names []string
 	for i := range results {
 		names = append(names, results[i].Case.ID())
@@ -126,7 +73,7 @@ func TestNested(t *testing.T) {
 		t.Error(diff)
 	}
 	if summary := golden.Summarize(results); summary.Passed != len(want) {
-		t.Errorf("%s", written(t, results))
+		t.Errorf("%s", kinds.Written(t, results))
 	}
 }
 
@@ -148,9 +95,9 @@ func TestFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := find(t, "folders")
-	results := run(t, found)
-	report := written(t, results)
+	found := kinds.Find(t, interpreter.New(), "folders")
+	results := kinds.Run(t, found)
+	report := kinds.Written(t, results)
 	updated, err := golden.Update(t.Context(), results, found.Stale, true)
 	if err != nil {
 		t.Fatal(err)
@@ -162,12 +109,12 @@ func TestFolders(t *testing.T) {
 		}
 		report += "\n" + path + "\n" + string(text)
 	}
-	found = find(t, "folders")
-	results = run(t, found)
+	found = kinds.Find(t, interpreter.New(), "folders")
+	results = kinds.Run(t, found)
 	if again, err := golden.Update(t.Context(), results, found.Stale, true); err != nil || len(again.Written)+len(again.Removed) > 0 {
 		t.Errorf("a second time is written %v, removed %v: %v", again.Written, again.Removed, err)
 	}
-	files.Compare(t, filepath.Join(origin, "testdata", "folders.txt"), report+"\nthen:\n"+written(t, results))
+	files.Compare(t, filepath.Join(origin, "testdata", "folders.txt"), report+"\nthen:\n"+kinds.Written(t, results))
 }
 
 // TestQuestions holds that the questions of all cases can be asked of another engine: here of the same once more.

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinds is what tests share that are about the kinds of tests of profiles (pkg/workbench/golden): it finds and runs what is in testdata, and holds what
+// is said of it against files. Programs must not import it. Enter at Find, Failing and Wrong.
+package kinds
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+)
+
+// Find finds the tests of a kind below paths; what is wrong with them is fatal.
+func Find(t testing.TB, kind golden.Kind, paths ...string) *golden.Found {
+	t.Helper()
+	found, err := golden.Find([]golden.Kind{kind}, paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Run runs what was found, by a clock that stands.
+func Run(t testing.TB, found *golden.Found) []golden.Result {
+	t.Helper()
+	if err := golden.Prepare(t.Context(), found.Cases); err != nil {
+		t.Fatal(err)
+	}
+	results, err := golden.Run(t.Context(), found.Cases, golden.Options{Workers: 2, Now: func() time.Time { return time.Time{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// Written is what people read of results, also of those that pass.
+func Written(t testing.TB, results []golden.Result) string {
+	t.Helper()
+	var out strings.Builder
+	if err := (golden.Style{Verbose: true}).Write(&out, results, 0); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// Failing holds that no case in testdata/failing passes, and what is said of them.
+func Failing(t *testing.T, kind golden.Kind) {
+	t.Helper()
+	results := Run(t, Find(t, kind, "testdata/failing"))
+	files.Compare(t, "testdata/failing/want.txt", Written(t, results))
+	for i := range results {
+		if results[i].OK() {
+			t.Errorf("%s passes", results[i].Case.ID())
+		}
+	}
+}
+
+// Wrong holds what is said of each table and folder in testdata/wrong, which are none.
+func Wrong(t *testing.T, kind golden.Kind) {
+	t.Helper()
+	entries, err := os.ReadDir("testdata/wrong")
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("nothing is wrong: %v", err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join("testdata", "wrong", entry.Name())
+		if filepath.Ext(path) == ".txt" {
+			continue
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			found, err := golden.Find([]golden.Kind{kind}, path)
+			if err == nil {
+				t.Fatalf("%d cases are found", len(found.Cases))
+			}
+			files.Compare(t, strings.TrimSuffix(path, ".yaml")+".txt", err.Error()+"\n")
+		})
+	}
+}
