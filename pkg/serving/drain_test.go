@@ -44,3 +44,15 @@ func TestDrain(t *testing.T) {
 		})
 	}
 }
+
+// TestStays holds that a program is ready until it is about to end.
+func TestStays(t *testing.T) {
+	ends := false
+	stays := Stays(func() bool { return ends })
+	if err := stays(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if ends = true; stays(t.Context()) == nil {
+		t.Error("it is ready while it ends")
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
@@ -25,7 +26,7 @@ import (
 type Monitor struct {
 	// Program is the name of the program, for people.
 	Program string
-	// Address is host:port.
+	// Address is host:port; 0: nobody watches.
 	Address string
 	Metrics prometheus.Gatherer
 	// Ready are what must be right for the program to be ready, by name.
@@ -40,14 +41,17 @@ const checkTimeout = 900 * time.Millisecond
 // monitorConnections bounds those that are open at a time: a few watch the program.
 const monitorConnections = 128
 
-// Open opens the address. The server answers until the context ends, which stop waits for.
-func (m *Monitor) Open(ctx context.Context) (address string, stop func(), err error) {
+// Open opens the address, if there is one, and logs it. The server answers until stop is called, which waits for its end.
+func (m *Monitor) Open(ctx context.Context, log logr.Logger) (stop func(), err error) {
+	if m.Address == "0" {
+		return func() {}, nil
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.Address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", nil, fmt.Errorf("opening the address of metrics: %w: is another %s running? for a second one give metrics.address", err, m.Program)
+		return nil, fmt.Errorf("opening the address of metrics: %w: is another %s running? for a second one give metrics.address", err, m.Program)
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("opening the address of metrics: %w", err)
+		return nil, fmt.Errorf("opening the address of metrics: %w", err)
 	}
 	server := &http.Server{
 		Handler: m.handler(), ReadHeaderTimeout: HeadTimeout, ReadTimeout: HeadTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaximumHead,
@@ -58,7 +62,8 @@ func (m *Monitor) Open(ctx context.Context) (address string, stop func(), err er
 		defer close(done)
 		_ = server.Serve(listener) // it ends when it is closed
 	}()
-	return listener.Addr().String(), func() { _ = server.Close(); <-done }, nil
+	log.Info("Watched", "metrics", listener.Addr().String())
+	return func() { _ = server.Close(); <-done }, nil
 }
 
 func (m *Monitor) handler() http.Handler {

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -52,13 +54,21 @@ func TestMonitor(t *testing.T) {
 }
 
 func TestMonitorOpens(t *testing.T) {
+	var said []string
+	log := funcr.New(func(_, what string) { said = append(said, what) }, funcr.Options{})
+	if stop, err := (&Monitor{Address: "0"}).Open(t.Context(), log); err != nil || len(said) > 0 {
+		t.Errorf("nobody watches: %v, %q", err, said)
+	} else {
+		stop()
+	}
 	m := &Monitor{Program: "graft-some", Address: "127.0.0.1:0", Metrics: prometheus.NewRegistry()}
-	address, stop, err := m.Open(t.Context())
+	stop, err := m.Open(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
+	address := regexp.MustCompile(`127\.0\.0\.1:[0-9]+`).FindString(strings.Join(said, "\n"))
 	second := &Monitor{Program: "graft-some", Address: address, Metrics: m.Metrics}
-	if _, _, err := second.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "is another graft-some running?") {
+	if _, err := second.Open(t.Context(), log); err == nil || !strings.Contains(err.Error(), "is another graft-some running?") {
 		t.Errorf("the address is in use: %v", err)
 	}
 	ask := func() bool {

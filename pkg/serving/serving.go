@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package serving is what the programs that serve have in common: how long callers may take, and the port of those who watch a program. It knows no
-// contract. Enter at Monitor.
+// contract. Enter at Main and Monitor.
 package serving
 
 import (

@@ -204,26 +204,11 @@ func (p *program) drain(ctx context.Context, end func()) {
 
 // monitor opens the address for those who watch the program.
 func (p *program) monitor(ctx context.Context) (stop func(), err error) {
-	if p.Config.Metrics.Address == "0" {
-		return func() {}, nil
-	}
 	m := &serving.Monitor{
 		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
-		Ready: map[string]func(context.Context) error{"shutdown": p.stays, "certificate": p.certified, "registration": p.isKnown},
+		Ready: map[string]func(context.Context) error{"shutdown": serving.Stays(p.draining.Load), "certificate": p.certified, "registration": p.isKnown},
 	}
-	address, stop, err := m.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p.log.Info("Watched", "metrics", address)
-	return stop, nil
-}
-
-func (p *program) stays(context.Context) error {
-	if p.draining.Load() {
-		return errors.New("the program is shutting down")
-	}
-	return nil
+	return m.Open(ctx, p.log)
 }
 
 func (p *program) certified(context.Context) error {
