@@ -50,6 +50,9 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 		message, isSyntax := strings.CutPrefix(issue.Message, "Syntax error: ")
 		if isSyntax {
 			message, _, _ = strings.Cut(message, " expecting {")
+			if before, found := strings.CutSuffix(message, " expecting <EOF>"); found {
+				message = before + ": the expression ends in front of it"
+			}
 			message, rule = "syntax error: "+message, SyntaxError
 		}
 		if m := undefinedField.FindStringSubmatch(message); m != nil {
@@ -58,7 +61,7 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 			}
 			offset = nameAfter(text.text, offset)
 			unknown, known = m[1], missing[m[1]]
-			message += source.Suggest(unknown, known)
+			message += suggestField(unknown, known)
 		}
 		if m := undeclaredReference.FindStringSubmatch(message); m != nil {
 			unknown, known = m[1], e.Variables()
@@ -66,12 +69,18 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 				known = functionNames(e.env)
 				offset = nameBefore(text.text, offset)
 			}
-			message = "undeclared reference to '" + m[1] + "'" + source.Suggest(unknown, known)
+			message = "undeclared reference to '" + m[1] + "'" + e.suggest(unknown, known)
 		}
 		if m := reservedName.FindStringSubmatch(message); m != nil {
 			message = "'" + m[1] + "' is reserved by CEL" + source.Suggest(m[1]+"Object", e.Variables())
 		}
-		finding := o.finding(text.offset+offset, "%s", message+hint(message)).Of(rule)
+		if m, ok := misfitOf(message); ok {
+			if strings.HasPrefix(text.text[offset:], "(") {
+				offset = nameBefore(text.text, offset)
+			}
+			message = e.say(m)
+		}
+		finding := o.finding(text.offset+offset, "%s", plainly(message)).Of(rule)
 		if unknown != "" {
 			finding = finding.Of(UnknownName)
 			if word, ok := source.Nearest(unknown, known); ok && finding.Column > 0 {

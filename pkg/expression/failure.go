@@ -5,12 +5,14 @@
 package expression
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -56,23 +58,41 @@ func (p *program) interrupted(err error) error {
 }
 
 // explain turns an error of CEL into one with a position and without values.
-func (p *program) explain(err error) error {
+func (p *program) explain(ctx context.Context, vars interpreter.Activation, err error) error {
 	failed := &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation failed"}
 	var celError *types.Err
 	if !errors.As(err, &celError) {
 		return failed
 	}
-	node := findNode(p.ast.NativeRep().Expr(), celError.NodeID())
+	node := findNode(p.ast.NativeRep().Expr(), failedAt(celError))
+	if strings.HasPrefix(celError.Error(), notIterated) {
+		node = p.iteration(ctx, vars)
+	}
 	var inner *EvaluationError
 	if errors.As(err, &inner) {
 		failed.err = inner
 	}
 	message, name := p.describe(celError, node)
+	if node != nil && doesNotFit.MatchString(err.Error()) {
+		message = p.unfit(ctx, vars, node)
+	}
 	failed.Message = message
 	if node != nil {
 		failed.Position = p.nodePosition(findName(node, name))
 	}
 	return failed
+}
+
+// notIterated is how CEL's error begins where there are no items; it does not say where.
+const notIterated = "got '"
+
+// failedAt is the part that failed. Within what is asked of items CEL wraps its error, once more for each list.
+func failedAt(err *types.Err) int64 {
+	id := err.NodeID()
+	for inner := err; errors.As(errors.Unwrap(inner), &inner) && inner.NodeID() != 0; {
+		id = inner.NodeID()
+	}
+	return id
 }
 
 // describe says what failed, and the name of the field or variable that is missing, if that is it.
@@ -99,7 +119,7 @@ func (p *program) describe(err error, node ast.Expr) (message, name string) {
 	case harmless.MatchString(message):
 		return harmless.FindString(message), ""
 	case node != nil && node.Kind() == ast.CallKind:
-		return strings.Trim(node.AsCall().FunctionName(), "_@") + " cannot take the value that it was given", ""
+		return symbolOf(node.AsCall().FunctionName()) + " cannot take the value that it was given", ""
 	}
 	return "the evaluation failed", ""
 }
@@ -124,7 +144,9 @@ const absentField = "there is no "
 var (
 	missingAttribute = regexp.MustCompile(`^no such attribute\(s\): ([A-Za-z0-9_]+)`)
 	missingKey       = regexp.MustCompile(`^no such key: (.+)$`)
-	harmless         = regexp.MustCompile(`^(no such overload(: [A-Za-z0-9_.@?!]+)?|division by zero|modulus by zero|` +
+	// doesNotFit is what CEL says of types.
+	doesNotFit = regexp.MustCompile(`^(no such overload|unsupported index type|invalid qualifier type|got '.*', expected iterable type)`)
+	harmless   = regexp.MustCompile(`^(no such overload|division by zero|modulus by zero|` +
 		`(integer|unsigned integer|int|uint|double|duration|timestamp) overflow|return error for overflow|` +
 		`index out of bounds|optional.none\(\) dereference|` +
 		`invalid UTF-8 in bytes, cannot convert to string|NaN values cannot be ordered)`)

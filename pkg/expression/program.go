@@ -100,22 +100,23 @@ func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (re
 	if vars == nil {
 		vars = interpreter.EmptyActivation()
 	}
-	var (
-		value ref.Val
-		err   error
-	)
-	if p.every > 0 {
-		value, _, err = p.run.Eval(&watched{Activation: vars, ctx: ctx, every: p.every})
-	} else {
-		value, _, err = p.run.Eval(vars)
-	}
+	value, err := p.once(ctx, vars)
 	if err == nil {
 		return value, nil
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, p.interrupted(ctxErr)
 	}
-	return nil, p.explain(err)
+	return nil, p.explain(ctx, vars, err)
+}
+
+// once runs the program, and gives CEL's own error.
+func (p *program) once(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
+	if p.every > 0 {
+		vars = &watched{Activation: vars, ctx: ctx, every: p.every}
+	}
+	value, _, err := p.run.Eval(vars)
+	return value, err
 }
 
 func (p *program) text(ctx context.Context, vars interpreter.Activation) (string, error) {

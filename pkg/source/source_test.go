@@ -128,6 +128,7 @@ func TestSuggest(t *testing.T) {
 	known := []string{"flags", "featureGates", "volumes", "podLabels"}
 	for word, want := range map[string]string{
 		"flag": `flags`, "FeatureGates": "featureGates", "featureGate": "featureGates", "volmues": "volumes", "kubernetes": "", "x": "",
+		"vol": "volumes", "feat": "featureGates", "pod": "podLabels", "fl": "", "Fe": "",
 	} {
 		expected := ""
 		if want != "" {

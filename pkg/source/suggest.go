@@ -11,13 +11,28 @@ import (
 	"strings"
 )
 
-// Suggest is the hint ` (did you mean "x"?)` for the known word that is nearest to the one given, or "" when none is near.
+// Suggest is the hint ` (did you mean "x"?)` for the known word that is nearest to the one given, or of which that is the beginning; "" when there is none.
 func Suggest(word string, known []string) string {
 	best, _, _ := nearest(word, known)
+	if best == "" {
+		best = begun(word, known)
+	}
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %q?)", best)
+}
+
+// begun is the only known word that begins with the one given; "" where there is none, or several are.
+func begun(word string, known []string) string {
+	const least = 3
+	longer := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(known))), func(candidate string) bool {
+		return len(word) < least || !strings.HasPrefix(strings.ToLower(candidate), strings.ToLower(word))
+	})
+	if len(longer) != 1 {
+		return ""
+	}
+	return longer[0]
 }
 
 // ThereAre says what there is, for people, and not too much of it.

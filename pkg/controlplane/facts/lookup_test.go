@@ -37,7 +37,7 @@ func TestLookups(t *testing.T) {
 	}{
 		{"present", Static{Secrets: secrets}, "${ lookups.cloudprovider.region + lookups.cloudprovider.`ca.crt` }", `"eu-1PEM"`, ""},
 		{"only the named keys", Static{Secrets: secrets}, `${ lookups.cloudprovider }`, `{"ca.crt":"PEM","region":"eu-1"}`, ""},
-		{"unnamed key", Static{Secrets: secrets}, `${ lookups.cloudprovider.password }`, "", ":1:26: undefined field 'password'"},
+		{"unnamed key", Static{Secrets: secrets}, `${ lookups.cloudprovider.password }`, "", ":1:26: undefined field 'password'; there are ca.crt, region"},
 		{"unnamed lookup", Static{Secrets: secrets}, `${ lookups.cloudprovder.region }`, "", `:1:12: undefined field 'cloudprovder' (did you mean "cloudprovider"?)`},
 		{"optional, absent", Static{Secrets: secrets}, `${ lookups.?extra.?a.orValue("none") }`, `"none"`, ""},
 		{"optional, absent, named", Static{Secrets: secrets}, `${ lookups.extra.a }`, "", ":1:12: there is no extra"},

@@ -156,8 +156,8 @@ func (s *scope) lookupName(text source.Text, at string) (*expression.Template, s
 	if err != nil {
 		findings := source.FindingsOf(text.At, at, err).Of(WrongLookup)
 		for i := range findings {
-			if findings[i].Message == "undeclared reference to '"+itemName+"'" {
-				findings[i].Message += "; what is looked up is the same for all items of a forEach"
+			if missing := "undeclared reference to '" + itemName + "'"; strings.HasPrefix(findings[i].Message, missing) {
+				findings[i].Message = missing + "; what is looked up is the same for all items of a forEach"
 			}
 		}
 		return nil, "", findings
