@@ -41,6 +41,8 @@ type programOptions struct {
 	// Arguments are added to the command line, and Environment to that of the tests.
 	Arguments   []string
 	Environment []string
+	// Reach makes the kubeconfig by which the program reaches the API server; by default that of its account.
+	Reach func(*landscape.Account) string
 	// Values are laid over the default values of the chart, which decide on the permissions.
 	Values map[string]any
 	// Namespace is that of the program; one of its own by default.
@@ -101,6 +103,9 @@ func launch(t *testing.T, options programOptions) *program {
 		t.Fatal(err)
 	}
 	arguments := append(p.arguments(p.writeConfig(options.Config)), options.Arguments...)
+	if options.Reach != nil {
+		arguments = append(arguments, "--kubeconfig="+options.Reach(p.account)) // the last one counts
+	}
 	if p.Process, err = running.Start(&p.log.Log, options.Environment, binary, arguments...); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+)
+
+// line stands between a program and the kube-apiserver. It counts the Clusters that are got, and can hold up what watches of Clusters tell,
+// as a network, or a kube-apiserver with too much to do, holds it up.
+type line struct {
+	proxy *httputil.ReverseProxy
+
+	mutex sync.Mutex
+	got   map[string]int // by name
+	open  chan struct{}  // closed while nothing is held up
+	held  string         // what is held up
+}
+
+const clustersPath = "/apis/extensions.gardener.cloud/v1alpha1/clusters"
+
+// newLine makes a line that holds up nothing.
+func newLine(t *testing.T) *line {
+	t.Helper()
+	config := rest.AnonymousClientConfig(land.Config())
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &line{proxy: httputil.NewSingleHostReverseProxy(target), got: map[string]int{}, open: make(chan struct{})}
+	close(l.open)
+	if l.proxy.Transport, err = rest.TransportFor(config); err != nil {
+		t.Fatal(err)
+	}
+	l.proxy.FlushInterval = -1
+	l.proxy.ModifyResponse = func(r *http.Response) error {
+		if r.Request.URL.Path == clustersPath && r.Request.URL.Query().Get("watch") != "" {
+			r.Body = news{r.Body, r.Request.Context(), l}
+		}
+		return nil
+	}
+	return l
+}
+
+// kubeconfig is that of an account, by this line.
+func (l *line) kubeconfig(t *testing.T, account *landscape.Account) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(account.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serveTLS(t, l)
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.CertificateAuthorityData = *server.URL, server.CABundle
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// ServeHTTP implements http.Handler.
+func (l *line) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if folder, name := path.Split(r.URL.Path); folder == clustersPath+"/" {
+		l.mutex.Lock()
+		l.got[name]++
+		l.mutex.Unlock()
+	}
+	l.proxy.ServeHTTP(w, r)
+}
+
+// times is how often a Cluster was got while something is done.
+func (l *line) times(cluster string, do func()) int {
+	count := func() int {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		return l.got[cluster]
+	}
+	before := count()
+	do()
+	return count() - before
+}
+
+// holdUp holds up what watches of Clusters tell from now on; what it returns lets it pass.
+func (l *line) holdUp() (pass func()) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	open := make(chan struct{})
+	l.open = open
+	return sync.OnceFunc(func() { close(open) })
+}
+
+// holds says whether news of a Cluster are held up.
+func (l *line) holds(cluster string) error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if !strings.Contains(l.held, cluster) {
+		return errNotYet
+	}
+	return nil
+}
+
+// news are what a watch of Clusters tells.
+type news struct {
+	io.ReadCloser
+
+	context context.Context //nolint:containedctx // that of the request whose body it is
+	line    *line
+}
+
+// Read implements io.Reader.
+func (n news) Read(into []byte) (int, error) {
+	read, err := n.ReadCloser.Read(into)
+	select {
+	case <-n.line.arrived(into[:read]):
+		return read, err
+	case <-n.context.Done():
+		return 0, n.context.Err()
+	}
+}
+
+// arrived returns what is closed when this may pass.
+func (l *line) arrived(told []byte) <-chan struct{} {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	select {
+	case <-l.open:
+	default:
+		l.held += string(told)
+	}
+	return l.open
+}
+
+// upgraded is an object of which the version of Kubernetes is told by an image, and what gates it has once it is stored.
+type upgraded struct {
+	object func(namespace, version string) *unstructured.Unstructured
+	gates  func(t *testing.T, stored *unstructured.Unstructured) string
+}
+
+var upgrades = map[string]upgraded{
+	"a control plane": {
+		object: func(namespace, version string) *unstructured.Unstructured {
+			object := deployment(namespace, "kube-apiserver")
+			containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+			containers[0].(map[string]any)["image"] = "registry.k8s.io/kube-apiserver:v" + version
+			_ = unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
+			return object
+		},
+		gates: func(t *testing.T, stored *unstructured.Unstructured) string {
+			return strings.Join(commandOf(t, stored), " ")
+		},
+	},
+	"nodes": {
+		object: func(namespace, version string) *unstructured.Unstructured {
+			object := nodeInput{Name: "upgrade"}.object(namespace, "any-name")
+			object.SetLabels(map[string]string{"worker.gardener.cloud/pool": "worker"})
+			files, _, _ := unstructured.NestedSlice(object.Object, "spec", "files")
+			files = append(files, map[string]any{"path": "/opt/bin/kubelet", "content": map[string]any{"imageRef": map[string]any{
+				"image": "registry.example.com/hyperkube:v" + version, "filePathInImage": "/kubelet",
+			}}})
+			_ = unstructured.SetNestedSlice(object.Object, files, "spec", "files")
+			return object
+		},
+		gates: func(t *testing.T, stored *unstructured.Unstructured) string {
+			return contentOf(t, stored, "files", "path", "/var/lib/kubelet/config/kubelet")
+		},
+	},
+}
+
+// write stores the object as gardenlet writes it for a version of Kubernetes, and says which of the profile's gates it has then.
+func (u upgraded) write(t *testing.T, namespace, version string, step int) string {
+	t.Helper()
+	object := u.object(namespace, version)
+	object.SetAnnotations(map[string]string{"step": fmt.Sprint(step)})
+	var err error
+	if step == 0 {
+		err = land.Client().Create(t.Context(), object)
+	} else {
+		object.SetResourceVersion(stored(t, object).GetResourceVersion())
+		err = land.Client().Update(t.Context(), object)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := u.gates(t, object)
+	before, after := strings.Contains(text, "OnlyBefore"), strings.Contains(text, "OnlyAfter")
+	if before == after {
+		t.Fatalf("%s has not one of the gates: %s", nameOf(object), text)
+	}
+	if before {
+		return "OnlyBefore"
+	}
+	return "OnlyAfter"
+}
+
+// TestUpgrade holds that in an upgrade of Kubernetes no gate is chosen by a Cluster that is older than the object: where the program has not
+// heard of the new Cluster yet, it reads it again for an object whose image is newer, and for no other.
+func TestUpgrade(t *testing.T) {
+	const before, after = "1.33.6", "1.34.2"
+	line := newLine(t)
+	start(t, programOptions{
+		Reach: func(account *landscape.Account) string { return line.kubeconfig(t, account) },
+		Profiles: map[string]string{"acme": head("acme", "acme") + `controlplane:
+  kube-apiserver:
+  - {featureGates: {OnlyBefore: true}, when: '${ shoot.kubernetes.satisfies("< 1.34") }'}
+  - {featureGates: {OnlyAfter: true}, when: '${ shoot.kubernetes.satisfies(">= 1.34") }'}
+  kubelet:
+  - {featureGates: {OnlyBefore: true}, when: '${ pool.kubernetes.satisfies("< 1.34") }'}
+  - {featureGates: {OnlyAfter: true}, when: '${ pool.kubernetes.satisfies(">= 1.34") }'}
+`},
+	})
+	for name, test := range upgrades {
+		t.Run(name, func(t *testing.T) {
+			shoot := "upgrade-" + strings.Fields(name)[0]
+			namespace, step := newShoot(t, shoot, "acme", version(before)), 0
+			// known writes until the program need not get the Cluster, as it knows which version is stored.
+			known := func(version, gate string) {
+				t.Helper()
+				eventually(t, "the program knows the Cluster", func() error {
+					defer func() { step++ }()
+					got := line.times(namespace, func() {
+						if found := test.write(t, namespace, version, step); found != gate {
+							t.Fatalf("of version %s, it has %s", version, found)
+						}
+					})
+					if got > 0 {
+						return errors.New("it got the Cluster")
+					}
+					return nil
+				})
+			}
+			known(before, "OnlyBefore")
+
+			pass := line.holdUp()
+			defer pass()
+			newShoot(t, shoot, "acme", version(after))
+			eventually(t, "news of the Cluster to be held up", func() error { return line.holds(namespace) })
+			known(before, "OnlyBefore") // it is what the program knows
+			for range 2 {
+				step++
+				var gate string
+				if got := line.times(namespace, func() { gate = test.write(t, namespace, after, step) }); gate != "OnlyAfter" || got != 1 {
+					t.Errorf("of the new version, it has %s, and the Cluster was got %d times", gate, got)
+				}
+			}
+			step++
+			pass()
+			known(after, "OnlyAfter")
+		})
+	}
+}
