@@ -286,10 +286,8 @@ func TestChaos(t *testing.T) {
 			w.start(&w.dockerd.Process)
 		}
 		group.Wait()
-		for _, id := range strings.Fields(w.docker("ps", "--all", "--quiet")) {
-			if _, err := w.dockerd.Do(w.ctx, "rm", "--force", id); err != nil {
-				t.Errorf("after %s was lost: %v", what, err)
-			}
+		if err := w.removeAll(); err != nil {
+			t.Errorf("after %s was lost: %v", what, err)
 		}
 		w.run("one", "shared")
 		w.run("two", "shared")
@@ -300,6 +298,19 @@ func TestChaos(t *testing.T) {
 			t.Fatalf("in round %d, after %s was lost", round, what)
 		}
 	}
+}
+
+// removeAll removes all containers. One that dockerd is about to remove already it does not remove again, and says so.
+func (w *world) removeAll() (err error) {
+	w.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		all := strings.Fields(w.docker("ps", "--all", "--quiet"))
+		if len(all) == 0 {
+			return nil
+		}
+		_, err = w.dockerd.Do(w.ctx, append([]string{"rm", "--force"}, all...)...)
+	}
+	return fmt.Errorf("containers stay: %w", err)
 }
 
 // comeAndGo starts and removes containers until it is told to stop; whether that succeeds is of no matter.
