@@ -14,6 +14,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
 // isNull says whether a text is null and nothing else.
@@ -43,6 +44,19 @@ func native(n *document.Node) any {
 		return n.Raw()[0] == 't'
 	default:
 		return nil
+	}
+}
+
+// scalar is expression.Value of what is neither an object nor a list, without a decoded value between.
+func scalar(n *document.Node) ref.Val {
+	switch n.Kind() {
+	case document.String:
+		text, _ := n.Text()
+		return types.String(text)
+	case document.Bool:
+		return types.Bool(n.Raw()[0] == 't')
+	default:
+		return expression.Value(native(n))
 	}
 }
 

@@ -19,29 +19,16 @@ import (
 func valueOf(n *document.Node) ref.Val {
 	switch n.Kind() {
 	case document.Object:
-		return &mapping{place: seen{node: n}}
+		return (*mapping)(n)
 	case document.Array:
-		return &list{place: seen{node: n}}
+		return (*list)(n)
 	default:
-		return expression.Value(native(n))
+		return scalar(n)
 	}
 }
 
-// seen is a place that is decoded as a whole when that is needed.
-type seen struct {
-	node  *document.Node
-	value ref.Val
-}
-
-func (s *seen) whole() ref.Val {
-	if s.value == nil {
-		s.value = expression.Value(native(s.node))
-	}
-	return s.value
-}
-
-// mapping is the view of an object.
-type mapping struct{ place seen }
+// mapping is the view of an object. It is the place itself, so that a view takes no memory.
+type mapping document.Node
 
 var _ traits.Mapper = (*mapping)(nil)
 
@@ -51,7 +38,7 @@ func (m *mapping) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return nil, false
 	}
-	member := m.place.node.Get(string(name))
+	member := m.node().Get(string(name))
 	if member == nil {
 		return nil, false
 	}
@@ -69,16 +56,16 @@ func (m *mapping) Get(key ref.Val) ref.Val {
 // Contains implements traits.Container.
 func (m *mapping) Contains(key ref.Val) ref.Val {
 	if name, ok := key.(types.String); ok {
-		return types.Bool(m.place.node.Get(string(name)) != nil)
+		return types.Bool(m.node().Get(string(name)) != nil)
 	}
 	return m.full().Contains(key)
 }
 
 // Size implements traits.Sizer.
-func (m *mapping) Size() ref.Val { return types.Int(m.place.node.Len()) }
+func (m *mapping) Size() ref.Val { return types.Int(m.node().Len()) }
 
 // IsZeroValue implements traits.Zeroer.
-func (m *mapping) IsZeroValue() bool { return m.place.node.Len() == 0 }
+func (m *mapping) IsZeroValue() bool { return m.node().Len() == 0 }
 
 // Iterator implements traits.Iterable.
 func (m *mapping) Iterator() traits.Iterator { return m.full().Iterator() }
@@ -98,34 +85,37 @@ func (*mapping) Type() ref.Type { return types.MapType }
 // Value implements ref.Val.
 func (m *mapping) Value() any { return m.full().Value() }
 
+func (m *mapping) node() *document.Node { return (*document.Node)(m) }
+
+// full is the object decoded as a whole, for what is seldom asked.
 func (m *mapping) full() traits.Mapper {
-	if whole, ok := m.place.whole().(traits.Mapper); ok {
+	if whole, ok := expression.Value(native(m.node())).(traits.Mapper); ok {
 		return whole
 	}
 	return types.NewStringStringMap(types.DefaultTypeAdapter, nil)
 }
 
-// list is the view of a list.
-type list struct{ place seen }
+// list is the view of a list, and the place itself.
+type list document.Node
 
 var _ traits.Lister = (*list)(nil)
 
 // Get implements traits.Indexer.
 func (l *list) Get(index ref.Val) ref.Val {
-	if i, ok := index.(types.Int); ok && i >= 0 && int(i) < l.place.node.Len() {
-		return valueOf(l.place.node.Item(int(i)))
+	if i, ok := index.(types.Int); ok && i >= 0 && int(i) < l.node().Len() {
+		return valueOf(l.node().Item(int(i)))
 	}
 	return l.full().Get(index)
 }
 
 // IsZeroValue implements traits.Zeroer.
-func (l *list) IsZeroValue() bool { return l.place.node.Len() == 0 }
+func (l *list) IsZeroValue() bool { return l.node().Len() == 0 }
 
 // Iterator implements traits.Iterable.
-func (l *list) Iterator() traits.Iterator { return &walk{items: l.place.node.Items()} }
+func (l *list) Iterator() traits.Iterator { return &walk{items: l.node().Items()} }
 
 // Size implements traits.Sizer.
-func (l *list) Size() ref.Val { return types.Int(l.place.node.Len()) }
+func (l *list) Size() ref.Val { return types.Int(l.node().Len()) }
 
 // Add implements traits.Adder.
 func (l *list) Add(other ref.Val) ref.Val { return l.full().Add(other) }
@@ -148,8 +138,11 @@ func (*list) Type() ref.Type { return types.ListType }
 // Value implements ref.Val.
 func (l *list) Value() any { return l.full().Value() }
 
+func (l *list) node() *document.Node { return (*document.Node)(l) }
+
+// full is the list decoded as a whole, for what is seldom asked.
 func (l *list) full() traits.Lister {
-	if whole, ok := l.place.whole().(traits.Lister); ok {
+	if whole, ok := expression.Value(native(l.node())).(traits.Lister); ok {
 		return whole
 	}
 	return types.NewStringList(types.DefaultTypeAdapter, nil)
