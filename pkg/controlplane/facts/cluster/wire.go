@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +39,10 @@ type wire struct {
 // get reads the Cluster with a name, and gives its resources to met.
 func (w *wire) get(ctx context.Context, name string, met *met) (stored, error) {
 	body, err := w.client.Get().Resource(clusters).Name(name).Stream(ctx)
-	if err != nil {
+	switch {
+	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // Clusters are not defined, or nobody knows where they are
+		return stored{}, fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
+	case err != nil:
 		return stored{}, readError(err)
 	}
 	defer func() { _ = body.Close() }()

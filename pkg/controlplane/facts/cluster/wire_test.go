@@ -162,6 +162,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"absent", http.StatusNotFound, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), facts.ErrNotFound},
 		{"forbidden", http.StatusForbidden, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`), facts.ErrUnavailable},
+		{"without its definition", http.StatusNotFound, strings.NewReader("404 page not found\n"), facts.ErrUnavailable},
 		{"no answer of an API server", http.StatusBadGateway, strings.NewReader("secret"), facts.ErrUnavailable},
 		{"ends in the middle", http.StatusOK, io.MultiReader(strings.NewReader(whole[:1000]), broken{}), facts.ErrUnavailable},
 		{"half of it", http.StatusOK, strings.NewReader(whole[:1000]), facts.ErrUndecodable},
@@ -174,6 +175,9 @@ func TestAnswers(t *testing.T) {
 			_, err := w.get(t.Context(), namespace, shared.of(namespace, facts.AllParts()))
 			if !errors.Is(err, test.want) {
 				t.Fatalf("got %v, want %v", err, test.want)
+			}
+			if test.want != facts.ErrNotFound && errors.Is(err, facts.ErrNotFound) {
+				t.Errorf("it is taken for absent: %v", err)
 			}
 			if strings.Contains(err.Error(), "secret") {
 				t.Errorf("the error holds what was answered: %v", err)
