@@ -29,8 +29,8 @@ type answer struct {
 }
 
 // answerOf takes what the operation has out of a response, and holds that callers accept it: what they refuse, they would refuse as a whole and say
-// little about. The error is the fault of the rules.
-func answerOf(o interpreter.Operation, r interpreter.Response) (answer, error) {
+// little about. The error is the fault of the rules. What is checked on the way takes its memory from that of the question.
+func answerOf(o interpreter.Operation, r interpreter.Response, question *document.Node) (answer, error) {
 	a := answer{operation: o}
 	var err error
 	switch o {
@@ -51,9 +51,9 @@ func answerOf(o interpreter.Operation, r interpreter.Response) (answer, error) {
 			err = lacking("a health")
 		}
 	case interpreter.Status:
-		a.status, err = statusIn(r.Status)
+		a.status, err = statusIn(r.Status, question)
 	case interpreter.Revise, interpreter.Retain, interpreter.Aggregate, interpreter.Prune:
-		a.patch, err = patchIn(r.Patch)
+		a.patch, err = patchIn(r.Patch, question)
 	default:
 		err = lacking("an answer to such a question")
 	}
@@ -125,12 +125,20 @@ func fits[T any](raw json.RawMessage) bool {
 	return len(raw) == 0 || json.Unmarshal(raw, new(T)) == nil
 }
 
+// parseWithin reads JSON in the memory of a question; what is long in memory of its own, so that the question does not keep that.
+func parseWithin(question *document.Node, raw []byte) (*document.Document, error) {
+	if len(raw) > smallBody {
+		return document.Parse(raw)
+	}
+	return question.Parse(raw)
+}
+
 // statusIn is a status; none is one without fields, since callers want one.
-func statusIn(raw json.RawMessage) ([]byte, error) {
+func statusIn(raw json.RawMessage, question *document.Node) ([]byte, error) {
 	if isNothing(raw) {
 		return []byte(`{}`), nil
 	}
-	d, err := document.Parse(raw)
+	d, err := parseWithin(question, raw)
 	if err != nil || d.Root().Kind() != document.Object {
 		return nil, lacking("a status that is an object")
 	}
@@ -139,11 +147,11 @@ func statusIn(raw json.RawMessage) ([]byte, error) {
 }
 
 // patchIn is a patch; one without operations is none.
-func patchIn(raw json.RawMessage) ([]byte, error) {
+func patchIn(raw json.RawMessage, question *document.Node) ([]byte, error) {
 	if isNothing(raw) {
 		return nil, nil
 	}
-	d, err := document.Parse(raw)
+	d, err := parseWithin(question, raw)
 	if err != nil || d.Root().Kind() != document.Array {
 		return nil, lacking("a JSON patch")
 	}

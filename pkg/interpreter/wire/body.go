@@ -35,10 +35,12 @@ const ready = 1 << 20
 
 // readBody reads a body that says how long it is; -1: it does not. What there is of it is given also with an error. Of one that is too large, as much
 // again is read, so that a caller that is still sending comes to read the answer.
-func readBody(buffer *bytes.Buffer, body io.Reader, length, maximum int64) ([]byte, error) {
-	buffer.Grow(int(min(max(length, 0)+bytes.MinRead, ready, maximum+1)))
-	_, err := buffer.ReadFrom(io.LimitReader(body, maximum+1))
-	read := buffer.Bytes()
+func (e *exchange) readBody(body io.Reader, length, maximum int64) ([]byte, error) {
+	e.incoming.Reset()
+	e.incoming.Grow(int(min(max(length, 0)+bytes.MinRead, ready, maximum+1)))
+	e.limited = io.LimitedReader{R: body, N: maximum + 1}
+	_, err := e.incoming.ReadFrom(&e.limited)
+	read := e.incoming.Bytes()
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return read, &interpreter.Failure{Code: http.StatusRequestTimeout, Message: "the body did not come in time"}

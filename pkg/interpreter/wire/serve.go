@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -28,10 +29,12 @@ type handler struct {
 // exchange is one request on its way. Its memory is used again.
 type exchange struct {
 	Answered
-	asked asked
+	asked  asked
+	answer answer
 	// body and message are those of the request and of the answer, for which there is memory in incoming and outgoing.
 	body, message []byte
 	incoming      bytes.Buffer
+	limited       io.LimitedReader
 	outgoing      []byte
 	// left says that something still works on it which nobody waits for.
 	left bool
@@ -95,8 +98,7 @@ func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	var err error
-	e.incoming.Reset()
-	if e.body, err = readBody(&e.incoming, r.Body, r.ContentLength, h.MaximumBytes); err != nil {
+	if e.body, err = e.readBody(r.Body, r.ContentLength, h.MaximumBytes); err != nil {
 		return err
 	}
 	if err = e.asked.read(e.body); e.asked.dialect != nil {
@@ -107,15 +109,10 @@ func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) er
 	}
 	ctx := serving.EndAt(r.Context(), time.Now().Add(h.patience(r)))
 	defer ctx.End()
-	response, err := h.interpret(ctx, e)
-	if err != nil {
+	if e.answer, err = h.interpret(ctx, e); err != nil {
 		return err
 	}
-	complete, err := answerOf(e.Operation, response)
-	if err != nil {
-		return err
-	}
-	if e.message, err = e.asked.dialect.succeed(e.outgoing[:0], e.asked.uid, &complete); err == nil {
+	if e.message, err = e.asked.dialect.succeed(e.outgoing[:0], e.asked.uid, &e.answer); err == nil {
 		e.outgoing = e.message
 	}
 	return err
@@ -166,21 +163,29 @@ func (p *panicked) Error() string { return "panic: " + serving.Panicked(p.value)
 
 // outcome is how work has ended.
 type outcome struct {
-	response interpreter.Response
-	err      error
+	answer answer
+	err    error
 }
 
 // interpret asks the interpreter, and comes back in time.
-func (h *handler) interpret(ctx *serving.Deadline, e *exchange) (interpreter.Response, error) {
-	if !h.Prompt || len(e.body) > smallBody {
-		return h.interpretAside(ctx, e)
+func (h *handler) interpret(ctx context.Context, e *exchange) (answer, error) {
+	if h.Prompt && len(e.body) <= smallBody {
+		return h.ask(ctx, &e.asked)
 	}
-	response, err := h.Interpreter.Interpret(ctx, e.asked.Request)
-	e.asked.whole.Release()
-	if ended := ctx.Err(); err != nil && ended != nil {
+	return h.interpretAside(ctx, e)
+}
+
+// ask asks the interpreter, and releases the message: answers are checked in its memory, as they are short beside it.
+func (h *handler) ask(ctx context.Context, a *asked) (answer, error) {
+	var complete answer
+	response, err := h.Interpreter.Interpret(ctx, a.Request)
+	if err == nil {
+		complete, err = answerOf(a.Operation, response, a.whole.Root())
+	} else if ended := ctx.Err(); ended != nil {
 		err = ended // which is why it was broken off
 	}
-	return response, err
+	a.whole.Release()
+	return complete, err
 }
 
 // smallBody is a body about which a prompt Interpreter is asked without a goroutine, in bytes. A caller waits in vain then for as long as one call of one
@@ -189,7 +194,7 @@ func (h *handler) interpret(ctx *serving.Deadline, e *exchange) (interpreter.Res
 const smallBody = 8 << 10
 
 // interpretAside asks the interpreter, and comes back in time whatever that does. The message is released by whoever was asked, and never under its hands.
-func (h *handler) interpretAside(ctx context.Context, e *exchange) (interpreter.Response, error) {
+func (h *handler) interpretAside(ctx context.Context, e *exchange) (answer, error) {
 	ended := make(chan outcome, 1)
 	release := serving.Hold(ctx)
 	go func() {
@@ -202,15 +207,14 @@ func (h *handler) interpretAside(ctx context.Context, e *exchange) (interpreter.
 			ended <- o
 		}()
 		makeRoom(len(e.body))
-		o.response, o.err = h.Interpreter.Interpret(ctx, e.asked.Request)
-		e.asked.whole.Release()
+		o.answer, o.err = h.ask(ctx, &e.asked)
 	}()
 	select {
 	case o := <-ended:
-		return o.response, o.err
+		return o.answer, o.err
 	case <-ctx.Done():
 		e.left = true
-		return interpreter.Response{}, ctx.Err()
+		return answer{}, ctx.Err()
 	}
 }
 
