@@ -162,6 +162,9 @@ func each[S, R any](c *compiler, o interpreter.Operation, p place, specs []S, co
 // at is what answers call a place.
 func (c *compiler) at(p place) string { return c.profile + ": " + p.Path }
 
+// spot is a place for what fails there.
+func (c *compiler) spot(p place) spot { return spot{c.at(p), p.Node.Position().String()} }
+
 // needed finds that a text is missing or empty.
 func (c *compiler) needed(p place, name string, t source.Text) {
 	switch {

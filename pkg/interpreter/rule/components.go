@@ -57,7 +57,7 @@ func (r *rules) answerComponents(q *question) (interpreter.Response, error) {
 				return err
 			}
 			if names[component.Name] {
-				return unfit("%s: two components have the same name", rule.at)
+				return unfit("%s: two components have the same name", spot{rule.at, rule.name.at.position})
 			}
 			names[component.Name] = true
 			found = append(found, component)
@@ -81,7 +81,7 @@ func (r *components) of(q *question) (interpreter.Component, error) {
 	}
 	if !(interpreter.Component{Name: name}).Named() {
 		return interpreter.Component{}, unfit("%s: the name has %d characters: it must have 1 to %d",
-			r.at, utf8.RuneCountInString(name), interpreter.MaximumComponentName)
+			spot{r.at, r.name.at.position}, utf8.RuneCountInString(name), interpreter.MaximumComponentName)
 	}
 	count, err := r.count.of(q)
 	if err != nil {

@@ -16,7 +16,7 @@ const example = "a condition is one expression in braces, such as ${ has(object.
 
 // condition is the condition of a rule, or what else is true or false.
 type condition struct {
-	at         string
+	at         spot
 	expression *expression.Expression
 }
 
@@ -46,7 +46,7 @@ func (c *compiler) when(env *expression.Environment, p place, t source.Text) con
 	case compiled.Constant():
 		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
 	}
-	return condition{c.at(p), compiled}
+	return condition{c.spot(p), compiled}
 }
 
 // condition compiles a condition.
@@ -69,7 +69,7 @@ func (c *compiler) condition(env *expression.Environment, p place, t source.Text
 
 // text is a text that may hold expressions.
 type text struct {
-	at       string
+	at       spot
 	template *expression.Template
 }
 
@@ -100,7 +100,7 @@ func (c *compiler) text(env *expression.Environment, p place, t source.Text) tex
 		c.add(p, expression.WrongResult, "must be a text, is a %s", compiled.Type().TypeName())
 		return text{}
 	}
-	return text{c.at(p), compiled}
+	return text{c.spot(p), compiled}
 }
 
 // constant is the text of a template that always has the same.
@@ -118,7 +118,7 @@ func constant(t text, env *expression.Environment) (string, bool) {
 
 // value is any value that may hold expressions.
 type value struct {
-	at   string
+	at   spot
 	tree *expression.Tree
 }
 
@@ -147,5 +147,5 @@ func (c *compiler) value(env *expression.Environment, p place) value {
 	if len(findings) > 0 {
 		return value{}
 	}
-	return value{c.at(p), tree}
+	return value{c.spot(p), tree}
 }

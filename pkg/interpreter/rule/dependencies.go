@@ -149,13 +149,13 @@ func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
 	case err != nil:
 		return result, err
 	case !isVersion(result.APIVersion):
-		return result, unfit("%s.apiVersion: what it gives is neither v1 nor group/version", d.at)
+		return result, unfit("%s: what it gives is neither v1 nor group/version", d.apiVersion.at)
 	case !kindName.MatchString(result.Kind):
-		return result, unfit("%s.kind: what it gives is no kind", d.at)
+		return result, unfit("%s: what it gives is no kind", d.kind.at)
 	case d.named && result.Name == "":
-		return result, unfit("%s.name: what it gives is empty", d.at)
+		return result, unfit("%s: what it gives is empty", d.name.at)
 	case !d.named && !isSelector(selector):
-		return result, unfit("%s.labelSelector: what it gives is no selector of labels", d.at)
+		return result, unfit("%s: what it gives is no selector of labels", d.selector.at)
 	}
 	result.LabelSelector = selector
 	return result, nil

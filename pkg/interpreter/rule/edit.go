@@ -91,7 +91,7 @@ func (e *edit) applyTo(q *question, root *document.Node) error {
 		if err != nil {
 			return err
 		}
-		return unfit("%s: %s", e.refuse.at, message)
+		return unfit("%s: %s", e.refuse.at.name, message)
 	}
 	for i := range e.set {
 		raw, err := e.set[i].value.of(q)

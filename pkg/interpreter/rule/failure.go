@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
@@ -17,15 +18,27 @@ func unfit(format string, arguments ...any) error {
 	return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: fmt.Sprintf(format, arguments...)}
 }
 
+// spot is a place in a profile: what answers call it, and where it is written.
+type spot struct{ name, position string }
+
+// String is the place for who mends what is wrong there.
+func (s spot) String() string { return s.name + " (" + s.position + ")" }
+
 // broken says that an expression has failed, which holds no values, and where. What fails for every object was found when the rule was compiled: one
 // that fails now does so because of what it was asked about.
-func (q *question) broken(at string, err error) error {
+func (q *question) broken(at spot, err error) error {
 	if ended := q.ctx.Err(); ended != nil {
-		return &interpreter.Failure{Code: interpreter.CodeBroken, Message: at + ": stopped: " + ended.Error()}
+		return &interpreter.Failure{Code: interpreter.CodeBroken, Message: at.name + ": stopped: " + ended.Error()}
 	}
-	var failure *interpreter.Failure
-	if errors.As(err, &failure) {
+	var (
+		failure *interpreter.Failure
+		inner   *expression.EvaluationError
+	)
+	switch {
+	case errors.As(err, &failure):
 		return failure
+	case errors.As(err, &inner): // which says where
+		return unfit("%s: %s", at.name, err)
 	}
 	return unfit("%s: %s", at, err)
 }
@@ -34,7 +47,7 @@ func (q *question) broken(at string, err error) error {
 const patient = 64
 
 // ended says that nobody waits for an answer any more; it is asked before each item of a list.
-func (q *question) ended(at string, item int) error {
+func (q *question) ended(at spot, item int) error {
 	if item%patient != 0 {
 		return nil
 	}

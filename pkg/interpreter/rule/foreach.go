@@ -14,7 +14,7 @@ import (
 
 // items is a forEach; nil where there is none.
 type items struct {
-	at   string
+	at   spot
 	list *expression.Template
 }
 
@@ -32,7 +32,7 @@ func (c *compiler) forEach(p place, t source.Text) (*items, *expression.Environm
 	if kind := list.Type().Kind(); kind != types.ListKind && kind != types.DynKind {
 		c.add(p, expression.WrongResult, "must be a list, such as ${ object.spec.pools }, is a %s", list.Type().TypeName())
 	}
-	return &items{c.at(p), list}, c.scope.each
+	return &items{c.spot(p), list}, c.scope.each
 }
 
 // each runs something for each item, or once where there is no forEach.

@@ -20,7 +20,7 @@ type health struct {
 func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) health {
 	h := health{at: c.at(p), when: c.when(c.plain, p, spec.When)}
 	c.needed(p, "healthy", spec.Healthy)
-	h.healthy = condition{c.at(p.At("healthy")), c.condition(c.plain, p.At("healthy"), spec.Healthy)}
+	h.healthy = condition{c.spot(p.At("healthy")), c.condition(c.plain, p.At("healthy"), spec.Healthy)}
 	c.first(interpreter.Health, p, h.when)
 	return h
 }

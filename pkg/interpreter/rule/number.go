@@ -18,14 +18,14 @@ import (
 
 // number is a number of replicas.
 type number struct {
-	at       string
+	at       spot
 	template *expression.Template
 	fixed    int32
 }
 
 // number compiles a number, or one expression for it.
 func (c *compiler) number(env *expression.Environment, p place) number {
-	n := number{at: c.at(p)}
+	n := number{at: c.spot(p)}
 	switch node := p.Value(); {
 	case node.Absent():
 		c.add(p, source.MissingField, "is missing")

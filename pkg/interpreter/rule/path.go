@@ -20,7 +20,7 @@ type path struct {
 	steps fieldpath.Path
 	text  string
 	// at is where the path is written.
-	at string
+	at spot
 }
 
 // path reads a path; what is wrong is the zero path.
@@ -33,7 +33,7 @@ func (c *compiler) path(p place, t source.Text) path {
 		c.add(p, WrongPath, "%q is no path: %s", t.Value, err)
 		return path{}
 	}
-	return path{steps, steps.String(), c.at(p)}
+	return path{steps, steps.String(), c.spot(p)}
 }
 
 // inStatus reads a path below status. One that begins with status, too, is meant otherwise as a rule.
@@ -140,7 +140,7 @@ func (p path) put(root *document.Node, raw []byte) error {
 		_, err = parent.Set(last.Key, raw)
 	}
 	if err != nil {
-		return unreadable(p.at+": "+p.text, err)
+		return unreadable(p.at.String()+": "+p.text, err)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (p path) ensure(n *document.Node, s fieldpath.Step, kind document.Kind) (*d
 		present, err = n.Ensure(s.Key, kind)
 	}
 	if err != nil {
-		return nil, unreadable(p.at+": "+p.text, err)
+		return nil, unreadable(p.at.String()+": "+p.text, err)
 	}
 	return present, nil
 }

@@ -108,7 +108,7 @@ func (r requirements) of(q *question) (*interpreter.Requirements, error) {
 	read, field, why := readRequirements(raw)
 	if field != "" {
 		why = cmp.Or(why, "what it gives is not of the form that Karmada has for it")
-		return nil, unfit("%s: %s", strings.TrimSuffix(r.at+"."+field, "."+wholeField), why)
+		return nil, unfit("%s: %s", spot{strings.TrimSuffix(r.at.name+"."+field, "."+wholeField), r.at.position}, why)
 	}
 	return read, nil
 }

@@ -83,7 +83,7 @@ func (r *retain) applyEach(q *question) (applied bool, err error) {
 	now, observed := items.now, items.observed
 	seen := map[string]bool{}
 	for i, item := range items.came {
-		if err := q.ended(r.at, i); err != nil {
+		if err := q.ended(spot{name: r.at}, i); err != nil {
 			return applied, err
 		}
 		key, ok := r.both.keyOf(item)

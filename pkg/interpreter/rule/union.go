@@ -80,7 +80,7 @@ func (u *united) add(f found, item *document.Node) error {
 	}
 	same, err := equal(u.out[known.from:known.to], u.out[from:])
 	if err != nil {
-		return unreadable(u.at.at+": status."+u.at.text, err)
+		return unreadable(u.at.at.String()+": status."+u.at.text, err)
 	}
 	if !same {
 		return unfit("%s: the member %s: an item in status.%s differs from that of another member with the same %s", u.key.at, f.Cluster, u.at.text, u.key.text)
@@ -113,7 +113,7 @@ func (u *united) write(f found, item *document.Node) ([]byte, error) {
 	}
 	changed, err := u.object.Root().Parse(u.out[from:])
 	if err != nil {
-		return nil, unreadable(u.at.at+": status."+u.at.text, err)
+		return nil, unreadable(u.at.at.String()+": status."+u.at.text, err)
 	}
 	return u.keyOf(f, changed.Root())
 }

@@ -52,7 +52,7 @@ func (r *retain) paths() []path { return slices.Concat(r.fields, r.edit.paths())
 // paths are those that a rule copies and computes below the status; the zero path is all of it.
 func (s *status) paths() []path {
 	if s.all {
-		return []path{{at: s.at}}
+		return []path{{at: spot{name: s.at}}}
 	}
 	return slices.Concat(s.keep, pathsOf(s.set))
 }
@@ -80,7 +80,7 @@ func standing(root *document.Node, at []writing) []json.RawMessage {
 func written(root *document.Node, at []writing, before []json.RawMessage, item int) []Written {
 	all := make([]Written, len(at))
 	for i, now := range standing(root, at) {
-		all[i] = Written{At: at[i].at, Path: at[i].name, Item: item, Before: before[i], Now: now}
+		all[i] = Written{At: at[i].at.name, Path: at[i].name, Item: item, Before: before[i], Now: now}
 	}
 	return all
 }

@@ -14,6 +14,8 @@ var (
 	evaluated = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: \S+:\d+(?::\d+)?: (.*)$`)
 	// placed is a reason that both know: it names a rule or a member, or says that there is no rule.
 	placed = regexp.MustCompile(`^(\S+: kinds\[|the member |the status of the member |status\.|no rule of )`)
+	// spot is the place in the file of what the engine finds, behind that in the profile.
+	spot = regexp.MustCompile(`^(\S+: kinds\[\d+\]\S*) \(\S+:\d+(?::\d+)?\): `)
 	// part is the place in the profile of what the rules say of members and of fields, which scripts do not say.
 	part = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: `)
 	// came is what the rules say of a value that came, which scripts do not, with what both say of what is needed instead.
@@ -34,13 +36,13 @@ var (
 // Alike says whether the rules and a script fail for the same reason, as far as both know it.
 //
 // A refusal that the profile words is the same text. What the engine finds in an answer or in the status of a member is the same place and the same need; the
-// rules say beside it what there is instead, and in which part of which rule. Where an expression fails, the rules know the place and the script does not: it
+// rules say beside it what there is instead, in which part of which rule, and where in the file. Where an expression fails, the rules know the place and the script does not: it
 // must fail in an expression, too, and where both say which field is missing, it is the same one. No script may be stopped by Lua itself.
 //
 // Not compared are the code, which Lua does not have, how else CEL and Lua say why an expression fails, and the reason why rules refuse a question that
 // Karmada never asks: one without an object, for fewer replicas than none, or with a member that stands twice.
 func Alike(ruled, scripted error) bool {
-	want := ruled.Error()
+	want := spot.ReplaceAllString(ruled.Error(), "$1: ")
 	got, _, _ := strings.Cut(scripted.Error(), "\nstack traceback:")
 	got = strings.TrimSpace(got)
 	if unasked.MatchString(want) {
