@@ -7,9 +7,6 @@ package app
 import (
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,42 +14,6 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 )
-
-// TestMetricsAreDocumented holds the table of metrics against those that there are.
-func TestMetricsAreDocumented(t *testing.T) {
-	root := filepath.Join("..", "..", "..")
-	var there []string
-	for _, name := range []string{"server", "reload", "certificate", "registration"} {
-		files, err := filepath.Glob(filepath.Join(root, "pkg", "interpreter", name, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			if !strings.HasSuffix(file, "_test.go") {
-				there = append(there, found(t, file, `"(graft_interpreter_[a-z_]+)"`)...)
-			}
-		}
-	}
-	documented := found(t, filepath.Join(root, "docs", "usage", "resource-interpreter.md"), "(?m)^\\| `(graft_interpreter_[a-z_]+)")
-	slices.Sort(there)
-	slices.Sort(documented)
-	if diff := cmp.Diff(there, documented); diff != "" || len(there) == 0 {
-		t.Errorf("docs/usage/resource-interpreter.md (-there +documented):\n%s", diff)
-	}
-}
-
-func found(t *testing.T, path, expression string) []string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, match := range regexp.MustCompile(expression).FindAllSubmatch(text, -1) {
-		all = append(all, string(match[1]))
-	}
-	return all
-}
 
 // TestFlagsWin holds that flags win over the configuration, and that those that are not given leave it alone.
 func TestFlagsWin(t *testing.T) {

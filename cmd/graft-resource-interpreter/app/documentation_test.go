@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
+)
+
+// TestMetricsAreDocumented holds the table of metrics against those that there are.
+func TestMetricsAreDocumented(t *testing.T) {
+	const wing = "../../../pkg/interpreter/"
+	metrics.Documented(t, "../../../docs/usage/resource-interpreter.md", "graft_interpreter_", wing+"server", wing+"reload", wing+"certificate", wing+"registration")
+}

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics holds tables of metrics in the documentation against those that programs have. Enter at Documented.
+package metrics
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Documented holds that the table of a page has the metrics whose names begin with a prefix and stand in the Go files of folders, each once, and no others.
+func Documented(t *testing.T, page, prefix string, folders ...string) {
+	t.Helper()
+	var there []string
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %s: %v", folder, err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				there = append(there, found(t, file, `"(`+prefix+`[a-z_]+)"`)...)
+			}
+		}
+	}
+	documented := found(t, page, "(?m)^\\| `("+prefix+"[a-z_]+)")
+	slices.Sort(there)
+	slices.Sort(documented)
+	if diff := cmp.Diff(there, documented); diff != "" || len(there) == 0 {
+		t.Errorf("%s (-there +documented):\n%s", page, diff)
+	}
+}
+
+func found(t *testing.T, path, expression string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, match := range regexp.MustCompile(expression).FindAllSubmatch(text, -1) {
+		all = append(all, string(match[1]))
+	}
+	return all
+}
