@@ -37,6 +37,22 @@ func runStep(command string) commandStep {
 	return commandStep{Run: command, Out: out.String(), Err: problems.String(), Status: status}
 }
 
+// rewriteSteps writes what commands said, with -update, below the head of the file.
+func rewriteSteps[S any](t *testing.T, path string, content []byte, steps []S) {
+	t.Helper()
+	if !golden.Updating() {
+		return
+	}
+	head, _, _ := strings.Cut(string(content), "\n- ")
+	text, err := yaml.Marshal(steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(head+"\n"+string(text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestInterpret runs the commands of testdata/interpret.yaml.
 func TestInterpret(t *testing.T) {
 	path, err := filepath.Abs("testdata/interpret.yaml")
@@ -59,16 +75,7 @@ func TestInterpret(t *testing.T) {
 		}
 		steps[i] = got
 	}
-	if golden.Updating() {
-		head, _, _ := strings.Cut(string(content), "\n- ")
-		text, err := yaml.Marshal(steps)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(head+"\n"+string(text)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rewriteSteps(t, path, content, steps)
 }
 
 // TestNoInterpreterProfile holds that a folder in which there is no profile is not taken for one that says nothing.

@@ -70,16 +70,7 @@ func TestLedger(t *testing.T) {
 				}
 				steps[i] = got
 			}
-			if golden.Updating() {
-				head, _, _ := strings.Cut(string(content), "\n- ")
-				text, err := yaml.Marshal(steps)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(head+"\n"+string(text)), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			rewriteSteps(t, path, content, steps)
 		})
 	}
 }
