@@ -103,17 +103,23 @@ func TestDecodeNetworkEverything(t *testing.T) {
 
 // TestNetworkWrong holds what is said of each mistake in testdata/network-mistakes.yaml.
 func TestNetworkWrong(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "network-mistakes.yaml"))
+	mistakes(t, "network-mistakes.yaml", networkHead, func(text string) error { _, err := decodeNetwork(text); return err })
+}
+
+// mistakes holds what is said of each mistake in a file of testdata, which stand below a head.
+func mistakes(t *testing.T, file, head string, decode func(string) error) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var cases []struct{ Text, Want string }
-	if err := yaml.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
+	if err := yaml.Unmarshal(data, &cases); err != nil || len(cases) == 0 {
+		t.Fatalf("%d cases: %v", len(cases), err)
 	}
 	for _, test := range cases {
 		t.Run(test.Text, func(t *testing.T) {
-			_, err := decodeNetwork(networkHead + test.Text + "\n")
+			err := decode(head + test.Text + "\n")
 			if err == nil {
 				t.Fatal("no error")
 			}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -91,23 +90,5 @@ func TestDecodeInterpreterEverything(t *testing.T) {
 
 // TestInterpreterWrong holds what is said of each mistake in testdata/resource-interpreter-mistakes.yaml.
 func TestInterpreterWrong(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "resource-interpreter-mistakes.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []struct{ Text, Want string }
-	if err := yaml.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range cases {
-		t.Run(test.Text, func(t *testing.T) {
-			_, err := decodeInterpreter(interpreterHead + test.Text + "\n")
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if diff := cmp.Diff(test.Want, err.Error()); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	mistakes(t, "resource-interpreter-mistakes.yaml", interpreterHead, func(text string) error { _, err := decodeInterpreter(text); return err })
 }
