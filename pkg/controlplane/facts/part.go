@@ -18,14 +18,6 @@ type Part[T any] struct {
 // Lazy is a part that decode gives; a nil result means that it is not there.
 func Lazy[T any](decode func() (*T, error)) *Part[T] { return &Part[T]{decode: decode} }
 
-// Known is a part that is decoded already; nil for nil.
-func Known[T any](value *T) *Part[T] {
-	if value == nil {
-		return nil
-	}
-	return &Part[T]{value: value}
-}
-
 // Get is the resource, nil when it is not known. The error wraps ErrUndecodable.
 func (p *Part[T]) Get() (*T, error) {
 	if p == nil {

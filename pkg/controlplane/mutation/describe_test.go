@@ -45,11 +45,11 @@ func TestRules(t *testing.T) {
 			info.Purposes, strings.Join(places, ", "), info.References))
 	}
 	want := []string{
-		"p:10:5 controlplane kube-apiserver p/kube-apiserver[0].flags flags [] [flag --a of container kube-apiserver, flag --c of container kube-apiserver] []",
-		"p:11:5 controlplane kube-apiserver p/far env [] [environment variable POOL of container kube-apiserver] " +
+		"p.yaml:10:5 controlplane kube-apiserver p/kube-apiserver[0].flags flags [] [flag --a of container kube-apiserver, flag --c of container kube-apiserver] []",
+		"p.yaml:11:5 controlplane kube-apiserver p/far env [] [environment variable POOL of container kube-apiserver] " +
 			"[object.name seed.name shoot.region variables.far variables.known]",
-		"p:15:5 controlplane kubelet p/kubelet[0].featureGates featureGates [provision reconcile] [feature gate A of container kubelet] []",
-		"p:19:5 controlplaneexposure etcd-main p/etcd-main[0].annotations annotations [] [annotation k] []",
+		"p.yaml:15:5 controlplane kubelet p/kubelet[0].featureGates featureGates [provision reconcile] [feature gate A of container kubelet] []",
+		"p.yaml:19:5 controlplaneexposure etcd-main p/etcd-main[0].annotations annotations [] [annotation k] []",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
@@ -60,7 +60,8 @@ func TestRules(t *testing.T) {
 func TestOnly(t *testing.T) {
 	whole := programOf(t, described)
 	part := whole.Only(func(info mutation.RuleInfo) bool { return info.Operation == "env" })
-	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "far"}, Seed: facts.Known(&facts.Seed{Name: "s"})}}
+	seed := facts.Lazy(func() (*facts.Seed, error) { return &facts.Seed{Name: "s"}, nil })
+	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "far"}, Seed: seed}}
 	for name, test := range map[string]struct {
 		program *mutation.Program
 		rules   int

@@ -16,8 +16,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // TestExplainAgrees holds for each folder in testdata/admit that an explanation says of the rules what an admission does, that its
@@ -194,14 +192,7 @@ func explainSecret(t *testing.T, text string) *mutation.Explanation {
 
 func explain(t *testing.T, text string, r mutation.Request, from facts.Source) *mutation.Explanation {
 	t.Helper()
-	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere})
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := compiled(t, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere}, text)
 	explained, err := program.Explain(context.Background(), r, from)
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // TestReads holds that a program tells what its rules read, and nothing for lookups that no rule names.
@@ -39,14 +37,7 @@ controlplane:
     flags: {set: {d: "${ lookups.policy.a }", e: "${ lookups.class.a }"}}
   - checksumAnnotations: {set: {checksum/cloud: {secret: cloudprovider}}}
 `
-	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := compiled(t, mutation.Options{Kubernetes: elsewhere}, text)
 	acme := facts.Infrastructure
 	acme.Group, acme.Version = "acme.cloud", "v1"
 	policy, class := acme, acme
@@ -89,14 +80,7 @@ controlplane:
   - when: ${ ` + condition + ` }
     flags: {set: {a: b}}
 `
-			documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
-			if len(findings) > 0 {
-				t.Fatal(findings)
-			}
-			program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
-			if err != nil {
-				t.Fatal(err)
-			}
+			program := compiled(t, mutation.Options{Kubernetes: elsewhere}, text)
 			if diff := cmp.Diff(want, program.Parts()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -48,14 +48,7 @@ controlplane:
 func admitSecret(t *testing.T, rule string, observe mutation.Observer) (*mutation.Result, error) {
 	t.Helper()
 	text := fmt.Sprintf(secretProfile, strings.ReplaceAll(strings.TrimSpace(rule), "\n", "\n    "))
-	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere})
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := compiled(t, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere}, text)
 	return program.Trace(context.Background(), mutation.Request{
 		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "shoot--foo--bar", Name: "kube-controller-manager",
 		Group: "apps", Version: "v1", Kind: "Deployment",
@@ -182,16 +175,9 @@ controlplane:
     - annotations: {set: {x: "${ object.data.token }"}}
     - annotations: {set: {y: "${ object.name }"}}
 `
-	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	program, err := mutation.Compile(documents, mutation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := compiled(t, mutation.Options{}, text)
 	var shown []string
-	_, err = program.Trace(t.Context(), mutation.Request{
+	_, err := program.Trace(t.Context(), mutation.Request{
 		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "shoot--foo--bar", Name: "cloud-x", Version: "v1", Kind: "Secret",
 		Object: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloud-x"},"data":{"token":"aHVudGVyMg=="}}`),
 	}, &facts.Static{}, func(_ mutation.Applied, step mutation.Step, _ *target.Object) { shown = append(shown, step.String()) })

@@ -38,18 +38,24 @@ func (l *lagging) Refresh(context.Context, string) (*facts.Facts, error) {
 }
 
 // programOf compiles a profile of the provider acme that has these rules.
-func programOf(t testing.TB, rules string) *mutation.Program {
+// compiled is a program of a profile; what is wrong with it is fatal.
+func compiled(t testing.TB, options mutation.Options, text string) *mutation.Program {
 	t.Helper()
-	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]"
-	documents, findings := profile.Load(source.File{Name: "p", Data: []byte(head + rules)})
+	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere})
+	program, err := mutation.Compile(documents, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return program
+}
+
+func programOf(t testing.TB, rules string) *mutation.Program {
+	t.Helper()
+	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]"
+	return compiled(t, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere}, head+rules)
 }
 
 func versioned(version string) *facts.Facts {
