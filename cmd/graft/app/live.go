@@ -41,9 +41,12 @@ func (f *liveFlags) addDryRunTo(set *pflag.FlagSet) {
 }
 
 // check refuses flags that say something of control planes that are not read from a seed: those of sceneFlags, but for the namespace, and
-// the others that are named.
+// the others that are named. Without --live it refuses those of a seed.
 func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
 	if !f.enabled {
+		if wrong := among(given, "kubeconfig", "kube-context", "no-dry-run"); len(wrong) > 0 {
+			return fmt.Errorf("without --live no seed is read: add --live, or leave out %s", strings.Join(wrong, ", "))
+		}
 		return nil
 	}
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -53,16 +56,22 @@ func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
 			others = append(others, flag.Name)
 		}
 	})
-	var wrong []string
-	given.Visit(func(flag *pflag.Flag) {
-		if slices.Contains(others, flag.Name) {
-			wrong = append(wrong, "--"+flag.Name)
-		}
-	})
+	wrong := among(given, others...)
 	if len(wrong) == 0 {
 		return nil
 	}
 	return fmt.Errorf("--live reads what stands in a seed, and these say nothing of that: leave out %s", strings.Join(wrong, ", "))
+}
+
+// among are those of the names that were given as flags.
+func among(given *pflag.FlagSet, names ...string) []string {
+	var found []string
+	given.Visit(func(flag *pflag.Flag) {
+		if slices.Contains(names, flag.Name) {
+			found = append(found, "--"+flag.Name)
+		}
+	})
+	return found
 }
 
 // live are control planes of a seed.

@@ -12,19 +12,22 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 )
 
-// TestLiveRefuses holds that flags of control planes that are not read are refused beside --live, by their names.
+// TestLiveRefuses holds that flags of control planes that are not read are refused beside --live, and those of a seed without it, by their names.
 func TestLiveRefuses(t *testing.T) {
 	profile := world + "profile.yaml"
 	for _, c := range []struct{ arguments, flags string }{
-		{"diff -p " + profile + " --ha --kubernetes 1.33", "--ha, --kubernetes"},
-		{"diff -p " + profile + " -n shoot--a--b --show-secrets", "--show-secrets"},
-		{"diff -p " + profile + " --set region=a --old x --present y --seed-config z", "--set, --old, --present, --seed-config"},
-		{"compare " + profile + " " + profile + " --kubernetes 1.33 --variants ha -f x", "--kubernetes, --variants, --manifest"},
-		{"explain deployment/kube-scheduler -p " + profile + " -n shoot--a--b --garden --legacy", "--garden, --legacy"},
+		{"diff -p " + profile + " --live --ha --kubernetes 1.33", "--ha, --kubernetes"},
+		{"diff -p " + profile + " --live -n shoot--a--b --show-secrets", "--show-secrets"},
+		{"diff -p " + profile + " --live --set region=a --old x --present y --seed-config z", "--set, --old, --present, --seed-config"},
+		{"compare " + profile + " " + profile + " --live --kubernetes 1.33 --variants ha -f x", "--kubernetes, --variants, --manifest"},
+		{"explain deployment/kube-scheduler -p " + profile + " --live -n shoot--a--b --garden --legacy", "--garden, --legacy"},
+		{"diff -p " + profile + " --kubeconfig x --no-dry-run", "--kubeconfig, --no-dry-run"},
+		{"compare " + profile + " " + profile + " --kube-context x", "--kube-context"},
+		{"explain deployment/kube-scheduler -p " + profile + " --kubeconfig x", "--kubeconfig"},
 	} {
 		t.Run(c.arguments, func(t *testing.T) {
 			var out, errors bytes.Buffer
-			status := Main("test", append(strings.Fields(c.arguments), "--live"), &Streams{In: strings.NewReader(""), Out: &out, Err: &errors})
+			status := Main("test", strings.Fields(c.arguments), &Streams{In: strings.NewReader(""), Out: &out, Err: &errors})
 			if status != statusFailed || !strings.HasSuffix(errors.String(), "leave out "+c.flags+"\n") {
 				t.Errorf("got status %d: %s", status, errors.String())
 			}
