@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kinds is what tests share that are about the kinds of tests of profiles (pkg/workbench/golden): it finds and runs what is in testdata, and holds what
-// is said of it against files. Programs must not import it. Enter at Find, Failing and Wrong.
+// is said of it against files. Programs must not import it. Enter at Find, Failing, Wrong and FuzzTable.
 package kinds
 
 import (
@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
@@ -81,5 +82,54 @@ func Wrong(t *testing.T, kind golden.Kind) {
 			}
 			files.Compare(t, strings.TrimSuffix(path, ".yaml")+".txt", err.Error()+"\n")
 		})
+	}
+}
+
+// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place. It begins with the tables of testdata; fresh
+// gives the kind anew for each.
+func FuzzTable(f *testing.F, fresh func() golden.Kind) {
+	f.Helper()
+	for _, pattern := range []string{"testdata/*/table.yaml", "testdata/wrong/*.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			f.Fatalf("no seeds: %v", err)
+		}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		nodes, findings := source.Parse(source.File{Name: "fuzz/table.yaml", Data: data})
+		if len(findings) > 0 {
+			return
+		}
+		for _, node := range nodes {
+			suite, findings := fresh().Table(node)
+			placed(t, suite, findings)
+		}
+	})
+}
+
+// placed holds that a table has become cases, of which each has a name and a place, or findings.
+func placed(t *testing.T, suite golden.Suite, findings source.Findings) {
+	t.Helper()
+	if len(findings) == 0 && len(suite.Cases) == 0 {
+		t.Error("neither a case nor a finding")
+	}
+	for _, finding := range findings {
+		if finding.File == "" || finding.Line == 0 || finding.Message == "" {
+			t.Errorf("a finding without a place or a message: %s", finding)
+		}
+	}
+	seen := map[string]bool{}
+	for _, c := range suite.Cases {
+		if len(findings) == 0 && (seen[c.ID()] || c.Position.Line == 0) {
+			t.Errorf("two cases %s, or one without a place", c.ID())
+		}
+		seen[c.ID()] = true
 	}
 }

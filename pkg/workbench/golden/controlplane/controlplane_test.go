@@ -102,3 +102,8 @@ func TestInterrupted(t *testing.T) {
 		t.Error("what nobody waits for is prepared")
 	}
 }
+
+// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place.
+func FuzzTable(f *testing.F) {
+	kinds.FuzzTable(f, func() golden.Kind { return controlplane.New(nil, "profile.yaml") })
+}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
 	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -146,41 +145,5 @@ func TestQuestions(t *testing.T) {
 
 // FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place.
 func FuzzTable(f *testing.F) {
-	for _, pattern := range []string{"testdata/*/table.yaml", "testdata/wrong/*.yaml"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil || len(paths) == 0 {
-			f.Fatalf("no seeds: %v", err)
-		}
-		for _, path := range paths {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data)
-		}
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		nodes, findings := source.Parse(source.File{Name: "fuzz/table.yaml", Data: data})
-		if len(findings) > 0 {
-			return
-		}
-		for _, node := range nodes {
-			suite, findings := interpreter.New("profile.yaml").Table(node)
-			if len(findings) == 0 && len(suite.Cases) == 0 {
-				t.Error("neither a case nor a finding")
-			}
-			for _, finding := range findings {
-				if finding.Message == "" || finding.File == "" {
-					t.Errorf("a finding without a place or a message: %s", finding)
-				}
-			}
-			seen := map[string]bool{}
-			for _, c := range suite.Cases {
-				if seen[c.ID()] || c.Position.Line == 0 {
-					t.Errorf("two cases %s, or one without a place", c.ID())
-				}
-				seen[c.ID()] = true
-			}
-		}
-	})
+	kinds.FuzzTable(f, func() golden.Kind { return interpreter.New("profile.yaml") })
 }
