@@ -6,8 +6,6 @@ package drift_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +14,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
@@ -56,35 +53,12 @@ func TestMain(m *testing.M) {
 
 // deploy writes the control plane of a shoot as gardenlet does, while there is no webhook.
 func deploy(ctx context.Context, o sample.Options) error {
-	namespace, err := sample.Namespace(o)
-	if err != nil {
-		return err
-	}
-	cluster, err := sample.Cluster(o)
-	if err != nil {
-		return err
-	}
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cloud-config", Namespace: o.Namespace}}
 	own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: extension}}
-	for _, object := range []client.Object{own, namespace, cluster, config} {
-		if err := land.Client().Create(ctx, object); err != nil {
-			return err
-		}
-	}
-	objects, err := sample.ControlPlane(ctx, o)
-	if err != nil {
+	if err := deployment.Surroundings(ctx, land.Client(), o, own, config); err != nil {
 		return err
 	}
-	for _, object := range objects {
-		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal(object.JSON, u); err != nil {
-			return err
-		}
-		if err := land.Client().Create(ctx, u); err != nil {
-			return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
-		}
-	}
-	return nil
+	return deployment.ControlPlane(ctx, land.Client(), o)
 }
 
 // process is the extension in a process of its own.

@@ -6,7 +6,6 @@ package live_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,10 +14,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
@@ -90,21 +89,11 @@ func install(ctx context.Context, s *landscape.Suite) error {
 // deploy writes the control plane of a shoot as gardenlet does, with the Secret that the profile looks up. The API server calls the
 // webhooks for all of it: it is asked before until it does.
 func deploy(ctx context.Context, o sample.Options) error {
-	namespace, err := sample.Namespace(o)
-	if err != nil {
-		return err
-	}
-	cluster, err := sample.Cluster(o)
-	if err != nil {
-		return err
-	}
 	meta := metav1.ObjectMeta{Name: "cloudprovider", Namespace: o.Namespace}
 	secret := &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"region": "eu", "password": "hunter2"}}
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cloud-config", Namespace: o.Namespace}}
-	for _, object := range []client.Object{namespace, cluster, secret} {
-		if err := land.Client().Create(ctx, object); err != nil {
-			return err
-		}
+	if err := deployment.Surroundings(ctx, land.Client(), o, secret); err != nil {
+		return err
 	}
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		probe := config.DeepCopy()
@@ -117,18 +106,5 @@ func deploy(ctx context.Context, o sample.Options) error {
 	if err := land.Client().Create(ctx, config); err != nil {
 		return err
 	}
-	objects, err := sample.ControlPlane(ctx, o)
-	if err != nil {
-		return err
-	}
-	for _, object := range objects {
-		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal(object.JSON, u); err != nil {
-			return err
-		}
-		if err := land.Client().Create(ctx, u); err != nil {
-			return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
-		}
-	}
-	return nil
+	return deployment.ControlPlane(ctx, land.Client(), o)
 }
