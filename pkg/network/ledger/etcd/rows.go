@@ -148,9 +148,9 @@ func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []
 
 // scan reads at a revision, page by page; 0: the newest.
 func (s *Store) scan(ctx context.Context, prefix string, revision int64, each func(key, value []byte) error) error {
-	from, end := s.rows+prefix, clientv3.GetPrefixRangeEnd(s.rows+prefix)
-	for {
-		answer, err := s.get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page), clientv3.WithRev(revision))
+	p := newPages(s.rows+prefix, clientv3.GetPrefixRangeEnd(s.rows+prefix))
+	for !p.over() {
+		answer, err := s.get(ctx, p.from, clientv3.WithRange(p.to), clientv3.WithLimit(page), clientv3.WithRev(revision))
 		if errors.Is(err, rpctypes.ErrCompacted) {
 			return fmt.Errorf("etcd was compacted while its rows were read; read them again: %w", err)
 		}
@@ -169,12 +169,14 @@ func (s *Store) scan(ctx context.Context, prefix string, revision int64, each fu
 				return err
 			}
 		}
-		if !answer.More {
-			return nil
-		}
 		if revision == 0 {
 			revision = answer.Header.Revision
 		}
-		from = string(answer.Kvs[len(answer.Kvs)-1].Key) + "\x00"
+		if rows := answer.Kvs; answer.More {
+			p.more(string(rows[0].Key), string(rows[len(rows)-1].Key))
+		} else {
+			p.done(len(rows))
+		}
 	}
+	return nil
 }
