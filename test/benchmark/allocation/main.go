@@ -43,11 +43,11 @@ func main() {
 	flag.StringVar(&stores, "stores", stores, "regular expression of the stores to measure: pebble, bbolt, etcd")
 	flag.StringVar(&rows, "rows", rows, "regular expression of what to measure beside the store alone: service, wire")
 	flag.StringVar(&sizes, "held", sizes, "how many allocations are held while it is measured; etcd holds at most a million")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each row is measured")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each row is measured")
 	flag.DurationVar(&o.window, "window", time.Second, "how long a row is measured in a round")
 	flag.StringVar(&o.etcd, "etcd", ".cache/tools/bin/etcd", "the program etcd")
 	flag.StringVar(&o.folder, "folder", "", "where the stores are and stay, so that the next run need not fill them; one in .cache without it, which is removed")
-	flag.StringVar(&o.profile, "profile", "", "file for a CPU profile of the service's rows")
+	flag.StringVar(&o.profile, "profile", "", "file for a CPU profile of the service with the most callers, or of the store alone where -rows leaves it out")
 	flag.Parse()
 	if err := o.complete(stores, rows, sizes); err != nil {
 		fmt.Fprintln(os.Stderr, err)

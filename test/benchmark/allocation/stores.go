@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -26,29 +27,33 @@ type kind struct {
 	most int
 	// alone says that the ledger is not measured on it: it is there to be compared with.
 	alone bool
-	open  func(ctx context.Context, o options, folder string) (ledger.Store, error)
+	// database is where in its folder the rows are.
+	database string
+	open     func(ctx context.Context, o options, folder string) (ledger.Store, error)
 }
 
 // stores are all of them, one a line.
 var stores = []kind{
 	{name: "pebble", open: openPebble},
 	{name: "bbolt", open: openBolt, alone: true},
-	{name: "etcd", open: openEtcd, most: 1_000_000},
+	{name: "etcd", open: openEtcd, most: 1_000_000, database: "data/member/snap/db"},
 }
 
 func openPebble(_ context.Context, _ options, folder string) (ledger.Store, error) {
 	return pebble.Open(folder, pebble.Options{})
 }
 
-// served is a store of which the server is ours, and ends with it.
+// served is a store of which the server is ours, and ends with it. It is all that the ledger makes use of; beside are rows of the same server that nobody
+// watches.
 type served struct {
-	ledger.Store
+	*etcd.Store
+	beside  *etcd.Store
 	process *exec.Cmd
 }
 
 // Close ends the store and its server.
 func (s served) Close() error {
-	err := s.Store.Close()
+	err := errors.Join(s.Store.Close(), s.beside.Close())
 	_ = s.process.Process.Signal(syscall.SIGTERM)
 	_ = s.process.Wait()
 	return err
@@ -81,16 +86,27 @@ func openEtcd(ctx context.Context, o options, folder string) (ledger.Store, erro
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		store, err := etcd.Open(attempt, etcd.Options{Endpoints: []string{"http://" + client}, Prefix: "/graft"})
+		both, err := openBoth(attempt, "http://"+client)
 		cancel()
 		if err == nil {
-			return served{store, process}, nil
+			both.process = process
+			return both, nil
 		}
 		if time.Now().After(deadline) {
 			_ = process.Process.Kill()
 			return nil, err
 		}
 	}
+}
+
+func openBoth(ctx context.Context, endpoint string) (both served, err error) {
+	if both.Store, err = etcd.Open(ctx, etcd.Options{Endpoints: []string{endpoint}, Prefix: "/graft"}); err != nil {
+		return both, err
+	}
+	if both.beside, err = etcd.Open(ctx, etcd.Options{Endpoints: []string{endpoint}, Prefix: "/beside"}); err != nil {
+		err = errors.Join(err, both.Store.Close())
+	}
+	return both, err
 }
 
 func freeAddress(ctx context.Context) (string, error) {

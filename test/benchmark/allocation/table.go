@@ -32,6 +32,9 @@ func report(out io.Writer, results []*result) error {
 	}
 	fmt.Fprintln(out)
 	for _, r := range results {
+		if r.what == "open" {
+			fmt.Fprintf(out, "%s: %d held take %.0f MB on the disk\n", r.store, r.held, float64(r.disk)/1e6)
+		}
 		switch {
 		case r.what == "open" && r.opening > 0:
 			fmt.Fprintf(out, "%s: opening a ledger of %d takes %s and %.1f MB of memory\n", r.store, r.held, r.opening.Round(time.Millisecond), float64(r.memory)/1e6)
