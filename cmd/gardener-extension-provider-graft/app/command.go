@@ -24,6 +24,7 @@ const Name = "gardener-extension-provider-graft"
 // Main runs the program and returns its exit status. What is wrong with documents is written to standard error one finding a
 // line, as a compiler does, whatever the format of the log.
 func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
+	limitGarbage()
 	command := NewCommand(version)
 	command.SetArgs(arguments)
 	command.SetOut(stdout)
