@@ -11,18 +11,23 @@ import (
 	"time"
 )
 
-// Body is the body of a request that must come in time; when it has come whole, there is no hurry any more.
+// Body is the body of a request that must come in time. When it has come whole, there is no hurry any more: net/http takes the deadline of a connection of
+// HTTP/1 away itself then, as it listens for what the caller does next, and that of a stream of HTTP/2 is for nothing but its body.
 type Body struct {
 	io.ReadCloser
 
-	control *http.ResponseController
-	whole   atomic.Bool
+	whole atomic.Bool
 }
 
-// Hurry gives a request a body of which the rest must have come by then. Who cannot have deadlines has no connection to be held up by.
+// Hurry gives a request a body of which the rest must have come by then; where it has none, it is whole. Who cannot have deadlines has no connection to be
+// held up by.
 func Hurry(w http.ResponseWriter, r *http.Request, by time.Time) *Body {
-	b := &Body{ReadCloser: r.Body, control: http.NewResponseController(w)}
-	_ = b.control.SetReadDeadline(by)
+	b := &Body{ReadCloser: r.Body}
+	if r.Body == nil || r.Body == http.NoBody {
+		b.whole.Store(true)
+		return b
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(by)
 	r.Body = b
 	return b
 }
@@ -30,8 +35,8 @@ func Hurry(w http.ResponseWriter, r *http.Request, by time.Time) *Body {
 // Read implements io.Reader.
 func (b *Body) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
-	if err == io.EOF && !b.whole.Swap(true) {
-		_ = b.control.SetReadDeadline(time.Time{})
+	if err == io.EOF {
+		b.whole.Store(true)
 	}
 	return n, err
 }

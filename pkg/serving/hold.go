@@ -11,10 +11,20 @@ import (
 
 type holdKey struct{}
 
-// hold is what a request takes of the server, until nobody works for it any more.
+// hold is what a request takes of the server, until nobody works for it any more. It is the context in which it is found.
 type hold struct {
+	context.Context
+
 	workers atomic.Int32
 	leave   func()
+}
+
+// Value implements context.Context.
+func (h *hold) Value(key any) any {
+	if key == (holdKey{}) {
+		return h
+	}
+	return h.Context.Value(key)
 }
 
 func (h *hold) release() {
@@ -25,9 +35,9 @@ func (h *hold) release() {
 
 // WithHold is a context for the work of a request: leave is called once, when release has been, and that of each Hold.
 func WithHold(ctx context.Context, leave func()) (held context.Context, release func()) {
-	h := &hold{leave: leave}
+	h := &hold{Context: ctx, leave: leave}
 	h.workers.Store(1)
-	return context.WithValue(ctx, holdKey{}, h), h.release
+	return h, h.release
 }
 
 // Hold is for who goes on working after the request's handler has returned: what the request takes of the server is held until release is called, which

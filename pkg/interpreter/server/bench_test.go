@@ -25,7 +25,7 @@ func BenchmarkLayers(b *testing.B) {
 	o := Options{Interpreter: working(healthy), Log: logr.Discard(), Metrics: NewMetrics(prometheus.NewRegistry(), knowsQueues)}
 	o.Limits.setDefaults()
 	codec := wire.New(wire.Options{Interpreter: o.Interpreter, Log: o.Log, Answered: o.Metrics.answered})
-	for name, handler := range map[string]http.Handler{"codec": codec, "guard": newGuard(serving.Drain{Handler: codec}, o)} {
+	for name, handler := range map[string]http.Handler{"codec": codec, "guard": serving.Drain{Handler: newGuard(codec, o)}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			body := fmt.Appendf(nil, message, "InterpretHealth")

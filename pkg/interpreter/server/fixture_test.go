@@ -22,6 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 var queue = interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
@@ -153,3 +154,6 @@ func eventually(t *testing.T, about string, right func() bool) {
 		}
 	}
 }
+
+// guard is the guard of the server.
+func (f *fixture) guard() *guard { return f.server.Handler.(serving.Drain).Handler.(*guard) }

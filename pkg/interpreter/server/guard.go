@@ -19,7 +19,7 @@ import (
 
 // guard stands before the codec: it bounds how much is worked on, also for callers who have left, and how long anything takes.
 type guard struct {
-	next    http.Handler
+	next    codec
 	limits  Limits
 	metrics *Metrics
 	log     logr.Logger
@@ -29,10 +29,15 @@ type guard struct {
 	here atomic.Int64
 }
 
+// codec answers in a context that is given beside the request, as http.Request.WithContext would copy all of that.
+type codec interface {
+	ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Request)
+}
+
 // small is a body that needs no room: as many as there are places fit into memory. In bytes.
 const small = 64 << 10
 
-func newGuard(next http.Handler, o Options) *guard {
+func newGuard(next codec, o Options) *guard {
 	return &guard{
 		next: next, limits: o.Limits, metrics: o.Metrics, log: o.Log,
 		places: semaphore.NewWeighted(int64(o.Limits.Requests)), room: semaphore.NewWeighted(o.Limits.BodiesBytes),
@@ -54,22 +59,21 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	by := began.Add(patience + g.limits.BodyTimeout)
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(by.Add(writeTimeout))
-	limited := serving.EndAt(r.Context(), began.Add(patience))
-	defer limited.End()
-	size := g.size(r.ContentLength)
+	ctx, size := r.Context(), g.size(r.ContentLength)
 	if !g.enter(size) {
 		_ = control.SetReadDeadline(by) // while it waits, its body does too
+		limited := serving.EndAt(ctx, began.Add(patience))
+		defer limited.End()
 		if !g.wait(limited, size) {
 			g.refuse(a)
 			return
 		}
-		began = time.Now()
+		began, ctx = time.Now(), limited // else the codec bounds the time itself
 	}
-	ctx, release := serving.WithHold(limited, func() { g.leave(size) })
+	ctx, release := serving.WithHold(ctx, func() { g.leave(size) })
 	defer release()
-	r = r.WithContext(ctx)
 	serving.Hurry(w, r, began.Add(g.limits.BodyTimeout))
-	g.next.ServeHTTP(a, r)
+	g.next.ServeIn(ctx, a, r)
 }
 
 // patience is how long is worked for a request at most, with its waiting: no longer than its caller waits.

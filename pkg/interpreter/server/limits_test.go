@@ -38,7 +38,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-func bodies(f *fixture) prometheus.Gauge { return f.server.Handler.(*guard).metrics.bodies }
+func bodies(f *fixture) prometheus.Gauge { return f.guard().metrics.bodies }
 
 // TestBusy holds that what is beyond the places waits, that it is refused when it has waited in vain, and answered when there is a place again.
 func TestBusy(t *testing.T) {
@@ -68,7 +68,7 @@ func TestBusy(t *testing.T) {
 			t.Errorf("there is a place again: %s", got)
 		}
 	}
-	if got := testutil.ToFloat64(f.server.Handler.(*guard).metrics.refused); got != 1 {
+	if got := testutil.ToFloat64(f.guard().metrics.refused); got != 1 {
 		t.Errorf("%v were refused", got)
 	}
 }
@@ -126,6 +126,24 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// TestWhole holds that work on a body that has come may take longer than the body might.
+func TestWhole(t *testing.T) {
+	const hurry = 20 * time.Millisecond
+	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+		select {
+		case <-ctx.Done():
+			return interpreter.Response{}, ctx.Err()
+		case <-time.After(5 * hurry):
+			return healthy(ctx, r)
+		}
+	}), Limits{BodyTimeout: hurry})
+	for about, change := range map[string]func(*tls.Config){"HTTP/2": nil, "HTTP/1.1": func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }} {
+		if status, text := f.post(f.client(change), fmt.Sprintf(message, "InterpretHealth"), "?timeout=10s"); text != "0 " {
+			t.Errorf("%s: %d %s", about, status, text)
+		}
+	}
+}
+
 // TestCrowd holds that not more wait than there may be: what is beyond is refused at once, and takes nothing from those who wait.
 func TestCrowd(t *testing.T) {
 	release := make(chan struct{})
@@ -141,7 +159,7 @@ func TestCrowd(t *testing.T) {
 			answers <- text
 		}()
 	}
-	eventually(t, "one works, and one waits", func() bool { return testutil.ToFloat64(f.server.Handler.(*guard).metrics.inFlight) == 2 })
+	eventually(t, "one works, and one waits", func() bool { return testutil.ToFloat64(f.guard().metrics.inFlight) == 2 })
 	if status, _ := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=10s"); status != http.StatusServiceUnavailable {
 		t.Errorf("too many wait: %d", status)
 	}

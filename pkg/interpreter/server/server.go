@@ -104,7 +104,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		MaximumBytes: o.Limits.BodyBytes, Patience: o.Limits.Patience, Answered: o.Metrics.answered,
 	})
 	s.server = &http.Server{
-		Handler: newGuard(serving.Drain{Handler: answers, Draining: o.Draining}, o), ErrorLog: serving.ErrorLog(o.Log), ConnState: o.Metrics.connection,
+		Handler: serving.Drain{Handler: newGuard(answers, o), Draining: o.Draining}, ErrorLog: serving.ErrorLog(o.Log), ConnState: o.Metrics.connection,
 		// Bodies and answers have deadlines of their own, which the guard sets for each request.
 		ReadHeaderTimeout: serving.HeadTimeout, IdleTimeout: serving.IdleTimeout, MaxHeaderBytes: serving.MaximumHead,
 		// Bodies that wait fill these buffers: all connections together must not fill the memory.

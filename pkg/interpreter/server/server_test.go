@@ -113,7 +113,7 @@ func TestPanics(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		aborted := func() (aborted bool) {
 			defer func() { aborted = recover() != nil }()
-			newGuard(test.handler, o).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
+			newGuard(anywhere{test.handler}, o).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
 			return false
 		}()
 		if aborted != test.aborts || !aborted && recorder.Code != http.StatusInternalServerError {
@@ -123,6 +123,13 @@ func TestPanics(t *testing.T) {
 	if got := testutil.ToFloat64(o.Metrics.panics); got != 3 {
 		t.Errorf("%v panics are counted", got)
 	}
+}
+
+// anywhere is a handler as a codec.
+type anywhere struct{ http.Handler }
+
+func (a anywhere) ServeIn(_ context.Context, w http.ResponseWriter, r *http.Request) {
+	a.ServeHTTP(w, r)
 }
 
 // TestMetrics holds that nothing that a caller sends becomes a label, and that kinds are forgotten with their profiles.
@@ -154,7 +161,7 @@ graft_interpreter_requests_total{code="404",dialect="ResourceInterpreterContext"
 	if err := counted(want); err != nil {
 		t.Error(err)
 	}
-	metrics := f.server.Handler.(*guard).metrics
+	metrics := f.guard().metrics
 	metrics.knows = func(k interpreter.Kind) bool { return k.Version != "v0" }
 	about := func(version string) wire.Answered {
 		of := interpreter.Kind{Group: queue.Group, Version: version, Kind: queue.Kind}

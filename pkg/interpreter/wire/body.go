@@ -54,9 +54,9 @@ func (e *exchange) readBody(body io.Reader, length, maximum int64) ([]byte, erro
 }
 
 // patience is how long is worked for a request: less than its caller waits, so that it learns what happened.
-func (h *handler) patience(r *http.Request) time.Duration {
+func (h *Handler) patience(r *http.Request) time.Duration {
 	if said := serving.Timeout(r); said > 0 {
-		return min(h.Patience, said-min(said/10, time.Second))
+		return min(h.options.Patience, said-min(said/10, time.Second))
 	}
-	return h.Patience
+	return h.options.Patience
 }

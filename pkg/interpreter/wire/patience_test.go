@@ -13,7 +13,7 @@ import (
 
 // TestPatience holds that work is waited for less long than its caller waits, and no longer than is allowed.
 func TestPatience(t *testing.T) {
-	h := &handler{Options{Patience: 10 * time.Second}}
+	h := &Handler{options: Options{Patience: 10 * time.Second}}
 	for query, want := range map[string]time.Duration{
 		"": 10 * time.Second, "?timeout=1s": 900 * time.Millisecond, "?timeout=5s": 4500 * time.Millisecond, "?timeout=10s": 9 * time.Second,
 		"?timeout=30s": 10 * time.Second, "?timeout=soon": 10 * time.Second, "?timeout=-1s": 10 * time.Second, "?timeout=0s": 10 * time.Second,

@@ -21,9 +21,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// handler answers requests.
-type handler struct {
-	Options
+// Handler answers requests.
+type Handler struct {
+	options Options
 }
 
 // exchange is one request on its way. Its memory is used again.
@@ -58,11 +58,16 @@ var (
 )
 
 // ServeHTTP implements http.Handler.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.ServeIn(r.Context(), w, r) }
+
+// ServeIn is ServeHTTP for a context that is not that of the request. A caller waits from now on.
+func (h *Handler) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
+	limited := serving.EndAt(ctx, started.Add(h.patience(r)))
+	defer limited.End()
 	e := exchanges.Get().(*exchange)
 	defer e.release()
-	status := h.serve(e, w, r)
+	status := h.serve(limited, e, w, r)
 	e.Bytes = len(e.body)
 	header := w.Header()
 	header["Content-Type"], header["X-Content-Type-Options"] = contentType, noSniffing
@@ -70,17 +75,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	_, _ = w.Write(e.message) // that a caller has left is nobody's error
 	e.Took = time.Since(started)
-	h.Answered(e.Answered)
+	h.options.Answered(e.Answered)
 }
 
 // serve gives the status of the answer, and its message in the exchange, whatever happens on the way to it.
-func (h *handler) serve(e *exchange, w http.ResponseWriter, r *http.Request) (status int) {
+func (h *Handler) serve(ctx context.Context, e *exchange, w http.ResponseWriter, r *http.Request) (status int) {
 	defer func() {
 		if value := recover(); value != nil {
 			status = h.fail(e, &panicked{value, debug.Stack()})
 		}
 	}()
-	if err := h.answer(e, w, r); err != nil {
+	if err := h.answer(ctx, e, w, r); err != nil {
 		return h.fail(e, err)
 	}
 	e.Code = http.StatusOK
@@ -88,7 +93,7 @@ func (h *handler) serve(e *exchange, w http.ResponseWriter, r *http.Request) (st
 }
 
 // answer reads the question, and writes the message of the answer.
-func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) answer(ctx context.Context, e *exchange, w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return &interpreter.Failure{Code: http.StatusMethodNotAllowed, Message: "questions are asked by POST"}
@@ -98,7 +103,7 @@ func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	var err error
-	if e.body, err = e.readBody(r.Body, r.ContentLength, h.MaximumBytes); err != nil {
+	if e.body, err = e.readBody(r.Body, r.ContentLength, h.options.MaximumBytes); err != nil {
 		return err
 	}
 	if err = e.asked.read(e.body); e.asked.dialect != nil {
@@ -107,8 +112,6 @@ func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	ctx := serving.EndAt(r.Context(), time.Now().Add(h.patience(r)))
-	defer ctx.End()
 	if e.answer, err = h.interpret(ctx, e); err != nil {
 		return err
 	}
@@ -119,10 +122,10 @@ func (h *handler) answer(e *exchange, w http.ResponseWriter, r *http.Request) er
 }
 
 // fail gives the status of an answer that is none, and its message in the exchange, and logs why.
-func (h *handler) fail(e *exchange, err error) (status int) {
+func (h *Handler) fail(e *exchange, err error) (status int) {
 	f, ours := failureOf(err)
 	e.Code = f.Code
-	log, who := h.Log, identity{e.asked.dialect, e.asked.uid}
+	log, who := h.options.Log, identity{e.asked.dialect, e.asked.uid}
 	if who.dialect != nil {
 		log = log.WithValues("dialect", e.Dialect, "operation", e.Operation, "kind", line(e.Kind.String()), "uid", line(who.uid))
 	} else if who = identify(e.body); who.dialect != nil {
@@ -168,17 +171,17 @@ type outcome struct {
 }
 
 // interpret asks the interpreter, and comes back in time.
-func (h *handler) interpret(ctx context.Context, e *exchange) (answer, error) {
-	if h.Prompt && len(e.body) <= smallBody {
+func (h *Handler) interpret(ctx context.Context, e *exchange) (answer, error) {
+	if h.options.Prompt && len(e.body) <= smallBody {
 		return h.ask(ctx, &e.asked)
 	}
 	return h.interpretAside(ctx, e)
 }
 
 // ask asks the interpreter, and releases the message: answers are checked in its memory, as they are short beside it.
-func (h *handler) ask(ctx context.Context, a *asked) (answer, error) {
+func (h *Handler) ask(ctx context.Context, a *asked) (answer, error) {
 	var complete answer
-	response, err := h.Interpreter.Interpret(ctx, a.Request)
+	response, err := h.options.Interpreter.Interpret(ctx, a.Request)
 	if err == nil {
 		complete, err = answerOf(a.Operation, response, a.whole.Root())
 	} else if ended := ctx.Err(); ended != nil {
@@ -194,7 +197,7 @@ func (h *handler) ask(ctx context.Context, a *asked) (answer, error) {
 const smallBody = 8 << 10
 
 // interpretAside asks the interpreter, and comes back in time whatever that does. The message is released by whoever was asked, and never under its hands.
-func (h *handler) interpretAside(ctx context.Context, e *exchange) (answer, error) {
+func (h *Handler) interpretAside(ctx context.Context, e *exchange) (answer, error) {
 	ended := make(chan outcome, 1)
 	release := serving.Hold(ctx)
 	go func() {

@@ -11,7 +11,6 @@ package wire
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -65,7 +64,7 @@ type Answered struct {
 }
 
 // New answers both dialects, on whatever path.
-func New(o Options) http.Handler {
+func New(o Options) *Handler {
 	if o.MaximumBytes <= 0 {
 		o.MaximumBytes = DefaultMaximumBytes
 	}
@@ -75,5 +74,5 @@ func New(o Options) http.Handler {
 	if o.Answered == nil {
 		o.Answered = func(Answered) {}
 	}
-	return &handler{o}
+	return &Handler{options: o}
 }
