@@ -27,7 +27,7 @@ func (f Finding) follows(earlier Finding) bool {
 	case f.File != earlier.File || earlier.Severity != Error:
 		return false
 	case earlier.Partial:
-		return f.Rule == MissingField && earlier.Fix != nil && f.Path == join(earlier.Path, strings.Trim(earlier.Fix.New, `"'`))
+		return f.Rule == MissingField && earlier.Meant != "" && f.Path == join(earlier.Path, earlier.Meant)
 	default:
 		return Within(f.Path, earlier.Path)
 	}

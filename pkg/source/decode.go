@@ -85,6 +85,9 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 // UnknownKey is the finding that a key of a mapping is none of the known fields.
 func UnknownKey(key Node, path string, mapping Node, known []string) Finding {
 	finding := key.Finding(path, "unknown field %q%s", key.Value, Suggest(key.Value, known)).Of(UnknownField).InPart()
+	if word := near(key.Value, known); !mapping.Has(word) {
+		finding.Meant = word
+	}
 	if word, ok := Nearest(key.Value, known); ok && !mapping.Has(word) {
 		return finding.Write(key, word)
 	}
@@ -95,7 +98,7 @@ func UnknownKey(key Node, path string, mapping Node, known []string) Finding {
 func hinted(f Finding, field string, into reflect.Value) Finding {
 	if h, ok := into.Interface().(Hinter); ok {
 		if hint := h.Hint(field); hint != "" {
-			f.Message, f.Fix = fmt.Sprintf("unknown field %q; it is %s", field, hint), nil
+			f.Message, f.Meant, f.Fix = fmt.Sprintf("unknown field %q; it is %s", field, hint), "", nil
 		}
 	}
 	return f

@@ -58,6 +58,8 @@ type Finding struct {
 	Severity Severity
 	// Partial says that it is about a part of what the path names, such as a key that does not exist in it, so that the rest stands.
 	Partial bool
+	// Meant is the known word that was probably meant by an unknown one; empty where none is near.
+	Meant string
 	// Fix mends it; nil where nobody can say for certain what was meant.
 	Fix *Fix
 }

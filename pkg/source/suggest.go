@@ -13,14 +13,18 @@ import (
 
 // Suggest is the hint ` (did you mean "x"?)` for the known word that is nearest to the one given, or of which that is the beginning; "" when there is none.
 func Suggest(word string, known []string) string {
-	best, _, _ := nearest(word, known)
-	if best == "" {
-		best = begun(word, known)
+	if best := near(word, known); best != "" {
+		return fmt.Sprintf(" (did you mean %q?)", best)
 	}
-	if best == "" {
-		return ""
+	return ""
+}
+
+// near is the known word that is nearest to the one given, or of which that is the beginning; "" when there is none.
+func near(word string, known []string) string {
+	if best, _, _ := nearest(word, known); best != "" {
+		return best
 	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
+	return begun(word, known)
 }
 
 // begun is the only known word that begins with the one given; "" where there is none, or several are.
@@ -48,9 +52,12 @@ func ThereAre(known []string) string {
 }
 
 // Nearest is the known word that must have been meant: one or two slips away, less than half of the word, and nearer than any other by two.
-// False where there is none.
+// One that differs in nothing but the case of letters is meant, however near others are. False where there is none.
 func Nearest(word string, known []string) (string, bool) {
 	best, distance, next := nearest(word, known)
+	if best != "" && distance == 0 {
+		return best, next > 0
+	}
 	return best, best != "" && distance <= 2 && 2*distance < len(word) && next >= distance+2
 }
 
