@@ -7,7 +7,6 @@ package mutation
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -253,62 +252,6 @@ func (l *lookup) references() []string {
 		}
 	}
 	return references
-}
-
-// errUnnamed says that a name was computed, and is empty.
-var errUnnamed = fmt.Errorf("its name is empty: %w", facts.ErrNotFound)
-
-// read makes the lookup for a control plane in the namespace; what is optional and missing is nil.
-func (l *lookup) read(ctx context.Context, namespace string, variables operation.Variables, source facts.Source) (*facts.Found, *Failure) {
-	request, err := l.resolve(ctx, variables)
-	if err != nil {
-		return nil, lookupFailure(l, ExpressionFailed, err)
-	}
-	var found *facts.Found
-	switch {
-	case request.ObjectName != "":
-		found, err = source.Lookup(ctx, namespace, request)
-	case !request.Optional:
-		err = errUnnamed
-	}
-	switch {
-	case err == nil:
-		return found, nil
-	case errors.Is(err, facts.ErrNotFound):
-		return nil, lookupFailure(l, LookupMissing, err)
-	default:
-		return nil, lookupFailure(l, LookupFailed, err)
-	}
-}
-
-func lookupFailure(l *lookup, reason Reason, err error) *Failure {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		reason = DeadlineExceeded
-	}
-	return fail(reason, err, "profile %s: lookup %s", l.profile, l.request.Name)
-}
-
-// resolve computes the name of the object.
-func (l *lookup) resolve(ctx context.Context, variables operation.Variables) (facts.LookupRequest, error) {
-	request := l.request
-	for _, part := range []struct {
-		template *expression.Template
-		into     *string
-	}{{l.name, &request.ObjectName}, {l.namespace, &request.Namespace}} {
-		if part.template == nil {
-			continue
-		}
-		name, err := part.template.String(ctx, variables)
-		if err != nil {
-			return request, err
-		}
-		// A name that is empty names no object.
-		if err := checkName(name); err != nil && name != "" {
-			return request, fmt.Errorf("%s: %w", l.at, err)
-		}
-		*part.into = name
-	}
-	return request, nil
 }
 
 // nodeAt is the value below the keys, or the nearest one above it that is there.

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/interpreter"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+func environment(t testing.TB) *expression.Environment {
+	t.Helper()
+	env, err := expression.NewEnvironment(Variables()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func evaluate(env *expression.Environment, text string, vars interpreter.Activation) (string, error) {
+	template, err := env.Template(text, source.Position{})
+	if err != nil {
+		return "", err
+	}
+	raw, err := template.JSON(context.Background(), vars)
+	return string(raw), err
+}
+
+func TestExpressions(t *testing.T) {
+	env := environment(t)
+	object := Object{
+		APIVersion: "apps/v1", Kind: "Deployment", Name: "kube-apiserver", Namespace: "shoot--garden--blue",
+		Labels: map[string]string{"app": "kubernetes"},
+		Raw: func() any {
+			return map[string]any{"metadata": map[string]any{"generation": int64(3)}, "spec": map[string]any{"replicas": int64(2)}}
+		},
+	}
+	cluster := clusterFacts(t).Activation(object, "CREATE")
+	for _, c := range []struct{ text, want string }{
+		{`${ shoot.kubernetes.satisfies("< 1.34") && "enable-vac" in shoot.annotations }`, "true"},
+		{`${ shoot.spec.networking.?type.orValue("") }`, `"calico"`},
+		{`${ shoot.spec.networking.?nope.orValue("none") }`, `"none"`},
+		{`${ shoot.spec.kubernetes.kubeAPIServer.requests.maxNonMutatingInflight + 1 }`, "401"},
+		{`${ shoot.status.observedGeneration }`, "7"},
+		{`${ [shoot.name, shoot.namespace, shoot.uid, shoot.region, shoot.provider, shoot.cloudProfile, shoot.purpose, shoot.technicalID] }`,
+			`["blue","garden-team","s1","eu-1","openstack","metal","production","shoot--garden--blue"]`},
+		{`${ [shoot.hibernated, shoot.workerless, has(shoot.networking.services), shoot.networking.services == ""] }`, "[true,false,false,true]"},
+		{`${ shoot.networking }`, `{"ipFamilies":["IPv4"],"nodes":"10.250.0.0/16","pods":"100.64.0.0/12","type":"calico"}`},
+		{`${ shoot.highAvailability == "zone" && shoot.networking.ipFamilies == ["IPv4"] }`, "true"},
+		{`${ shoot.workers.filter(w, w.kubernetes.satisfies("< 1.33")).map(w, w.name) }`, `["b"]`},
+		{`${ shoot.workers[0].machineImage + " " + shoot.workers[0].architecture + " " + shoot.workers[1].architecture }`, `"gardenlinux arm64 amd64"`},
+		{`${ shoot.workers[0].maximum - shoot.workers[0].minimum }`, "2"},
+		{`${ shoot.workers.exists(w, "eu-1a" in w.zones) && !has(shoot.workers[1].cri) }`, "true"},
+		{`${ seed.name + seed.region + seed.provider + seed.annotations.a }`, `"seed-eueu-west-1awsb"`},
+		{`${ seed.spec.settings.verticalPodAutoscaler.enabled }`, "true"},
+		{`${ cloudProfile.name + cloudProfile.type + cloudProfile.labels["tier"] }`, `"metalopenstackone"`},
+		{`${ cloudProfile.spec.machineTypes.filter(m, m.name == "m1")[0] }`, `{"cpu":"4","name":"m1","usable":true}`},
+		{`${ namespaceObject.name + namespaceObject.labels["shoot.gardener.cloud/provider"] }`, `"shoot--garden--blueopenstack"`},
+		{`${ size(namespaceObject.annotations) }`, "0"},
+		{`${ object.apiVersion + object.kind + object.name + object.namespace + object.labels.app }`, `"apps/v1Deploymentkube-apiservershoot--garden--bluekubernetes"`},
+		{`${ "x" in object.annotations }`, "false"},
+		{`${ object.spec.replicas + object.metadata.generation }`, "5"},
+		{`${ has(object.data) }`, "false"},
+		{`${ operation }`, `"CREATE"`},
+		{`${ shoot.infrastructureConfig.floatingPoolName + shoot.controlPlaneConfig.loadBalancerProvider }`, `"publicoctavia"`},
+		{`${ cloudProfile.providerConfig.useOctavia && seed.providerConfig.zones == 3 }`, "true"},
+		{`${ shoot.workers[0].providerConfig.serverGroup.policy + string(has(shoot.workers[1].providerConfig)) }`, `"soft-anti-affinityfalse"`},
+		{`${ shoot.workers[1].?providerConfig.?serverGroup.?policy.orValue("none") }`, `"none"`},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			got, err := evaluate(env, c.text, cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestExpressionErrors(t *testing.T) {
+	env := environment(t)
+	broken := Object{Raw: func() any { return errors.New("payload") }}
+	undecodable := &Facts{Shoot: &Shoot{Kubernetes: "x", Manifest: NewManifest([]byte(`{"spec":payload}`))}}
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown field", `${ shoot.nope }`, ":1:10: undefined field 'nope'"},
+		{"similar field", `${ shoot.kuberntes }`, `:1:10: undefined field 'kuberntes' (did you mean "kubernetes"?)`},
+		{"what is not known", `${ seed.name }`, ":1:4: seed is not known here"},
+		{"no status", `${ garden.status }`, ":1:11: undefined field 'status'"},
+		{"a bad version", `${ shoot.kubernetes }`, ":1:10: the Kubernetes version is not a version"},
+		{"a bad spec", `${ shoot.spec.x }`, ":1:15: the resource cannot be decoded"},
+		{"a bad object", `${ object.spec.x }`, ":1:16: the object cannot be decoded"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := evaluate(env, c.text, undecodable.Activation(broken, "UPDATE"))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("got %q, want %q", err, c.want)
+			}
+		})
+	}
+}
