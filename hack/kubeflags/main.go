@@ -8,7 +8,8 @@
 // program with their options, and reads what that prints. Cluster-autoscaler, which is no part of Kubernetes' module, is left out.
 //
 // `make kubeflags` runs it from the root of the module. Compiling a release takes minutes, so it is no part of `make generate`;
-// what a release printed is kept, and a release is compiled again only when its number or the program changes.
+// what a release printed is kept, and a release is compiled again only when its number or the program changes. Enter at main; release.go asks,
+// merge.go writes.
 package main
 
 import (

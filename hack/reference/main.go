@@ -4,7 +4,7 @@
 
 // Command reference writes docs/reference: what a profile and the configuration may say, from the registries that the engine
 // itself uses, and from the JSON Schemas in docs/schema, which hack/schema makes from the Go types; and the command line, from its commands. It is run by
-// `make generate` from the root of the module, after hack/schema.
+// `make generate` from the root of the module, after hack/schema. Enter at main, which names the writer of each page; each has a file.
 package main
 
 import (

@@ -6,6 +6,7 @@
 // the ControllerRegistration and the ControllerDeployment that has the chart in it, and example/extension.yaml for gardener-operator, which
 // fetches the chart. With -archive it writes the archive of a chart alone. The same chart always gives the same bytes: the archive has no
 // times and no owners, and its files are sorted. With -gate both register Extension resources of a type by which gardenlet waits for the webhooks.
+// Enter at run; objects.go has the objects.
 // Usage: registration [-chart FOLDER] [-gate TYPE] [-out FOLDER | -archive FILE]
 package main
 

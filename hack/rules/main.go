@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command rules writes docs/lint: a page for each rule of graft lint, and the list of them. It is run by `make generate` from the root of the
-// module. The pages are made of pkg/workbench/lint/rules, and of what lint says of their examples.
+// module. The pages are made of pkg/workbench/lint/rules, and of what lint says of their examples. Enter at write.
 package main
 
 import (

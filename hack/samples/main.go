@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command samples writes the control planes of pkg/controlplane/sample/static: those of pkg/controlplane/sample, as files that
-// can be embedded without Gardener's code. It is run by `make generate` from the root of the module.
+// can be embedded without Gardener's code. It is run by `make generate` from the root of the module. Enter at main.
 package main
 
 import (

@@ -5,7 +5,7 @@
 // Command schema writes docs/schema: JSON Schemas of the documents that people write, for editors. They say what can be known
 // without evaluating anything: fields, targets, operations and their arguments. All of it is read from where it is said
 // already: the Go types and their comments, the targets, and what the operations say about themselves. It is run by
-// `make generate` from the root of the module.
+// `make generate` from the root of the module. Enter at main; each document has a file.
 package main
 
 //go:generate sh -c "cd ../.. && go run ./hack/schema"

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command size says what a program is made of: its sections, and its code and data by the modules that they come from. It reads the
-// symbols of an ELF file, so that the program must not be stripped.
+// symbols of an ELF file, so that the program must not be stripped. Enter at report.
 //
 //	go run ./hack/size bin/graft
 package main

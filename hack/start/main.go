@@ -7,7 +7,7 @@
 // changed it. What the API server stored is compared with what the engine makes of the same objects; where they differ, the
 // program says so and ends with status 1. `make start` builds what it needs and runs it.
 //
-// It is a demonstration and a check of a checkout; nothing of it is part of the product.
+// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at start.
 package main
 
 import (

@@ -9,7 +9,7 @@
 // it went as it should. `make start-docker` builds what it needs and runs it; with ONCE=1 it ends then, with status 1 if something is not as it
 // should be.
 //
-// It is a demonstration and a check of a checkout; nothing of it is part of the product.
+// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at show; what is shown is in steps.go.
 package main
 
 import (

@@ -6,7 +6,7 @@
 // curl, kills and starts it again, and says of each step whether it went as it should. `make start-network` builds what it needs and
 // runs it; with ONCE=1 it ends then, with status 1 if something is not as it should be.
 //
-// It is a demonstration and a check of a checkout; nothing of it is part of the product.
+// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at show; what is asked is in steps.go.
 package main
 
 import (
@@ -49,8 +49,8 @@ func show(ctx context.Context, o console.Provider, t *console.Terminal) (err err
 	if o.Once {
 		return nil
 	}
-	t.Line("\n%s\n\n    %s\n    %s ledger inspect %s\n\n%s", "It stays up until Ctrl-C. Ask it yourself, or change "+
-		o.Profile+" and see what it says in "+s.Log+":", caller.Command(local+"/health", ""), o.Graft, s.ledger(), t.Dim("Everything is in "+folder+", which is removed at the end."))
+	t.Line("\nIt stays up until Ctrl-C. Ask it yourself, or change %s and see what it says in %s:\n\n    %s\n    %s ledger inspect %s\n\n%s",
+		o.Profile, s.Log, caller.Command(local+"/health", ""), o.Graft, s.ledger(), t.Dim("Everything is in "+folder+", which is removed at the end."))
 	select {
 	case <-ctx.Done():
 		t.Line("\nStopping the program.")

@@ -4,7 +4,7 @@
 
 // Command profiles finds what is wrong with the profiles that `make start` is to show, before anything else is built for it: it links
 // the engine and nothing of Gardener. It takes the arguments of start and understands those that name profiles. Its exit status is 1
-// where a profile is wrong or not there, and it says nothing where all is well.
+// where a profile is wrong or not there, and it says nothing where all is well. Enter at run.
 package main
 
 import (

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package figure is what becomes of measurements before they are printed.
+// Package figure is what becomes of measurements before they are printed. Enter at Median.
 package figure
 
 import (

@@ -6,7 +6,7 @@
 // OperatingSystemConfig as Gardener's component code writes them, defaulted by a real kube-apiserver and with the managedFields
 // of gardenlet and of a controller. They are kept so that every run measures the same bytes, and needs no kube-apiserver.
 //
-// Run it with `go run ./test/benchmark/record` in the root of the repository, after `make tools`.
+// Run it with `go run ./test/benchmark/record` in the root of the repository, after `make tools`. Enter at run.
 package main
 
 import (

@@ -7,5 +7,5 @@
 // without its provider's changes, and all are answered again before long. What the kubelet does is done by the test: it starts the extension again when
 // it says that it is not healthy.
 //
-// The certificates of the kube-apiserver are made for ten years: they are the business of others. It runs with the build tag system.
+// The certificates of the kube-apiserver are made for ten years: they are the business of others. It runs with the build tag system. Enter at TestJump.
 package clock

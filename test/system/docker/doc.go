@@ -2,5 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docker has no code of its own; its tests, which need root and packages of Debian, have the build tag system.
+// Package docker lets Debian's dockerd run containers on Graft's networks. It has tests only, which need root and packages of Debian and have the build tag
+// system; enter at TestNetworks, and at TestChaos for what happens when programs are killed.
 package docker

@@ -2,5 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shells has no code of its own; its tests, which need packages of Debian, have the build tag system.
+// Package shells tries the completion of graft in shells, and its man pages. It has tests only, which need packages of Debian and have the build tag system;
+// enter at TestCompletion and TestMan.
 package shells

@@ -4,7 +4,7 @@
 
 // Package v1alpha1 holds the documents that provider teams write, as Go types. They are data only: pkg/profile reads and
 // validates them, pkg/controlplane compiles them. Values that an expression may compute stay source.Nodes, so that an
-// error found when they are compiled still knows its place in the file.
+// error found when they are compiled still knows its place in the file. Enter at ProviderProfile, NetworkProfile and InterpreterProfile.
 package v1alpha1
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
