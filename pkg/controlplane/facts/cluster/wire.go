@@ -52,7 +52,8 @@ func (w *wire) get(ctx context.Context, name string, met *met) (stored, error) {
 	}
 	defer w.buffers.Put(buffer)
 	buffer.Reset()
-	buffer.Grow(int(w.usual.Load()) + bytes.MinRead) // else it grows in steps, to twice of what is needed
+	usual := int(w.usual.Load())
+	buffer.Grow(usual + usual/8 + bytes.MinRead) // else it grows in steps, to twice of what is needed
 	read, err := buffer.ReadFrom(body)
 	if err != nil {
 		return stored{}, readError(err)
