@@ -9,37 +9,20 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Name is the name of the program, of its Service and of its registration.
 const Name = "gardener-extension-provider-graft"
 
-// Main runs the program and returns its exit status. What is wrong with documents is written to standard error one finding a
-// line, as a compiler does, whatever the format of the log.
+// Main runs the program and gives its exit status: see serving.Main.
 func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
 	limitGarbage()
-	command := NewCommand(version)
-	command.SetArgs(arguments)
-	command.SetOut(stdout)
-	command.SetErr(stderr)
-	err := command.ExecuteContext(ctx)
-	if err == nil {
-		return 0
-	}
-	message := "Error: " + err.Error()
-	var findings source.Findings
-	if errors.As(err, &findings) {
-		message = findings.Error()
-	}
-	_, _ = fmt.Fprintln(stderr, message)
-	return 1
+	return serving.Main(ctx, NewCommand(version), arguments, stdout, stderr)
 }
 
 // NewCommand is the program as a cobra command.
