@@ -48,7 +48,7 @@ func equalItems(a *text, i uint32, b *text, j uint32) bool {
 	return i >= endA && j >= endB
 }
 
-// equalMembers compares in step as long as both objects have the same order, and by a map if they have not. Each pair
+// equalMembers compares in step as long as both objects have the same order, and by their keys if they have not. Each pair
 // of values is compared once, since comparing twice at every level would take forever in a deep value. Objects with
 // duplicate keys can count as different although their last values are not.
 func equalMembers(a *text, i uint32, b *text, j uint32) bool {
@@ -62,6 +62,9 @@ func equalMembers(a *text, i uint32, b *text, j uint32) bool {
 	}
 	if x >= endA || y >= endB {
 		return x >= endA && y >= endB
+	}
+	if b.count(j) <= manyMembers {
+		return equalFew(a, x, endA, b, y, endB)
 	}
 	rest := map[string]uint32{}
 	for ; y < endB; y = b.entries[y+1].next {
@@ -79,6 +82,27 @@ func equalMembers(a *text, i uint32, b *text, j uint32) bool {
 		delete(rest, key)
 	}
 	return len(rest) == 0
+}
+
+// equalFew compares the rest of the members of two objects of which the second has few, without a map. A member that was found is not found again.
+func equalFew(a *text, x, endA uint32, b *text, y, endB uint32) bool {
+	var found uint64
+	left := 0
+	for c := y; c < endB; c = b.entries[c+1].next {
+		left++
+	}
+	for ; x < endA; x = a.entries[x+1].next {
+		c, bit := y, uint64(1)
+		for c < endB && !sameString(a, x, b, c) {
+			c, bit = b.entries[c+1].next, bit<<1
+		}
+		if c >= endB || found&bit != 0 || !equal(a, x+1, b, c+1) {
+			return false
+		}
+		found |= bit
+		left--
+	}
+	return left == 0
 }
 
 // members maps the keys of an object to the entries of the values; of duplicate keys the last wins.

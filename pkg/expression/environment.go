@@ -86,7 +86,7 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 		variables[v.Name] = v
 	}
 	provider := &typeProvider{Provider: base.CELTypeProvider(), objects: map[string]*Object{}}
-	options := []cel.EnvOption{cel.CustomTypeProvider(types.Provider(provider))}
+	options := []cel.EnvOption{cel.CustomTypeProvider(types.Provider(provider)), cel.CustomTypeAdapter(adapter{base.CELTypeAdapter()})}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		v := variables[name]
 		if err := provider.declare(v.Object); err != nil {

@@ -98,6 +98,7 @@ func (c *compiler) byPath(p place, name string, t source.Text) combine {
 
 // answerAggregate writes the fields of all rules that apply, in their order.
 func (r *rules) answerAggregate(q *question) (interpreter.Response, error) {
+	q.because = make([]string, 0, len(r.aggregate))
 	for i := range r.aggregate {
 		rule := &r.aggregate[i]
 		holds, err := rule.when.holds(q)

@@ -248,21 +248,19 @@ func members(list *document.Node) ([]interpreter.Member, error) {
 	if list.Kind() != document.Array {
 		return nil, malformed("request.aggregatedStatus must be a list")
 	}
-	var all []interpreter.Member
+	all := make([]interpreter.Member, list.Len())
 	for i, item := range list.Items() {
-		m, err := member(item, fmt.Sprintf("request.aggregatedStatus[%d]", i))
-		if err != nil {
-			return nil, err
+		if member(&all[i], item, "") == nil {
+			continue
 		}
-		all = append(all, m)
+		return nil, member(&all[i], item, fmt.Sprintf("request.aggregatedStatus[%d]", i)) // where it is is written for errors only
 	}
 	return all, nil
 }
 
-func member(item *document.Node, path string) (interpreter.Member, error) {
-	var m interpreter.Member
+func member(m *interpreter.Member, item *document.Node, path string) error {
 	if item.Kind() != document.Object {
-		return m, malformed("%s must be an object", path)
+		return malformed("%s must be an object", path)
 	}
 	for _, part := range []struct {
 		name   string
@@ -271,22 +269,22 @@ func member(item *document.Node, path string) (interpreter.Member, error) {
 	}{{"clusterName", &m.Cluster, true}, {"appliedMessage", &m.Message, false}, {"health", &m.Health, false}} {
 		var err error
 		if *part.into, err = text(item, path, part.name, part.needed); err != nil {
-			return m, err
+			return err
 		}
 	}
 	switch applied := item.Get("applied"); {
 	case absent(applied):
 	case applied.Kind() != document.Bool:
-		return m, malformed("%s.applied must be true or false", path)
+		return malformed("%s.applied must be true or false", path)
 	default:
 		m.Applied = string(applied.Raw()) == "true"
 	}
 	switch status := item.Get("status"); {
 	case absent(status):
 	case status.Kind() != document.Object:
-		return m, unfit("%s.status must be an object", path)
+		return unfit("%s.status must be an object", path)
 	default:
 		m.Status, m.StatusIndex = status.Raw(), interpreter.IndexOf(status)
 	}
-	return m, nil
+	return nil
 }
