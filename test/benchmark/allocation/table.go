@@ -39,7 +39,9 @@ func report(out io.Writer, results []*result) error {
 		case r.what == "open" && r.opening > 0:
 			fmt.Fprintf(out, "%s: opening a ledger of %d takes %s and %.1f MB of memory\n", r.store, r.held, r.opening.Round(time.Millisecond), float64(r.memory)/1e6)
 		case r.what == "service":
-			fmt.Fprintf(out, "graft on %s, %d held, %d callers: %.0f %% of the store alone\n", r.store, r.held, r.callers, 100*r.beside(results))
+			ratios := r.beside(results)
+			fmt.Fprintf(out, "graft on %s, %d held, %d callers: %.0f %% of the store alone (in its rounds %.0f to %.0f)\n", r.store, r.held, r.callers,
+				100*ratios[len(ratios)/2], 100*ratios[0], 100*ratios[len(ratios)-1])
 		}
 	}
 	for _, r := range results {
@@ -53,8 +55,8 @@ func report(out io.Writer, results []*result) error {
 
 func rate(x round) float64 { return x.rate }
 
-// beside is the median of the ratios to the store alone, round by round.
-func (r *result) beside(results []*result) float64 {
+// beside are the ratios to the store alone, round by round, in order.
+func (r *result) beside(results []*result) []float64 {
 	i := slices.IndexFunc(results, func(o *result) bool {
 		return o.store == r.store && o.held == r.held && o.callers == r.callers && o.what == "store"
 	})
@@ -63,7 +65,7 @@ func (r *result) beside(results []*result) float64 {
 		ratios[n] = r.rounds[n].rate / results[i].rounds[n].rate
 	}
 	slices.Sort(ratios)
-	return ratios[len(ratios)/2]
+	return ratios
 }
 
 // least is the row of the same where the least is held.

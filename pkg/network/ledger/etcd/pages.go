@@ -9,6 +9,8 @@ package etcd
 type pages struct {
 	// from and to are what to ask for next; end is where all ends.
 	from, to, end string
+	// read is how many rows were read, at least, since the last part's end.
+	read int
 	// wider is how many letters the beginning of a key loses that is common to a part, as the last parts had few rows.
 	wider int
 }
@@ -25,7 +27,7 @@ func (p *pages) more(first, last string) {
 	for same < min(len(first), len(last)) && first[same] == last[same] {
 		same++
 	}
-	p.from, p.to, p.wider = last+"\x00", p.after(last[:same]), 0
+	p.from, p.to, p.read, p.wider = last+"\x00", p.after(last[:same]), page, 0
 	if same < len(first) {
 		if far := int(last[same]) + 4*int(last[same]-first[same]); far <= 0xff {
 			p.to = min(p.to, last[:same]+string([]byte{byte(far)}))
@@ -33,14 +35,15 @@ func (p *pages) more(first, last string) {
 	}
 }
 
-// done says that a part was read to its end, which had so many rows since more was told. The next one is as wide, and wider when there were few.
+// done says that a part was read to its end, with so many rows on its last page. The next one is as wide, and wider when there were few in all.
 func (p *pages) done(rows int) {
 	const few = page / 4
-	if p.from = p.to; rows >= few {
+	if p.read+rows >= few {
 		p.wider = 0
 	} else {
 		p.wider = max(1, 2*p.wider)
 	}
+	p.from, p.read = p.to, 0
 	p.to = p.after(p.from[:max(0, len(p.from)-p.wider)])
 }
 

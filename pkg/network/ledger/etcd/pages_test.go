@@ -55,7 +55,7 @@ func TestPages(t *testing.T) {
 			if !slices.Equal(got, all) {
 				t.Errorf("%d rows are there, and %d others were read", len(all), len(got))
 			}
-			if counted > 20*len(all) || calls > 10+10*len(all)/page {
+			if counted > 12*len(all) || calls > 10+10*len(all)/page {
 				t.Errorf("of %d rows, %d were counted in %d calls", len(all), counted, calls)
 			}
 		})
