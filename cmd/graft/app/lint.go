@@ -38,8 +38,8 @@ func newLintCommand(s *Streams) *cobra.Command {
 
 lint makes every check that the webhook makes when it loads profiles, and goes on after each mistake. It reads files, folders
 with all below them (the working directory when nothing is named), and standard input for -. In folders it leaves files alone
-that are none of Graft's. Each file is checked by itself; --together checks that the profiles of all can be in force in one
-installation.
+that are none of Graft's, and says which. Each file is checked by itself; --together checks that the profiles of all can be in
+force in one installation.
 
 Each finding has a rule, and each rule a page: --explain prints it, --rules lists them. --fix mends what has only one remedy;
 with --dry-run it shows the difference instead, and the exit status is as without --fix.
@@ -113,7 +113,11 @@ func (o *lintOptions) run(command *cobra.Command, s *Streams, paths []string) er
 		return err
 	}
 	if report.Files == 0 {
-		return fmt.Errorf("no document was found in %s: name files, or folders with files that end in .yaml", strings.Join(paths, ", "))
+		left := report.Left()
+		if left != "" {
+			left = "; " + left
+		}
+		return fmt.Errorf("no document was found in %s: name files, or folders with files that end in .yaml%s", strings.Join(paths, ", "), left)
 	}
 	least := source.Error
 	if o.failOn == source.Warning.String() {

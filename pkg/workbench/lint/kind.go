@@ -102,14 +102,26 @@ func unknown(n source.Node) source.Finding {
 	apiVersion, kind := valueOf(n, "apiVersion"), n.Get("kind")
 	switch {
 	case len(n.Fields()) == 0:
-		return n.Finding("", "is no document with apiVersion and kind").Of(source.UnknownKind)
+		return n.Finding("", "is no document: apiVersion and kind say what one is, such as apiVersion: %s and kind: %s", kinds[0].APIVersion, kinds[0].Kind).Of(source.UnknownKind)
 	case kind.Absent():
 		return n.Finding("kind", "is missing: must be one of %s", strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
 	}
 	of := ""
 	if !ours(apiVersion) {
+		if source.Suggest(kind.Value, Kinds()) == "" {
+			return kind.Finding("kind", "%s is none of Graft's documents; those are %s; in folders, others are left alone",
+				named(kind.Value, apiVersion), strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
+		}
 		of = fmt.Sprintf(" of %q", apiVersion)
 	}
 	return kind.Finding("kind", "unknown kind %q%s%s: must be one of %s", kind.Value, of, source.Suggest(kind.Value, Kinds()), strings.Join(Kinds(), ", ")).
 		Of(source.UnknownKind).Instead(kind, Kinds())
+}
+
+// named is what a kind is called with its group and version, if any.
+func named(kind, apiVersion string) string {
+	if apiVersion == "" {
+		return kind + " without an apiVersion"
+	}
+	return kind + " of " + apiVersion
 }

@@ -23,6 +23,8 @@ type Input struct {
 
 	// Found says that nobody named the file: it was found in a folder, and may be none of Graft's.
 	Found bool
+	// Unread says that it was not read, as it does not end in .yaml or .yml, although it may have a document of Graft.
+	Unread bool
 }
 
 // standardInput is what messages call the standard input.
@@ -55,6 +57,12 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 				continue
 			}
 			seen[filepath.Clean(name)] = true
+			if isFolder && !folder.IsYAML(name) {
+				if data, err := os.ReadFile(name); err == nil && mentionsUs(data) {
+					inputs = append(inputs, Input{File: source.File{Name: name}, Found: true, Unread: true})
+				}
+				continue
+			}
 			input, err := read(name)
 			if err != nil {
 				return nil, err
@@ -95,7 +103,7 @@ func filesBelow(path string) (names []string, isFolder bool, err error) {
 			return err
 		case hidden && entry.IsDir():
 			return filepath.SkipDir
-		case hidden || entry.IsDir() || !folder.IsYAML(name):
+		case hidden || !entry.Type().IsRegular() && !folder.IsYAML(name) || entry.IsDir() || filepath.Ext(name) == ".md":
 			return nil
 		}
 		names = append(names, name)

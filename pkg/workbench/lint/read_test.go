@@ -33,8 +33,9 @@ func TestRead(t *testing.T) {
 		}
 		return name
 	}
-	write("a/profile.yaml", sound)
+	write("a/profile.yaml", sound+"imageVector: images.yaml\n")
 	write("a/images.yaml", "images: []\n")
+	write("a/read.me", "nothing of Graft\n")
 	write("a/.hidden/profile.yaml", "kind: [\n")
 	write("a/.profile.yaml", "kind: [\n")
 	write("a/notes.txt", sound)
@@ -48,17 +49,18 @@ func TestRead(t *testing.T) {
 		paths []string
 		files int
 		want  []string
+		left  string
 	}{
 		{"a folder", []string{folder}, 3, []string{
 			"b/broken.yml:2: not YAML: did not find expected node content",
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
-		}},
+		}, "left out: a/notes.txt (not .yaml or .yml); b/other-broken.yaml, c/other.yaml (no document of Graft)"},
 		{"named", []string{other, mixed, mixed}, 2, []string{
-			`c/mixed.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
+			`c/mixed.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; in folders, others are left alone`,
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
-			`c/other.yaml:2:7: kind: unknown kind "Namespace" of "v1": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
-		}},
-		{"the standard input", []string{"-", "-"}, 1, []string{"stdin: no document in this file"}},
+			`c/other.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; in folders, others are left alone`,
+		}, ""},
+		{"the standard input", []string{"-", "-"}, 1, []string{"stdin: no document in this file"}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -70,6 +72,9 @@ func TestRead(t *testing.T) {
 			got := strings.Split(strings.ReplaceAll(report.Findings.Error(), folder+string(filepath.Separator), ""), "\n")
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			if left := strings.ReplaceAll(report.Left(), folder+string(filepath.Separator), ""); left != test.left {
+				t.Errorf("left out: %q", left)
 			}
 			if report.Files != test.files {
 				t.Errorf("%d files were looked at, want %d", report.Files, test.files)

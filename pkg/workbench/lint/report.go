@@ -50,6 +50,9 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 		out.WriteString("\n")
 	}
 	out.WriteString(r.summary())
+	if left := r.Left(); left != "" {
+		out.WriteString(left + "\n")
+	}
 	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
@@ -126,6 +129,27 @@ func (r *Report) summary() string {
 		}
 	}
 	return out + "\n"
+}
+
+// Left says in a line which files of folders were not looked at, and why; empty where there are none.
+func (r *Report) Left() string {
+	const most = 3
+	var reasons []string
+	for _, reason := range []string{notNamedYAML, notOurs} {
+		names := r.LeftOut[reason]
+		if len(names) == 0 {
+			continue
+		}
+		shown := strings.Join(names[:min(most, len(names))], ", ")
+		if more := len(names) - most; more > 0 {
+			shown += fmt.Sprintf(" and %d more", more)
+		}
+		reasons = append(reasons, shown+" ("+reason+")")
+	}
+	if len(reasons) == 0 {
+		return ""
+	}
+	return "left out: " + strings.Join(reasons, "; ")
 }
 
 // rules are those of the findings, in the order in which they stand.

@@ -6,6 +6,7 @@ package lint
 
 import (
 	"bytes"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -22,8 +23,17 @@ type Report struct {
 	// Documents counts those that were checked, Files the files in which they are.
 	Documents, Files int
 
+	// LeftOut are files that were found in folders and not looked at, by the reason why.
+	LeftOut map[string][]string
+
 	texts map[string]*text
 }
+
+// The reasons why files are left out.
+const (
+	notNamedYAML = "not .yaml or .yml"
+	notOurs      = "no document of Graft"
+)
 
 // Count counts the findings of a severity.
 func (r *Report) Count(s source.Severity) int {
@@ -42,7 +52,8 @@ func (r *Report) Failed(least source.Severity) bool {
 
 // Run checks the documents in files.
 func Run(o Options, inputs []Input) *Report {
-	r := &Report{texts: map[string]*text{}}
+	r := &Report{texts: map[string]*text{}, LeftOut: map[string][]string{}}
+	attached := attachments(inputs)
 	var order []string
 	sets := map[string]*set{}
 	for _, input := range inputs {
@@ -66,6 +77,7 @@ func Run(o Options, inputs []Input) *Report {
 		})
 	}
 	_ = work.Wait() // no check fails
+	r.LeftOut[notOurs] = slices.DeleteFunc(r.LeftOut[notOurs], func(name string) bool { return attached[filepath.Clean(name)] })
 	r.Findings = slices.Concat(found...)
 	r.Findings.Sort()
 	return r
@@ -91,7 +103,12 @@ func (s *set) check(o Options) source.Findings {
 
 // add sorts the documents of a file by their kinds.
 func (r *Report) add(s *set, input Input) {
-	if input.Found && !mentionsUs(input.Data) {
+	switch {
+	case input.Unread:
+		r.LeftOut[notNamedYAML] = append(r.LeftOut[notNamedYAML], input.Name)
+		return
+	case input.Found && !mentionsUs(input.Data):
+		r.LeftOut[notOurs] = append(r.LeftOut[notOurs], input.Name)
 		return
 	}
 	parts, problems := profile.Parse(input.File)
@@ -115,6 +132,7 @@ func (r *Report) add(s *set, input Input) {
 		}
 	}
 	if input.Found && len(parts) > 0 && r.Documents == documents {
+		r.LeftOut[notOurs] = append(r.LeftOut[notOurs], input.Name)
 		return
 	}
 	r.Files++
@@ -124,6 +142,17 @@ func (r *Report) add(s *set, input Input) {
 		return
 	}
 	s.known[first] = append(s.known[first], problems...)
+}
+
+// attachments are the files that belong to documents of others.
+func attachments(inputs []Input) map[string]bool {
+	attached := map[string]bool{}
+	for _, input := range inputs {
+		for name := range input.Attachments {
+			attached[filepath.Join(filepath.Dir(input.Name), filepath.FromSlash(name))] = true
+		}
+	}
+	return attached
 }
 
 // mentionsUs says whether a file may have a document of Graft.
