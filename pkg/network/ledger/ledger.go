@@ -163,7 +163,7 @@ func (l *Ledger) Get(ctx context.Context, owner network.Owner) (network.Allocati
 }
 
 func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocation, []byte, error) {
-	if known, ok := l.recent.find(owner); ok {
+	if known, ok := l.known(owner); ok {
 		return known.allocation, known.raw, nil
 	}
 	raw, err := l.store.Get(ctx, ownerKey(owner))

@@ -14,8 +14,9 @@ import (
 // maximumRecent bounds how many allocations are kept in memory: some megabytes.
 const maximumRecent = 4096
 
-// recent are allocations that were written lately, with their rows, of a store that is nobody else's: who has got something mostly comes
-// back soon. Only who holds the owner's lock writes it, so that nothing older takes the place of something newer.
+// recent are allocations that were written lately, with their rows: who has got something mostly comes back soon. Only who holds the owner's lock
+// writes it, so that nothing older takes the place of something newer. In a store that is nobody else's, they are what is there; in a shared one
+// another server may have changed them, and a commit that expects the row finds out.
 type recent struct {
 	mutex sync.Mutex
 	rows  map[network.Owner]written
@@ -52,17 +53,22 @@ func (r *recent) keep(a network.Allocation, raw []byte) {
 	r.rows[a.Owner] = written{a, raw}
 }
 
+// known is what an owner holds, of which no other server can have made anything else.
+func (l *Ledger) known(owner network.Owner) (written, bool) {
+	if l.shared != nil {
+		return written{}, false
+	}
+	return l.recent.find(owner)
+}
+
 func (r *recent) drop(owner network.Owner) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	delete(r.rows, owner)
 }
 
-// remember keeps what was written for an owner, whose lock is held, when no other server can write it. After an error nothing is known.
+// remember keeps what was written for an owner, whose lock is held. After an error nothing is known.
 func (l *Ledger) remember(a network.Allocation, raw []byte, err error) {
-	if l.shared != nil {
-		return
-	}
 	if err == nil {
 		l.recent.keep(a, raw)
 	} else {

@@ -18,38 +18,62 @@ import (
 // Forget takes everything from an owner. What was held rests until the time (or the next full second), when it is in the future of now, and is
 // free again after. An owner that holds nothing is no error.
 func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
+	_, err := l.ForgetIf(ctx, owner, now, func(network.Allocation) (time.Time, bool) { return until, true })
+	return err
+}
+
+// ForgetIf is Forget of what an owner holds when is says so, and until when it then rests; it may be asked several times. Left is what stays, as is does
+// not say so.
+func (l *Ledger) ForgetIf(
+	ctx context.Context, owner network.Owner, now time.Time, is func(network.Allocation) (until time.Time, forget bool),
+) (left *network.Allocation, err error) {
 	defer l.owners.lock(owner)()
-	rests := until.After(now)
-	until = wholeSecond(until)
+	// Of a shared store it need not be read what this server wrote last: if another one has changed it, the commit finds out.
+	last, hinted := l.recent.find(owner)
 	for range maximumAttempts {
-		a, raw, err := l.get(ctx, owner)
-		if errors.Is(err, network.ErrNotHeld) {
-			return nil
+		a, raw := last.allocation, last.raw
+		if !hinted {
+			if a, raw, err = l.get(ctx, owner); errors.Is(err, network.ErrNotHeld) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
-		if err != nil {
-			return err
+		until, forget := is(a)
+		if !forget {
+			if hinted && l.shared != nil {
+				hinted = false
+				continue
+			}
+			return &a, nil
 		}
-		held := places(a)
-		changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(owner), Was: raw})
-		owned := place{owner: owner}.encode()
-		var value []byte
-		if rests {
-			value = place{owner: owner, until: until}.encode()
-		}
-		for _, key := range held {
-			changes = append(changes, Change{Key: key, Was: owned, Value: value})
-		}
-		err = l.commit(ctx, changes...)
+		err := l.commit(ctx, removal(a, raw, now, until)...)
 		l.recent.drop(owner)
-		if errors.Is(err, ErrConflict) {
+		if hinted = false; errors.Is(err, ErrConflict) {
 			continue
 		}
 		if err != nil {
 			l.doubtAll(rowsOf(a)...)
 		}
-		return wrapWriting(err)
+		return nil, wrapWriting(err)
 	}
-	return fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+	return nil, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+}
+
+// removal are the changes that take an allocation, whose row is given, from its owner, and let what was held rest where the time is in the future.
+func removal(a network.Allocation, raw []byte, now, until time.Time) []Change {
+	held := places(a)
+	changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(a.Owner), Was: raw})
+	owned := place{owner: a.Owner}.encode()
+	var value []byte
+	if until.After(now) {
+		value = place{owner: a.Owner, until: wholeSecond(until)}.encode()
+	}
+	for _, key := range held {
+		changes = append(changes, Change{Key: key, Was: owned, Value: value})
+	}
+	return changes
 }
 
 // Rouse frees an address that rests, before its time. One that does not rest stays as it is.

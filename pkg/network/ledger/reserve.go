@@ -128,7 +128,7 @@ func (l *Ledger) heldOrNew(ctx context.Context, intents []Intent, attempt int) (
 	}
 	all, fresh = make([]network.Allocation, len(intents)), make([]bool, len(intents))
 	for i, in := range intents {
-		known, ok := l.recent.find(in.Owner)
+		known, ok := l.known(in.Owner)
 		all[i], fresh[i] = known.allocation, !ok
 	}
 	return all, fresh, nil
@@ -186,14 +186,16 @@ func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bo
 		}
 	}
 	l.expected(changes)
+	var err error
 	if l.shared != nil {
-		return l.commit(ctx, changes...)
+		err = l.commit(ctx, changes...)
+	} else {
+		err = l.store.Commit(ctx, changes...) // memory says so already
 	}
-	err := l.store.Commit(ctx, changes...) // memory says so already
 	for i, a := range all {
 		if fresh[i] {
 			l.remember(a, changes[begins[i]].Value, err)
-			if err == nil {
+			if err == nil && l.shared == nil {
 				l.mutex.Lock()
 				l.written(a)
 				l.mutex.Unlock()

@@ -38,15 +38,16 @@ func (s *Service) releaseIf(ctx context.Context, p purpose, owner network.Owner,
 
 // remember notes that what an owner holds is released. Where no cloud must be told, it is over then.
 func (s *Service) remember(ctx context.Context, owner network.Owner, is func(network.Allocation) bool) error {
-	a, err := s.ledger.Get(ctx, owner)
-	if errors.Is(err, network.ErrNotHeld) || err == nil && !is(a) {
-		return nil
-	}
-	if err != nil {
+	now := s.options.Clock.Now()
+	left, err := s.ledger.ForgetIf(ctx, owner, now, func(a network.Allocation) (time.Time, bool) {
+		of, err := s.behind(a)
+		if err != nil || of.cloud != nil || !is(a) {
+			return now, false
+		}
+		return now.Add(s.in.Load().pools[a.Pool].Rest), true
+	})
+	if err != nil || left == nil || !is(*left) {
 		return err
-	}
-	if of, err := s.behind(a); err == nil && of.cloud == nil {
-		return s.rest(ctx, a)
 	}
 	if _, err = s.ledger.Update(ctx, owner, markReleasing); err == nil {
 		s.releases.add(owner)
