@@ -28,7 +28,7 @@ type telling struct {
 	// and breaks how many calls are answered until one is lost; 0: none are.
 	lag, answer    time.Duration
 	misses, breaks int
-	calls          atomic.Int64
+	calls, reads   atomic.Int64
 
 	mutex   sync.Mutex
 	changed *sync.Cond
@@ -70,6 +70,7 @@ func (s *telling) CommitAt(ctx context.Context, changes ...ledger.Change) (int64
 }
 
 func (s *telling) Get(ctx context.Context, key string) ([]byte, error) {
+	s.reads.Add(1)
 	if s.lost() {
 		return nil, errBroken
 	}

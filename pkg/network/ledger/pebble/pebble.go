@@ -32,6 +32,9 @@ var ErrHeld = errors.New("it is held by another program")
 // ErrMissing says that there is no ledger in the folder.
 var ErrMissing = errors.New("there is no ledger")
 
+// ErrDamaged says that files of the folder are missing, or not as they were written.
+var ErrDamaged = errors.New("its files are damaged: keep the folder, and import the newest export into an empty one")
+
 // Options say how a folder is opened.
 type Options struct {
 	// FS is where the folder is; that of the machine when nil.
@@ -41,8 +44,9 @@ type Options struct {
 	CacheBytes int64
 	// Report is told what the engine has to say, line by line; nil: nobody is.
 	Report func(string)
-	// Die is told why the engine cannot go on, such as that the disk is full, and must not return; nil: a panic.
-	Die func(string)
+	// Die is told why the engine cannot go on, such as that the disk is full, and must not return; nil: a panic. The error wraps ErrDamaged where files
+	// are not as they were written.
+	Die func(error)
 	// Existing refuses a folder in which there is no ledger, with ErrMissing, rather than to make one. ReadOnly does, too, and refuses commits.
 	Existing, ReadOnly bool
 }
@@ -80,7 +84,7 @@ const memtable = 32 << 20
 // maximumGroup bounds how many commits are made durable together.
 const maximumGroup = 1024
 
-// Open opens a folder, and makes it when it is not there. The error wraps ErrHeld while another program has it open.
+// Open opens a folder, and makes it when it is not there. The error wraps ErrHeld while another program has it open, and ErrDamaged.
 func Open(folder string, o Options) (*Store, error) {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 128 << 20
@@ -92,17 +96,17 @@ func Open(folder string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the ledger in %s: %w", folder, err)
 	}
-	cache := pebble.NewCache(o.CacheBytes)
+	cache, says := pebble.NewCache(o.CacheBytes), logger{folder, o.Report, o.Die}
 	options := &pebble.Options{
-		Cache: cache, FS: o.FS, Lock: lock, Logger: logger{o.Report, o.Die}, MemTableSize: memtable, FormatMajorVersion: pebble.FormatNewest,
-		ReadOnly: o.ReadOnly, EventListener: &pebble.EventListener{PossibleAPIMisuse: logger{report: o.Report}.misused},
+		Cache: cache, FS: o.FS, Lock: lock, Logger: says, MemTableSize: memtable, FormatMajorVersion: pebble.FormatNewest,
+		ReadOnly: o.ReadOnly, EventListener: &pebble.EventListener{PossibleAPIMisuse: says.misused, DataCorruption: says.damaged},
 	}
 	// Most rows that are asked for are not there, as a new owner's: a filter says so without reading. Lower levels follow the first.
 	options.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
 	db, err := pebble.Open(folder, options)
 	if err != nil {
 		cache.Unref()
-		return nil, fmt.Errorf("opening the ledger in %s: %w", folder, errors.Join(err, lock.Close()))
+		return nil, fmt.Errorf("opening the ledger in %s: %w", folder, errors.Join(damage(err), lock.Close()))
 	}
 	s := &Store{
 		db: db, lock: lock, cache: cache, queue: make(chan *commit, maximumGroup), done: make(chan struct{}), once: once{generation: generation},
@@ -121,7 +125,7 @@ func hold(folder string, o Options) (*pebble.Lock, error) {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), err == nil && !found.Exists:
 			return nil, ErrMissing
 		case err != nil:
-			return nil, err
+			return nil, damage(err)
 		}
 	} else if err := o.FS.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -296,30 +300,4 @@ func (s *Store) Close() error {
 	err := errors.Join(s.db.Close(), s.lock.Close())
 	s.cache.Unref()
 	return err
-}
-
-// logger passes on what the engine says.
-type logger struct{ report, die func(string) }
-
-// Infof implements pebble.Logger; what goes well is nobody's business.
-func (l logger) Infof(string, ...any) {}
-
-// Errorf implements pebble.Logger.
-func (l logger) Errorf(format string, arguments ...any) {
-	if l.report != nil {
-		l.report(fmt.Sprintf(format, arguments...))
-	}
-}
-
-// misused is told that a row was removed that was not written once; see once.
-func (l logger) misused(what pebble.PossibleAPIMisuseInfo) { l.Errorf("a bug: %s", what) }
-
-// Fatalf is called when the engine cannot go on, such as when the disk fails to sync: what it has acknowledged is safe, and what
-// it has not cannot be. Going on would break that promise.
-func (l logger) Fatalf(format string, arguments ...any) {
-	why := fmt.Sprintf("the ledger cannot go on: "+format, arguments...)
-	if l.die != nil {
-		l.die(why)
-	}
-	panic(why)
 }

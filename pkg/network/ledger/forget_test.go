@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// TestForgetIf holds that a server which remembers what it has written last decides on what is there, whatever another one has made of it meanwhile.
+func TestForgetIf(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	held := func(uid string) ledger.Intent {
+		in := intent()
+		in.Holder.UID = uid
+		return in
+	}
+	for name, c := range map[string]struct {
+		// meanwhile is what the other server does.
+		meanwhile func(context.Context, *ledger.Ledger) error
+		// uid is of the holder whose allocation is to go.
+		uid string
+		// left is the holder that ForgetIf has found instead, and there who has something afterwards.
+		left, there string
+	}{
+		"nothing":                {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},
+		"it is another holder's": {func(context.Context, *ledger.Ledger) error { return nil }, "second", "first", "first"},
+		"it is released":         {func(ctx context.Context, l *ledger.Ledger) error { return l.Forget(ctx, test("a"), now, now) }, "first", "", ""},
+		"it is bound to the cloud": {func(ctx context.Context, l *ledger.Ledger) error {
+			_, err := l.Update(ctx, test("a"), func(a *network.Allocation) error { a.State = network.Bound; return nil })
+			return err
+		}, "first", "", ""},
+		"another holder has it": {func(ctx context.Context, l *ledger.Ledger) error {
+			if err := l.Forget(ctx, test("a"), now, now); err != nil {
+				return err
+			}
+			in := held("second")
+			in.Owner = test("a")
+			_, _, err := l.Reserve(ctx, in)
+			return err
+		}, "first", "second", "second"},
+		"another holder has it, and is to lose it": {func(ctx context.Context, l *ledger.Ledger) error {
+			if err := l.Forget(ctx, test("a"), now, now); err != nil {
+				return err
+			}
+			in := held("second")
+			in.Owner = test("a")
+			_, _, err := l.Reserve(ctx, in)
+			return err
+		}, "second", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newTelling(t, 0, 0, 0)
+			one, two := follow(t, store), follow(t, store)
+			in := held("first")
+			in.Owner, in.State = test("a"), network.Intended
+			if _, _, err := one.Reserve(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.meanwhile(t.Context(), two); err != nil {
+				t.Fatal(err)
+			}
+			left, err := one.ForgetIf(t.Context(), in.Owner, now, func(a network.Allocation) (time.Time, bool) { return now, a.Holder.UID == c.uid })
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found string
+			if left != nil {
+				found = left.Holder.UID
+			}
+			var there string
+			if err := two.All(t.Context(), func(a network.Allocation) error { there += a.Holder.UID; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{c.left, c.there}, []string{found, there}); diff != "" {
+				t.Errorf("who is left, and who is there (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestForgetWithoutReading holds that a server which has given something takes it back in one commit, also where others share the store.
+func TestForgetWithoutReading(t *testing.T) {
+	store := newTelling(t, 0, 0, 0)
+	l := follow(t, store)
+	before := store.reads.Load()
+	in := intent()
+	if _, _, err := l.Reserve(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Forget(t.Context(), in.Owner, in.Now, in.Now); err != nil {
+		t.Fatal(err)
+	}
+	if reads := store.reads.Load() - before; reads > 0 || l.Taken("pool") > 0 {
+		t.Errorf("%d rows were read, and %d addresses are taken", reads, l.Taken("pool"))
+	}
+}
