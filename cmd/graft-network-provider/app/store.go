@@ -33,14 +33,19 @@ func openStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger, ex
 	return pebble.Open(c.Path, folderOptions(c.Path, log, exit))
 }
 
-// folderOptions end the program when the engine cannot go on: what it has acknowledged is safe, and nothing more can be.
+// folderOptions end the program when the engine cannot go on: what it has acknowledged is safe unless files are damaged, and nothing more can be.
 func folderOptions(path string, log logr.Logger, exit func(status int)) pebble.Options {
 	return pebble.Options{
 		Report: func(line string) { log.Info("The ledger's engine says", "line", line) },
-		Die: func(why string) {
-			first, _, _ := strings.Cut(why, "\n")
-			log.Error(errors.New(first), "Ending since the ledger cannot be written: look whether the disk is full or broken, make room beside the folder, "+
-				"and start again; all that was answered is in it", "folder", path)
+		Die: func(why error) {
+			remedy := "Ending since the ledger cannot be written: look whether the disk is full or broken, make room beside the folder, " +
+				"and start again; all that was answered is in it"
+			if errors.Is(why, pebble.ErrDamaged) {
+				remedy = "Ending since the ledger is damaged: keep the folder, look whether the disk is broken, and import the newest export into an empty folder; " +
+					"what was answered after that export is not in it"
+			}
+			first, _, _ := strings.Cut(why.Error(), "\n")
+			log.Error(errors.New(first), remedy, "folder", path)
 			exit(1)
 		},
 	}

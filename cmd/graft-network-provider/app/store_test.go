@@ -5,6 +5,7 @@
 package app
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -61,5 +62,17 @@ func TestFullDisk(t *testing.T) {
 		if said := log.String(); !strings.Contains(said, want) || strings.Contains(said, "goroutine") {
 			t.Errorf("the log lacks %q: %s", want, said)
 		}
+	}
+}
+
+// TestDamagedFolder holds that nobody is told that all that was answered is there when it is not.
+func TestDamagedFolder(t *testing.T) {
+	log, status := &running.Log{}, 0
+	options := folderOptions("ledger", funcr.New(func(_, line string) { _, _ = log.Write([]byte(line + "\n")) }, funcr.Options{}), func(code int) { status = code })
+	options.Die(fmt.Errorf("reading: %w: checksum mismatch\ngoroutine 1", pebble.ErrDamaged))
+	said := log.String()
+	if status != 1 || !strings.Contains(said, "what was answered after that export is not in it") || !strings.Contains(said, "checksum mismatch") ||
+		strings.Contains(said, "all that was answered is in it") || strings.Contains(said, "goroutine") {
+		t.Errorf("status %d, and the log says %s", status, said)
 	}
 }

@@ -114,9 +114,9 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 	return nil, err
 }
 
-// die ends the program when the engine of a folder cannot go on: what was committed is safe, and what was not is not there.
-func (s *Streams) die(why string) {
-	first, _, _ := strings.Cut(why, "\n")
+// die ends the program when the engine of a folder cannot go on: what was committed is safe unless files are damaged, and what was not is not there.
+func (s *Streams) die(why error) {
+	first, _, _ := strings.Cut(why.Error(), "\n")
 	if s.ErrInteractive {
 		fmt.Fprint(s.Err, emptyLine)
 	}

@@ -5,7 +5,9 @@
 package pebble
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -53,9 +55,9 @@ func (l logger) end(why error) {
 	panic(why)
 }
 
-// damage says of an error of the engine that files are damaged, where that is so.
+// damage says of an error of the engine that files are damaged or missing, where that is so.
 func damage(err error) error {
-	if pebble.IsCorruptionError(err) {
+	if pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
