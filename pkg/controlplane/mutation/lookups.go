@@ -5,7 +5,6 @@
 package mutation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -221,26 +220,6 @@ func (s *scope) readsSecret(t *target.Target, references []string) bool {
 		}
 	}
 	return false
-}
-
-// taint marks the writes whose values come from Secrets; items are the references of the forEach around them.
-func (s *scope) taint(t *target.Target, writes []operation.Write, items []string) {
-	for i := range writes {
-		references := writes[i].Value.References()
-		if usesItem(references) {
-			references = slices.Concat(references, items)
-		}
-		var names []string
-		for _, l := range s.secretsIn(references) {
-			names = append(names, l.shown)
-		}
-		if s.readsSecret(t, references) {
-			names = append(names, cmp.Or(t.Forms[0].Name, "*"))
-		}
-		if names != nil {
-			writes[i] = writes[i].FromSecrets(names...)
-		}
-	}
 }
 
 // references are the dotted paths that the name of the object needs.

@@ -42,6 +42,8 @@ type Step struct {
 	Overridden string
 
 	write *operation.Write
+	// secrecy tells what of the value is made of Secrets; nil: nothing is.
+	secrecy *secrecy
 }
 
 // String writes the step as a person would read it.
@@ -228,6 +230,9 @@ func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables
 			return evaluationFailure(p.rule, err)
 		}
 		p.Steps[i] = Step{Place: write.Place, Value: value, write: write}
+		if value.From != nil {
+			p.Steps[i].secrecy = &secrecy{p.rule, variables}
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types/ref"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -38,6 +39,8 @@ type scope struct {
 	images      *images // nil for a profile without
 	// broken are the values that could not be compiled.
 	broken []source.Node
+	// node is the profile as it is written.
+	node *yaml.Node
 	// conditions says how many rules have a condition, by its text.
 	conditions map[string]int
 }
@@ -45,7 +48,7 @@ type scope struct {
 // newScope declares the parameters, lookups and variables of a profile. What is wrong with one of them is a finding, and it is then
 // declared so that every use of it is possible. The scope is nil when nothing can be declared.
 func newScope(d *profile.Document, o Options) (*scope, source.Findings) {
-	s := &scope{profile: d.Metadata.Name, conditions: map[string]int{}}
+	s := &scope{profile: d.Metadata.Name, node: d.Node.Node, conditions: map[string]int{}}
 	base, err := expression.NewEnvironment(facts.Variables()...)
 	if err != nil {
 		return nil, source.FindingsOf(d.Node, "", err).Of(expression.WrongResult)

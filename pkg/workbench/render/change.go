@@ -102,14 +102,12 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 		states []state
 		edits  int
 		before = c.current
-		known  = map[string]string{} // pieces that are hidden in their places
+		known  []masked // what of Secrets was written
 	)
 	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, step mutation.Step, o *target.Object) {
-		if short := c.veil.add(step.Value); len(short) > 0 {
-			c.veil.places.addStep(before, step, o, short)
-			for _, piece := range short {
-				known[piece] = step.Value.String()
-			}
+		if secret := c.veil.add(ctx, step); len(secret) > 0 {
+			c.veil.places.addStep(before, step, o, secret)
+			known = append(known, secret...)
 		}
 		if made := o.Document.Edits(); made != edits {
 			edits = made

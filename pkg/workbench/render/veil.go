@@ -5,28 +5,31 @@
 package render
 
 import (
-	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// veil hides what rules made of Secrets wherever it stands in the lines of an object: also where it stood before, and in base64.
+// veil hides what rules made of Secrets in the places where they wrote it, and what tells a Secret also wherever else it stands: where it
+// stood before, and in base64.
 type veil struct {
 	// pieces maps text to what is shown instead, wherever it stands.
 	pieces map[string]string
-	// places has pieces that are too short for that; they are hidden at and below a place.
+	// places are where rules have written something of Secrets.
 	places places
+	// shown are the texts that stand for others, which are not looked into.
+	shown map[string]string
 }
 
 func newVeil() veil {
-	return veil{map[string]string{}, places{map[string]map[string]string{}, map[string]string{}, map[lineKey]string{}}}
+	return veil{map[string]string{}, newPlaces(), map[string]string{}}
 }
 
 func (v veil) empty() bool { return len(v.pieces) == 0 && v.places.empty() }
@@ -34,71 +37,157 @@ func (v veil) empty() bool { return len(v.pieces) == 0 && v.places.empty() }
 // copy hides what the other veil hides as well.
 func (v veil) copy(other veil) {
 	maps.Copy(v.pieces, other.pieces)
+	maps.Copy(v.shown, other.shown)
 	v.places.copy(other.places)
 }
 
-// add hides a value if it comes from a Secret, and returns those of its pieces that can be hidden in their place only.
-func (v veil) add(value operation.Resolved) (short []string) {
-	if value.From == nil {
+// mask is a text that a rule wrote and what of it may be shown.
+type mask struct {
+	text, shown string
+	// place says that it stands where a rule wrote it.
+	place bool
+}
+
+// masked is a scalar that a rule wrote: the masks are those of its lines, in each form in which it may stand.
+type masked struct {
+	keys  []string
+	masks []mask
+	// from says of which Secrets it is.
+	from string
+}
+
+// add hides what of a step's value is made of Secrets where that tells one, and returns what is to be hidden in its place.
+func (v veil) add(ctx context.Context, step mutation.Step) []masked {
+	if step.Value.From == nil {
 		return nil
 	}
+	confided, err := step.Confided(ctx)
+	if err != nil {
+		confided = wholly(step.Value) // nobody knows what of it is not secret
+	}
+	all := make([]masked, len(confided))
+	for i, scalar := range confided {
+		all[i] = v.scalar(scalar, step.Writes)
+	}
+	return all
+}
+
+// wholly says of each scalar of a value that all of it is made of Secrets.
+func wholly(value operation.Resolved) []operation.Confided {
+	var (
+		all  []operation.Confided
+		walk func(value any)
+	)
+	add := func(text string) {
+		all = append(all, operation.Confided{Text: text, Parts: []operation.ConfidedPart{{To: len(text), Secrets: value.From}}})
+	}
+	walk = func(value any) {
+		switch value := value.(type) {
+		case string:
+			add(value)
+		case []any:
+			for _, item := range value {
+				walk(item)
+			}
+		case map[string]any:
+			for _, member := range value {
+				walk(member)
+			}
+		case float64:
+			raw, _ := json.Marshal(value) // a number that was read can be written
+			add(string(raw))
+		case bool:
+			add(strconv.FormatBool(value))
+		}
+	}
 	for _, text := range value.Texts {
-		short = append(short, v.hide(text, value.String())...)
+		add(text)
 	}
 	var structure any
 	if json.Unmarshal(value.JSON, &structure) == nil {
-		short = append(short, v.walk(structure, value.String())...)
+		walk(structure)
 	}
-	return short
+	return all
 }
 
-func (v veil) walk(value any, shown string) (short []string) {
-	switch value := value.(type) {
-	case string:
-		return v.hide(value, shown)
-	case []any:
-		for _, item := range value {
-			short = append(short, v.walk(item, shown)...)
+// scalar makes masks of the lines of a scalar; those that tell a Secret are hidden everywhere. A text that the author of the profile wrote
+// as it is tells none.
+func (v veil) scalar(scalar operation.Confided, written func(text string) bool) masked {
+	out := masked{keys: scalar.Keys}
+	for _, part := range scalar.Parts {
+		text, shown := scalar.Text[part.From:part.To], part.Shown()
+		v.shown[shown], out.from = shown, shown
+		tells := func(text string) bool {
+			return len(text) >= secretive && !common[strings.ToLower(text)] && !written(text)
 		}
-	case map[string]any:
-		for _, member := range value {
-			short = append(short, v.walk(member, shown)...)
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); tells(line) {
+				for _, piece := range forms(line) {
+					v.pieces[piece] = shown
+				}
+			}
 		}
-	case float64:
-		raw, _ := json.Marshal(value) // a number that was read can be written
-		return v.hide(string(raw), shown)
-	case bool:
-		return []string{strconv.FormatBool(value)}
+		encoded := base64.StdEncoding.EncodeToString([]byte(text))
+		if text != "" && tells(text) {
+			v.pieces[encoded] = shown
+		}
+		if part.To-part.From == len(scalar.Text) {
+			out.masks = append(out.masks, mask{text: encoded, shown: shown})
+		}
 	}
-	return short
+	start := 0
+	for line := range strings.SplitAfterSeq(scalar.Text, "\n") {
+		out.masks = append(out.masks, maskOf(scalar, start, start+len(line))...)
+		start += len(line)
+	}
+	return out
+}
+
+// maskOf is the mask of the line between two bytes, in its forms; nil where nothing of it is to be hidden.
+func maskOf(scalar operation.Confided, from, to int) []mask {
+	trimmed := strings.TrimSpace(scalar.Text[from:to])
+	from += strings.Index(scalar.Text[from:to], trimmed)
+	to = from + len(trimmed)
+	var shown strings.Builder
+	at, hides := from, false
+	for _, part := range scalar.Parts {
+		begin, end := max(part.From, from), min(part.To, to)
+		if begin > end || begin == end && part.From != part.To {
+			continue
+		}
+		shown.WriteString(scalar.Text[at:begin] + part.Shown())
+		at, hides = end, true
+	}
+	if !hides {
+		return nil
+	}
+	shown.WriteString(scalar.Text[at:to])
+	var all []mask
+	is := forms(shown.String())
+	for i, was := range forms(trimmed) {
+		all = append(all, mask{text: was, shown: is[i]})
+	}
+	return all
+}
+
+// forms are a line as it stands by itself, in quotes, and in quotes within quotes.
+func forms(line string) []string {
+	quoted := escaped(line)
+	return []string{line, quoted, escaped(quoted)}
 }
 
 // secretive is the length below which a piece stands everywhere, so that it is hidden only where a rule has written it.
 const secretive = 3
 
-// hide hides each line of a text, also as it stands in quotes and in quotes within quotes, and its base64. It returns what is too
-// short for that.
-func (v veil) hide(text, shown string) (short []string) {
-	if text == "" {
-		short = append(short, text)
+// common are texts that tell nothing, and stand everywhere.
+var common = set("true", "false", "null", "none", "yes", "off", "auto", "default", "enabled", "disabled", "always", "never")
+
+func set(texts ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, text := range texts {
+		all[text] = true
 	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		quoted := escaped(line)
-		for _, piece := range []string{line, quoted, escaped(quoted)} {
-			if len(line) >= secretive {
-				v.pieces[piece] = shown
-			} else {
-				short = append(short, piece)
-			}
-		}
-	}
-	if encoded := base64.StdEncoding.EncodeToString([]byte(text)); len(text) >= secretive {
-		v.pieces[encoded] = shown
-	} else {
-		short = append(short, encoded)
-	}
-	return short
+	return all
 }
 
 // escaped is a text as it stands between quotes, in JSON as in YAML and systemd's units.
@@ -116,66 +205,24 @@ func (v veil) lines(edits []Edit) []Edit {
 	return edits
 }
 
-// cover is a veil that is ready to be laid over texts: the longest pieces go first, as others may be parts of them.
+// cover is a veil that is ready to be laid over texts.
 type cover struct {
 	veil   veil
-	pieces []string
+	pieces replacer
 }
 
-func (v veil) cover() cover { return cover{v, longestFirst(v.pieces)} }
+func (v veil) cover() cover { return cover{v, replacer{}.with(v.shown).with(v.pieces)} }
 
-func longestFirst(pieces map[string]string) []string {
-	return slices.SortedFunc(maps.Keys(pieces), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
-}
+func (c cover) text(text string) string { return c.pieces.replace(text) }
 
-func (c cover) text(text string) string {
-	for _, piece := range c.pieces {
-		text = replaceWord(text, piece, c.veil.pieces[piece])
-	}
-	return text
-}
-
-// line hides pieces wherever they stand, and short ones in their places.
+// line hides pieces wherever they stand, and what rules wrote in its place.
 func (c cover) line(line Line) Line {
 	places := c.veil.places
 	if shown, ok := places.lines[lineKey{line.Path, line.Text}]; ok {
-		line.Text = withoutValue(line.Text, shown)
+		line.Text = shown
 	} else {
-		line.Text = places.text(line.Path, c.text(line.Text), false)
+		line.Text = c.pieces.here(places.at(line.Path, false)).replace(line.Text)
 	}
 	line.Path = c.text(line.Path)
 	return line
-}
-
-// wordy is the length below which a piece is hidden only where it stands by itself: a letter is in every word.
-const wordy = 6
-
-// replaceWord replaces a piece of text, a short one only where it is no part of a word.
-func replaceWord(text, piece, by string) string {
-	if len(piece) >= wordy || !strings.Contains(text, piece) {
-		return strings.ReplaceAll(text, piece, by)
-	}
-	var out strings.Builder
-	for {
-		at := strings.Index(text, piece)
-		if at < 0 {
-			out.WriteString(text)
-			return out.String()
-		}
-		end := at + len(piece)
-		alone := (at == 0 || !isWordByte(text[at-1])) && (end == len(text) || !isWordByte(text[end]))
-		out.WriteString(text[:at])
-		if alone {
-			out.WriteString(by)
-		} else {
-			out.WriteString(piece)
-		}
-		text = text[end:]
-	}
-}
-
-func isWordByte(b byte) bool {
-	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_'
 }

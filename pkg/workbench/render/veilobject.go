@@ -66,21 +66,26 @@ func (w walker) value(path string, value any) any {
 
 // plain is a value that is written without quotes, or a text that stands for it.
 func (w walker) plain(path, text string, value any) any {
-	if shown := w.hidden(path, w.text(text)); shown != text {
+	if shown := w.hidden(path, text); shown != text {
 		return shown
 	}
 	return value
 }
 
-// hidden is a text at a path without what is hidden in that place.
+// hidden is a text at a path without what is hidden.
 func (w walker) hidden(path, text string) string {
-	if shown := w.veil.places.hides(path, w.loose); shown != "" {
+	places := w.veil.places
+	if shown := places.hides(path, w.loose); shown != "" {
 		if strings.HasPrefix(text, "-") && strings.Contains(text, "=") {
 			return withoutValue(text, shown)
 		}
 		return shown
 	}
-	return w.veil.places.text(path, text, w.loose)
+	pieces := places.valuesAt(path, w.loose)
+	if isText(text) {
+		pieces = places.at(path, w.loose)
+	}
+	return w.pieces.here(pieces).replace(text)
 }
 
 // encoded hides pieces in a text, or in the text of which it is the base64, as that of a file in an OperatingSystemConfig is.
@@ -89,11 +94,11 @@ func (w walker) encoded(path, text string) string {
 		return shown
 	}
 	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(decoded) {
-		if shown := w.hidden(path, w.text(string(decoded))); shown != string(decoded) {
+		if shown := w.hidden(path, string(decoded)); shown != string(decoded) {
 			return base64.StdEncoding.EncodeToString([]byte(shown))
 		}
 	}
-	return w.hidden(path, w.text(text))
+	return w.hidden(path, text)
 }
 
 // namesOf are what the paths of lines call the items of a list: their names, or the flags of a command line.

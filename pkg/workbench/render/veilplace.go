@@ -7,6 +7,7 @@ package render
 import (
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"znkr.io/diff"
@@ -15,60 +16,128 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// places are where rules have written something of Secrets that is too short to be looked for in the whole object.
+// places are where rules have written something of Secrets.
 type places struct {
-	// short maps paths, as lines have them, to pieces, and those to what is shown instead at and below the path. A text of several
-	// lines, such as a unit, is one place.
-	short map[string]map[string]string
+	// inLines maps paths, as lines have them, to pieces, and those to what is shown instead in lines at and below the path. A piece begins
+	// with the name that stands before the value, where one does.
+	inLines map[string]map[string]string
+	// inValues are the pieces without such names, for values that stand by themselves.
+	inValues map[string]map[string]string
 	// whole are paths at and below which every value is hidden, as the piece is not to be found there.
 	whole map[string]string
-	// lines are hidden wherever they stand: what was there before.
+	// lines are hidden wherever they stand: what was there before. They map to what is shown instead.
 	lines map[lineKey]string
 }
 
-func (p places) empty() bool { return len(p.short)+len(p.whole)+len(p.lines) == 0 }
+func newPlaces() places {
+	return places{map[string]map[string]string{}, map[string]map[string]string{}, map[string]string{}, map[lineKey]string{}}
+}
+
+func (p places) empty() bool { return len(p.inLines)+len(p.whole)+len(p.lines) == 0 }
 
 func (p places) copy(other places) {
-	for path, pieces := range other.short {
-		for piece, shown := range pieces {
-			p.hide(path, piece, shown)
-		}
+	for path, pieces := range other.inLines {
+		hide(p.inLines, path, pieces)
+	}
+	for path, pieces := range other.inValues {
+		hide(p.inValues, path, pieces)
 	}
 	maps.Copy(p.whole, other.whole)
 	maps.Copy(p.lines, other.lines)
 }
 
-func (p places) hide(path, piece, shown string) {
-	if p.short[path] == nil {
-		p.short[path] = map[string]string{}
+func hide(all map[string]map[string]string, path string, pieces map[string]string) {
+	if all[path] == nil {
+		all[path] = map[string]string{}
 	}
-	p.short[path][piece] = shown
+	maps.Copy(all[path], pieces)
 }
 
-// add hides pieces in what a step wrote: that by which the object after it differs from the one before, and from the one without
-// what the step writes, which is nil where nobody knows.
-func (p places) add(before, after, without []Line, pieces []string, shown string) {
-	removed, written := differing(before, after)
+// wrote is what a step wrote: that by which the object after it differs from the one before, and from the one without what the step writes,
+// which is nil where nobody knows.
+type wrote struct{ removed, written []Line }
+
+func wroteBetween(before, after, without []Line) wrote {
+	var w wrote
+	w.removed, w.written = differing(before, after)
 	if without != nil {
 		also, place := differing(after, without)
-		written = append(written, append(also, place...)...)
+		w.written = append(w.written, append(also, place...)...)
 	}
-	for _, line := range removed {
-		p.lines[lineKey{line.Path, line.Text}] = shown
+	return w
+}
+
+// add hides a scalar in the lines that fit it best. Where it stands in none, all that was written is hidden.
+func (p places) add(w wrote, name string, m masked) {
+	var (
+		best  []Line
+		least int
+	)
+	for _, line := range w.written {
+		if !slices.ContainsFunc(m.masks, func(m mask) bool { return m.here().in(line.Text, 0) >= 0 }) {
+			continue
+		}
+		switch fits := m.fits(line); {
+		case fits > least || best == nil:
+			best, least = []Line{line}, fits
+		case fits == least:
+			best = append(best, line)
+		}
 	}
-	found := false
-	for _, line := range written {
-		for _, piece := range pieces {
-			if piece != "" && replaceWord(line.Text, piece, "") != line.Text {
-				p.hide(line.Path, piece, shown)
-				found = true
+	if best == nil {
+		for _, line := range w.written {
+			p.lines[lineKey{line.Path, line.Text}], p.whole[line.Path] = withoutValue(line.Text, m.from), m.from
+		}
+		for _, line := range w.removed {
+			p.lines[lineKey{line.Path, line.Text}] = withoutValue(line.Text, m.from)
+		}
+		return
+	}
+	for _, line := range best {
+		p.hide(line, name, m)
+	}
+	for _, old := range w.removed {
+		hidden := withoutValue(old.Text, m.from)
+		if slices.ContainsFunc(best, func(l Line) bool { return l.Path == old.Path && withoutValue(l.Text, m.from) == hidden }) {
+			p.lines[lineKey{old.Path, old.Text}] = hidden
+		}
+	}
+}
+
+// fits says how many of the keys that lead to the scalar a line has.
+func (m masked) fits(line Line) int {
+	count := 0
+	for _, key := range m.keys {
+		if strings.Contains(line.Path+".", "."+key+".") || strings.Contains(line.Path, "["+key+"]") || strings.Contains(line.Text, key+":") {
+			count++
+		}
+	}
+	return count
+}
+
+// hide hides a scalar in a line that has it.
+func (p places) hide(line Line, name string, m masked) {
+	names := []string{name[strings.LastIndexAny(name, "./")+1:], line.Path[strings.LastIndexAny(line.Path, ".[")+1:]}
+	if len(m.keys) > 0 {
+		names = append(names, m.keys[len(m.keys)-1])
+	}
+	for _, one := range m.masks {
+		if one.here().in(line.Text, 0) < 0 {
+			continue
+		}
+		hide(p.inValues, line.Path, map[string]string{one.text: one.shown})
+		pieces := map[string]string{one.text: one.shown}
+	named:
+		for _, name := range names {
+			for _, between := range []string{"=", ": ", ":", " ", `="`, `: "`} {
+				before := strings.Trim(name, "[]") + between
+				if before != between && strings.Contains(line.Text, before+one.text) {
+					pieces = map[string]string{before + one.text: before + one.shown}
+					break named
+				}
 			}
 		}
-	}
-	for _, line := range written {
-		if !found {
-			p.lines[lineKey{line.Path, line.Text}], p.whole[line.Path] = shown, shown
-		}
+		hide(p.inLines, line.Path, pieces)
 	}
 }
 
@@ -85,17 +154,24 @@ func differing(x, y []Line) (inX, inY []Line) {
 	return inX, inY
 }
 
-// text is a text at a path with the pieces for that place hidden. A loose path has no names of items.
-func (p places) text(path, text string, loose bool) string {
-	for place, pieces := range p.short {
-		if !within(path, place, loose) {
-			continue
-		}
-		for _, piece := range longestFirst(pieces) {
-			text = replaceWord(text, piece, pieces[piece])
+// at are the pieces for lines at a path. A loose path has no names of items.
+func (p places) at(path string, loose bool) map[string]string {
+	return piecesAt(p.inLines, path, loose)
+}
+
+// valuesAt are the pieces for values at a path.
+func (p places) valuesAt(path string, loose bool) map[string]string {
+	return piecesAt(p.inValues, path, loose)
+}
+
+func piecesAt(all map[string]map[string]string, path string, loose bool) map[string]string {
+	found := map[string]string{}
+	for place, pieces := range all {
+		if within(path, place, loose) {
+			maps.Copy(found, pieces)
 		}
 	}
-	return text
+	return found
 }
 
 // hides is what is shown in place of every value at the path; empty where nothing is.
@@ -153,8 +229,8 @@ func withoutValue(line, shown string) string {
 	return indent + shown
 }
 
-// addStep hides pieces of the value of a step, which led from one state of the object, as JSON, to that of the object.
-func (p places) addStep(from []byte, step mutation.Step, o *target.Object, pieces []string) {
+// addStep hides what of the value of a step is of Secrets, which led from one state of the object, as JSON, to that of the object.
+func (p places) addStep(from []byte, step mutation.Step, o *target.Object, all []masked) {
 	before, err := Text(from)
 	if err != nil {
 		return // neither can the object be shown
@@ -167,11 +243,14 @@ func (p places) addStep(from []byte, step mutation.Step, o *target.Object, piece
 	if object, err := step.Without(o); err == nil {
 		without, _ = Text(object)
 	}
-	p.add(before, after, without, pieces, step.Value.String())
+	w := wroteBetween(before, after, without)
+	for _, m := range all {
+		p.add(w, step.Place.Name, m)
+	}
 }
 
-// addDerived hides pieces in what the engine itself made of values of rules, such as annotations with the names of Secrets.
-func (p places) addDerived(from, to []byte, pieces map[string]string) {
+// addDerived hides scalars in what the engine itself made of values of rules, such as annotations with the names of Secrets.
+func (p places) addDerived(from, to []byte, all []masked) {
 	before, err := Text(from)
 	if err != nil {
 		return
@@ -182,10 +261,8 @@ func (p places) addDerived(from, to []byte, pieces map[string]string) {
 	}
 	_, written := differing(before, after)
 	for _, line := range written {
-		for piece, shown := range pieces {
-			if piece != "" && replaceWord(line.Text, piece, "") != line.Text {
-				p.hide(line.Path, piece, shown)
-			}
+		for _, m := range all {
+			p.hide(line, "", m)
 		}
 	}
 }
