@@ -10,7 +10,7 @@ import (
 )
 
 // Beyond are the findings that are more than consequences of earlier ones in the same document: not about what is in a place that
-// was refused as a whole, and not about a field that is missing because it is misspelt.
+// was refused as a whole, and not about a field that is missing because it is misspelt, or all that is missing beside a field that is not known.
 func (f Findings) Beyond(earlier Findings) Findings {
 	var beyond Findings
 	for _, finding := range f {
@@ -27,7 +27,8 @@ func (f Finding) follows(earlier Finding) bool {
 	case f.File != earlier.File || earlier.Severity != Error:
 		return false
 	case earlier.Partial:
-		return f.Rule == MissingField && earlier.Meant != "" && f.Path == join(earlier.Path, earlier.Meant)
+		misspelt := earlier.Meant != "" && f.Path == join(earlier.Path, earlier.Meant)
+		return f.Rule == MissingField && (misspelt || earlier.Rule == UnknownField && f.Path == earlier.Path)
 	default:
 		return Within(f.Path, earlier.Path)
 	}

@@ -133,7 +133,7 @@ func (n Node) Items() []Node {
 const maximumFileSize = 4 << 20
 
 // Parse splits a file into its YAML documents. Anchors and aliases are refused: a document must say what it says where it
-// says it. A key that stands twice is a finding; empty documents are left out.
+// says it. A key that stands twice is a finding, and stands once in the Nodes; empty documents are left out.
 func Parse(file File) ([]Node, Findings) {
 	if len(file.Data) > maximumFileSize {
 		return nil, Findings{{Position: Position{File: file.Name}, Message: fmt.Sprintf("larger than %d bytes", maximumFileSize), Rule: NotYAML}}
@@ -159,7 +159,10 @@ func Parse(file File) ([]Node, Findings) {
 		if node.Absent() {
 			continue
 		}
-		findings = append(findings, checkTree(node, "")...)
+		if wrong := checkTree(node, ""); len(wrong) > 0 {
+			findings = append(findings, wrong...)
+			unite(node.Node)
+		}
 		nodes = append(nodes, node)
 	}
 }
@@ -220,7 +223,7 @@ func checkTree(n Node, path string) Findings {
 	first := map[string]Node{}
 	for _, field := range n.Fields() {
 		inner := join(path, field.Key.Value)
-		if field.Key.Kind != yaml.ScalarNode || field.Key.Tag == "!!merge" {
+		if !isPlain(field.Key.Node) {
 			rule := WrongType
 			if field.Key.Tag == "!!merge" {
 				rule = Anchor
@@ -230,7 +233,7 @@ func checkTree(n Node, path string) Findings {
 		}
 		field.Key.Tag = "!!str" // whatever it looks like, a key is its text
 		if earlier, ok := first[field.Key.Value]; ok {
-			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line).Of(DuplicateKey).sameTwice(n, field))
+			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line).Of(DuplicateKey).InPart().sameTwice(n, field))
 		}
 		first[field.Key.Value] = field.Key
 		findings = append(findings, checkTree(field.Value, inner)...)

@@ -5,9 +5,11 @@
 package source_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -148,7 +150,8 @@ func TestSuggest(t *testing.T) {
 
 // FuzzParse holds that any bytes give documents or findings with a position in the file, and never a panic.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"a: 1\n", "a: [1, {b: c}]\n---\nx: |\n  y\n", "&a {*a : 1}", "{", "\xff", "a: &x [*x]"} {
+	for _, seed := range []string{"a: 1\n", "a: [1, {b: c}]\n---\nx: |\n  y\n", "&a {*a : 1}", "{", "\xff", "a: &x [*x]",
+		"list: [a]\nlist: [a, b]\n", "list:\nlist: [{a: 1, a: [2]}]\nlist: {}\n", "x: &list 1\n*list : []\nlist: [a]\n", "&x {a: {b: 1}, a: {b: {c: 2}}, !!merge a: 1}"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -161,8 +164,70 @@ func FuzzParse(f *testing.F) {
 		for _, node := range nodes {
 			var into thing
 			_ = source.Decode(node, "", &into)
+			once(t, node)
 		}
 	})
+}
+
+// once holds that keys are plain texts and stand once, so that places can be looked up beside what is decoded.
+func once(t *testing.T, n source.Node) {
+	t.Helper()
+	for _, field := range n.Fields() {
+		if got := n.Get(field.Key.Value); field.Key.Kind != yaml.ScalarNode || got != field.Value {
+			t.Errorf("%s: the key %q leads elsewhere", field.Key.Position(), field.Key.Value)
+		}
+		once(t, field.Value)
+	}
+	for _, item := range n.Items() {
+		once(t, item)
+	}
+}
+
+// TestDuplicates holds what is decoded of keys that stand twice, and that the places are those of what is decoded.
+func TestDuplicates(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"lists":                     {"a: [b]\na: [b, c, {}]\n", "{a: [b, c, {}]}"},
+		"the longer first":          {"a: [b, c]\na: [d]\n", "{a: [b, c, d]}"},
+		"the same":                  {"a: [{b: c}]\na: [{b: c}]\n", "{a: [{b: c}]}"},
+		"mappings":                  {"a: {b: 1, c: {d: 1}}\na: {e: 3, c: {d: 2, f: 4}}\n", "{a: {b: 1, c: {d: 1, f: 4}, e: 3}}"},
+		"texts":                     {"a: 1\na: 2\n", "{a: 1}"},
+		"unlike":                    {"a: 1\na: [2]\n", "{a: 1}"},
+		"nothing first":             {"a:\na: [1]\na: [2]\n", "{a: [1, 2]}"},
+		"below what has an anchor":  {"&x {a: 1, a: 2}", "{a: 1}"},
+		"an alias that is like one": {"x: &a 1\n*a : 2\na: [3]\n", "{x: 1, a: [3]}"},
+		"a merge that is like one":  {"!!merge a: []\na: [3]\n", "{a: [3]}"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			nodes, findings := source.Parse(source.File{Name: "f", Data: []byte(test.text)})
+			if len(nodes) != 1 || len(findings) == 0 {
+				t.Fatalf("%d documents, findings: %v", len(nodes), findings)
+			}
+			once(t, nodes[0])
+			if diff := cmp.Diff(test.want, plain(nodes[0])); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// plain is a value in one line.
+func plain(n source.Node) string {
+	var parts []string
+	switch n.Kind {
+	case yaml.MappingNode:
+		for _, field := range n.Fields() {
+			parts = append(parts, field.Key.Value+": "+plain(field.Value))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case yaml.SequenceNode:
+		for _, item := range n.Items() {
+			parts = append(parts, plain(item))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	default:
+		return n.Value
+	}
 }
 
 func texts(findings source.Findings) []string {

@@ -143,11 +143,13 @@ func checkConfiguration(decode func(source.File) error) func(Options, []profile.
 		findings := known
 		seen := map[string]bool{}
 		for _, part := range parts {
-			if seen[part.File.Name] || len(known) > 0 {
+			if seen[part.File.Name] {
 				continue
 			}
 			seen[part.File.Name] = true
-			findings = append(findings, source.FindingsOf(part.Node, "", decode(part.File))...)
+			findings = append(findings, slices.DeleteFunc(source.FindingsOf(part.Node, "", decode(part.File)), func(f source.Finding) bool {
+				return slices.ContainsFunc(known, func(k source.Finding) bool { return k.Error() == f.Error() })
+			})...)
 		}
 		return findings
 	}

@@ -104,6 +104,9 @@ func FuzzRepair(f *testing.F) {
 		}
 		f.Add(string(data))
 	}
+	for _, path := range cases(f, "testdata/duplicates/*.yaml") {
+		f.Add(string(golden.Read(f, path).Data))
+	}
 	f.Add("apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: &a ProviderProfile\n? [x]\n: *a\n---\n{a: 1, a: 1}\n")
 	f.Fuzz(func(t *testing.T, data string) {
 		input := Input{File: source.File{Name: "f", Data: []byte(data)}}

@@ -136,7 +136,7 @@ func (r *Report) add(s *set, input Input) {
 		return
 	}
 	r.Files++
-	r.texts[input.Name] = newText(input.Data, parts)
+	r.texts[input.Name] = newText(input.Data)
 	if first == nil {
 		s.other = append(s.other, problems...)
 		return

@@ -5,12 +5,13 @@
 package lint
 
 import (
+	"bytes"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -19,13 +20,14 @@ type text struct {
 	data []byte
 	// starts are the offsets of the lines in bytes, without a mark of the byte order.
 	starts []int
-	parts  []profile.Part
+	// documents are the values as they are written, also those under a key that stands twice.
+	documents func() []*yaml.Node
 }
 
 const byteOrderMark = "\ufeff"
 
-func newText(data []byte, parts []profile.Part) *text {
-	t := &text{data: data, parts: parts, starts: []int{0}}
+func newText(data []byte) *text {
+	t := &text{data: data, starts: []int{0}, documents: sync.OnceValue(func() []*yaml.Node { return documentsIn(data) })}
 	if strings.HasPrefix(string(data), byteOrderMark) {
 		t.starts[0] = len(byteOrderMark)
 	}
@@ -37,6 +39,18 @@ func newText(data []byte, parts []profile.Part) *text {
 		i += max(width, 1)
 	}
 	return t
+}
+
+// documentsIn are the values of the documents of a file, up to where it is no YAML.
+func documentsIn(data []byte) []*yaml.Node {
+	var all []*yaml.Node
+	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		document := &yaml.Node{}
+		if err := decoder.Decode(document); err != nil {
+			return all
+		}
+		all = append(all, document.Content...)
+	}
 }
 
 // breakAt is the width of the line break with which the bytes begin, as YAML 1.1 has them; 0 for none.
@@ -188,7 +202,7 @@ func (t *text) visit(see func(n, parent *yaml.Node, index int)) {
 			visit(child, n, i)
 		}
 	}
-	for _, part := range t.parts {
-		visit(part.Node.Node, nil, 0)
+	for _, document := range t.documents() {
+		visit(document, nil, 0)
 	}
 }

@@ -44,24 +44,22 @@ type configuration interface {
 
 // decode reads the one document of a file, if there is one.
 func decode(file source.File, kind string, into configuration) error {
-	nodes, findings := source.Parse(file)
-	if len(findings) > 0 {
-		return findings.Err()
-	}
+	nodes, known := source.Parse(file)
 	switch len(nodes) {
 	case 0:
-		return nil
+		return known.Err()
 	case 1:
 	default:
-		return source.Findings{nodes[1].Finding("", "a second document: there must be one %s", kind).Of(source.NoDocument)}
+		return append(known, nodes[1].Finding("", "a second document: there must be one %s", kind).Of(source.NoDocument)).Err()
 	}
-	if findings := checkHead(nodes[0], kind); len(findings) > 0 {
-		return findings.Err()
+	findings := checkHead(nodes[0], kind)
+	if len(findings) == 0 {
+		findings = source.Decode(nodes[0], "", into)
 	}
-	if findings := source.Decode(nodes[0], "", into); len(findings) > 0 {
-		return findings.Err()
+	if len(findings) == 0 {
+		findings = into.validate(nodes[0])
 	}
-	return into.validate(nodes[0]).Err()
+	return append(known, findings.Beyond(known)...).Err()
 }
 
 func checkHead(node source.Node, kind string) source.Findings {
