@@ -83,7 +83,7 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 		finding := o.finding(text.offset+offset, "%s", plainly(message)).Of(rule)
 		if unknown != "" {
 			finding = finding.Of(UnknownName)
-			if word, ok := source.Nearest(unknown, known); ok && finding.Column > 0 {
+			if word, ok := source.Nearest(unknown, known); ok && finding.Column > 0 && e.elsewhere[unknown] == "" {
 				finding.Fix = &source.Fix{At: finding.Position, Old: unknown, New: word}
 			}
 		}

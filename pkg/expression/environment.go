@@ -42,6 +42,8 @@ type Environment struct {
 	env       *cel.Env
 	types     *typeProvider
 	variables map[string]Variable
+	// elsewhere are variables that expressions of other places see, and where that is.
+	elsewhere map[string]string
 
 	// The same with macros kept as they are written, for explanations.
 	once        sync.Once
@@ -56,7 +58,22 @@ func NewEnvironment(variables ...Variable) (*Environment, error) {
 
 // Extend makes an environment that has these variables too. A variable that exists already is declared anew.
 func (e *Environment) Extend(variables ...Variable) (*Environment, error) {
-	return build(e.variables, variables)
+	extended, err := build(e.variables, variables)
+	if err == nil {
+		extended.elsewhere = e.elsewhere
+	}
+	return extended, err
+}
+
+// Without makes an environment that has not these variables; the values say where there are such, for who names one all the same.
+func (e *Environment) Without(elsewhere map[string]string) (*Environment, error) {
+	left := maps.Clone(e.variables)
+	maps.DeleteFunc(left, func(name string, _ Variable) bool { return elsewhere[name] != "" })
+	without, err := build(left, nil)
+	if err == nil {
+		without.elsewhere = elsewhere
+	}
+	return without, err
 }
 
 // Variables are the names of the variables, sorted.

@@ -60,6 +60,9 @@ func remedyOfAbsent(given []string) string {
 
 // suggest says which of the known names was probably meant; of variables, which there are where none is near.
 func (e *Environment) suggest(name string, known []string) string {
+	if where := e.elsewhere[name]; where != "" {
+		return "; " + where
+	}
 	if suggestion := source.Suggest(name, known); suggestion != "" {
 		return suggestion
 	}

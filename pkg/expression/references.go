@@ -33,6 +33,8 @@ type inspector struct {
 	local      []string // variables of the comprehensions around
 	references []string
 	every      int
+	// certain leaves out what is not evaluated in each case: operands of && and ||, the branches of ?: and what is asked of items.
+	certain bool
 	// found collects the parts that are references, for who wants them; nil: nobody does.
 	found *[]ast.Expr
 }
@@ -49,10 +51,7 @@ func (i *inspector) visit(e ast.Expr) {
 	case ast.SelectKind:
 		i.visit(e.AsSelect().Operand())
 	case ast.CallKind:
-		if e.AsCall().IsMemberFunction() {
-			i.visit(e.AsCall().Target())
-		}
-		i.visitAll(e.AsCall().Args())
+		i.visitCall(e.AsCall())
 	case ast.ListKind:
 		i.visitAll(e.AsList().Elements())
 	case ast.MapKind:
@@ -69,6 +68,21 @@ func (i *inspector) visit(e ast.Expr) {
 	}
 }
 
+func (i *inspector) visitCall(call ast.CallExpr) {
+	arguments := call.Args()
+	switch name := call.FunctionName(); {
+	case !i.certain:
+	case name == operators.LogicalAnd || name == operators.LogicalOr:
+		return
+	case name == operators.Conditional:
+		arguments = arguments[:1]
+	}
+	if call.IsMemberFunction() {
+		i.visit(call.Target())
+	}
+	i.visitAll(arguments)
+}
+
 func (i *inspector) visitAll(all []ast.Expr) {
 	for _, e := range all {
 		i.visit(e)
@@ -80,6 +94,9 @@ func (i *inspector) visitComprehension(c ast.ComprehensionExpr) {
 		i.every = every
 	}
 	i.visit(c.IterRange())
+	if i.certain {
+		return
+	}
 	i.visit(c.AccuInit())
 	outer := len(i.local)
 	i.local = append(i.local, c.IterVar(), c.IterVar2(), c.AccuVar())

@@ -233,3 +233,17 @@ func (t *Template) References() []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// Certain are the References without those that are evaluated in some cases only, as the branches of a condition are.
+func (t *Template) Certain() []string {
+	var all []string
+	for _, part := range t.parts {
+		if part.program != nil {
+			i := inspector{variables: part.program.environment.variables, certain: true}
+			i.visit(part.program.ast.NativeRep().Expr())
+			all = append(all, i.references...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -73,6 +74,8 @@ type profileCompiler struct {
 	findings source.Findings
 	// views are what is seen of the versions of Kubernetes, by the variable that holds the version.
 	views map[string][]versionView
+	// seen are what expressions see, by what targets have in common for that.
+	seen map[[2]bool]*expression.Environment
 	// set is the set of which rules are compiled, and rules are those compiled so far.
 	set   target.Set
 	rules []*rule

@@ -58,7 +58,8 @@ func (c *profileCompiler) family(r v1alpha1.Rule, context operation.Context, arg
 		items: items{node: r.ForEach}, context: context, arguments: arguments, path: path, generation: c.options.Generation,
 		members: lru.New(membersKept),
 	}
-	result, findings := f.items.compile(c.scope.environment, r.Path+".forEach")
+	seen := c.seenBy(context.Target)
+	result, findings := f.items.compile(seen, r.Path+".forEach")
 	if len(findings) > 0 {
 		return nil, findings
 	}
@@ -67,7 +68,7 @@ func (c *profileCompiler) family(r v1alpha1.Rule, context operation.Context, arg
 		return nil, source.Findings{r.ForEach.Finding(r.Path+".forEach", "%s", problem).Of(source.WrongType)}
 	}
 	var err error
-	if f.environment, err = c.scope.environment.Extend(declared); err != nil {
+	if f.environment, err = seen.Extend(declared); err != nil {
 		return nil, source.FindingsOf(r.ForEach, r.Path+".forEach", err).Of(expression.WrongResult)
 	}
 	f.values = &compiledValues{environment: f.environment, at: map[source.Position]bool{}, templates: map[compiledValue]*expression.Template{}}

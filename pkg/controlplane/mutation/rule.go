@@ -93,8 +93,8 @@ func (c *profileCompiler) fill(compiled *rule, r v1alpha1.Rule, arguments source
 		findings, unusable = append(findings, arguments.Key.Finding(path, "%s cannot be used on %s; these can: %s", definition.Name,
 			compiled.target.Name, usable(compiled.target)).Of(operation.WrongTarget)), true
 	}
-	context := operation.Context{Target: compiled.target, Expressions: c.scope.environment, Files: c.document.Attachments}
-	environment := c.scope.environment
+	environment := c.seenBy(compiled.target)
+	context := operation.Context{Target: compiled.target, Expressions: environment, Files: c.document.Attachments}
 	if r.ForEach.Node != nil {
 		if compiled.family, problems = c.family(r, context, arguments.Value, path); len(problems) > 0 {
 			// What an item is, and so what the rest of the rule means, is not known.
@@ -145,6 +145,7 @@ func (c *profileCompiler) check(compiled *rule, from v1alpha1.Rule) source.Findi
 			Of(NeedlessOverride).Without(override))
 	}
 	findings = append(findings, unnamedContainers(compiled)...)
+	findings = append(findings, c.notKnown(compiled, from)...)
 	if compiled.family != nil {
 		findings = append(findings, c.tellsSecrets(compiled)...)
 	}
