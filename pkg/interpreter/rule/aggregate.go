@@ -5,6 +5,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -30,10 +32,7 @@ type found struct {
 
 // take is what the members have at a path, by the names of clusters, until it is asked again; those that have nothing there are left out.
 func (q *question) take(at path) []found {
-	if q.taken == nil {
-		q.taken = make([]found, 0, len(q.members))
-	}
-	all := q.taken[:0]
+	all := slices.Grow(q.taken[:0], len(q.members))
 	for _, m := range q.members {
 		if m.status == nil {
 			continue
@@ -42,6 +41,7 @@ func (q *question) take(at path) []found {
 			all = append(all, found{m, n})
 		}
 	}
+	q.taken = all
 	return all
 }
 

@@ -42,7 +42,7 @@ func sum(at path) combine {
 		case len(all) == 0:
 			return nil, nil
 		case exact:
-			return strconv.AppendInt(nil, whole, 10), nil
+			return q.wrote(strconv.AppendInt(q.out[:0], whole, 10)), nil
 		case math.Abs(float) >= math.MaxInt64: // no number of Kubernetes is
 			return nil, tooLarge(at)
 		}
@@ -87,7 +87,7 @@ func allTrue(at path) combine {
 		if err != nil || len(q.members) == 0 {
 			return nil, err
 		}
-		return strconv.AppendBool(nil, count == len(q.members)), nil
+		return q.wrote(strconv.AppendBool(q.out[:0], count == len(q.members))), nil
 	}
 }
 
@@ -98,7 +98,7 @@ func anyTrue(at path) combine {
 		if err != nil || len(q.members) == 0 {
 			return nil, err
 		}
-		return strconv.AppendBool(nil, count > 0), nil
+		return q.wrote(strconv.AppendBool(q.out[:0], count > 0)), nil
 	}
 }
 

@@ -23,28 +23,30 @@ type member struct {
 }
 
 // readMembers reads the statuses, and orders them by the names of clusters, each of which is one member: two would be counted twice.
-func readMembers(all []interpreter.Member) ([]*member, error) {
-	members := make([]*member, len(all))
+func (q *question) readMembers() error {
+	all := q.asked.Members
+	q.said, q.members = slices.Grow(q.said[:0], len(all))[:len(all)], slices.Grow(q.members[:0], len(all))[:len(all)]
+	members := q.members
 	for i := range all {
-		members[i] = &member{Member: &all[i]}
+		q.said[i] = member{Member: &all[i]}
+		members[i] = &q.said[i]
 	}
 	slices.SortStableFunc(members, func(a, b *member) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	for i := 1; i < len(members); i++ {
 		if members[i].Cluster == members[i-1].Cluster {
-			return members, unfit("the member %s stands twice", members[i].Cluster)
+			return unfit("the member %s stands twice", members[i].Cluster)
 		}
 	}
 	for _, m := range members {
 		if len(m.Status) == 0 || isNull(m.Status) {
 			continue
 		}
-		status, err := readObject("the status of the member "+m.Cluster, m.Status, m.StatusIndex)
-		if err != nil {
-			return members, err
+		var err error
+		if m.status, err = readObject("the status of the member ", m.Cluster, m.Status, m.StatusIndex); err != nil {
+			return err
 		}
-		m.status = status
 	}
-	return members, nil
+	return nil
 }
 
 // memberValues is the variable members.

@@ -165,7 +165,7 @@ func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpr
 		}
 		return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeUnknown, Message: message}
 	}
-	q, err := newQuestion(ctx, &r)
+	q, err := newQuestion(ctx, r)
 	defer q.release()
 	if err != nil {
 		return interpreter.Response{}, err

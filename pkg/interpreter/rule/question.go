@@ -6,6 +6,7 @@ package rule
 
 import (
 	"context"
+	"sync"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -16,16 +17,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// question is one question on its way to an answer, and what expressions see of it. It is for one goroutine.
+// question is one question on its way to an answer, and what expressions see of it. It is for one goroutine, and its memory is used again.
 type question struct {
 	ctx     context.Context
-	asked   *interpreter.Request
+	asked   interpreter.Request
 	object  *document.Document
 	because []string
 
 	observed *document.Document // of Retain
 	members  []*member          // of Aggregate, by the names of clusters
+	said     []member           // where members are
 	taken    []found            // what was taken of them last
+	out      []byte             // what was written last, which is copied to where it belongs
 	item     ref.Val            // of a forEach, or of items
 	kept     ref.Val            // of items: that of the observed object
 
@@ -33,18 +36,27 @@ type question struct {
 	objectValue, observedValue, membersValue, kindValue ref.Val
 }
 
-// newQuestion reads what is asked about. It must be released.
-func newQuestion(ctx context.Context, r *interpreter.Request) (*question, error) {
-	q := &question{ctx: ctx, asked: r}
+var questions = sync.Pool{New: func() any { return new(question) }}
+
+// What is kept for the next question: no more members, and no more bytes that were written, than these.
+const (
+	maxKeptMembers = 64
+	maxKeptBytes   = 64 << 10
+)
+
+// newQuestion reads what is asked about. It must be released, unless something refers to it.
+func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) {
+	q := questions.Get().(*question)
+	q.ctx, q.asked = ctx, r
 	var err error
-	if q.object, err = readObject("the object", r.Object, r.ObjectIndex); err != nil {
+	if q.object, err = readObject("the object", "", r.Object, r.ObjectIndex); err != nil {
 		return q, err
 	}
 	switch r.Operation {
 	case interpreter.Retain:
-		q.observed, err = readObject("the observed object", r.Observed, r.ObservedIndex)
+		q.observed, err = readObject("the observed object", "", r.Observed, r.ObservedIndex)
 	case interpreter.Aggregate:
-		q.members, err = readMembers(r.Members)
+		err = q.readMembers()
 	case interpreter.Status, interpreter.Health:
 		if status := q.object.Root().Get("status"); status != nil && status.Kind() != document.Null && status.Kind() != document.Object {
 			err = unfit("the status of the object is %s, and must be an object", word(status))
@@ -57,32 +69,46 @@ func newQuestion(ctx context.Context, r *interpreter.Request) (*question, error)
 	return q, err
 }
 
-// readObject reads an object, unless it was read already.
-func readObject(what string, raw []byte, index interpreter.Index) (*document.Document, error) {
+// readObject reads an object, unless it was read already. Failures call it what, and by the name behind that.
+func readObject(what, name string, raw []byte, index interpreter.Index) (*document.Document, error) {
 	if len(raw) == 0 {
-		return nil, unfit("%s is missing", what)
+		return nil, unfit("%s is missing", what+name)
 	}
 	read := index.Document()
 	if read == nil {
 		var err error
 		if read, err = document.Parse(raw); err != nil {
-			return nil, unreadable(what, err)
+			return nil, unreadable(what+name, err)
 		}
 	}
 	if root := read.Root(); root.Kind() != document.Object {
 		defer read.Release()
-		return nil, unfit("%s is %s, and must be an object", what, word(root))
+		return nil, unfit("%s is %s, and must be an object", what+name, word(root))
 	}
 	return read, nil
 }
 
-// release gives back what was read. What was answered stays valid.
+// release gives back what was read, and the question itself. What was answered stays valid.
 func (q *question) release() {
 	q.object.Release()
 	q.observed.Release()
 	for _, m := range q.members {
 		m.status.Release()
 	}
+	if cap(q.said) > maxKeptMembers || cap(q.out) > maxKeptBytes {
+		return
+	}
+	clear(q.members)
+	clear(q.said)
+	clear(q.taken[:cap(q.taken)])
+	*q = question{members: q.members[:0], said: q.said[:0], taken: q.taken[:0], out: q.out[:0]}
+	questions.Put(q)
+}
+
+// wrote remembers where bytes were written, so that the next ones are written there.
+func (q *question) wrote(out []byte) []byte {
+	q.out = out
+	return out
 }
 
 // ResolveName implements celinterpreter.Activation.

@@ -83,7 +83,7 @@ func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, err
 		return t, ctx.Err()
 	}
 	// It is not released: the terms refer to what was read.
-	q, err := newQuestion(ctx, &r)
+	q, err := newQuestion(ctx, r)
 	if err != nil {
 		return t, ctx.Err()
 	}

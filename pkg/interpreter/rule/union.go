@@ -7,6 +7,7 @@ package rule
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -37,7 +38,7 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 			size += len(f.Raw()) + n*(len(f.Cluster)+len("/"))
 			count += n
 		}
-		u := united{question: q, at: at, key: key, prefix: prefix, out: append(make([]byte, 0, size), '['), seen: make(map[string]span, count)}
+		u := united{question: q, at: at, key: key, prefix: prefix, out: append(slices.Grow(q.out[:0], size), '['), seen: make(map[string]span, count)}
 		for _, f := range all {
 			for _, item := range f.Items() {
 				if err := u.add(f, item); err != nil {
@@ -45,7 +46,7 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 				}
 			}
 		}
-		return append(u.out, ']'), nil
+		return q.wrote(append(u.out, ']')), nil
 	}
 }
 
@@ -172,7 +173,7 @@ func common(at path) combine {
 				items = append(items, item)
 			}
 		}
-		return listOf(items), nil
+		return q.listOf(items), nil
 	}
 }
 

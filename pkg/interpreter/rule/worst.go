@@ -71,15 +71,15 @@ var (
 )
 
 // severity of a status: 0 is the worst.
-func severity(status string, bad bool) int {
+func severity(status *document.Node, bad bool) int {
 	order, best := positive, "True"
 	if bad {
 		order, best = negative, "False"
 	}
-	if i := slices.Index(order, status); i >= 0 {
+	if i := slices.IndexFunc(order, status.Is); i >= 0 {
 		return i
 	}
-	if status == best {
+	if status.Is(best) {
 		return len(order) + 1
 	}
 	return len(order)
@@ -105,9 +105,10 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 	}
 	return func(q *question) ([]byte, error) {
 		var (
-			types  []string
-			chosen = map[string]*document.Node{}
-			ranks  = map[string]int{}
+			name   []byte
+			chosen = make([]*document.Node, 0, usualConditions)
+			ranks  = make([]int, 0, usualConditions)
+			places = map[string]int{} // in those, by type
 		)
 		all := q.take(at)
 		for _, f := range all {
@@ -115,45 +116,39 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 				return nil, f.misfit(at, "a list")
 			}
 			for _, condition := range f.Items() {
-				name, typed := condition.Get("type").Text()
-				status, ok := condition.Get("status").Text()
-				if !typed || !ok {
+				var typed bool
+				name, typed = condition.Get("type").AppendText(name[:0])
+				status := condition.Get("status")
+				if !typed || status.Kind() != document.String {
 					return nil, unfit("%s: the member %s: a condition in status.%s has no type or no status", at.at, f.Cluster, at.text)
 				}
-				rank := severity(status, bad[name])
-				if chosen[name] == nil {
-					types = append(types, name)
-				}
-				if chosen[name] == nil || rank < ranks[name] {
-					chosen[name], ranks[name] = condition, rank
+				rank := severity(status, bad[string(name)])
+				if i, known := places[string(name)]; !known {
+					places[string(name)] = len(chosen)
+					chosen, ranks = append(chosen, condition), append(ranks, rank)
+				} else if rank < ranks[i] {
+					chosen[i], ranks[i] = condition, rank
 				}
 			}
 		}
 		if len(all) == 0 {
 			return nil, nil
 		}
-		conditions := make([]*document.Node, len(types))
-		for i, name := range types {
-			conditions[i] = chosen[name]
-		}
-		return listOf(conditions), nil
+		return q.listOf(chosen), nil
 	}
 }
 
+// usualConditions are as many types of conditions as most objects have, so that there is room for them at once.
+const usualConditions = 8
+
 // listOf writes a list of places as they are written where they stand.
-func listOf(items []*document.Node) []byte {
-	raw := make([][]byte, len(items))
-	size := len(items) + 1
+func (q *question) listOf(items []*document.Node) []byte {
+	out := append(q.out[:0], '[')
 	for i, item := range items {
-		raw[i] = item.Raw()
-		size += len(raw[i])
-	}
-	out := append(make([]byte, 0, size+1), '[')
-	for i := range raw {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, raw[i]...)
+		out = append(out, item.Raw()...)
 	}
-	return append(out, ']')
+	return q.wrote(append(out, ']'))
 }
