@@ -32,11 +32,17 @@ type datum struct {
 // secrets are the data that must not stand in a profile, the longest first.
 type secrets []datum
 
+// hidden stands for what graft render hid: the beginning of what it writes in place of what Secrets hold, which is no value.
+var hidden = datum{value: "(from Secret "}
+
 // secretsOf are the data of all Secrets that the cases have.
 func secretsOf(cases []Case) secrets {
 	var all secrets
 	for _, c := range cases {
 		for _, object := range slices.Concat(c.Before, c.After) {
+			if (secrets{hidden}).holding(string(object.JSON)) != nil {
+				all = append(all, hidden)
+			}
 			if object.Is("", "Secret") {
 				if parsed, err := decodeTree(object.JSON); err == nil {
 					all = append(all, dataOf(parsed)...)
@@ -225,7 +231,12 @@ func (s secrets) told(text string) string {
 }
 
 // String names the Secret and not the datum.
-func (d *datum) String() string { return "the Secret " + d.secret }
+func (d *datum) String() string {
+	if *d == hidden {
+		return "a Secret that graft has hidden (--show-secrets shows them)"
+	}
+	return "the Secret " + d.secret
+}
 
 // lookups are the data that rules for an object can look up: those of Secrets in its namespace, as they are read there.
 func (s *subject) lookups() []fact {
@@ -258,6 +269,9 @@ func (s *subject) reads(d datum) bool {
 func (s secrets) lookupNames() map[string]string {
 	var all []string
 	for _, d := range s {
+		if d == hidden {
+			continue
+		}
 		all = append(all, d.secret)
 	}
 	slices.Sort(all)

@@ -103,9 +103,10 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 		edits  int
 		before = c.current
 		known  []masked // what of Secrets was written
+		values = heard{values: map[string]bool{}}
 	)
-	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, step mutation.Step, o *target.Object) {
-		if secret := c.veil.add(ctx, step); len(secret) > 0 {
+	result, err := p.Trace(ctx, r, listen(source, &values), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
+		if secret := c.veil.add(ctx, step, values.all()); len(secret) > 0 {
 			c.veil.places.addStep(before, step, o, secret)
 			known = append(known, secret...)
 		}

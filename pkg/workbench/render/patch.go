@@ -7,9 +7,11 @@ package render
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -41,7 +43,11 @@ func (c *Change) Operations() ([]document.Operation, error) {
 		if operation.Value == nil {
 			continue
 		}
-		if operations[i].Value, err = cover.object(pathOf(operation.Path), operation.Value, true); err != nil {
+		path, named := namedPath(is.Root(), operation)
+		if !named {
+			path = pathOf(operation.Path)
+		}
+		if operations[i].Value, err = cover.object(path, operation.Value, !named); err != nil {
 			return nil, err
 		}
 		if c.isSecret() {
@@ -57,6 +63,33 @@ func (c *Change) Operations() ([]document.Operation, error) {
 // pathOf is a JSON pointer as a path.
 func pathOf(pointer string) string {
 	return strings.NewReplacer("/", ".", "~1", "/", "~0", "~").Replace(strings.TrimPrefix(pointer, "/"))
+}
+
+// namedPath is the path, as lines have it, of what an operation writes, with the names of items; false where the object, as it is now, has
+// something else there.
+func namedPath(root *document.Node, operation document.Operation) (string, bool) {
+	written, err := document.Parse(operation.Value)
+	if err != nil || !root.At(operation.Path).Equal(written.Root()) {
+		return "", false
+	}
+	path, n := "", root
+	for token := range strings.SplitSeq(strings.TrimPrefix(operation.Path, "/"), "/") {
+		if n.Kind() == document.Array {
+			index, err := strconv.Atoi(token)
+			if err != nil || index >= n.Len() {
+				return "", false
+			}
+			var items []any
+			if json.Unmarshal(n.Raw(), &items) != nil {
+				return "", false
+			}
+			path, n = path+"["+namesOf(path, items)[index]+"]", n.Item(index)
+			continue
+		}
+		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		path, n = strings.TrimPrefix(path+"."+key, "."), n.Get(key)
+	}
+	return path, true
 }
 
 // Patch writes for each object that changed or was denied a comment that says which it is, and the patch as a JSON list with an

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,8 @@ type masked struct {
 }
 
 // add hides what of a step's value is made of Secrets where that tells one, and returns what is to be hidden in its place.
-func (v veil) add(ctx context.Context, step mutation.Step) []masked {
+// The values are those that lookups found in Secrets.
+func (v veil) add(ctx context.Context, step mutation.Step, values map[string]bool) []masked {
 	if step.Value.From == nil {
 		return nil
 	}
@@ -67,7 +69,7 @@ func (v veil) add(ctx context.Context, step mutation.Step) []masked {
 	}
 	all := make([]masked, len(confided))
 	for i, scalar := range confided {
-		all[i] = v.scalar(scalar, step.Writes)
+		all[i] = v.scalar(scalar, values, step.Writes)
 	}
 	return all
 }
@@ -110,29 +112,23 @@ func wholly(value operation.Resolved) []operation.Confided {
 	return all
 }
 
-// scalar makes masks of the lines of a scalar; those that tell a Secret are hidden everywhere. A text that the author of the profile wrote
-// as it is tells none.
-func (v veil) scalar(scalar operation.Confided, written func(text string) bool) masked {
+// scalar makes masks of the lines of a scalar, and hides everywhere what tells a Secret: the values of Secrets that it has, and what an
+// expression made of them in one line. A text that the author of the profile wrote as it is tells none.
+func (v veil) scalar(scalar operation.Confided, values map[string]bool, written func(text string) bool) masked {
 	out := masked{keys: scalar.Keys}
 	for _, part := range scalar.Parts {
 		text, shown := scalar.Text[part.From:part.To], part.Shown()
 		v.shown[shown], out.from = shown, shown
-		tells := func(text string) bool {
-			return len(text) >= secretive && !common[strings.ToLower(text)] && !written(text)
+		if !strings.Contains(strings.TrimSpace(text), "\n") {
+			v.everywhere(text, shown, written)
 		}
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); tells(line) {
-				for _, piece := range forms(line) {
-					v.pieces[piece] = shown
-				}
+		for value := range values {
+			if value != "" && strings.Contains(text, value) {
+				v.everywhere(value, shown, written)
 			}
 		}
-		encoded := base64.StdEncoding.EncodeToString([]byte(text))
-		if text != "" && tells(text) {
-			v.pieces[encoded] = shown
-		}
 		if part.To-part.From == len(scalar.Text) {
-			out.masks = append(out.masks, mask{text: encoded, shown: shown})
+			out.masks = append(out.masks, mask{text: base64.StdEncoding.EncodeToString([]byte(text)), shown: shown})
 		}
 	}
 	start := 0
@@ -142,6 +138,26 @@ func (v veil) scalar(scalar operation.Confided, written func(text string) bool) 
 	}
 	return out
 }
+
+// everywhere hides the lines of a text, and its base64, wherever they stand, but for those that tell nothing.
+func (v veil) everywhere(text, shown string, written func(text string) bool) {
+	several := strings.Contains(strings.TrimSpace(text), "\n")
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if len(line) < secretive || common[strings.ToLower(line)] || several && frame.MatchString(line) || written(line) {
+			continue
+		}
+		for _, piece := range forms(line) {
+			v.pieces[piece] = shown
+		}
+	}
+	if trimmed := strings.TrimSpace(text); len(trimmed) >= secretive && !common[strings.ToLower(trimmed)] && !written(text) {
+		v.pieces[base64.StdEncoding.EncodeToString([]byte(text))] = shown
+	}
+}
+
+// frame are lines that many documents have, whatever they hold.
+var frame = regexp.MustCompile(`^(-----.*|#.*|\[[^\]]*\]|[][{}(),;]*|(- )?[\w.-]+:|(apiVersion|kind|name|namespace|type): .*)$`)
 
 // maskOf is the mask of the line between two bytes, in its forms; nil where nothing of it is to be hidden.
 func maskOf(scalar operation.Confided, from, to int) []mask {
