@@ -75,6 +75,17 @@ func (u *Unit) Sections() []string {
 	return out
 }
 
+// Options returns the names of the options in a section, each once, in the order of their first assignment.
+func (u *Unit) Options(section string) []string {
+	var out []string
+	for i := range u.lines {
+		if l := &u.lines[i]; !l.header && u.lines[l.section].name == section && !slices.Contains(out, l.name) {
+			out = append(out, l.name)
+		}
+	}
+	return out
+}
+
 // Values returns the values of an option in their order. An empty assignment, with which systemd forgets the values
 // before it, is an empty value. Without the option it is nil.
 func (u *Unit) Values(section, option string) []string {

@@ -239,7 +239,7 @@ func (b *bench) holdValue(t *testing.T, d operation.Definition, p place) {
 	case operation.Scalar:
 		refused("a mapping", &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{scalar("!!str", "x"), scalar("!!int", "1")}})
 		if kind.Computed {
-			accepted("an expression", scalar("!!str", `${ string(1) }`))
+			accepted("an expression", scalar("!!str", `${ shoot.name }`))
 		}
 	case operation.Boolean:
 		refused("a text", scalar("!!str", "maybe"))

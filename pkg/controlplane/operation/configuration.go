@@ -62,7 +62,7 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 			findings = append(findings, checkKubeletField(write, value)...)
 		}
 	}
-	return writes, findings
+	return writes, append(findings, hold(kubeletChecks, a.Set, path+".set").Beyond(findings)...)
 }
 
 // checkKubeletField judges a constant.

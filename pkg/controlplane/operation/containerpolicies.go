@@ -22,8 +22,8 @@ func containerPolicies() Definition {
 		Arguments: setAndRemove("policies", mappingOf(shapeLike[vpaautoscalingv1.ContainerResourcePolicy]("containerName"))),
 		Parts:     target.ContainerPolicies,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileNamedObjects(c, arguments, path, ContainerPolicy, "containerName",
-				shapeOf[vpaautoscalingv1.ContainerResourcePolicy], setContainerPolicy)
+			return namedObjects{kind: ContainerPolicy, key: "containerName", shape: shapeOf[vpaautoscalingv1.ContainerResourcePolicy],
+				checks: policyChecks, apply: setContainerPolicy}.compile(c, arguments, path)
 		},
 	}
 }

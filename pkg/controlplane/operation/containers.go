@@ -22,40 +22,56 @@ func containers() Definition {
 		Arguments: setAndRemove("containers", mappingOf(shapeLike[corev1.Container]("name"))),
 		Parts:     target.PodTemplate,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileNamedObjects(c, arguments, path, Container, "name", shapeOf[corev1.Container], func(o *target.Object, name string, v Resolved) error {
-				return setContainer(o, "containers", name, v)
-			})
+			return containersIn("containers", Container).compile(c, arguments, path)
 		},
 	}
 }
 
-// compileNamedObjects compiles edits whose values are objects that stand in a list under a name, which is their member key.
-func compileNamedObjects(c *Context, arguments source.Node, path string, kind Kind, key string, shape func([]byte) ([]byte, error),
-	apply func(*target.Object, string, Resolved) error,
-) ([]Write, source.Findings) {
+// containersIn are the containers in a list of the pod template.
+func containersIn(list string, kind Kind) namedObjects {
+	return namedObjects{kind: kind, key: "name", shape: shapeOf[corev1.Container], checks: containerChecks, name: checkLabel,
+		apply: func(o *target.Object, name string, v Resolved) error { return setContainer(o, list, name, v) }}
+}
+
+// namedObjects says how edits become writes whose values are objects that stand in a list under a name, which is their member key.
+type namedObjects struct {
+	kind   Kind
+	key    string
+	shape  func([]byte) ([]byte, error)
+	checks []check
+	// name judges a name; nil: every name will do.
+	name  func(string) string
+	apply func(*target.Object, string, Resolved) error
+}
+
+func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a edits
 	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
 	return compiler{
-		place: Place{Kind: kind},
+		place: Place{Kind: o.kind},
+		check: o.name,
 		value: func(n source.Node, path string) (Value, source.Findings) {
 			if n.Node == nil || n.Kind != yaml.MappingNode {
 				return Value{}, source.Findings{n.Finding(path, "must be a mapping of fields").Of(source.WrongType)}
 			}
 			for _, field := range n.Fields() {
-				if field.Key.Value == key {
-					return Value{}, source.Findings{field.Key.Finding(path, "%s is what it stands under; leave it out here", key).Of(MisplacedField)}
+				if field.Key.Value == o.key {
+					return Value{}, source.Findings{field.Key.Finding(path, "%s is what it stands under; leave it out here", o.key).Of(MisplacedField)}
 				}
 			}
 			value, findings := c.Tree(n, path)
-			if len(findings) > 0 {
-				return value, findings
+			if len(findings) == 0 {
+				value, findings = value.shaped(o.shape, n, path)
 			}
-			return value.shaped(shape, n, path)
+			if len(findings) == 0 {
+				findings = hold(o.checks, n, path)
+			}
+			return value, findings
 		},
 		apply: func(name string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error { return apply(o, name, v) }
+			return func(object *target.Object, v Resolved) error { return o.apply(object, name, v) }
 		},
 	}.compile(arguments, path, a.Set, a.Remove)
 }

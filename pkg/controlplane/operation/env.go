@@ -64,10 +64,13 @@ func (c *Context) envValue(n source.Node, path string) (Value, source.Findings) 
 		return Value{}, findings
 	}
 	value, findings := c.Tree(n, path)
-	if len(findings) > 0 {
-		return value, findings
+	if len(findings) == 0 {
+		value, findings = value.shaped(shapeOf[corev1.EnvVarSource], n, path)
 	}
-	return value.shaped(shapeOf[corev1.EnvVarSource], n, path)
+	if len(findings) == 0 {
+		findings = hold(valueSourceChecks, n, path)
+	}
+	return value, findings
 }
 
 // checkFields finds members of a mapping that are not among the known ones.

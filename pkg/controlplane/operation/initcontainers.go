@@ -21,9 +21,7 @@ func initContainers() Definition {
 		Arguments: setAndRemove("init containers", mappingOf(shapeLike[corev1.Container]("name"))),
 		Parts:     target.PodTemplate,
 		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileNamedObjects(c, arguments, path, InitContainer, "name", shapeOf[corev1.Container], func(o *target.Object, name string, v Resolved) error {
-				return setContainer(o, "initContainers", name, v)
-			})
+			return containersIn("initContainers", InitContainer).compile(c, arguments, path)
 		},
 	}
 }

@@ -22,6 +22,8 @@ const (
 	MisplacedField source.Rule = "misplaced-field"
 	// UnknownKubeletField is a field that the kubelet's configuration does not have, or not in a version.
 	UnknownKubeletField source.Rule = "unknown-kubelet-field"
+	// WrongUnit is a text that systemd does not read as a unit, or a section that it does not read.
+	WrongUnit source.Rule = "wrong-unit"
 	// WrongPath is a text that is no path, or a path that cannot be edited.
 	WrongPath source.Rule = "wrong-path"
 )

@@ -39,7 +39,7 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
-	return compiler{
+	writes, findings := compiler{
 		place: Place{Kind: ServiceField},
 		value: c.Tree,
 		check: func(name string) string {
@@ -55,6 +55,7 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 		},
 		keep: func(name string) func(*target.Object) error { return fieldPath{{Key: "spec"}, {Key: name}}.keep },
 	}.compile(arguments, path, a.Set, a.Remove)
+	return writes, append(findings, hold(serviceChecks, a.Set, path+".set").Beyond(findings)...)
 }
 
 func setServiceField(o *target.Object, name string, v Resolved) error {

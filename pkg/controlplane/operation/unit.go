@@ -100,7 +100,18 @@ func (c *Context) unitContent(a unitArguments, arguments source.Node, path strin
 	if a.Name == target.KubeletUnit {
 		return nil, source.Findings{arguments.Finding(path+".content", "the unit of the kubelet is Gardener's; only its options can be edited").Of(WrongTarget)}
 	}
-	value, findings := c.Text(source.Node{Node: text, File: arguments.File}, path+".content")
+	content := source.Node{Node: text, File: arguments.File}
+	at := path + ".content"
+	if a.Content.Absent() {
+		at += "From"
+	}
+	value, findings := c.Text(content, at)
+	if len(findings) == 0 {
+		findings = isUnit(a.Name, value, content, at)
+	}
+	if text, computed := value.unitText(); len(findings) == 0 && !computed && !strings.Contains(text, "[") {
+		findings = source.Findings{content.Finding(at, "has no section, such as [Service]").Of(WrongUnit)}
+	}
 	return []Write{{
 		Place: Place{Kind: Unit, Name: a.Name}, Value: value, At: arguments, Path: path,
 		Apply: func(o *target.Object, v Resolved) error {
@@ -156,6 +167,9 @@ func (c *Context) unitDropIns(a unitArguments, _ source.Node, path string) ([]Wr
 		if !strings.HasSuffix(name, ".conf") {
 			problems = append(problems, field.Key.Finding(inner, "the name of a drop-in must end in .conf").Of(source.InvalidName))
 		}
+		if len(problems) == 0 {
+			problems = isUnit(a.Name, value, field.Value, inner)
+		}
 		findings = append(findings, problems...)
 		writes = append(writes, Write{
 			Place: Place{DropIn, a.Name, name}, Value: value, At: field.Value, Path: inner,
@@ -175,6 +189,10 @@ func (c *Context) unitOptions(a unitArguments, arguments source.Node, path strin
 	}
 	if a.Section == "" {
 		return nil, source.Findings{arguments.Finding(path+".section", "is missing: options stand in a section, such as Service").Of(source.MissingField)}
+	}
+	if problem := checkSection(a.Name, a.Section); problem != "" {
+		section := arguments.Get("section")
+		return nil, source.Findings{section.Finding(path+".section", "%s", problem).Of(WrongUnit).Instead(section, sectionsOf(a.Name))}
 	}
 	place := Place{Kind: UnitOption, Container: a.Name}
 	check := func(name string) string {

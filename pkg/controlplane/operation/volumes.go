@@ -5,6 +5,7 @@
 package operation
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -77,7 +78,7 @@ func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, so
 // volume splits the entry of a volume into the volume itself and its mounts.
 func (c *Context) volume(field source.Field, path string) ([]Write, source.Findings) {
 	name := field.Key.Value
-	if problem := checkName(name); problem != "" {
+	if problem := cmp.Or(checkName(name), checkLabel(name)); problem != "" {
 		return nil, source.Findings{field.Key.Finding(path, "%s", problem).Of(source.InvalidName)}
 	}
 	var mount source.Node
@@ -104,6 +105,9 @@ func (c *Context) volume(field source.Field, path string) ([]Write, source.Findi
 		value, problems := c.Tree(source.Node{Node: volume, File: field.Value.File}, path)
 		if len(problems) == 0 {
 			value, problems = value.shaped(shapeOf[corev1.VolumeSource], field.Value, path)
+		}
+		if len(problems) == 0 {
+			problems = hold(volumeChecks, field.Value, path)
 		}
 		writes = append(writes, Write{Place: Place{Kind: Volume, Name: name}, Value: value, At: field.Value, Path: path,
 			Apply: func(o *target.Object, v Resolved) error { return setVolume(o, name, v.JSON) }})
@@ -157,6 +161,9 @@ func (c *Context) mountValue(mount source.Node, path string, known []string) (Va
 	value, problems := c.Tree(source.Node{Node: rest, File: mount.File}, path)
 	if len(problems)+len(findings) == 0 {
 		value, problems = value.shaped(shapeOf[corev1.VolumeMount], mount, path)
+	}
+	if len(problems)+len(findings) == 0 {
+		problems = hold(mountChecks, mount, path)
 	}
 	return value, append(findings, problems...)
 }
