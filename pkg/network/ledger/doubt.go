@@ -77,9 +77,10 @@ func (l *Ledger) learn(key string, number uint64, raw []byte) error {
 		return fmt.Errorf("reading the row %s: %w", key, err)
 	}
 	if l.following != nil {
-		if !p.until.IsZero() { // what is known of its rest may be about another one
+		row := rest{key: key, until: p.until, due: p.until.Add(patience), last: p.owner}
+		if known, rests := l.resting.at(key); !p.until.IsZero() && !(rests && known.same(row)) { // what is known of its rest may be about another one
 			l.resting.remove(key)
-			l.resting.add(rest{key: key, until: p.until, due: p.until.Add(patience), last: p.owner})
+			l.resting.add(row)
 		}
 		return nil // it may be gone by now, and is told; see following
 	}

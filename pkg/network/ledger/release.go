@@ -106,10 +106,14 @@ func wholeSecond(until time.Time) time.Time {
 	return until
 }
 
-// rests is a row that rests; the zero one when it does not. Another server may have let it rest just now.
+// rests is a row that rests, and that is being woken from then on; the zero one when it does not rest, or is being woken already. Another server may have
+// let it rest just now.
 func (l *Ledger) rests(ctx context.Context, key string) (rest, error) {
 	l.mutex.Lock()
-	row, known := l.resting.rows[key]
+	row, known := l.resting.at(key)
+	if known {
+		l.resting.waking[key] = struct{}{}
+	}
 	l.mutex.Unlock()
 	if known || l.shared == nil {
 		return row, nil

@@ -77,9 +77,11 @@ func (r *resting) drop(key string) {
 
 // at is the row of a key that rests, and is not being woken.
 func (r *resting) at(key string) (row rest, rests bool) {
+	if _, waking := r.waking[key]; waking {
+		return rest{}, false
+	}
 	row, rests = r.rows[key]
-	_, waking := r.waking[key]
-	return row, rests && !waking
+	return row, rests
 }
 
 // take takes rows that are due out of the queue, the longest due first, and no more than a number. They rest until they are removed; after an

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// Recover brings to an end what was begun before the server started: an intent that the cloud has is adopted, one that it does
-// not have is undone, and releases go on. What was begun in one request is adopted when the clouds have all of it, and else undone. What cannot be found out stays as it is, and is reported. It may run while the service allocates.
+// Recover brings to an end what was begun before the server started: an intent that the cloud has is adopted, one that it does not have is undone,
+// and releases go on. What was begun in one request is adopted when the clouds have all of it, and else undone. What cannot be found out stays as it
+// is, and is reported. It may run while the service allocates.
 func (s *Service) Recover(ctx context.Context) error {
 	age := time.Duration(0)
 	if s.ledger.Shared() {
@@ -47,7 +49,7 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 	err := s.ledger.Unfinished(ctx, func(a network.Allocation) error {
 		switch {
 		case a.State == network.Intended:
-			intended.add(a, s.serves(a.Pool) && !a.Since.After(latest))
+			intended.add(a, s.serves(a.Pool), a.Since.After(latest))
 		case a.State == network.Releasing && s.serves(a.Pool):
 			if parks, _, err := s.park(a); parks {
 				waiting.add(a.Cloud, err)
@@ -65,7 +67,8 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 	var asking sync.WaitGroup
 	turn := make(chan struct{}, together)
 	for _, request := range intended {
-		if request.anothers {
+		if request.anothers || request.stranger != "" {
+			s.leave(request)
 			continue
 		}
 		turn <- struct{}{}
@@ -87,13 +90,16 @@ const together = 16
 // begun are intents, by the owner that each was begun together with, which for one alone is its own.
 type begun map[network.Owner]*request
 
-// request is what was begun in one. It is another's when somebody else may be working on a part of it, or is the one that knows its pool.
+// request is what was begun in one. It is another's when somebody else may be working on a part of it.
 type request struct {
 	all      []network.Allocation
 	anothers bool
+	// served says that a part is of a pool that is known here, and stranger names one that is not, as far as there is one.
+	served   bool
+	stranger string
 }
 
-func (b begun) add(a network.Allocation, ours bool) {
+func (b begun) add(a network.Allocation, served, young bool) {
 	key := a.Together
 	if key == (network.Owner{}) {
 		key = a.Owner
@@ -104,7 +110,18 @@ func (b begun) add(a network.Allocation, ours bool) {
 		b[key] = of
 	}
 	of.all = append(of.all, a)
-	of.anothers = of.anothers || !ours
+	of.anothers = of.anothers || young
+	if of.served = of.served || served; !served {
+		of.stranger = a.Pool
+	}
+}
+
+// leave says of what nobody will bring to an end, in a store that is nobody else's, why it stays.
+func (s *Service) leave(r *request) {
+	if r.anothers || !r.served || s.ledger.Shared() {
+		return
+	}
+	s.options.Report(r.all[0].Owner, fmt.Errorf("it was begun together with what is of the pool %s, which is not served here, and stays until it is", r.stranger))
 }
 
 // adopt finds out what has become of the intents of a request, but of those that are no more, or others. When it cannot be found out of one, all stay.
@@ -145,6 +162,10 @@ func (s *Service) adopt(ctx context.Context, intents []network.Allocation) error
 		of := bindings[a.Owner]
 		return settle(of.binding, of.by, network.Bound)(a)
 	}, owners(all)...)
+	if errors.Is(err, ledger.ErrTwice) || errors.Is(err, ledger.ErrTooLarge) {
+		// The cloud has said one thing of two, or more than can be written at once, and would say so again.
+		return errors.Join(err, s.abandon(ctx, all, has))
+	}
 	return err
 }
 

@@ -40,11 +40,12 @@ func (s *Service) releaseIf(ctx context.Context, p purpose, owner network.Owner,
 func (s *Service) remember(ctx context.Context, owner network.Owner, is func(network.Allocation) bool) error {
 	now := s.options.Clock.Now()
 	left, err := s.ledger.ForgetIf(ctx, owner, now, func(a network.Allocation) (time.Time, bool) {
-		of, err := s.behind(a)
-		if err != nil || of.cloud != nil || !is(a) {
+		pool, err := s.pool(a.Pool)
+		if err != nil {
 			return now, false
 		}
-		return now.Add(s.in.Load().pools[a.Pool].Rest), true
+		of, err := s.behind(a)
+		return now.Add(pool.Rest), err == nil && of.cloud == nil && is(a)
 	})
 	if err != nil || left == nil || !is(*left) {
 		return err

@@ -29,8 +29,10 @@ func (s *Service) undoAll(ctx context.Context, all []network.Allocation, fresh [
 			undone = append(undone, a)
 		}
 	}
-	// In this order: whoever finds what is left after a crash undoes the rest for the sake of those that are unsent.
-	s.undo(ctx, undone)
+	// In this order: whoever finds what is left, after a crash or when the one could not be written, undoes the rest for the sake of those that are unsent.
+	if !s.undo(ctx, undone) {
+		return
+	}
 	for _, a := range unsent {
 		s.retract(ctx, a)
 	}
@@ -49,24 +51,28 @@ func (s *Service) retract(ctx context.Context, a network.Allocation) {
 const undoing = 10 * time.Second
 
 // undo remembers that allocations are to be released, all at once; that is done in the background. Where one is not there any more, each is for itself.
-func (s *Service) undo(ctx context.Context, all []network.Allocation) {
+// False: not all of it could be written, which is reported.
+func (s *Service) undo(ctx context.Context, all []network.Allocation) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
 	_, err := s.ledger.UpdateAll(ctx, markReleasing, owners(all)...)
 	if errors.Is(err, network.ErrNotHeld) && len(all) > 1 {
+		done := true
 		for i := range all {
-			s.undo(ctx, all[i:i+1])
+			done = s.undo(ctx, all[i:i+1]) && done
 		}
-		return
+		return done
 	}
+	gone := errors.Is(err, network.ErrNotHeld)
 	for _, a := range all {
 		switch {
 		case err == nil:
 			s.releases.add(a.Owner)
-		case !errors.Is(err, network.ErrNotHeld):
+		case !gone:
 			s.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
 		}
 	}
+	return err == nil || gone
 }
 
 // owners are those of allocations.

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// failing is a store of which one commit fails.
+type failing struct {
+	ledger.Store
+	commits atomic.Int64
+	fails   int64
+}
+
+func (f *failing) Commit(ctx context.Context, changes ...ledger.Change) error {
+	if f.commits.Add(1) == f.fails {
+		return errBroken
+	}
+	return f.Store.Commit(ctx, changes...)
+}
+
+// TestUndoFails refuses one of three that are asked for together, while one of the commits fails: after the next start all are there, or none.
+func TestUndoFails(t *testing.T) {
+	const commits = 8 // more than there are, so that all fail once
+	for fails := range int64(commits) {
+		t.Run(fmt.Sprint(fails), func(t *testing.T) {
+			w := newWorld(t)
+			store := &failing{Store: w.commits.Store, fails: fails}
+			begin := func() *service.Service {
+				var err error
+				if w.ledger, err = ledger.Open(t.Context(), store, w.pools...); err != nil {
+					t.Fatal(err)
+				}
+				return service.New(w.ledger, map[string]service.Pool{"plain": {}, "cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock})
+			}
+			w.told(map[string]error{"bind c": fmt.Errorf("%w: no", network.ErrNotSent)})
+			if _, err := begin().AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b"), request("cloudy", "c")); err == nil {
+				t.Error("it was given, and one of three was refused")
+			}
+			w.told(nil)
+			next := begin()
+			ctx, cancel := context.WithCancel(t.Context())
+			var group sync.WaitGroup
+			group.Go(func() { next.Run(ctx) })
+			if err := next.Recover(t.Context()); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			group.Wait()
+			switch states := w.states("a", "b", "c"); states {
+			case "a bound, b bound, c bound", "a none, b none, c none", "a releasing, b releasing, c releasing", "a releasing, b releasing, c none":
+			default:
+				t.Errorf("a part is there: %s", states)
+			}
+		})
+	}
+}
