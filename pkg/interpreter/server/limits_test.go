@@ -128,12 +128,12 @@ func TestSlow(t *testing.T) {
 
 // TestWhole holds that work on a body that has come may take longer than the body might.
 func TestWhole(t *testing.T) {
-	const hurry = 20 * time.Millisecond
+	const hurry = 500 * time.Millisecond
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 		select {
 		case <-ctx.Done():
 			return interpreter.Response{}, ctx.Err()
-		case <-time.After(5 * hurry):
+		case <-time.After(2 * hurry):
 			return healthy(ctx, r)
 		}
 	}), Limits{BodyTimeout: hurry})
