@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -43,7 +44,7 @@ func Check(profiles []*profile.Document, o Options) (*Program, source.Findings) 
 	found.add(append(p.conflicts(), p.order()...))
 	p.settle()
 	refused, warned := p.rehearse()
-	p.warnings = found.beyond(append(p.warnings, found.sound(warned)...))
+	p.warnings = found.beyond(append(p.warnings, found.sound(found.declared(warned))...))
 	found.add(found.sound(refused))
 	p.warnings.Sort()
 	all := slices.Concat(found.findings, p.warnings)
@@ -114,6 +115,16 @@ func (f *found) sound(findings source.Findings) source.Findings {
 	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
 		return slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
 			return earlier.File == finding.File && source.Within(earlier.Path, finding.Path)
+		})
+	})
+}
+
+// declared leaves out that samples would be denied where something is wrong with what the document declares: nobody knows what expressions
+// see then.
+func (f *found) declared(findings source.Findings) source.Findings {
+	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
+		return finding.Rule == SampleDenied && slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
+			return earlier.Severity == source.Error && !strings.HasPrefix(earlier.Path, string(target.ControlPlane))
 		})
 	})
 }

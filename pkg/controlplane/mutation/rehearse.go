@@ -5,8 +5,6 @@
 package mutation
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,14 +12,14 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // rehearse applies the rules to sample control planes: with all conditions taken for true, and as they are. What comes out is
 // admitted a second time and must not change, and must be within the contract. A rule that cannot be computed on a sample is
-// left out. Findings of which a single rule is the cause are returned; others, and objects that would be denied, are warnings.
+// left out. Findings of which a single rule is the cause are returned; others, and objects that would be denied, are warnings: a real
+// control plane may have what the sample lacks.
 func (p *Program) rehearse() (findings, warnings source.Findings) {
 	r := rehearsal{program: p, done: map[string]bool{}, seen: map[string]bool{}}
 	for i := range static.Planes() {
@@ -75,42 +73,74 @@ func (r *rehearsal) object(stage *stage, id string, raw []byte) {
 	}
 }
 
-// scenes are an object with its conditions taken for true, and as they are.
+// scenes are an object with its conditions taken for true, and as they are; the latter also where optional lookups find nothing.
 func (r *rehearsal) scenes(stage *stage, selected *selection, request Request) {
 	forced := scene{r.program, stage, selected, request, how{rehearsed: true, forced: true}}
-	r.play(forced)
-	if slices.ContainsFunc(selected.rules, func(r *rule) bool { return r.when != nil }) {
-		evaluated := forced
-		evaluated.how.forced = false
-		r.play(evaluated)
+	evaluated := forced
+	evaluated.how.forced = false
+	conditional := slices.ContainsFunc(selected.rules, func(r *rule) bool { return r.when != nil })
+	if conditional {
+		r.play(forced)
+	}
+	first := r.play(evaluated)
+	if conditional && len(selected.rules) == 1 {
+		r.denials(forced, forced.act(request.Object))
+	}
+	r.failures(evaluated, first.failed)
+	if slices.ContainsFunc(selected.rules, (*rule).mayMiss) {
+		bare := evaluated
+		bare.stage = stage.withoutOptional()
+		r.failures(bare, slices.DeleteFunc(bare.act(request.Object).failed, func(f failed) bool {
+			return slices.ContainsFunc(first.failed, func(known failed) bool { return known.rule == f.rule })
+		}))
 	}
 }
 
-// play plays a scene twice.
-func (r *rehearsal) play(s scene) {
+// play plays a scene twice. It gives what came of the first time.
+func (r *rehearsal) play(s scene) act {
 	first := s.act(s.request.Object)
-	if !s.how.forced || len(s.selected.rules) == 1 {
+	if !s.how.forced {
 		r.denials(s, first)
 	}
 	if first.object == nil {
-		return
+		return first
 	}
 	if err := first.broken; err != nil {
-		r.blame(BreaksContract, s, first.changed, "on the sample %s, "+s.subject()+" is changed in a way that the contract forbids: %s", s.stage.plane.Name, err)
-		return
+		r.breaks(s, first)
+		return first
 	}
 	second := s.act(first.object)
 	if second.patch == nil {
-		return
+		return first
 	}
 	culprits := slices.DeleteFunc(slices.Clone(second.changed), func(rule *rule) bool { return !s.alone(rule).repeats() })
 	again := "applied to " + s.subject() + " of the sample %s a second time, it changes it again, at %s; a rule must leave alone what it made"
-	if len(culprits) > 0 {
-		r.blame(NotIdempotent, s, culprits, again, s.stage.plane.Name, places(second.patch))
-		return
+	for _, rule := range culprits {
+		r.refuse(NotIdempotent, rule, again, s.stage, places(second.patch))
 	}
-	for _, rule := range second.changed {
-		r.warn(NotIdempotent, rule, "with the other rules, "+again, s.stage.plane.Name, places(second.patch))
+	if len(culprits) == 0 {
+		for _, rule := range second.changed {
+			r.warn(NotIdempotent, rule, "with the other rules, "+again, s.stage, places(second.patch))
+		}
+	}
+	return first
+}
+
+// breaks blames the rules that break the contract when they are applied alone, or else the first with which those before it do.
+func (r *rehearsal) breaks(s scene, first act) {
+	const changed = " is changed in a way that the contract forbids: %s"
+	alone := false
+	for _, rule := range first.changed {
+		if broken := s.alone(rule).act(s.request.Object).broken; broken != nil {
+			alone = true
+			r.refuse(BreaksContract, rule, "on the sample %s, "+s.subject()+changed, s.stage, broken)
+		}
+	}
+	for i, last := range s.selected.rules {
+		if broken := s.with(s.selected.rules[:i+1]).act(s.request.Object).broken; broken != nil && !alone {
+			r.warn(BreaksContract, last.origin(), "with the rules before it, on the sample %s, "+s.subject()+changed, s.stage, broken)
+			return
+		}
 	}
 }
 
@@ -121,144 +151,40 @@ func (r *rehearsal) denials(s scene, a act) {
 	}
 	for _, denied := range a.denied {
 		if denied.err.Reason == ContainerMissing || denied.err.Reason == NodePartMissing {
-			r.warn(SampleDenied, denied.rule, "the sample %s would be denied: %s", s.stage.plane.Name, denied.err.Err)
+			r.warn(SampleDenied, denied.rule, "the sample %s would be denied: %s", s.stage, denied.err.Err)
 		}
 	}
 }
 
-// blame makes a finding of what a single one of the rules causes, and warnings of what none causes alone.
-func (r *rehearsal) blame(id source.Rule, s scene, rules []*rule, format string, arguments ...any) {
-	for _, rule := range rules {
-		alone := s.alone(rule)
-		if a := alone.act(alone.request.Object); a.broken == nil && !alone.repeats() {
-			r.warn(id, rule, format, arguments...)
+// failures warns of expressions that have no result on the sample, where that does not come of what only a sample has.
+func (r *rehearsal) failures(s scene, all []failed) {
+	for _, f := range all {
+		if !s.stage.bare && f.unlike() {
 			continue
 		}
-		if finding := r.once(id, rule, format, arguments...); finding != nil {
-			r.findings = append(r.findings, *finding)
-		}
+		at := source.Finding{Position: f.err.Position, Path: f.path(), Rule: SampleDenied}
+		r.once(&r.warnings, at.Warn(), innermost(f.err).Position.String(), "the sample %s would be denied: %s%s", s.stage, f.err.Message, s.stage.lacks())
 	}
+}
+
+func (r *rehearsal) refuse(id source.Rule, rule *rule, format string, arguments ...any) {
+	at := source.Finding{Position: rule.position, Path: rule.path, Rule: id}
+	r.once(&r.findings, at, fmt.Sprintf("%s %.20s", rule.position, format), format, arguments...)
 }
 
 func (r *rehearsal) warn(id source.Rule, rule *rule, format string, arguments ...any) {
-	if finding := r.once(id, rule, format, arguments...); finding != nil {
-		r.warnings = append(r.warnings, finding.Warn())
-	}
+	at := source.Finding{Position: rule.position, Path: rule.path, Rule: id}
+	r.once(&r.warnings, at.Warn(), fmt.Sprintf("%s %.20s", rule.position, format), format, arguments...)
 }
 
-// once makes a finding of a rule unless there is one already: the next sample would say the same.
-func (r *rehearsal) once(id source.Rule, rule *rule, format string, arguments ...any) *source.Finding {
-	if key := fmt.Sprintf("%s %.20s", rule.position, format); !r.seen[key] {
-		r.seen[key] = true
-		return &source.Finding{Position: rule.position, Path: rule.path, Message: fmt.Sprintf(format, arguments...), Rule: id}
+// once adds a finding unless there is one with the key already: the next sample would say the same.
+func (r *rehearsal) once(into *source.Findings, finding source.Finding, key, format string, arguments ...any) {
+	if r.seen[key] {
+		return
 	}
-	return nil
-}
-
-// scene is one object, the rules for it, and what is known of its control plane.
-type scene struct {
-	program  *Program
-	stage    *stage
-	selected *selection
-	request  Request
-	how      how
-}
-
-// act is what became of the object.
-type act struct {
-	// object is the object after it; nil when it could not be taken to the end.
-	object  []byte
-	patch   []byte
-	changed []*rule
-	denied  []denial
-	broken  error
-}
-
-type denial struct {
-	rule *rule
-	err  *Failure
-}
-
-// subject is the object for messages.
-func (s scene) subject() string { return s.selected.target.Subject() }
-
-// alone is the scene with one rule only.
-func (s scene) alone(r *rule) scene {
-	only := &selection{target: s.selected.target, form: s.selected.form, rules: []*rule{r.origin()}}
-	only.need()
-	only.meet()
-	s.selected = only
-	return s
-}
-
-// repeats says whether the rules change the object when they are applied a second time.
-func (s scene) repeats() bool {
-	first := s.act(s.request.Object)
-	return first.object != nil && first.broken == nil && s.act(first.object).patch != nil
-}
-
-// act admits the object without those rules that would deny it.
-func (s scene) act(raw []byte) act {
-	var result act
-	request, selected := s.request, *s.selected
-	request.Object, selected.how = raw, s.how
-	for range len(selected.rules) + 1 {
-		object, failure := selected.read(request)
-		if failure != nil {
-			return result
-		}
-		denied := s.applyTo(object, &selected, request, &result)
-		if denied == nil {
-			return result
-		}
-		result.denied = append(result.denied, *denied)
-		selected.rules = slices.DeleteFunc(slices.Clone(selected.rules), func(r *rule) bool { return r == denied.rule })
-	}
-	return result
-}
-
-// applyTo takes the object through the engine; the denial is that of the rule that stopped it.
-func (s scene) applyTo(object *target.Object, selected *selection, request Request, result *act) *denial {
-	ctx := context.Background()
-	views, failure := selected.facts(ctx, s.program.generation, request, object, s.stage)
-	if failure != nil {
-		return nil
-	}
-	plan, err := selected.plan(ctx, s.program.generation, object, views)
-	if err != nil {
-		return nil
-	}
-	applied, err := plan.apply(object, nil, nil)
-	if err != nil {
-		var failure *Failure
-		if errors.As(err, &failure) && len(applied) < len(plan.Rules) || len(applied) > 0 && applied[len(applied)-1].Outcome == Skipped {
-			return &denial{plan.Rules[len(applied)-1].rule.origin(), failure}
-		}
-		return nil
-	}
-	result.object = object.Document.Bytes()
-	if object.Document.Err() != nil {
-		result.object = nil
-		return nil
-	}
-	if object.Document.Changed() {
-		result.patch = object.Document.Patch()
-		result.broken = contract.Protect(object, s.program.generation, plan.exemption())
-	}
-	for i := range applied {
-		if applied[i].Outcome == Changed {
-			result.changed = append(result.changed, plan.Rules[i].rule.origin())
-		}
-	}
-	return nil
-}
-
-// origin is the rule as it was compiled, of which a member of a family is a copy.
-func (r *rule) origin() *rule {
-	if r.whole != nil {
-		return r.whole
-	}
-	return r
+	r.seen[key] = true
+	finding.Message = fmt.Sprintf(format, arguments...)
+	*into = append(*into, finding)
 }
 
 // places are where a patch changes the object, the first few.

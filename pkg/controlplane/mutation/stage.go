@@ -26,6 +26,33 @@ const neutral = "sample"
 type stage struct {
 	plane *static.Plane
 	facts *facts.Facts
+	// bare says that optional lookups find nothing.
+	bare bool
+}
+
+// String is the name of the sample for messages, and what it is a sample of.
+func (s *stage) String() string {
+	of := "a shoot's control plane as Gardener writes it"
+	switch {
+	case s.plane.Garden:
+		of = "the control plane of a virtual garden as Gardener writes it"
+	case s.plane.Legacy:
+		of = "a shoot's control plane as Gardener of the older generation writes it"
+	case s.facts != nil:
+		of += " for Kubernetes " + s.facts.Kubernetes()
+	}
+	return s.plane.Name + " (" + of + ")"
+}
+
+// withoutOptional is the stage where optional lookups find nothing.
+func (s *stage) withoutOptional() *stage { return &stage{s.plane, s.facts, true} }
+
+// lacks says in messages what is missing on the stage; empty for nothing.
+func (s *stage) lacks() string {
+	if s.bare {
+		return ", where an optional lookup finds nothing; what it finds is read with ?"
+	}
+	return ""
 }
 
 // stages reads the facts of all samples once.
@@ -43,7 +70,7 @@ var stages = sync.OnceValue(func() map[string]*facts.Facts {
 	return found
 })
 
-func stageOf(plane *static.Plane) *stage { return &stage{plane, stages()[plane.Name]} }
+func stageOf(plane *static.Plane) *stage { return &stage{plane, stages()[plane.Name], false} }
 
 // Read implements facts.Source.
 func (s *stage) Read(_ context.Context, namespace string) (*facts.Facts, error) {
@@ -53,8 +80,11 @@ func (s *stage) Read(_ context.Context, namespace string) (*facts.Facts, error) 
 	return s.facts.WithNamespace(facts.Namespace{Name: namespace}), nil
 }
 
-// Lookup implements facts.Source: everything is found.
+// Lookup implements facts.Source: everything is found, or what is not optional.
 func (s *stage) Lookup(_ context.Context, _ string, l facts.LookupRequest) (*facts.Found, error) {
+	if s.bare && l.Optional {
+		return nil, l.Missing()
+	}
 	found := &facts.Found{
 		Keys: neutralTexts(l.Keys), Labels: neutralTexts(l.Labels), Annotations: neutralTexts(l.Annotations), Fields: map[string]any{},
 		Checksum: strings.Repeat("0", 64),
