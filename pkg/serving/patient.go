@@ -11,7 +11,7 @@ import (
 )
 
 // Patient is a listener whose connections set their deadlines when somebody reads or writes, and not each time that one is named: for one request, net/http
-// names seven, of which three matter, and each takes as long as a small answer takes to be written.
+// names seven, of which three matter.
 func Patient(l net.Listener) net.Listener { return patient{l} }
 
 type patient struct{ net.Listener }
