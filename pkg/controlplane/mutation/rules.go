@@ -40,6 +40,8 @@ const (
 	Conflict source.Rule = "conflict"
 	// UnknownVolume is a mount of a volume that nobody brings.
 	UnknownVolume source.Rule = "unknown-volume"
+	// UnknownContainer is a container without an image that nobody brings.
+	UnknownContainer source.Rule = "unknown-container"
 	// UnknownFlag is a flag that a version of a component does not have.
 	UnknownFlag source.Rule = "unknown-flag"
 	// FlagValue is a value that a flag does not take.

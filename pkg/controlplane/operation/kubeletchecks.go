@@ -7,6 +7,7 @@ package operation
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,16 +68,18 @@ var signals = []string{
 	"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available",
 }
 
-// hasSignals holds that the keys of a mapping are signals. All of them have a dot, which the names have not with which a rule with forEach
-// is tried out when a profile is loaded.
+// tried are the names with which a rule with forEach is tried out when a profile is loaded.
+var tried = regexp.MustCompile(`item[0-9]`)
+
+// hasSignals holds that the keys of a mapping are signals, unless a rule with forEach computes them.
 func hasSignals(n source.Node, at string) source.Findings {
 	var findings source.Findings
 	for _, field := range n.Fields() {
 		name := field.Key.Value
-		hint := source.Suggest(name, signals)
-		if slices.Contains(signals, name) || hint == "" && !strings.Contains(name, ".") {
+		if slices.Contains(signals, name) || tried.MatchString(name) {
 			continue
 		}
+		hint := source.Suggest(name, signals)
 		findings = append(findings, field.Key.Finding(at+"."+name, "%q is no signal of the kubelet%s", name, hint).Of(source.WrongValue).Instead(field.Key, signals))
 	}
 	return findings
