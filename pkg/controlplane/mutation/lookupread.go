@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
@@ -43,6 +44,10 @@ func (l *lookup) read(ctx context.Context, namespace string, variables operation
 func lookupFailure(l *lookup, reason Reason, err error) *Failure {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		reason = DeadlineExceeded
+	}
+	if l.request.Checksum && strings.HasPrefix(l.request.Name, "checksum_") {
+		// Nobody wrote the name of a lookup that an operation makes by itself.
+		return fail(reason, err, "profile %s: the checksum of %s (%s)", l.profile, l.shown, l.at)
 	}
 	return fail(reason, err, "profile %s: lookup %s", l.profile, l.request.Name)
 }

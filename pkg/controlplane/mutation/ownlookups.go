@@ -6,10 +6,12 @@ package mutation
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // WithLookups is the profile with the lookups that operations in its rules make by themselves among those that it declares.
@@ -19,7 +21,12 @@ func WithLookups(d *profile.Document) *profile.Document {
 		for _, entry := range set {
 			for _, rule := range entry.Rules {
 				for _, field := range rule.Operations {
-					if definition, ok := operation.Lookup(field.Key.Value); ok && definition.Lookups != nil {
+					name := field.Key.Value
+					known := slices.Concat(operation.Names(), v1alpha1.RuleFields)
+					if meant, near := source.Nearest(name, known); near && !slices.Contains(known, name) {
+						name = meant // as where the rule is compiled
+					}
+					if definition, ok := operation.Lookup(name); ok && definition.Lookups != nil {
 						maps.Copy(own, definition.Lookups(field.Value))
 					}
 				}
