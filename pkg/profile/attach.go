@@ -61,7 +61,10 @@ func pathsIn(file source.File) []string {
 	if paths, ok := named.paths[sum]; ok {
 		return paths
 	}
-	nodes, _ := source.Parse(file)
+	nodes, _, _ := attempt([]source.File{file}, func(files []source.File) ([]source.Node, error) {
+		nodes, _ := source.Parse(files[0])
+		return nodes, nil
+	}) // a panic is told when the file is loaded
 	var paths []string
 	for _, node := range nodes {
 		paths = appendPaths(paths, node)

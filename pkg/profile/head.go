@@ -61,6 +61,9 @@ func IsOther(file source.File) bool {
 	if head.Match(file.Data) {
 		return false
 	}
-	nodes, findings := source.Parse(file)
-	return len(nodes) > 0 && len(findings) == 0
+	other, _, _ := attempt([]source.File{file}, func(files []source.File) (bool, error) {
+		nodes, findings := source.Parse(files[0])
+		return len(nodes) > 0 && len(findings) == 0, nil
+	}) // a panic is told when the file is loaded
+	return other
 }

@@ -146,7 +146,8 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	if sum == s.attempted {
 		return s.again(ctx)
 	}
-	documents, program, err := s.build(files)
+	next, err := profile.Guard(files, s.build)
+	documents, program := next.documents, next.program
 	s.waiting = nil
 	if current := s.current.Load(); err == nil && len(documents) == 0 && current != nil && current.profiles > 0 {
 		err = errNoneLeft
@@ -188,21 +189,27 @@ func (s *Store) again(ctx context.Context) error {
 	return s.outcome
 }
 
-func (s *Store) build(files []source.File) ([]*profile.Document, Program, error) {
+// built are documents and what was compiled of them.
+type built struct {
+	documents []*profile.Document
+	program   Program
+}
+
+func (s *Store) build(files []source.File) (built, error) {
 	documents, findings := profile.Load(files...)
 	if len(findings) == 0 {
 		findings = s.parameters.Override(documents)
 	}
 	program, err := s.compile(documents)
 	if len(findings) == 0 {
-		return documents, program, err
+		return built{documents, program}, err
 	}
 	// What is wrong with the rules too is said at once.
 	var more source.Findings
 	if errors.As(err, &more) {
 		findings = append(findings, more...)
 	}
-	return nil, nil, findings.Err()
+	return built{}, findings.Err()
 }
 
 func (s *Store) put(documents []*profile.Document, program Program) {
@@ -246,6 +253,7 @@ func (s *Store) failed(err error) error {
 	if err.Error() != s.problem {
 		s.problem = err.Error()
 		s.metrics.reloadFailed()
+		profile.LogPanic(s.log, err)
 		if s.Loaded() {
 			s.log.Error(err, "Loading profiles failed; those loaded before stay in force", "findings", findingLines(err))
 		}

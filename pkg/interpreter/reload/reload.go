@@ -72,8 +72,9 @@ func Open(o Options) (*Reloader, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := o.compile(files)
+	next, err := profile.Guard(files, o.compile)
 	if err != nil {
+		profile.LogPanic(o.Log, err)
 		return nil, err
 	}
 	r.tried = watch.DigestOf(files)
@@ -87,7 +88,9 @@ func Check(o Options) (*InForce, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.compile(files)
+	next, err := profile.Guard(files, o.compile)
+	profile.LogPanic(o.Log, err)
+	return next, err
 }
 
 // errNoneLeft keeps the profiles in force when the last one of the files vanishes: files that are gone by mistake are no wish that Karmada is told nothing
@@ -165,7 +168,7 @@ func (r *Reloader) Load() error {
 		}
 		return r.outcome
 	}
-	next, err := r.options.compile(files)
+	next, err := profile.Guard(files, r.options.compile)
 	if own := len(r.options.Behind); err == nil && len(next.Documents) == own && len(r.InForce().Documents) > own {
 		err = errNoneLeft
 	}
@@ -206,6 +209,7 @@ func (r *Reloader) failed(err error) error {
 	}
 	r.problem = err.Error()
 	r.options.Metrics.failed()
+	profile.LogPanic(r.options.Log, err)
 	r.options.Log.Error(err, "Reloading the profiles failed; those loaded before stay in force")
 	return err
 }

@@ -48,11 +48,17 @@ func Check(o Options) (*policy.Policy, source.Findings, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := o.draft(files, nil)
+	d, err := o.drafted(files, nil)
 	if err != nil {
+		profile.LogPanic(o.Log, err)
 		return nil, nil, err
 	}
 	return d.policy, d.warnings, nil
+}
+
+// drafted is draft; a panic is an error.
+func (o *Options) drafted(files []source.File, before map[string]*behind) (*draft, error) {
+	return profile.Guard(files, func(files []source.File) (*draft, error) { return o.draft(files, before) })
 }
 
 // draft compiles the files. Clouds that are declared as before are kept.

@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -44,8 +45,9 @@ func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error)
 	if err != nil {
 		return nil, err
 	}
-	first, err := o.draft(files, nil)
+	first, err := o.drafted(files, nil)
 	if err != nil {
+		profile.LogPanic(o.Log, err)
 		return nil, err
 	}
 	if r.ledger, err = ledger.Open(ctx, store, first.ledgerPools()...); err != nil {
@@ -128,7 +130,7 @@ func (r *Reloader) again() bool {
 }
 
 func (r *Reloader) load(ctx context.Context, files []source.File) error {
-	next, err := r.options.draft(files, r.current.Load().clouds)
+	next, err := r.options.drafted(files, r.current.Load().clouds)
 	if err != nil {
 		return err
 	}
@@ -248,6 +250,7 @@ func (r *Reloader) failed(err error) error {
 	r.problem = err.Error()
 	stranded, _ := errors.AsType[*Stranded](err)
 	r.options.Metrics.failure(stranded)
+	profile.LogPanic(r.options.Log, err)
 	r.options.Log.Error(err, "Reloading the profiles failed; those loaded before stay in force")
 	return err
 }

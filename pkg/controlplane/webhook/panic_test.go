@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+)
+
+// TestPanicWhileLoading holds that a profile on which the compiler panics is an error at the start, and later one beside which those before stay in
+// force; that it is told once, and that the next profile is loaded.
+func TestPanicWhileLoading(t *testing.T) {
+	var log strings.Builder
+	panics := func(documents []*profile.Document) (Program, error) {
+		if documents[0].Providers[0] == "aws" {
+			panic(documents[1])
+		}
+		return compile(documents)
+	}
+	store := NewStore(panics, nil, NewMetrics(prometheus.NewRegistry()), funcr.New(func(_, line string) { log.WriteString(line + "\n") }, funcr.Options{}))
+	files := &reader{}
+	load := func(provider string) error {
+		files.set(text2profile("one", provider, "false"))
+		return store.Load(context.Background(), files)
+	}
+	for range 2 {
+		if err := load("aws"); err == nil || !strings.HasPrefix(err.Error(), "p.yaml: loading panicked") || store.Loaded() {
+			t.Fatalf("the error at the start is %v", err)
+		}
+	}
+	if err := load("openstack"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := load("aws"); err == nil {
+			t.Fatal("there is no error")
+		}
+	}
+	if result, err := store.Admit(context.Background(), mutation.Request{}); err != nil || result.Target != "one" || !store.Serves(Route{Set: target.ControlPlane, Provider: "openstack"}) {
+		t.Errorf("what was in force is not: %v", err)
+	}
+	if count := strings.Count(log.String(), "panic_test.go"); count == 0 || strings.Count(log.String(), "this is a bug") != 2 {
+		t.Errorf("the log is\n%s", log.String())
+	}
+	if err := load("gcp"); err != nil || !store.Serves(Route{Set: target.ControlPlane, Provider: "gcp"}) {
+		t.Errorf("what is right again is not loaded: %v", err)
+	}
+}
