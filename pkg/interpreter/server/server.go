@@ -98,7 +98,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the address of the server: %w", err)
 	}
-	s := &Server{log: o.Log, listener: serving.Patient(netutil.LimitListener(listener, o.Limits.Connections))}
+	s := &Server{log: o.Log, listener: netutil.LimitListener(listener, o.Limits.Connections)}
 	answers := wire.New(wire.Options{
 		Interpreter: o.Interpreter, Prompt: o.Prompt, Log: o.Log,
 		MaximumBytes: o.Limits.BodyBytes, Patience: o.Limits.Patience, Answered: o.Metrics.answered,
