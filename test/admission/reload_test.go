@@ -230,11 +230,22 @@ func testConfigMap(t *testing.T, p *program) {
 
 // testWrongConfigMap holds that a mistake in one place leaves everything in force, and is named by where it is.
 func testWrongConfigMap(t *testing.T, p *program, namespace string) {
-	wrong := configMap(p, "wrong", strings.Replace(setFlag("late", "late", "late", `"1"`), "providers", "provider", 1))
+	late := setFlag("late", "late", "late", `"1"`)
+	for name, wrong := range map[string]struct{ text, place string }{
+		"unknown":   {strings.Replace(late, "providers", "provider", 1), "4:1: "},
+		"duplicate": {strings.Replace(late, "providers", "providers: [late]\nproviders: [late, later]\nobserve", 1), "5:1: "},
+	} {
+		t.Run(name, func(t *testing.T) { testOneWrongConfigMap(t, p, namespace, wrong.text, wrong.place) })
+	}
+}
+
+// testOneWrongConfigMap creates the ConfigMap of a profile that is wrong at a place, has an object admitted, and deletes the ConfigMap.
+func testOneWrongConfigMap(t *testing.T, p *program, namespace, text, place string) {
+	wrong := configMap(p, "wrong", text)
 	if err := land.Client().Create(t.Context(), wrong); err != nil {
 		t.Fatal(err)
 	}
-	p.log.waitFor(t, "configmap/"+p.namespace+"/wrong/profile.yaml:4:1: ")
+	p.log.waitFor(t, "configmap/"+p.namespace+"/wrong/profile.yaml:"+place)
 	if got := p.counter("graft_profile_reload_failed", nil); got != 1 {
 		t.Errorf("the gauge is %v", got)
 	}

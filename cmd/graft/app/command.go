@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -57,6 +58,7 @@ func (s *Streams) report(err error) int {
 	var (
 		result   found
 		findings source.Findings
+		panicked *profile.Panic
 	)
 	switch {
 	case errors.As(err, &result):
@@ -67,6 +69,8 @@ func (s *Streams) report(err error) int {
 	case errors.As(err, &findings):
 		fmt.Fprintln(s.Err, findings.Error())
 		return statusFailed
+	case errors.As(err, &panicked):
+		return s.crashed(panicked, panicked.Stack)
 	default:
 		fmt.Fprintln(s.Err, "Error: "+plain(err))
 		return statusFailed

@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // interpreterFlags say which InterpreterProfiles are meant.
@@ -41,25 +42,44 @@ func (f *interpreterFlags) addTo(command *cobra.Command) {
 
 // load reads and compiles the profiles. The error is source.Findings where profiles are wrong.
 func (f *interpreterFlags) load() (*interpreters, error) {
-	documents, err := f.read()
+	files, err := f.files()
 	if err != nil {
 		return nil, err
 	}
-	program, findings := rule.Compile(documents)
-	if err := findings.Errors().Err(); err != nil {
-		return nil, err
-	}
-	return &interpreters{documents, program}, nil
+	return profile.Guard(files, func(files []source.File) (*interpreters, error) {
+		documents, err := f.decode(files)
+		if err != nil {
+			return nil, err
+		}
+		program, findings := rule.Compile(documents)
+		if err := findings.Errors().Err(); err != nil {
+			return nil, err
+		}
+		return &interpreters{documents, program}, nil
+	})
 }
 
 // read reads the profiles.
 func (f *interpreterFlags) read() ([]*profile.Interpreter, error) {
+	files, err := f.files()
+	if err != nil {
+		return nil, err
+	}
+	return profile.Guard(files, f.decode)
+}
+
+// files are those that are named.
+func (f *interpreterFlags) files() ([]source.File, error) {
+	if len(f.paths) == 0 {
+		return nil, nil
+	}
+	return folder.Read(f.paths...)
+}
+
+// decode decodes profiles, and adds those of Gardener.
+func (f *interpreterFlags) decode(files []source.File) ([]*profile.Interpreter, error) {
 	var documents []*profile.Interpreter
 	if len(f.paths) > 0 {
-		files, err := folder.Read(f.paths...)
-		if err != nil {
-			return nil, err
-		}
 		own, findings := profile.LoadInterpreters(files...)
 		if err := findings.Errors().Err(); err != nil {
 			return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/netmanifest"
 )
 
@@ -175,18 +176,20 @@ func loadPolicy(paths []string) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents, findings := profile.LoadNetworks(files...)
-	if err := findings.Err(); err != nil {
-		return nil, err
-	}
-	if len(documents) == 0 {
-		return nil, fmt.Errorf("no NetworkProfile was found in %s", strings.Join(paths, ", "))
-	}
-	p, findings := policy.Compile(documents)
-	if err := findings.Errors().Err(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return profile.Guard(files, func(files []source.File) (*policy.Policy, error) {
+		documents, findings := profile.LoadNetworks(files...)
+		if err := findings.Err(); err != nil {
+			return nil, err
+		}
+		if len(documents) == 0 {
+			return nil, fmt.Errorf("no NetworkProfile was found in %s", strings.Join(paths, ", "))
+		}
+		p, findings := policy.Compile(documents)
+		if err := findings.Errors().Err(); err != nil {
+			return nil, err
+		}
+		return p, nil
+	})
 }
 
 // completePools are the pools of the files that are named already.

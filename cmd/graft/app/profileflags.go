@@ -86,7 +86,12 @@ func (f *profileFlags) load() (*loaded, error) {
 	return f.compile(files)
 }
 
+// compile compiles profiles; a panic is an error.
 func (f *profileFlags) compile(files []source.File) (*loaded, error) {
+	return profile.Guard(files, f.compiled)
+}
+
+func (f *profileFlags) compiled(files []source.File) (*loaded, error) {
 	options, err := f.options()
 	if err != nil {
 		return nil, err

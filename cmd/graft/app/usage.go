@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -90,6 +91,9 @@ func (s *Streams) guarded(run func() int) (status int) {
 
 // crashed says in one line that the program itself is wrong. The stack is for whoever asks for it.
 func (s *Streams) crashed(reason any, stack []byte) int {
+	if err, ok := reason.(*profile.Panic); ok {
+		stack = err.Stack
+	}
 	what, _, _ := strings.Cut(fmt.Sprint(reason), "\n")
 	fmt.Fprintf(s.Err, "Error: this is a mistake in graft itself, please report it: %s; with %s=1 in the environment the same command says where\n",
 		what, debugVariable)

@@ -50,7 +50,7 @@ func (r *Report) Failed(least source.Severity) bool {
 	return slices.ContainsFunc(r.Findings, func(f source.Finding) bool { return f.Severity <= least })
 }
 
-// Run checks the documents in files.
+// Run checks the documents in files. Where a check panics it does so, too, with a profile.Panic.
 func Run(o Options, inputs []Input) *Report {
 	r := &Report{texts: map[string]*text{}, LeftOut: map[string][]string{}}
 	attached := attachments(inputs)
@@ -72,11 +72,14 @@ func Run(o Options, inputs []Input) *Report {
 	work.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range order {
 		work.Go(func() error {
-			found[i] = sets[name].check(o)
-			return nil
+			var err error
+			found[i], err = sets[name].check(o)
+			return err
 		})
 	}
-	_ = work.Wait() // no check fails
+	if err := work.Wait(); err != nil {
+		panic(err) // where the caller can recover
+	}
 	r.LeftOut[notOurs] = slices.DeleteFunc(r.LeftOut[notOurs], func(name string) bool { return attached[filepath.Clean(name)] })
 	r.Findings = slices.Concat(found...)
 	r.Findings.Sort()
@@ -91,14 +94,43 @@ type set struct {
 	other source.Findings
 }
 
-func (s *set) check(o Options) source.Findings {
+// check fails with a profile.Panic only.
+func (s *set) check(o Options) (source.Findings, error) {
 	findings := s.other
 	for i := range kinds {
-		if k := &kinds[i]; len(s.parts[k]) > 0 {
-			findings = append(findings, k.Check(o, s.parts[k], s.known[k])...)
+		k := &kinds[i]
+		if len(s.parts[k]) == 0 {
+			continue
+		}
+		found, err := profile.Guard(filesOf(s.parts[k]), func(files []source.File) (source.Findings, error) {
+			return k.Check(o, partsOf(files, s.parts[k]), s.known[k]), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, found...)
+	}
+	return findings, nil
+}
+
+// filesOf are the files of parts, each once.
+func filesOf(parts []profile.Part) []source.File {
+	var files []source.File
+	for i, part := range parts {
+		if i == 0 || part.File.Name != parts[i-1].File.Name {
+			files = append(files, part.File)
 		}
 	}
-	return findings
+	return files
+}
+
+// partsOf are those of the parts that are in the files.
+func partsOf(files []source.File, parts []profile.Part) []profile.Part {
+	named := map[string]bool{}
+	for _, file := range files {
+		named[file.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(parts), func(part profile.Part) bool { return !named[part.File.Name] })
 }
 
 // add sorts the documents of a file by their kinds.

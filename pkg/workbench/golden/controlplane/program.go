@@ -7,6 +7,7 @@ package controlplane
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
@@ -59,10 +60,14 @@ func loadProfiles(paths []string, parameters map[string]source.Node) ([]*profile
 	if err != nil {
 		return nil, err
 	}
-	documents, findings := profile.Load(files...)
-	if err := findings.Err(); err != nil {
+	documents, err := profile.Guard(files, func(files []source.File) ([]*profile.Document, error) {
+		documents, findings := profile.Load(files...)
+		return documents, findings.Err()
+	})
+	if err != nil {
 		return nil, err
 	}
+	var findings source.Findings
 	overrides := profile.Parameters{}
 	for name, value := range parameters {
 		known := false
@@ -91,9 +96,25 @@ func (p *program) provider() string {
 }
 
 func (p *program) compile() {
-	if p.Program, p.err = mutation.Compile(p.documents, mutation.Options{Generation: p.generation}); p.err == nil {
+	p.Program, p.err = profile.Guard(p.files(), func(files []source.File) (*mutation.Program, error) {
+		return mutation.Compile(slices.DeleteFunc(slices.Clone(p.documents), func(d *profile.Document) bool {
+			return !slices.ContainsFunc(files, func(f source.File) bool { return f.Name == d.Node.File })
+		}), mutation.Options{Generation: p.generation})
+	})
+	if p.err == nil {
 		p.rules = p.listRules()
 	}
+}
+
+// files name the files of the profiles, each once.
+func (p *program) files() []source.File {
+	var files []source.File
+	for _, d := range p.documents {
+		if !slices.ContainsFunc(files, func(f source.File) bool { return f.Name == d.Node.File }) {
+			files = append(files, source.File{Name: d.Node.File})
+		}
+	}
+	return files
 }
 
 // listRules are the rules as nobody has reached them, each once.

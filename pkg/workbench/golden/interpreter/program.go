@@ -54,11 +54,13 @@ func newProgram(paths []string, withGardener bool, optional []string) *program {
 		if err != nil {
 			return &program{err: err}
 		}
-		documents, findings := profile.LoadInterpreters(files...)
-		if err := findings.Errors().Err(); err != nil {
+		p.documents, err = profile.Guard(files, func(files []source.File) ([]*profile.Interpreter, error) {
+			documents, findings := profile.LoadInterpreters(files...)
+			return documents, findings.Errors().Err()
+		})
+		if err != nil {
 			return &program{err: err}
 		}
-		p.documents = documents
 	}
 	own := p.documents
 	if withGardener {
