@@ -42,7 +42,7 @@ type story struct {
 	reloads int
 	// requests are how many were under way for several interfaces when the program was killed, and were found to be undone, and to be there.
 	requests [2]int
-	random  *rand.Rand
+	random   *rand.Rand
 
 	// at is the point at which the program is killed next, after so many times that it is reached.
 	at    atomic.Value

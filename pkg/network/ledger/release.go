@@ -76,9 +76,15 @@ func removal(a network.Allocation, raw []byte, now, until time.Time) []Change {
 	return changes
 }
 
-// Rouse frees an address that rests, before its time. One that does not rest stays as it is.
-func (l *Ledger) Rouse(ctx context.Context, pool string, address netip.Addr) error {
-	row, err := l.rests(ctx, addressKey(pool, address))
+// Rouse frees an address that rests, before its time. One that does not rest stays as it is. Where an owner of another contract had it, it rests on, and
+// the error wraps network.ErrTaken.
+func (l *Ledger) Rouse(ctx context.Context, contract, pool string, address netip.Addr) error {
+	row, err := l.rests(ctx, addressKey(pool, address), func(row rest) error {
+		if last := row.last.Contract; last != "" && last != contract {
+			return takenAtRest(address, row.until)
+		}
+		return nil
+	})
 	if err != nil || row.until.IsZero() {
 		return err
 	}
@@ -107,23 +113,26 @@ func wholeSecond(until time.Time) time.Time {
 }
 
 // rests is a row that rests, and that is being woken from then on; the zero one when it does not rest, or is being woken already. Another server may have
-// let it rest just now.
-func (l *Ledger) rests(ctx context.Context, key string) (rest, error) {
+// let it rest just now. One that may not be woken rests on, and the error is that of may.
+func (l *Ledger) rests(ctx context.Context, key string, may func(rest) error) (row rest, err error) {
 	l.mutex.Lock()
 	row, known := l.resting.at(key)
 	if known {
-		l.resting.waking[key] = struct{}{}
+		if err = may(row); err == nil {
+			l.resting.waking[key] = struct{}{}
+		}
 	}
 	l.mutex.Unlock()
 	if known || l.shared == nil {
-		return row, nil
+		return row, err
 	}
 	raw, err := l.store.Get(ctx, key)
 	if err != nil {
 		return rest{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if p, err := parsePlace(raw); err == nil && !p.until.IsZero() {
-		return rest{key: key, until: p.until, due: p.until, last: p.owner}, nil
+		row = rest{key: key, until: p.until, due: p.until, last: p.owner}
+		return row, may(row)
 	}
 	return rest{}, nil
 }

@@ -269,6 +269,16 @@ func TestTakeOver(t *testing.T) {
 	if err := w.Release(t.Context(), old.Owner); err != nil || w.state("third") != network.Bound {
 		t.Errorf("got error %v, and the ledger says %s", err, w.state("third"))
 	}
+
+	// What another contract had rests for its own caller: nobody else decides about that.
+	if err := w.Release(t.Context(), third.Owner); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	w.eventually("it rests", func() bool { return w.state("third") == "none" })
+	if a, err := w.Allocate(t.Context(), foreign); !errors.Is(err, network.ErrTaken) || !strings.Contains(err.Error(), "rests until") {
+		t.Errorf("got %+v and error %v, want %v, which rests", a, err, network.ErrTaken)
+	}
 }
 
 // TestTakeOverDuringARelease takes an address whose release is being remembered at that moment.

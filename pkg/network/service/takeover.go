@@ -59,8 +59,8 @@ func (s *Service) evictAll(ctx context.Context, requests []Request) error {
 func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, together []network.Owner) error {
 	held, err := s.ledger.At(ctx, r.Pool, address)
 	if errors.Is(err, network.ErrNotHeld) {
-		// It rests: whoever decides about addresses may give it away sooner.
-		return s.ledger.Rouse(ctx, r.Pool, address)
+		// It rests: whoever decides about addresses of this contract may give it away sooner.
+		return s.ledger.Rouse(ctx, r.Owner.Contract, r.Pool, address)
 	}
 	switch {
 	case err != nil:
@@ -76,7 +76,7 @@ func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, toge
 		return fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
 	}
 	// What went with it, such as a VLAN, rests: its link may still be there.
-	return s.ledger.Rouse(ctx, r.Pool, address)
+	return s.ledger.Rouse(ctx, r.Owner.Contract, r.Pool, address)
 }
 
 // restAgain lets addresses rest that were to be taken over, and then were not: their last holders may use them still.

@@ -7,6 +7,7 @@ package service_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,9 +59,8 @@ func TestUndoFails(t *testing.T) {
 			}
 			cancel()
 			group.Wait()
-			switch states := w.states("a", "b", "c"); states {
-			case "a bound, b bound, c bound", "a none, b none, c none", "a releasing, b releasing, c releasing", "a releasing, b releasing, c none":
-			default:
+			states := w.states("a", "b", "c")
+			if bound := strings.Count(states, "bound"); bound != 0 && bound != 3 {
 				t.Errorf("a part is there: %s", states)
 			}
 		})

@@ -58,7 +58,7 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 			}
 			seen[filepath.Clean(name)] = true
 			if isFolder && !folder.IsYAML(name) {
-				if data, err := os.ReadFile(name); err == nil && mentionsUs(data) {
+				if mentionsUs(beginning(name)) {
 					inputs = append(inputs, Input{File: source.File{Name: name}, Found: true, Unread: true})
 				}
 				continue
@@ -72,6 +72,21 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 		}
 	}
 	return inputs, nil
+}
+
+// beginning is what a file begins with, as far as a document would say whose it is; nothing of one that cannot be read.
+func beginning(name string) []byte {
+	const enough = 64 << 10
+	file, err := os.Open(name) //nolint:gosec // it is of a folder that the user names
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, enough))
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 func read(name string) (Input, error) {

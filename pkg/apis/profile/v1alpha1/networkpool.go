@@ -27,7 +27,7 @@ type NetworkPool struct {
 	VLANs NetworkVLANs `json:"vlans,omitempty"`
 	// MACPrefix begins the MAC addresses that are given, one to five bytes such as "0a:58"; none are given when absent.
 	MACPrefix source.Text `json:"macPrefix,omitempty"`
-	// Rest is how long what was released is given to nobody; 0s when absent.
+	// Rest is how long what was released is given to nobody but, by name, who had it last, and among Pods of Spiderpool; 0s when absent.
 	Rest source.Duration `json:"rest,omitempty"`
 	// Quotas bound how many allocations of the pool some owners may hold together.
 	Quotas []NetworkQuota `json:"quotas,omitempty"`
