@@ -29,28 +29,37 @@ func remedy(given ...string) string {
 	has := func(wanted ...string) bool {
 		return slices.ContainsFunc(given, func(t string) bool { return slices.Contains(wanted, word(t)) })
 	}
-	switch mixed := len(given) == 2; {
+	switch {
 	case has(absentType):
 		return remedyOfAbsent(given)
 	case has("null", "null_type"):
 		return "; whether something is null is asked by == null"
-	case mixed && has(versionType) && has("string"):
+	case len(given) == 2 && has(versionType) && has("string"):
 		return `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`
 	case has(quantityType):
 		return "; quantities are added by add, and compared by compareTo, isGreaterThan and isLessThan"
-	case mixed && has("string") && has("int", "uint", "double"):
+	case len(given) == 2:
+		return conversion(has)
+	}
+	return ""
+}
+
+// conversion says how one of two simple types is made of the other; "" where they are others.
+func conversion(has func(...string) bool) string {
+	switch {
+	case has("string") && has("int", "uint", "double"):
 		return "; string(…) makes a string of a number, int(…) a number of a string"
-	case mixed && has("string") && has("bool"):
+	case has("string") && has("bool"):
 		return "; string(…) makes a string of a bool"
-	case mixed && has("int", "uint") && has("double"):
+	case has("int", "uint") && has("double"):
 		return "; double(…) and int(…) make one of the other"
-	case mixed && has("int") && has("uint"):
+	case has("int") && has("uint"):
 		return "; int(…) and uint(…) make one of the other"
 	}
 	return ""
 }
 
-// remedyOfAbsent says how what may be absent is used.
+// remedyOfAbsent says how what may be absent is used; "" where nothing may be.
 func remedyOfAbsent(given []string) string {
 	if slices.ContainsFunc(given, func(t string) bool { return word(t) == absentType }) {
 		return "; say what it is when it is absent, with .orValue(…)"

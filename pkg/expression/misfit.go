@@ -104,13 +104,13 @@ func (e *Environment) say(m misfit) string {
 	return fmt.Sprintf("%s cannot take %s and %s%s", symbol, called(first), called(last), remedy)
 }
 
-const comparable = "numbers, strings, bools, timestamps and durations"
+const ordered = "numbers, strings, bools, timestamps and durations"
 
 // takes is what operators are for.
 var takes = map[string]string{
 	operators.Add: "numbers, strings, lists, bytes, timestamps and durations", operators.Subtract: "numbers, timestamps and durations",
 	operators.Multiply: "numbers", operators.Divide: "numbers", operators.Modulo: "whole numbers",
-	operators.Less: comparable, operators.LessEquals: comparable, operators.Greater: comparable, operators.GreaterEquals: comparable,
+	operators.Less: ordered, operators.LessEquals: ordered, operators.Greater: ordered, operators.GreaterEquals: ordered,
 }
 
 func sayIndex(container, key string) string {

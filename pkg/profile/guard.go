@@ -52,7 +52,8 @@ func Guard[T any](files []source.File, build func([]source.File) (T, error)) (T,
 	return result, panicked
 }
 
-func attempt[T any](files []source.File, build func([]source.File) (T, error)) (result T, err error, panicked *Panic) { //nolint:staticcheck,revive // the panic is beside what build gives
+//nolint:staticcheck,revive // the panic is beside what build gives
+func attempt[T any](files []source.File, build func([]source.File) (T, error)) (result T, err error, panicked *Panic) {
 	defer func() {
 		if value := recover(); value != nil {
 			panicked = &Panic{Stack: debug.Stack(), value: value}

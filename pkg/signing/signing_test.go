@@ -5,6 +5,7 @@
 package signing
 
 import (
+	"bytes"
 	"crypto/elliptic"
 	"crypto/tls"
 	"crypto/x509"
@@ -92,7 +93,9 @@ func TestPEM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own := pair.TLS(); !read.Leaf.Equal(own.Leaf) || !pair.Key.Equal(read.PrivateKey) || len(own.Certificate) != 1 || string(own.Certificate[0]) != string(read.Certificate[0]) {
+	own := pair.TLS()
+	same := read.Leaf.Equal(own.Leaf) && pair.Key.Equal(read.PrivateKey) && len(own.Certificate) == 1 && bytes.Equal(own.Certificate[0], read.Certificate[0])
+	if !same {
 		t.Error("what is read is not what was written")
 	}
 }

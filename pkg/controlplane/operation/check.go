@@ -110,10 +110,10 @@ func oneOf[T ~string](words ...T) judge {
 func integer(problems func(int) []string) judge {
 	return func(n source.Node, at string) source.Findings {
 		var value int
-		if n.Kind != yaml.ScalarNode || n.Tag != "!!int" || n.Decode(&value) != nil {
-			return nil
+		if n.Kind == yaml.ScalarNode && n.Tag == "!!int" && n.Decode(&value) == nil {
+			return wrong(n, at, source.WrongValue, problems(value)...)
 		}
-		return wrong(n, at, source.WrongValue, problems(value)...)
+		return nil
 	}
 }
 
@@ -183,9 +183,8 @@ func exactlyOne(members ...string) judge {
 
 // notBelowZero holds that a quantity is not negative.
 func notBelowZero(n source.Node, at string) source.Findings {
-	quantity, err := resource.ParseQuantity(n.Value)
-	if n.Kind != yaml.ScalarNode || err != nil || quantity.Sign() >= 0 {
-		return nil
+	if quantity, err := resource.ParseQuantity(n.Value); err == nil && n.Kind == yaml.ScalarNode && quantity.Sign() < 0 {
+		return wrong(n, at, source.WrongValue, "must not be negative")
 	}
-	return wrong(n, at, source.WrongValue, "must not be negative")
+	return nil
 }

@@ -143,7 +143,8 @@ const usualConditions = 8
 
 // listOf writes a list of places as they are written where they stand.
 func (q *question) listOf(items []*document.Node) []byte {
-	out := append(q.out[:0], '[')
+	out := q.out[:0]
+	out = append(out, '[')
 	for i, item := range items {
 		if i > 0 {
 			out = append(out, ',')

@@ -78,7 +78,7 @@ func (l *Ledger) learn(key string, number uint64, raw []byte) error {
 	}
 	if l.following != nil {
 		row := rest{key: key, until: p.until, due: p.until.Add(patience), last: p.owner}
-		if known, rests := l.resting.at(key); !p.until.IsZero() && !(rests && known.same(row)) { // what is known of its rest may be about another one
+		if known, rests := l.resting.at(key); !p.until.IsZero() && (!rests || !known.same(row)) { // what is known of its rest may be about another one
 			l.resting.remove(key)
 			l.resting.add(row)
 		}

@@ -77,7 +77,7 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 // beginning is what a file begins with, as far as a document would say whose it is; nothing of one that cannot be read.
 func beginning(name string) []byte {
 	const enough = 64 << 10
-	file, err := os.Open(name) //nolint:gosec // it is of a folder that the user names
+	file, err := os.Open(name)
 	if err != nil {
 		return nil
 	}

@@ -88,13 +88,13 @@ func TestReports(t *testing.T) {
 func TestDuplicateKeys(t *testing.T) {
 	for _, kind := range Kinds() {
 		t.Run(kind, func(t *testing.T) {
-			input := Input{File: golden.Read(t, filepath.Join("testdata/duplicates", kind+".yaml"))}
+			input := Input{File: golden.Read(t, filepath.Join("testdata", "duplicates", kind+".yaml"))}
 			input.Name = "f.yaml"
 			var out strings.Builder
 			if err := Run(Options{}, []Input{input}).Write(&out, "line", Style{}); err != nil {
 				t.Fatal(err)
 			}
-			golden.Compare(t, filepath.Join("testdata/duplicates", kind+".txt"), out.String())
+			golden.Compare(t, filepath.Join("testdata", "duplicates", kind+".txt"), out.String())
 		})
 	}
 }

@@ -43,6 +43,27 @@ type round struct {
 // cycle makes two transactions: it takes something under a name, and gives it back.
 type cycle func(ctx context.Context, name string) error
 
+// wanted are the rows that are to be measured, of all numbers of callers.
+func wanted(o options, k kind, held int, order []string) (rows []*result) {
+	for _, what := range order {
+		if what != "store" && !o.rows.MatchString(what) {
+			continue
+		}
+		for _, n := range callers {
+			rows = append(rows, &result{store: k.name, what: what, held: held, callers: n})
+		}
+	}
+	return rows
+}
+
+// rawOf is the store that is measured alone.
+func rawOf(store ledger.Store) ledger.Store {
+	if s, is := store.(served); is {
+		return s.beside
+	}
+	return store
+}
+
 // measure fills a store, and measures what is done on it.
 func measure(ctx context.Context, o options, k kind, held int) (results []*result, err error) {
 	folder := filepath.Join(o.folder, fmt.Sprintf("%s-%d", k.name, held))
@@ -65,10 +86,7 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 	if err != nil {
 		return nil, err
 	}
-	raw := store
-	if s, is := store.(served); is {
-		raw = s.beside
-	}
+	raw := rawOf(store)
 	alone := func(ctx context.Context, name string) error { return bare(ctx, raw, name) }
 	cycles := map[string]cycle{"store": alone}
 	order := []string{"store"}
@@ -94,14 +112,7 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 		cycles["wire"] = over
 		order = append(order, "service", "wire")
 	}
-	for _, what := range order {
-		if what != "store" && !o.rows.MatchString(what) {
-			continue
-		}
-		for _, n := range callers {
-			results = append(results, &result{store: k.name, what: what, held: held, callers: n})
-		}
-	}
+	results = wanted(o, k, held, order)
 	if err := turns(ctx, o, results, cycles); err != nil {
 		return nil, err
 	}

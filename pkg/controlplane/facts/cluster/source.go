@@ -78,7 +78,8 @@ func (k versioned) good(v version, parts facts.Parts) bool {
 }
 
 // New makes a Source. Namespaces and Gardens, and Clusters without a Watcher, are read with the cached reader, which may lag behind, and
-// what it does not find is asked once of the direct reader, which asks the API server; lookups are read with the direct reader. The schemes of all know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
+// what it does not find is asked once of the direct reader, which asks the API server; lookups are read with the direct
+// reader. The schemes of all know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
 func New(cached, direct client.Reader, options Options) *Source {
 	size := options.Clusters
 	if size <= 0 {
