@@ -86,10 +86,8 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 	if err != nil {
 		return nil, err
 	}
-	raw := rawOf(store)
-	alone := func(ctx context.Context, name string) error { return bare(ctx, raw, name) }
-	cycles := map[string]cycle{"store": alone}
-	order := []string{"store"}
+	raw, order := rawOf(store), []string{"store"}
+	cycles := map[string]cycle{"store": func(ctx context.Context, name string) error { return bare(ctx, raw, name) }}
 	opening := &result{store: k.name, held: held, what: "open", disk: disk}
 	if !k.alone {
 		before, begin := heap(), time.Now()

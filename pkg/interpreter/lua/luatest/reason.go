@@ -37,7 +37,8 @@ var (
 //
 // A refusal that the profile words is the same text. What the engine finds in an answer or in the status of a member is the same place and the same need; the
 // rules say beside it what there is instead, in which part of which rule, and where in the file. Where an
-// expression fails, the rules know the place and the script does not: it must fail in an expression, too, and where both say which field is missing, it is the same one. No script may be stopped by Lua itself.
+// expression fails, the rules know the place and the script does not: it must fail in an expression, too, and where
+// both say which field is missing, it is the same one. No script may be stopped by Lua itself.
 //
 // Not compared are the code, which Lua does not have, how else CEL and Lua say why an expression fails, and the reason why rules refuse a question that
 // Karmada never asks: one without an object, for fewer replicas than none, or with a member that stands twice.
