@@ -49,8 +49,12 @@ type story struct {
 	count atomic.Int64
 }
 
-// crashes is how often the program is killed in `make test`.
-const crashes = 200
+const (
+	// crashes is how often the program is killed in `make test`.
+	crashes = 200
+	// patience is how much oftener it is killed until each point, and a request for several interfaces, was met once.
+	patience = 1000
+)
 
 // TestCrash kills the program at each point in turn, in the middle of many owners' requests, and looks after each crash whether all is as the
 // owners know it.
@@ -77,7 +81,7 @@ func TestCrash(t *testing.T) {
 	s.racks = newRacks(s)
 	hit := map[point]int{}
 	begun := time.Now()
-	for i := range times {
+	for i := 0; i < times || i < times+patience && s.missing(hit) != ""; i++ {
 		at := points[i%len(points)]
 		if s.live(at) {
 			hit[at]++
@@ -89,17 +93,25 @@ func TestCrash(t *testing.T) {
 			t.Fatalf("after %d crashes, the last when %s; the program said\n%s", i+1, at, s.Log)
 		}
 	}
-	t.Logf("%d crashes in %s", times, time.Since(begun).Round(time.Second))
-	for _, at := range points {
-		if hit[at] == 0 {
-			t.Errorf("it was never killed when %s", at)
-		}
-	}
+	t.Logf("%d crashes at least, in %s", times, time.Since(begun).Round(time.Second))
 	t.Logf("requests for several interfaces in the middle of which it was killed: %d undone, %d there", s.requests[0], s.requests[1])
-	if s.requests[1] == 0 {
-		t.Error("no request for several interfaces was there after it was killed in the middle of it")
+	if missing := s.missing(hit); missing != "" {
+		t.Error(missing)
 	}
 	s.end()
+}
+
+// missing says what no kill has met so far, of what at least one must: whom a kill meets is a matter of chance.
+func (s *story) missing(hit map[point]int) string {
+	for _, at := range points {
+		if hit[at] == 0 {
+			return fmt.Sprintf("it was never killed when %s", at)
+		}
+	}
+	if s.requests[1] == 0 {
+		return "no request for several interfaces was there after it was killed in the middle of it"
+	}
+	return ""
 }
 
 // live is one life of the program, until it is killed; it says whether it was killed at the point.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,13 +135,16 @@ func TestBuffer(t *testing.T) {
 	if first.CloudProfile == second.CloudProfile || get(one).CloudProfile != first.CloudProfile {
 		t.Error("a cloud profile is not kept once for each content")
 	}
-	const times = 100
-	before := allocated()
-	for range times {
+	// Now and then a pool has nothing, as the garbage collector and the race detector empty it: the median is what counts.
+	each := make([]uint64, 101)
+	for i := range each {
+		before := allocated()
 		get(one)
+		each[i] = allocated() - before
 	}
-	if each := (allocated() - before) / times; each > uint64(len(one))/2 {
-		t.Errorf("each time, %d bytes are allocated for a Cluster of %d", each, len(one))
+	slices.Sort(each)
+	if median := each[len(each)/2]; median > uint64(len(one))/2 {
+		t.Errorf("each time, %d bytes are allocated for a Cluster of %d", median, len(one))
 	}
 }
 
