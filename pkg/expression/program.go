@@ -55,6 +55,8 @@ type program struct {
 	explaining  sync.Once
 	parts       *node
 	partsError  error
+	// operands are parts by the numbers of their nodes, for errors about types.
+	operands sync.Map
 }
 
 // compile checks an expression, bounds its cost and computes it at once when it is constant.

@@ -46,24 +46,16 @@ func (t *Template) Scalars(ctx context.Context, vars interpreter.Activation, key
 		return t.whole.scalars(value, keys)
 	}
 	scalar := Scalar{Keys: keys}
-	var text strings.Builder
-	for _, part := range t.parts {
-		if part.program == nil {
-			text.WriteString(part.literal)
-			continue
+	var err error
+	scalar.Text, err = t.write(ctx, vars, func(p *program, before, computed string) (string, error) {
+		if p.value == nil {
+			scalar.Parts = append(scalar.Parts, Part{len(before), len(before) + len(computed), p.references})
 		}
-		value, err := part.program.text(ctx, vars)
-		if err != nil {
-			return nil, err
-		}
-		if part.program.value != nil {
-			text.WriteString(value)
-			continue
-		}
-		scalar.Parts = append(scalar.Parts, Part{text.Len(), text.Len() + len(value), part.program.references})
-		text.WriteString(value)
+		return computed, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	scalar.Text = text.String()
 	return []Scalar{scalar}, nil
 }
 

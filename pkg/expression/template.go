@@ -167,12 +167,17 @@ func (t *Template) Evaluate(ctx context.Context, vars interpreter.Activation) (r
 }
 
 func (t *Template) join(ctx context.Context, vars interpreter.Activation) (string, error) {
-	return t.Escaped(ctx, vars, func(_, computed string) (string, error) { return computed, nil })
+	return t.write(ctx, vars, func(_ *program, _, computed string) (string, error) { return computed, nil })
 }
 
 // Escaped is String with each computed part as escape writes it, which is also told the text before it; what stands in the document
 // as it is stays so.
 func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, escape func(before, computed string) (string, error)) (string, error) {
+	return t.write(ctx, vars, func(_ *program, before, computed string) (string, error) { return escape(before, computed) })
+}
+
+// write writes the parts of a text, each computed one as put says, which is told the text before it, too.
+func (t *Template) write(ctx context.Context, vars interpreter.Activation, put func(p *program, before, computed string) (string, error)) (string, error) {
 	var text strings.Builder
 	for _, part := range t.parts {
 		if part.program == nil {
@@ -183,7 +188,7 @@ func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, esc
 		if err != nil {
 			return "", err
 		}
-		escaped, err := escape(text.String(), value)
+		escaped, err := put(part.program, text.String(), value)
 		if err != nil {
 			return "", part.program.failed(err.Error())
 		}

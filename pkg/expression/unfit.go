@@ -89,11 +89,8 @@ func (p *program) typeOf(ctx context.Context, vars interpreter.Activation, e ast
 	if known := native.GetType(e.ID()); known != nil && known.Kind() != cel.DynKind {
 		return cel.FormatCELType(known)
 	}
-	part := p.shell()
-	part.references, part.every = inspect(p.environment.variables, e)
-	var err error
-	checked := ast.NewCheckedAST(ast.NewAST(e, native.SourceInfo()), native.TypeMap(), native.ReferenceMap())
-	if part.run, err = p.environment.env.PlanProgram(checked, cel.InterruptCheckFrequency(interruptFrequency)); err != nil {
+	part := p.operand(e)
+	if part == nil {
 		return ""
 	}
 	value, err := part.once(ctx, vars)
@@ -101,4 +98,21 @@ func (p *program) typeOf(ctx context.Context, vars interpreter.Activation, e ast
 		return ""
 	}
 	return value.Type().TypeName()
+}
+
+// operand is a part of the expression as a program; nil where it is none by itself. It is planned when it is first asked for, as an expression that fails
+// for one object mostly fails for many.
+func (p *program) operand(e ast.Expr) *program {
+	if planned, there := p.operands.Load(e.ID()); there {
+		return planned.(*program)
+	}
+	native, part := p.ast.NativeRep(), p.shell()
+	part.references, part.every = inspect(p.environment.variables, e)
+	checked := ast.NewCheckedAST(ast.NewAST(e, native.SourceInfo()), native.TypeMap(), native.ReferenceMap())
+	run, err := p.environment.env.PlanProgram(checked, cel.InterruptCheckFrequency(interruptFrequency))
+	if part.run = run; err != nil {
+		part = nil
+	}
+	p.operands.Store(e.ID(), part)
+	return part
 }

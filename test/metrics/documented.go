@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics holds tables of metrics in the documentation against those that programs have. Enter at Documented.
+// Package metrics is what tests share that are about metrics: it holds the tables of the documentation against those that programs have, and counts what a
+// program has. Enter at Documented and Count.
 package metrics
 
 import (

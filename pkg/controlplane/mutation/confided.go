@@ -5,7 +5,6 @@
 package mutation
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -53,14 +52,7 @@ func (s *scope) secretsOf(t *target.Target, references, items []string) []string
 	if usesItem(references) {
 		references = slices.Concat(references, items)
 	}
-	var names []string
-	for _, l := range s.secretsIn(references) {
-		names = append(names, l.shown)
-	}
-	if s.readsSecret(t, references) {
-		names = append(names, cmp.Or(t.Forms[0].Name, "*"))
-	}
-	return names
+	return s.namesOf(t, references, s.readsSecret(t, references))
 }
 
 // taint marks the writes whose values come from Secrets; items are the references of the forEach around them.

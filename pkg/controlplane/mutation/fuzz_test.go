@@ -20,20 +20,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // FuzzCompile holds that any bytes are either a program or findings that have a place, and never a panic.
 func FuzzCompile(f *testing.F) {
-	for _, pattern := range []string{"testdata/refused/*/profile.yaml", "testdata/admit/*/profile.yaml"} {
-		paths, _ := filepath.Glob(pattern)
-		for _, path := range paths {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data)
-		}
-	}
+	golden.Seeds(f, "testdata/refused/*/profile.yaml", "testdata/admit/*/profile.yaml")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		documents, findings := profile.Load(source.File{Name: "f", Data: data})
 		if len(findings) == 0 {

@@ -113,11 +113,16 @@ func describeTerm(t expression.Term) string { return expression.Describe(t.Value
 
 // secretNames are the Secrets of which a value with these references is or may be made; nil: none.
 func (s *scope) secretNames(t *target.Target, references []string) []string {
+	return s.namesOf(t, references, s.tellsSecret(t, references))
+}
+
+// namesOf are the Secrets among the lookups that references name, and the object itself where own says that it is one of which something is told.
+func (s *scope) namesOf(t *target.Target, references []string, own bool) []string {
 	var names []string
 	for _, l := range s.secretsIn(references) {
 		names = append(names, l.shown)
 	}
-	if s.tellsSecret(t, references) {
+	if own {
 		names = append(names, cmp.Or(t.Forms[0].Name, "*"))
 	}
 	return names

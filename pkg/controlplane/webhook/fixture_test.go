@@ -25,6 +25,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
 )
 
 const secret = "t0p-secret"
@@ -79,30 +80,7 @@ func serve(t *testing.T, e Engine) *fixture {
 // count sums the counters of a name whose labels include those given.
 func (f *fixture) count(t *testing.T, name string, labels map[string]string) float64 {
 	t.Helper()
-	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-	metric:
-		for _, metric := range family.GetMetric() {
-			have := map[string]string{}
-			for _, pair := range metric.GetLabel() {
-				have[pair.GetName()] = pair.GetValue()
-			}
-			for key, value := range labels {
-				if have[key] != value {
-					continue metric
-				}
-			}
-			sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-		}
-	}
-	return sum
+	return metrics.Count(t, f.registry, name, labels)
 }
 
 func reviewOf(change func(*admissionv1.AdmissionReview)) []byte {

@@ -73,21 +73,28 @@ func (l *Ledger) learn(key string, number uint64, raw []byte) error {
 		return nil
 	}
 	p, err := parsePlace(raw)
-	if err != nil {
-		return fmt.Errorf("reading the row %s: %w", key, err)
-	}
 	if l.following != nil {
-		row := rest{key: key, until: p.until, due: p.until.Add(patience), last: p.owner}
-		if known, rests := l.resting.at(key); !p.until.IsZero() && (!rests || !known.same(row)) { // what is known of its rest may be about another one
-			l.resting.remove(key)
-			l.resting.add(row)
+		if err == nil && !p.until.IsZero() {
+			l.restAnew(rest{key: key, until: p.until, due: p.until.Add(patience), last: p.owner})
 		}
 		return nil // it may be gone by now, and is told; see following
+	}
+	if err != nil {
+		return fmt.Errorf("reading the row %s: %w", key, err)
 	}
 	l.take(key)
 	l.resting.remove(key)
 	l.rest(key, p)
 	return nil
+}
+
+// restAnew notes a row that rests, in the place of another rest of it that was known.
+func (l *Ledger) restAnew(row rest) {
+	if known, rests := l.resting.at(row.key); rests && known.same(row) {
+		return
+	}
+	l.resting.remove(row.key)
+	l.resting.add(row)
 }
 
 func (l *Ledger) learnOwner(key string, raw []byte) error {

@@ -23,6 +23,15 @@ func TestForgetIf(t *testing.T) {
 		in.Holder.UID = uid
 		return in
 	}
+	again := func(ctx context.Context, l *ledger.Ledger) error {
+		if err := l.Forget(ctx, test("a"), now, now); err != nil {
+			return err
+		}
+		in := held("second")
+		in.Owner = test("a")
+		_, _, err := l.Reserve(ctx, in)
+		return err
+	}
 	for name, c := range map[string]struct {
 		// meanwhile is what the other server does.
 		meanwhile func(context.Context, *ledger.Ledger) error
@@ -38,24 +47,8 @@ func TestForgetIf(t *testing.T) {
 			_, err := l.Update(ctx, test("a"), func(a *network.Allocation) error { a.State = network.Bound; return nil })
 			return err
 		}, "first", "", ""},
-		"another holder has it": {func(ctx context.Context, l *ledger.Ledger) error {
-			if err := l.Forget(ctx, test("a"), now, now); err != nil {
-				return err
-			}
-			in := held("second")
-			in.Owner = test("a")
-			_, _, err := l.Reserve(ctx, in)
-			return err
-		}, "first", "second", "second"},
-		"another holder has it, and is to lose it": {func(ctx context.Context, l *ledger.Ledger) error {
-			if err := l.Forget(ctx, test("a"), now, now); err != nil {
-				return err
-			}
-			in := held("second")
-			in.Owner = test("a")
-			_, _, err := l.Reserve(ctx, in)
-			return err
-		}, "second", "", ""},
+		"another holder has it":                    {again, "first", "second", "second"},
+		"another holder has it, and is to lose it": {again, "second", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newTelling(t, 0, 0, 0)

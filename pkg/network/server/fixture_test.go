@@ -19,6 +19,8 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
 )
 
 // world is a server under test, with one contract.
@@ -107,30 +109,7 @@ func (w *world) ask(t *testing.T, c *http.Client, scheme, path, body string, hea
 // count is the value of a metric with labels that contain all pairs.
 func (w *world) count(t *testing.T, name string, labels map[string]string) float64 {
 	t.Helper()
-	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-	each:
-		for _, metric := range family.GetMetric() {
-			found := map[string]string{}
-			for _, pair := range metric.GetLabel() {
-				found[pair.GetName()] = pair.GetValue()
-			}
-			for key, value := range labels {
-				if found[key] != value {
-					continue each
-				}
-			}
-			sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-		}
-	}
-	return sum
+	return metrics.Count(t, w.registry, name, labels)
 }
 
 // echo answers with what was sent.

@@ -89,19 +89,7 @@ func Wrong(t *testing.T, kind golden.Kind) {
 // gives the kind anew for each.
 func FuzzTable(f *testing.F, fresh func() golden.Kind) {
 	f.Helper()
-	for _, pattern := range []string{"testdata/*/table.yaml", "testdata/wrong/*.yaml"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil || len(paths) == 0 {
-			f.Fatalf("no seeds: %v", err)
-		}
-		for _, path := range paths {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data)
-		}
-	}
+	files.Seeds(f, "testdata/*/table.yaml", "testdata/wrong/*.yaml")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		nodes, findings := source.Parse(source.File{Name: "fuzz/table.yaml", Data: data})
 		if len(findings) > 0 {

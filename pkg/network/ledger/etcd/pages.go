@@ -4,6 +4,8 @@
 
 package etcd
 
+import clientv3 "go.etcd.io/etcd/client/v3"
+
 // pages part the rows from one key to another, which it excludes. Each part ends not far behind its first page: etcd counts all rows of the range that it is
 // asked for, however few it gives, so that of a million rows, asked for up to their end, each page would take as long as that count.
 type pages struct {
@@ -47,12 +49,13 @@ func (p *pages) done(rows int) {
 	p.to = p.after(p.from[:max(0, len(p.from)-p.wider)])
 }
 
-// after is the first key that is greater than all that begin in a way.
+// after is the first key that is greater than all that begin in a way, or the end.
 func (p *pages) after(beginning string) string {
-	for last := len(beginning) - 1; last >= 0; last-- {
-		if beginning[last] < 0xff {
-			return min(beginning[:last]+string([]byte{beginning[last] + 1}), p.end)
-		}
+	if beginning == "" {
+		return p.end
 	}
-	return p.end
+	if next := clientv3.GetPrefixRangeEnd(beginning); next > beginning {
+		return min(next, p.end)
+	}
+	return p.end // of nothing but the greatest letters
 }
