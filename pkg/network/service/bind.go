@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ func (s *Service) bind(ctx context.Context, a network.Allocation, state network.
 			return a, err
 		}
 	}
-	bound, err := s.ledger.Update(ctx, a.Owner, settle(binding, by, state))
+	bound, err := s.note(ctx, a, binding, by, state)
 	switch {
 	case err == nil:
 		return bound, nil
@@ -42,6 +43,56 @@ func (s *Service) bind(ctx context.Context, a network.Allocation, state network.
 		err = errGivenBack
 	}
 	return a, err
+}
+
+// longestPause is the longest between attempts to note what a cloud has chosen; the first is a millisecond.
+const longestPause = 256 * time.Millisecond
+
+// note notes what the cloud of a name says, with a state. An address that it has chosen may be that of somebody whose release the cloud has seen, and the
+// ledger not yet: that comes to its end first. The errors are those of ledger.Update; network.ErrUnavailable when the release does not end.
+func (s *Service) note(ctx context.Context, a network.Allocation, binding network.Binding, by string, state network.State) (network.Allocation, error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
+		after, err := s.ledger.Update(ctx, a.Owner, settle(binding, by, state))
+		if !errors.Is(err, network.ErrTaken) {
+			return after, err
+		}
+		over, ended := s.vacate(ctx, a, binding.Addresses)
+		switch {
+		case errors.Is(ended, network.ErrTaken):
+			return after, err
+		case ended == nil && ctx.Err() != nil:
+			ended = ctx.Err()
+		}
+		if ended != nil {
+			return after, fmt.Errorf("%w: what the cloud has chosen is another's, whose release is not finished: %w", network.ErrUnavailable, ended)
+		}
+		waiting, cancel := context.WithTimeout(ctx, pause)
+		select {
+		case <-over:
+		case <-waiting.Done():
+		}
+		cancel()
+	}
+}
+
+// vacate brings the releases of those who held addresses to their end. When something is being done for one of them, it gives what is closed when that is
+// over; the error wraps network.ErrTaken where one is held by somebody who has not given it back.
+func (s *Service) vacate(ctx context.Context, a network.Allocation, addresses []netip.Prefix) (over <-chan struct{}, err error) {
+	for _, chosen := range addresses {
+		held, err := s.ledger.At(ctx, a.Pool, chosen.Addr())
+		switch {
+		case errors.Is(err, network.ErrNotHeld), err == nil && held.Owner == a.Owner:
+			continue
+		case err != nil:
+			return nil, err
+		case held.State != network.Releasing:
+			return nil, network.ErrTaken
+		}
+		if over, err = s.flyAlone(ending, s.ends(held.Owner, nil), held.Owner); over != nil || err != nil {
+			return over, err
+		}
+	}
+	return nil, nil
 }
 
 // known says whether the cloud has said something of an allocation, so that it has it.

@@ -127,16 +127,7 @@ func (s *Service) finish(ctx context.Context, e entry) {
 // conclude brings a release to its end. It does not wait for what else is being done for the owner, as that may wait for the pass.
 func (s *Service) conclude(e entry, p *pass) {
 	defer p.cancel()
-	over, err := s.flyAlone(ending, func(ctx context.Context) ([]network.Allocation, error) {
-		a, err := s.ledger.Get(ctx, e.owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && a.State != network.Releasing {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return nil, s.end(ctx, a, p)
-	}, e.owner)
+	over, err := s.flyAlone(ending, s.ends(e.owner, p), e.owner)
 	switch {
 	case errors.Is(err, errEnds): // the ledger remembers it
 	case err != nil:
@@ -146,5 +137,19 @@ func (s *Service) conclude(e entry, p *pass) {
 		go func() { <-over; s.releases.put(e, 0) }()
 	default:
 		s.releases.done(e)
+	}
+}
+
+// ends brings the release of an owner to its end, if there is one.
+func (s *Service) ends(owner network.Owner, p *pass) work {
+	return func(ctx context.Context) ([]network.Allocation, error) {
+		a, err := s.ledger.Get(ctx, owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && a.State != network.Releasing {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.end(ctx, a, p)
 	}
 }

@@ -32,6 +32,8 @@ type fakeCloud struct {
 	calls []string
 	// has are the owners that it has bound.
 	has map[string]bool
+	// gives is the address that it chooses for everybody, unless it leaves that to the pool.
+	gives netip.Prefix
 	// hook is called at the beginning of each call, outside of the mutex.
 	hook func(call string, a network.Allocation) error
 }
@@ -59,7 +61,11 @@ func (f *fakeCloud) Bind(_ context.Context, a network.Allocation) (network.Bindi
 		return network.Binding{}, err
 	}
 	f.set(a.Owner.Key, true)
-	return network.Binding{Reference: fmt.Appendf(nil, "%q", a.Owner.Key)}, nil
+	binding := network.Binding{Reference: fmt.Appendf(nil, "%q", a.Owner.Key)}
+	if f.gives.IsValid() {
+		binding.Addresses = []netip.Prefix{f.gives}
+	}
+	return binding, nil
 }
 
 func (f *fakeCloud) Unbind(_ context.Context, a network.Allocation) error {
@@ -116,6 +122,13 @@ func (c *counting) Commit(ctx context.Context, changes ...ledger.Change) error {
 		done()
 	}
 	return err
+}
+
+// made is how many commits there were.
+func (c *counting) made() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.count
 }
 
 const rest = 10 * time.Second

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// newChoosing is a world with a pool of which the cloud chooses the addresses: one for all.
+func newChoosing(t *testing.T) (w *world, address netip.Addr) {
+	t.Helper()
+	w = newWorld(t)
+	if err := w.ledger.Configure(t.Context(), append(w.pools, ledger.Pool{Name: "chosen"})...); err != nil {
+		t.Fatal(err)
+	}
+	w.Configure(map[string]service.Pool{"chosen": {Cloud: w.cloud, Rest: rest}}, nil)
+	w.cloud.gives = netip.MustParsePrefix("10.9.0.1/24")
+	return w, w.cloud.gives.Addr()
+}
+
+// TestChosenWhileReleased gives an owner what the cloud has chosen while the ledger does not know yet that the cloud has seen the release of it: the release is
+// under way.
+func TestChosenWhileReleased(t *testing.T) {
+	w, address := newChoosing(t)
+	w.allocate(request("chosen", "a"))
+	freed, goOn := make(chan struct{}), make(chan struct{})
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call == "unbind a" {
+			close(freed)
+			<-goOn
+		}
+		return nil
+	}
+	w.run()
+	if err := w.Release(t.Context(), request("chosen", "a").Owner); err != nil {
+		t.Fatal(err)
+	}
+	<-freed
+	before := w.commits.made()
+	var group sync.WaitGroup
+	group.Go(func() {
+		if b := w.allocate(request("chosen", "b")); len(b.Addresses) != 1 || b.Addresses[0] != address || b.State != network.Bound {
+			t.Errorf("got %v", b)
+		}
+	})
+	w.eventually("what the cloud has chosen is in the way", func() bool { return w.commits.made() >= before+2 })
+	close(goOn)
+	group.Wait()
+	w.asked("bind a, unbind a, bind b")
+	if w.state("a") != "none" {
+		t.Errorf("who has released it is %s", w.state("a"))
+	}
+}
+
+// TestChosenAfterLostRelease is the same when the answer to the release was lost: whoever is given the address next brings it to its end, and if the cloud
+// cannot be asked, that is no refusal.
+func TestChosenAfterLostRelease(t *testing.T) {
+	w, address := newChoosing(t)
+	w.allocate(request("chosen", "a"))
+	broken := true
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call == "unbind a" && broken {
+			return errBroken
+		}
+		return nil
+	}
+	if err := w.Release(t.Context(), request("chosen", "a").Owner); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Allocate(t.Context(), request("chosen", "b")); !errors.Is(err, network.ErrUnavailable) || !errors.Is(err, errBroken) {
+		t.Errorf("the cloud cannot be asked to release it: got error %v", err)
+	}
+	if w.state("a") != network.Releasing || w.state("b") != network.Intended {
+		t.Errorf("the first is %s, and the second %s", w.state("a"), w.state("b"))
+	}
+	broken = false
+	if b := w.allocate(request("chosen", "b")); b.Addresses[0] != address {
+		t.Errorf("got %v", b)
+	}
+	w.asked("bind a, bind b, unbind a, bind b, unbind a")
+}
+
+// TestChosenWhileHeld refuses what the cloud gives twice.
+func TestChosenWhileHeld(t *testing.T) {
+	w, address := newChoosing(t)
+	w.allocate(request("chosen", "a"))
+	if _, err := w.Allocate(t.Context(), request("chosen", "b")); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v", err)
+	}
+	if held, err := w.ledger.At(t.Context(), "chosen", address); err != nil || held.Owner.Key != "a" || held.State != network.Bound {
+		t.Errorf("it is that of %v, %v", held, err)
+	}
+}
