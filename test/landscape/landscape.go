@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // Options say what a landscape is made of. The zero value is a whole one.
@@ -78,7 +81,7 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 }
 
 func (l *Landscape) start(ctx context.Context, options Options) error {
-	if err := l.configure(options); err != nil {
+	if err := l.configure(ctx, options); err != nil {
 		return err
 	}
 	config, err := l.environment.Start()
@@ -103,7 +106,7 @@ func (l *Landscape) start(ctx context.Context, options Options) error {
 }
 
 // configure sets up envtest with everything in the landscape's own folder, so that one removal leaves nothing behind.
-func (l *Landscape) configure(options Options) error {
+func (l *Landscape) configure(ctx context.Context, options Options) error {
 	timeout := options.Timeout
 	if timeout == 0 {
 		timeout = time.Minute
@@ -125,6 +128,9 @@ func (l *Landscape) configure(options Options) error {
 			return fmt.Errorf("creating a data folder: %w", err)
 		}
 	}
+	if err := l.place(ctx); err != nil {
+		return err
+	}
 	etcdLog, err := l.openLog("etcd")
 	if err != nil {
 		return err
@@ -143,6 +149,20 @@ func (l *Landscape) configure(options Options) error {
 		server.Configure().Set(name, values...)
 	}
 	return nil
+}
+
+// place says where the servers listen. What envtest would choose is free then, and may not be when a server comes to listen, some seconds later.
+func (l *Landscape) place(ctx context.Context) error {
+	addresses, err := running.FreeAddresses(ctx, 3)
+	if err != nil {
+		return err
+	}
+	plane := &l.environment.ControlPlane
+	plane.Etcd.URL = &url.URL{Scheme: "http", Host: addresses[0]}
+	plane.Etcd.Configure().Set("listen-peer-urls", "http://"+addresses[1])
+	serving := &plane.GetAPIServer().SecureServing
+	serving.Address, serving.Port, err = net.SplitHostPort(addresses[2])
+	return err
 }
 
 // Stop ends kube-apiserver and etcd and removes their data. Further calls wait for the first and return its error.

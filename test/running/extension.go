@@ -8,28 +8,54 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"sync"
 )
 
-// FreeAddresses are addresses of the loopback interface on which nothing listens.
+// Ports of tests are below those that the system gives to whoever asks for none (from 32768 on Linux): programs listen later than their addresses are
+// chosen, and again after they were killed, and neither a connection nor a server of another test takes the port meanwhile.
+const firstPort, lastPort = 20000, 29999
+
+// marks are held until the process ends, by which others know that a port is not theirs.
+var marks struct {
+	sync.Mutex
+	all []net.PacketConn
+}
+
+// FreeAddresses are addresses of the loopback interface on which nothing listens, and which no other process is given as long as this one lives.
 func FreeAddresses(ctx context.Context, count int) ([]string, error) {
-	var listeners []net.Listener
-	defer func() { // not before all are known, so that none comes twice
-		for _, listener := range listeners {
-			_ = listener.Close()
-		}
-	}()
+	marks.Lock()
+	defer marks.Unlock()
 	addresses := make([]string, 0, count)
-	for range count {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
+	const ports = lastPort - firstPort + 1
+	for port, tried := rand.IntN(ports), 0; len(addresses) < count; port, tried = (port+1)%ports, tried+1 {
+		if tried == ports {
+			return nil, fmt.Errorf("no port from %d to %d is free", firstPort, lastPort)
 		}
-		listeners = append(listeners, listener)
-		addresses = append(addresses, listener.Addr().String())
+		address := fmt.Sprint("127.0.0.1:", firstPort+port)
+		if mark := mark(ctx, address); mark != nil {
+			marks.all = append(marks.all, mark)
+			addresses = append(addresses, address)
+		}
 	}
 	return addresses, nil
+}
+
+// mark takes the port of UDP, where nobody has it, and nobody listens on that of TCP; nil otherwise.
+func mark(ctx context.Context, address string) net.PacketConn {
+	mark, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", address)
+	if err != nil {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		_ = mark.Close()
+		return nil
+	}
+	_ = listener.Close()
+	return mark
 }
 
 // Extension is where gardener-extension-provider-graft listens on this machine.

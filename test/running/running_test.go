@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -100,6 +101,37 @@ func TestInside(t *testing.T) {
 	}
 	if status, said := main.Try(t, "/a", "/a/b"); status != 2 || said != "test b\nError: no listener\n" {
 		t.Errorf("it ended with %d: %s", status, said)
+	}
+}
+
+// TestFreeAddresses holds that one can listen where nobody does, that what was given is given to nobody else, here or in another process, and what is
+// in use to nobody.
+func TestFreeAddresses(t *testing.T) {
+	given := map[string]bool{}
+	for range 3 {
+		addresses, err := FreeAddresses(t.Context(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, address := range addresses {
+			if given[address] || mark(t.Context(), address) != nil {
+				t.Errorf("%s is given twice", address)
+			}
+			given[address] = true
+			listener, err := net.Listen("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = listener.Close()
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if mark(t.Context(), listener.Addr().String()) != nil {
+		t.Error("what is in use is given")
 	}
 }
 
