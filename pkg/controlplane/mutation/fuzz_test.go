@@ -23,18 +23,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// FuzzCompile holds that any bytes are either a program or findings that have a place, and never a panic.
+// FuzzCompile holds that any bytes are either a program or findings that have a place, and never a panic. What could be decoded beside findings is
+// compiled, too, as graft lint does.
 func FuzzCompile(f *testing.F) {
-	golden.Seeds(f, "testdata/refused/*/profile.yaml", "testdata/admit/*/profile.yaml")
+	golden.Seeds(f, "testdata/refused/*/profile.yaml", "testdata/admit/*/profile.yaml", "../../workbench/lint/testdata/duplicates/ProviderProfile.yaml")
+	f.Add([]byte(`{"apiVersion":"graft.provider.extensions.gardener.cloud/v1alpha1","kind":"ProviderProfile","metadata":{"name":"a"},"providers":["a"],` +
+		`"providers":["a","b"],"controlplane":{"kube-apiserver":[{"flags":{"remove":["a"],"remove":["a","b"]},"flags":{"remove":["c"],"set":{"d":"e"}}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		documents, findings := profile.Load(source.File{Name: "f", Data: data})
-		if len(findings) == 0 {
-			_, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
-			if err != nil && !errors.As(err, &findings) {
-				t.Fatalf("the error has no findings: %v", err)
-			}
+		var problems source.Findings
+		if _, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere}); err != nil && !errors.As(err, &problems) {
+			t.Fatalf("the error has no findings: %v", err)
 		}
-		for _, finding := range findings {
+		for _, finding := range append(findings, problems...) {
 			if finding.File == "" || finding.Message == "" {
 				t.Errorf("finding without place or message: %+v", finding)
 			}

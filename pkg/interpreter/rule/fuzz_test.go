@@ -43,6 +43,8 @@ func FuzzInterpret(f *testing.F) {
 			f.Add([]byte(a.request().Object), []byte(a.Observed), []byte(status), a.Replicas)
 		}
 	}
+	twice := []byte(`{"metadata":{"name":"a","name":"b"},"spec":{"replicas":1,"replicas":2},"spec":{"replicas":3},"status":{"a":1,"a":2},"status":{"b":[1]}}`)
+	f.Add(twice, twice, twice, int32(1))
 	f.Fuzz(func(t *testing.T, object, observed, status []byte, replicas int32) {
 		for _, program := range all {
 			for _, known := range program.Kinds() {

@@ -64,13 +64,15 @@ func FuzzCompile(f *testing.F) {
 	if err != nil || len(paths) == 0 {
 		f.Fatal("no documents")
 	}
-	for _, path := range append(paths, "testdata/policy.yaml") {
+	for _, path := range append(paths, "testdata/policy.yaml", "../../workbench/lint/testdata/duplicates/NetworkProfile.yaml") {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(string(data))
 	}
+	f.Add(`{"apiVersion":"graft.provider.extensions.gardener.cloud/v1alpha1","kind":"NetworkProfile","metadata":{"name":"a"},"pools":{"a":{"exclusive":true,` +
+		`"subnets":[{"prefix":"10.0.0.0/24","ranges":["10.0.0.2"],"ranges":["10.0.0.2","10.0.1.2"]}]},"a":{"subnets":[{"prefix":"10.0.0.0/24"}],"nodes":["n"]}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		documents, _ := profile.LoadNetworks(source.File{Name: "f", Data: []byte(text)})
 		p, findings := Compile(documents)

@@ -85,16 +85,15 @@ func Wrong(t *testing.T, kind golden.Kind) {
 	}
 }
 
-// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place. It begins with the tables of testdata; fresh
-// gives the kind anew for each.
+// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place, also where something is wrong with its
+// text, as graft lint reads it. It begins with the tables of testdata, and with those in which keys stand twice; fresh gives the kind anew for each.
 func FuzzTable(f *testing.F, fresh func() golden.Kind) {
 	f.Helper()
-	files.Seeds(f, "testdata/*/table.yaml", "testdata/wrong/*.yaml")
+	files.Seeds(f, "testdata/*/table.yaml", "testdata/wrong/*.yaml", "../../lint/testdata/duplicates/*ProfileTest.yaml")
+	f.Add([]byte(`{"apiVersion":"graft.provider.extensions.gardener.cloud/v1alpha1","profiles":["a"],"profiles":["a","b"],` +
+		`"cases":[{"name":"a","expect":{"rules":{"r":"applied","r":"changed"}},"expect":{"flags":{"a":["b"],"a":["b","c"]}}}],"cases":[{"name":"b"},{"name":"c"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		nodes, findings := source.Parse(source.File{Name: "fuzz/table.yaml", Data: data})
-		if len(findings) > 0 {
-			return
-		}
+		nodes, _ := source.Parse(source.File{Name: "fuzz/table.yaml", Data: data})
 		for _, node := range nodes {
 			suite, findings := fresh().Table(node)
 			placed(t, suite, findings)
