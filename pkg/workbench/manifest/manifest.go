@@ -175,11 +175,14 @@ func positionOf(file source.File, offset int) source.Position {
 // objects are the object of a document, or those of its list.
 func (t text) objects() ([]Object, *source.Finding) {
 	raw := t.data
-	if !t.json {
-		var finding *source.Finding
-		if raw, finding = t.decode(); finding != nil {
-			return nil, finding
-		}
+	var finding *source.Finding
+	if t.json {
+		finding = t.duplicateMember()
+	} else {
+		raw, finding = t.decode()
+	}
+	if finding != nil {
+		return nil, finding
 	}
 	if string(raw) == "null" {
 		return nil, nil

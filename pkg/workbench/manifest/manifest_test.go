@@ -60,6 +60,15 @@ func TestParse(t *testing.T) {
 			want: "f:8:16: x[1].b: duplicate key, first written in line 8"},
 		{name: "a key twice behind a separator", data: "--- {apiVersion: v1, kind: Secret, kind: Secret, metadata: {name: a}}",
 			want: "f:1:36: kind: duplicate key, first written in line 1"},
+		{name: "a key twice in JSON", data: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}
+ {"apiVersion":"v1","kind":"Secret","metadata":{"name":"b"},
+  "x":[{"a":"é","b":{}}, {"é":"{\"b\":1,", "b":[1], "c": {"b": 2},
+    "\u0062" : 3}]}`, want: "f:1:1 v1 Secret /a\nf:4:5: x[1].b: duplicate key, first written in line 3"},
+		{name: "a key twice in a line of JSON", data: ` {"kind":"Secret","é":[],"apiVersion":"v1" ,"kind":"Service"}`,
+			want: "f:1:45: kind: duplicate key, first written in line 1"},
+		{name: "a key twice in a list of JSON", data: `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","name":"b"}}]}`,
+			want: "f:1:101: items[0].metadata.name: duplicate key, first written in line 1"},
+		{name: "an empty key twice in JSON", data: `[{"":{"":1,"":2}}]`, want: "f:1:12: [0]..: duplicate key, first written in line 1"},
 		{name: "a key beside a merge", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: &x {a: 1}\ny: {<<: *x, a: 2}\n", want: "f:1:1 v1 ConfigMap /a"},
 		{name: "a tab", data: "apiVersion: v1\nkind: Secret\nmetadata:\n\tname: a\n",
 			want: "f:4:1: not YAML: a tab stands among the spaces before the text, where YAML takes spaces only"},
@@ -132,6 +141,8 @@ func TestRead(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("a: 1\n---\nb: 2")
 	f.Add("a:\n\tb: 1\n--- {a: 1, a: 2}")
+	f.Add("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: b, a: c}\ndata: {a: d}\n")
+	f.Add(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","name":"b"},"data":{"a":"b"},"data":{"a":"c"}}`)
 	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}]}`)
 	f.Fuzz(func(t *testing.T, data string) {
 		objects, findings := manifest.Parse(source.File{Name: "f", Data: []byte(data)})
