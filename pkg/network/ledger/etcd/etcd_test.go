@@ -40,10 +40,10 @@ func TestOptions(t *testing.T) {
 func TestLateCommit(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
-	goOn, done := make(chan struct{}), make(chan struct{})
-	s.set(func() { s.before, s.after = func() { <-goOn }, func() { close(done) } })
+	caller, goOn, done := newPatience(t), make(chan struct{}), make(chan struct{})
+	s.set(func() { s.before, s.after = func() { close(caller.over); <-goOn }, func() { close(done) } })
 	first := ledger.Change{Key: "a", Value: []byte("1")}
-	if err := store.Commit(t.Context(), first); err == nil || errors.Is(err, ledger.ErrConflict) {
+	if err := store.Commit(caller, first); err == nil || errors.Is(err, ledger.ErrConflict) {
 		t.Errorf("got error %v, want that nothing is known", err)
 	}
 	s.set(func() { s.before, s.after = nil, nil })
@@ -66,16 +66,30 @@ func TestLateCommit(t *testing.T) {
 func TestLostAnswer(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
-	s.set(func() { s.after = func() { time.Sleep(time.Second) } })
-	if err := store.Commit(t.Context(), ledger.Change{Key: "a", Value: []byte("1")}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), s.address) {
+	caller, returned := newPatience(t), make(chan struct{})
+	s.set(func() { s.after = func() { close(caller.over); <-returned } })
+	if err := store.Commit(caller, ledger.Change{Key: "a", Value: []byte("1")}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), s.address) {
 		t.Errorf("got error %v, want that %s did not answer in time", err, s.address)
 	}
+	close(returned)
 	s.set(func() { s.after = nil })
 	if got, err := store.Get(t.Context(), "a"); string(got) != "1" || err != nil {
 		t.Errorf("got %q and %v, want what was written", got, err)
 	}
 	if err := store.Commit(t.Context(), ledger.Change{Key: "a", Value: []byte("2")}); !errors.Is(err, ledger.ErrConflict) {
 		t.Errorf("got error %v, want %v", err, ledger.ErrConflict)
+	}
+}
+
+// TestTimeout never answers a transaction: its caller, who has no end of time, does not wait longer than the store was told.
+func TestTimeout(t *testing.T) {
+	s := newServer(t)
+	store, ended := s.open(t), make(chan struct{})
+	defer close(ended)
+	store.SetTimeout(50 * time.Millisecond) // to open it may take longer
+	s.set(func() { s.before = func() { <-ended } })
+	if err := store.Commit(t.Context(), ledger.Change{Key: "a", Value: []byte("1")}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 
@@ -105,10 +119,12 @@ func TestFenceCannotBeRaised(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
 	lose := func() {
-		s.set(func() { s.before = func() { time.Sleep(time.Second) } })
-		if err := store.Commit(t.Context(), ledger.Change{Key: "lost", Value: []byte("1")}); err == nil {
+		caller, returned := newPatience(t), make(chan struct{})
+		s.set(func() { s.before = func() { close(caller.over); <-returned } })
+		if err := store.Commit(caller, ledger.Change{Key: "lost", Value: []byte("1")}); err == nil {
 			t.Error("no error, though there was no answer")
 		}
+		close(returned)
 		s.set(func() { s.before = nil })
 	}
 	s.set(func() { s.refuse = rpctypes.ErrGRPCNoLeader })

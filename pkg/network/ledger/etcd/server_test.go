@@ -50,7 +50,7 @@ func newServer(t *testing.T) *server {
 
 func (s *server) open(t *testing.T) *etcd.Store {
 	t.Helper()
-	store, err := etcd.Open(t.Context(), etcd.Options{Endpoints: []string{s.address}, Timeout: 400 * time.Millisecond})
+	store, err := etcd.Open(t.Context(), etcd.Options{Endpoints: []string{s.address}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +60,30 @@ func (s *server) open(t *testing.T) *etcd.Store {
 		}
 	})
 	return store
+}
+
+// patience is a context whose deadline passes when it is told to, however slow or fast the machine is.
+type patience struct {
+	context.Context
+	over chan struct{}
+}
+
+func newPatience(t *testing.T) patience { return patience{t.Context(), make(chan struct{})} }
+
+// Deadline implements context.Context: there is one, and nobody knows when.
+func (patience) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done implements context.Context.
+func (p patience) Done() <-chan struct{} { return p.over }
+
+// Err implements context.Context.
+func (p patience) Err() error {
+	select {
+	case <-p.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
 }
 
 // set changes what the server does.
