@@ -15,10 +15,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
 // TestInstall installs each chart with each of its values.
@@ -160,6 +163,7 @@ func TestPermissions(t *testing.T) {
 			objects := test.render(t, namespace)
 			apply(t, objects)
 			defer remove(t, objects)
+			settle(t, namespace)
 			for allowed, questions := range map[bool][]authorizationv1.ResourceAttributes{true: test.may, false: test.not} {
 				for _, question := range questions {
 					question.Namespace = namespace
@@ -175,6 +179,19 @@ func TestPermissions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// settle returns when the API server goes by all roles and bindings that were written: of each kind it hears one after the other, and of these last.
+func settle(t *testing.T, namespace string) {
+	t.Helper()
+	get := func(resource string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get"}}}
+	}
+	if _, err := seed.CreateServiceAccount(t.Context(), landscape.ServiceAccountOptions{
+		Namespace: namespace, Name: "last", ClusterRules: get("nodes"), Rules: map[string][]rbacv1.PolicyRule{namespace: get("pods")},
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -58,7 +59,7 @@ func define(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = envtest.InstallCRDs(seed.Config(), envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
+	_, err = envtest.InstallCRDs(seed.Config(), envtest.CRDInstallOptions{ErrorIfPathMissing: true, MaxTime: time.Minute, Paths: []string{
 		gardener + "/pkg/component/observability/monitoring/prometheusoperator/templates/crd-monitoring.coreos.com_prometheusrules.yaml",
 		gardener + "/charts/gardener/operator/templates/crd-extensions.yaml",
 		certManager + "/deploy/crds/cert-manager.io_certificates.yaml",

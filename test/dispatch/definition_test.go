@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	gocmp "github.com/google/go-cmp/cmp"
@@ -78,7 +79,7 @@ func install(t *testing.T, c *rest.Config) {
 	if err := yaml.UnmarshalStrict(configuration.Definition(), crd); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := envtest.InstallCRDs(c, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+	if _, err := envtest.InstallCRDs(c, envtest.CRDInstallOptions{MaxTime: time.Minute, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
 		t.Fatal(err)
 	}
 }

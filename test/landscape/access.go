@@ -8,15 +8,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -41,7 +46,7 @@ type Account struct {
 }
 
 // CreateServiceAccount creates a ServiceAccount with exactly the given permissions (besides what every authenticated user
-// may do) and a token that is valid for a day, so that a program can be run with no more than its chart grants it.
+// may do) and a token that is valid for a day, so that a program can be run with no more than its chart grants it. It returns when they are in force.
 func (l *Landscape) CreateServiceAccount(ctx context.Context, options ServiceAccountOptions) (*Account, error) {
 	account, err := l.createServiceAccount(ctx, options)
 	if err != nil {
@@ -63,6 +68,9 @@ func (l *Landscape) createServiceAccount(ctx context.Context, options ServiceAcc
 	}
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(24 * 60 * 60))}}
 	if err := l.client.SubResource("token").Create(ctx, account, token); err != nil {
+		return nil, err
+	}
+	if err := l.enforced(ctx, options); err != nil {
 		return nil, err
 	}
 	config := rest.AnonymousClientConfig(l.config)
@@ -94,6 +102,58 @@ func permissions(options ServiceAccountOptions) []client.Object {
 				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}})
 	}
 	return objects
+}
+
+// enforced returns when kube-apiserver permits all that the account may do: it hears of roles and their bindings some time after it has stored them.
+func (l *Landscape) enforced(ctx context.Context, options ServiceAccountOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, question := range questions(options) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "system:serviceaccount:" + options.Namespace + ":" + options.Name, ResourceAttributes: &question,
+		}}
+		if err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			err := l.client.Create(ctx, review)
+			return review.Status.Allowed, err
+		}); err != nil {
+			return fmt.Errorf("waiting until it may %s %s: %w", question.Verb, question.Resource, err)
+		}
+	}
+	return nil
+}
+
+// questions are those to which the rules about resources answer yes.
+func questions(options ServiceAccountOptions) []authorizationv1.ResourceAttributes {
+	all := map[string][]rbacv1.PolicyRule{"": options.ClusterRules}
+	maps.Copy(all, options.Rules)
+	var asked []authorizationv1.ResourceAttributes
+	for namespace, rules := range all {
+		for _, rule := range rules {
+			of := []authorizationv1.ResourceAttributes{{Namespace: namespace}}
+			of = each(of, rule.APIGroups, func(a *authorizationv1.ResourceAttributes, group string) { a.Group = group })
+			of = each(of, rule.Resources, func(a *authorizationv1.ResourceAttributes, resource string) {
+				a.Resource, a.Subresource, _ = strings.Cut(resource, "/")
+			})
+			of = each(of, rule.Verbs, func(a *authorizationv1.ResourceAttributes, verb string) { a.Verb = verb })
+			if len(rule.ResourceNames) > 0 {
+				of = each(of, rule.ResourceNames, func(a *authorizationv1.ResourceAttributes, name string) { a.Name = name })
+			}
+			asked = append(asked, of...)
+		}
+	}
+	return asked
+}
+
+// each gives all attributes with each of some values.
+func each(of []authorizationv1.ResourceAttributes, values []string, set func(*authorizationv1.ResourceAttributes, string)) []authorizationv1.ResourceAttributes {
+	var all []authorizationv1.ResourceAttributes
+	for _, attributes := range of {
+		for _, value := range values {
+			set(&attributes, value)
+			all = append(all, attributes)
+		}
+	}
+	return all
 }
 
 // createOrUpdate writes an object as given, whether it is there or not.
