@@ -57,6 +57,7 @@ func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
 	const (
 		workers = 4
 		edits   = 3
+		beside  = 20    // admissions beside each edit, at least
 		most    = 20000 // requests of a worker, should the edits never be seen
 	)
 	var (
@@ -90,7 +91,7 @@ func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
 		last.Store(edit)
 		p.writeProfile("acme.yaml", setFlag("acme", "acme", "value", fmt.Sprintf("a%d", edit)))
 		eventually(t, fmt.Sprintf("value a%d", edit), func() error {
-			if seen.Load() < edit && !t.Failed() {
+			if (seen.Load() < edit || total.Load() < edit*beside) && !t.Failed() {
 				return errNotYet
 			}
 			return nil
@@ -98,7 +99,7 @@ func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
 	}
 	done.Store(true)
 	group.Wait()
-	if seen.Load() != edits || total.Load() < 50 {
+	if seen.Load() != edits {
 		t.Errorf("%d admissions, the newest value is a%d, want a%d", total.Load(), seen.Load(), edits)
 	}
 	if got := p.counter("graft_admission_failures_total", nil); got != denied {

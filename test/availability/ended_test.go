@@ -20,7 +20,8 @@ import (
 )
 
 // end lets all replicas begin with a certificate that has ended, as after a landscape was off for weeks, or its clocks have jumped. The replica that leads
-// makes another one, and the kubelet starts those again that are not healthy.
+// makes another one, and the kubelet starts those again that are not healthy for a while, which is longer each time: what must be done in it takes its time
+// on a machine that is busy.
 func (s scene) end() {
 	for _, r := range s.all() {
 		r.signal(syscall.SIGTERM)
@@ -29,10 +30,16 @@ func (s scene) end() {
 	s.age()
 	s.start()
 	s.start()
+	since, bearable := map[*replica]time.Time{}, time.Second
 	eventually(s.t, "all replicas are ready", func() bool {
 		is := true
 		for _, r := range s.all() {
-			if r.sick() {
+			if !r.sick() {
+				delete(since, r)
+			} else if _, was := since[r]; !was {
+				since[r] = time.Now()
+			} else if time.Since(since[r]) > bearable {
+				bearable *= 2
 				r.signal(syscall.SIGTERM)
 				s.forget(r)
 				s.start()
