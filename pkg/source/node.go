@@ -9,11 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -166,50 +163,6 @@ func Parse(file File) ([]Node, Findings) {
 		nodes = append(nodes, node)
 	}
 }
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-// bareExpression is an expression of which YAML takes the braces, a colon or the quotes for its own.
-var bareExpression = regexp.MustCompile(`([{\[].*[:,{\[]\s*\$\{|[:-]\s+\$\{.*: |"[^"]*\$\{[^"}]*")`)
-
-func syntaxFinding(file File, err error) Finding {
-	finding := Finding{Position: Position{File: file.Name}, Message: err.Error(), Rule: NotYAML}
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		finding.Line, _ = strconv.Atoi(m[1])
-		finding.Message = "not YAML: " + m[2]
-	}
-	// The parser names the line before the one that it could not read, or that line.
-	lines := bytes.Split(file.Data, []byte("\n"))
-	first := min(max(finding.Line-1, 0), len(lines))
-	suspects := lines[first:min(first+2, len(lines))]
-	mark := func(of *regexp.Regexp, sign string) bool {
-		i := slices.IndexFunc(suspects, of.Match)
-		if i < 0 {
-			return false
-		}
-		begin := of.FindSubmatchIndex(suspects[i])[2] // of the part around the sign
-		finding.Line, finding.Column = first+i+1, utf8.RuneCount(suspects[i][:begin+bytes.Index(suspects[i][begin:], []byte(sign))])+1
-		return true
-	}
-	switch {
-	case tabbed.MatchString(finding.Message) && mark(tab, "\t"):
-		finding.Message = "not YAML: a tab stands where a line is indented, and YAML takes spaces alone"
-	case mark(bareExpression, "${"):
-		finding.Message += "; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"
-	case strings.HasSuffix(finding.Message, "mapping values are not allowed in this context") && mark(secondColon, ":"):
-		finding.Message += ": a text with a colon and a space stands in quotes, and what is inside a field in a line of its own"
-	}
-	return finding
-}
-
-var (
-	// tabbed is what the parser says of tabs, and of other characters.
-	tabbed = regexp.MustCompile(`tab character|cannot start any token`)
-	// tab is one in the indentation of a line.
-	tab = regexp.MustCompile(`^ *(\t)`)
-	// secondColon is that of a value within a value.
-	secondColon = regexp.MustCompile(`^[^'"#]*?:\s[^'"#]*?(:)\s`)
-)
 
 // checkTree finds keys that stand twice, keys that are no plain strings, and anchors. What YAML 1.1 took for a time is text.
 func checkTree(n Node, path string) Findings {
