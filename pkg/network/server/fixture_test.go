@@ -47,6 +47,12 @@ func contract(handle http.HandlerFunc) Contract {
 // newWorld serves the listener until the test ends.
 func newWorld(t *testing.T, l Listener, handle http.HandlerFunc) *world {
 	t.Helper()
+	return newWorldWithin(t, 500*time.Millisecond, l, handle)
+}
+
+// newWorldWithin is newWorld with a time in which what was begun is to be finished.
+func newWorldWithin(t *testing.T, grace time.Duration, l Listener, handle http.HandlerFunc) *world {
+	t.Helper()
 	w := &world{registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	if l.Contracts = []Contract{contract(handle)}; l.Network == "" {
 		l.Network, l.Address, l.Mode, l.UID, l.GID = "unix", filepath.Join(t.TempDir(), "s.sock"), 0o600, -1, -1
@@ -62,7 +68,7 @@ func newWorld(t *testing.T, l Listener, handle http.HandlerFunc) *world {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = cancel
-	go func() { w.ended <- w.Serve(ctx, 500*time.Millisecond); close(w.ended) }()
+	go func() { w.ended <- w.Serve(ctx, grace); close(w.ended) }()
 	t.Cleanup(func() {
 		cancel()
 		<-w.ended

@@ -186,17 +186,22 @@ func TestTooMuch(t *testing.T) {
 
 // TestSlowBody holds that a body must come in time, and that what takes long after it came goes on.
 func TestSlowBody(t *testing.T) {
-	const patience = 100 * time.Millisecond
+	const patience = time.Second
 	outcomes := make(chan error, 1)
 	w := newWorld(t, Listener{}, func(_ http.ResponseWriter, r *http.Request) {
-		if _, err := io.ReadAll(r.Body); err != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
 			outcomes <- err
 			return
+		}
+		takes := patience + 100*time.Millisecond
+		if string(body) == "go" {
+			takes = time.Minute
 		}
 		select {
 		case <-r.Context().Done():
 			outcomes <- context.Cause(r.Context())
-		case <-time.After(5 * patience):
+		case <-time.After(takes):
 			outcomes <- nil
 		}
 	})
@@ -219,7 +224,7 @@ func TestSlowBody(t *testing.T) {
 	if err := <-outcomes; err != nil {
 		t.Errorf("what takes long is broken off: %v", err)
 	}
-	send("ab").Close()
+	send("go").Close()
 	if err := <-outcomes; !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that leaves: %v", err)
 	}
@@ -228,19 +233,20 @@ func TestSlowBody(t *testing.T) {
 // TestShutdown holds that what was begun is finished within the grace, and broken off after it.
 func TestShutdown(t *testing.T) {
 	for name, test := range map[string]struct {
-		takes time.Duration
-		want  string
+		grace    time.Duration
+		finishes bool
+		want     string
 	}{
-		"finished":   {50 * time.Millisecond, "200 OK: done"},
-		"broken off": {time.Minute, "error"},
+		"finished":   {time.Minute, true, "200 OK: done"},
+		"broken off": {50 * time.Millisecond, false, "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			entered := make(chan struct{})
-			w := newWorld(t, Listener{}, func(w http.ResponseWriter, r *http.Request) {
+			entered, finish := make(chan struct{}), make(chan struct{})
+			w := newWorldWithin(t, test.grace, Listener{}, func(w http.ResponseWriter, r *http.Request) {
 				close(entered)
 				select {
 				case <-r.Context().Done():
-				case <-time.After(test.takes):
+				case <-finish:
 					_, _ = w.Write([]byte("done"))
 				}
 			})
@@ -248,6 +254,15 @@ func TestShutdown(t *testing.T) {
 			go func() { answers <- w.ask(t, w.client(nil), "http", "/do", "x") }()
 			<-entered
 			w.stop()
+			for listens := true; listens && test.finishes; time.Sleep(time.Millisecond) { // until it has begun to end
+				connection, err := net.Dial("unix", w.options.Listeners[0].Address)
+				if listens = err == nil; listens {
+					_ = connection.Close()
+				}
+			}
+			if test.finishes {
+				close(finish)
+			}
 			if got := <-answers; got != test.want {
 				t.Errorf("got %s", got)
 			}
