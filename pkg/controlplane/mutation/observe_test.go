@@ -72,12 +72,13 @@ controlplane:
 func TestObservedFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		then func(context.Context)
+		time time.Duration
 		want string
 	}{
-		"a panic":  {func(context.Context) { panic("s3cr3t") }, "would deny the object: Internal"},
-		"too slow": {func(ctx context.Context) { <-ctx.Done() }, "would deny the object: DeadlineExceeded"},
+		"a panic":  {func(context.Context) { panic("s3cr3t") }, time.Hour, "would deny the object: Internal"},
+		"too slow": {func(ctx context.Context) { <-ctx.Done() }, 50 * time.Millisecond, "would deny the object: DeadlineExceeded"},
 	} {
-		result, outcomes := admitEtcd(t, observing, &asked{then: test.then}, time.Now().Add(50*time.Millisecond))
+		result, outcomes := admitEtcd(t, observing, &asked{then: test.then}, time.Now().Add(test.time))
 		if diff := cmp.Diff([]string{"changed ", "observeddenied " + test.want}, outcomes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

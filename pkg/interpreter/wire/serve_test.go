@@ -175,20 +175,22 @@ func TestPrompt(t *testing.T) {
 	})
 	panics := working(func(context.Context, interpreter.Request) (interpreter.Response, error) { panic("out of order") })
 	hanging := working(func(context.Context, interpreter.Request) (interpreter.Response, error) { select {} })
+	const short, long = 30 * time.Millisecond, time.Hour
 	for name, c := range map[string]struct {
-		by     wire.Interpreter
-		length int
-		want   int32
+		by       wire.Interpreter
+		length   int
+		patience time.Duration
+		want     int32
 	}{
-		"answers":           {healthy, 1, http.StatusOK},
-		"heeds":             {obedient, 1, http.StatusGatewayTimeout},
-		"panics":            {panics, 1, http.StatusInternalServerError},
-		"large, and heeds":  {obedient, 1 << 13, http.StatusGatewayTimeout},
-		"large, and panics": {panics, 1 << 13, http.StatusInternalServerError},
-		"large, and hangs":  {hanging, 1 << 13, http.StatusGatewayTimeout},
+		"answers":           {healthy, 1, long, http.StatusOK},
+		"heeds":             {obedient, 1, short, http.StatusGatewayTimeout},
+		"panics":            {panics, 1, long, http.StatusInternalServerError},
+		"large, and heeds":  {obedient, 1 << 13, short, http.StatusGatewayTimeout},
+		"large, and panics": {panics, 1 << 13, long, http.StatusInternalServerError},
+		"large, and hangs":  {hanging, 1 << 13, short, http.StatusGatewayTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := wire.New(wire.Options{Interpreter: c.by, Prompt: true, Log: logr.Discard(), Patience: 30 * time.Millisecond})
+			h := wire.New(wire.Options{Interpreter: c.by, Prompt: true, Log: logr.Discard(), Patience: c.patience})
 			for range 2 { // so that memory is used again
 				status, answer := post(t, h, "", question(c.length))
 				if code, message := failed(t, status, answer); code != c.want {

@@ -41,7 +41,7 @@ func TestPanicBeforeRow(t *testing.T) {
 			if options != nil {
 				e.Options = mapOf("vlan=42")
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_, err := w.CreateEndpoint(ctx, e)
 			return err
