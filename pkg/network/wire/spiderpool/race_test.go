@@ -74,8 +74,8 @@ func TestOneWinner(t *testing.T) {
 	var group sync.WaitGroup
 	for pod := range pods {
 		group.Go(func() {
-			for attempt := range 3 * pods {
-				time.Sleep(time.Duration(attempt*(pod+1)) * time.Millisecond / 4) // kubelet pauses, too
+			for attempt, end := 0, time.Now().Add(time.Minute); time.Now().Before(end); attempt++ {
+				time.Sleep(time.Duration(min(attempt, 3*pods)*(pod+1)) * time.Millisecond / 4) // kubelet pauses, too
 				recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, "10.1.0.7", false))
 				if recorder.Code == http.StatusOK {
 					told[pod] = result(t, recorder)
@@ -182,11 +182,11 @@ func TestGone(t *testing.T) {
 
 // TestBusy holds that a caller with too little time is turned away before the cloud is asked, and told when to come back.
 func TestBusy(t *testing.T) {
-	w := newWorld(t, service.Limit{Rate: 0.1, Burst: 1})
+	w := newWorld(t, service.Limit{Rate: 0.02, Burst: 1})
 	ask := func(pod int, milliseconds string) *httptest.ResponseRecorder {
 		return w.send(http.MethodPost, allocatePath, http.Header{"X-Request-Timeout-Ms": {milliseconds}}, body(pod, fmt.Sprintf("10.1.0.%d", pod), false))
 	}
-	if recorder := ask(1, "5000"); recorder.Code != http.StatusOK {
+	if recorder := ask(1, "60000"); recorder.Code != http.StatusOK {
 		t.Fatalf("the first: status %d: %s", recorder.Code, recorder.Body)
 	}
 	recorder := ask(2, "5000")
@@ -196,8 +196,8 @@ func TestBusy(t *testing.T) {
 	if held, calls := w.held(), w.fabric.asked(); len(held) != 1 || len(calls) != 1 {
 		t.Errorf("held: %v, the cloud was asked %v", held, calls)
 	}
-	w.pass(20 * time.Second)
-	if recorder := ask(2, "60000"); recorder.Code != http.StatusOK {
+	w.pass(55 * time.Second)
+	if recorder := ask(2, "120000"); recorder.Code != http.StatusOK {
 		t.Errorf("later: status %d: %s", recorder.Code, recorder.Body)
 	}
 }
@@ -312,11 +312,13 @@ func TestReleaseInFlight(t *testing.T) {
 				w.send(http.MethodPost, allocatePath, nil, body(2, "10.1.0.7", false))
 			}
 			there, letGo := w.fabric.hold(test.held)
-			header := http.Header{"X-Request-Timeout-Ms": {"40"}}
-			if recorder := w.send(http.MethodPost, allocatePath, header, body(1, "10.1.0.7", false)); recorder.Code != http.StatusGatewayTimeout {
+			ctx, leave := context.WithCancel(t.Context())
+			go func() { <-there; leave() }()
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, allocatePath, strings.NewReader(body(1, "10.1.0.7", false)))
+			recorder := httptest.NewRecorder()
+			if w.ServeHTTP(recorder, r); recorder.Code != http.StatusGatewayTimeout {
 				t.Fatalf("status %d: %s", recorder.Code, recorder.Body)
 			}
-			<-there
 			released := make(chan int)
 			go func() { released <- w.send(http.MethodPost, releasePath, nil, body(1, "10.1.0.7", true)).Code }()
 			select {

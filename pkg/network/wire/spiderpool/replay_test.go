@@ -96,7 +96,7 @@ func (w *world) replay(t *testing.T, e *exchange) {
 
 // found waits until something is as it is wanted, since releases go on in the background.
 func (w *world) found(e *exchange, look func() []string) {
-	const patience, moment = 2 * time.Second, 20 * time.Millisecond
+	const patience, moment = time.Minute, 20 * time.Millisecond
 	begin := time.Now()
 	var all []string
 	for ; ; time.Sleep(time.Millisecond) {
