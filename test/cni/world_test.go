@@ -185,7 +185,7 @@ func (s *server) holds(claim int) bool {
 // eventually waits for what happens in the background.
 func (h *host) eventually(what string, is func() bool) {
 	h.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			h.Fatalf("it does not come true: %s; host-local keeps %v", what, h.kept())
 		}

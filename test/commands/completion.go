@@ -61,7 +61,7 @@ func Fish() Interactive {
 }
 
 // patience is how long a shell may take for one answer.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Completion is what a shell has to offer behind a line.
 type Completion struct {

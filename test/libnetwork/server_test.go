@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // configuration is that of a server: $F is its folder, $L its listeners.
 const configuration = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1

@@ -32,7 +32,7 @@ import (
 const binary = "../../bin/graft-network-provider"
 
 // patience bounds every wait.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // mostLogged is how much is kept of what a program says, in bytes.
 const mostLogged = 1 << 18

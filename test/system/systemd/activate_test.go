@@ -27,7 +27,7 @@ import (
 const (
 	// nobody is a user that has nothing.
 	nobody   = 65534
-	patience = 20 * time.Second
+	patience = time.Minute
 	// rights are CAP_NET_ADMIN alone, as /proc shows them.
 	rights = "CapEff:\t0000000000001000\n"
 )

@@ -39,7 +39,7 @@ func TestGuest(t *testing.T) {
 		{name: "read only", script: "touch /etc/graft-uml", says: "Read-only file system", status: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, err := run(t, time.Minute, uml.Job{Command: []string{"sh", "-c", c.script}, Files: map[string]string{"sh": "/bin/sh"}, Modules: kinds})
+			out, err := run(t, 5*time.Minute, uml.Job{Command: []string{"sh", "-c", c.script}, Files: map[string]string{"sh": "/bin/sh"}, Modules: kinds})
 			var failed *uml.Failed
 			switch {
 			case c.status == 0 && err != nil:
@@ -59,7 +59,7 @@ func TestGuest(t *testing.T) {
 		}
 	})
 	t.Run("no such module", func(t *testing.T) {
-		_, err := run(t, time.Minute, uml.Job{Command: []string{"sh"}, Files: map[string]string{"sh": "/bin/sh"}, Modules: []string{"nothing"}})
+		_, err := run(t, 5*time.Minute, uml.Job{Command: []string{"sh"}, Files: map[string]string{"sh": "/bin/sh"}, Modules: []string{"nothing"}})
 		if err == nil || !strings.Contains(err.Error(), "there is no nothing") {
 			t.Errorf("it ended with %v", err)
 		}
