@@ -39,7 +39,7 @@ func TestUnreachable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := d.Options
-			o.DialTimeout = 4 * time.Second
+			o.DialTimeout = 10 * time.Second
 			store, err := etcd.Open(t.Context(), o)
 			if err == nil {
 				_ = store.Close()
@@ -129,7 +129,7 @@ func TestUsers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := etcd.Open(t.Context(), etcd.Options{
-				Endpoints: c.Endpoints, TLS: c.TLS, Prefix: d.prefix, Username: d.user, Password: d.password, DialTimeout: 5 * time.Second,
+				Endpoints: c.Endpoints, TLS: c.TLS, Prefix: d.prefix, Username: d.user, Password: d.password, DialTimeout: 20 * time.Second,
 			})
 			if errors.Is(err, etcd.ErrRefused) != d.refused || (err != nil) != d.refused {
 				t.Fatalf("got error %v, want a refusal: %v", err, d.refused)
@@ -151,14 +151,14 @@ func TestUsers(t *testing.T) {
 func TestCompacted(t *testing.T) {
 	c := cluster.Start(t, 1)
 	wire := newWire(t, strings.TrimPrefix(c.Endpoints[0], "https://"))
-	distant, err := etcd.Open(t.Context(), etcd.Options{Endpoints: []string{"https://" + wire.address}, TLS: c.TLS, Prefix: "/compacted", Timeout: time.Second})
+	distant, err := etcd.Open(t.Context(), etcd.Options{Endpoints: []string{"https://" + wire.address}, TLS: c.TLS, Prefix: "/compacted"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	one, two := follow(t, open(t, c, "/compacted")), follow(t, distant)
 	eventually := func(what string, holds func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("in vain it was waited that %s", what)
 			}

@@ -92,26 +92,27 @@ func TestLeases(t *testing.T) {
 		all    sync.WaitGroup
 		mutex  sync.Mutex
 		having = map[netip.Addr]string{}
-		given  int
 	)
 	for i, n := range nodes {
 		for worker := range 6 {
 			all.Go(func() {
 				who := fmt.Sprintf("%d/%d", i, worker)
-				for range 15 {
+				for given := 0; given < 8; {
 					got, err := n.RequestAddress(t.Context(), ids[i], netip.Addr{}, nil)
 					if errors.Is(err, network.ErrExhausted) || errors.Is(err, network.ErrTaken) {
+						time.Sleep(5 * time.Millisecond) // others give back
 						continue
 					}
 					if err != nil {
 						t.Error(err)
-						continue
+						return
 					}
+					given++
 					mutex.Lock()
 					if other := having[got.Addr()]; other != "" {
 						t.Errorf("%s has %s, and %s was given it", other, got, who)
 					}
-					having[got.Addr()], given = who, given+1
+					having[got.Addr()] = who
 					mutex.Unlock()
 					if err := n.Sweep(t.Context()); err != nil {
 						t.Error(err)
@@ -127,9 +128,6 @@ func TestLeases(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if given < 100 {
-		t.Errorf("only %d addresses were given", given)
-	}
 	together(t, nodes, "global/small/10.66.0.0/28")
 	stale(t, c, nodes[0])
 	store := open(t, c, "/leases")
