@@ -91,6 +91,7 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 	if err := o.output.write(s, style, changes); err != nil {
 		return err
 	}
+	missed(s, changes)
 	return o.status(changes)
 }
 

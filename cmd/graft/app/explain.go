@@ -143,7 +143,7 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 			return err
 		}
 		if len(object.Missing) > 0 {
-			fmt.Fprintln(s.Err, "What lookups find is named with --present: manifests of Secrets, ConfigMaps and other objects.")
+			fmt.Fprintln(s.Err, aboutPresent)
 		}
 		denied = denied || object.Denied != ""
 	}

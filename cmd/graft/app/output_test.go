@@ -81,3 +81,20 @@ func TestLeftOut(t *testing.T) {
 		t.Errorf("got status %d, %s:\n%s", status, errors, out)
 	}
 }
+
+// TestPresent holds that where objects are denied because lookups find nothing, and only there, it is said how to name what they find.
+func TestPresent(t *testing.T) {
+	const hint = "What lookups find is named with --present"
+	for _, command := range []string{"diff", "diff -o json", "render", "render -o text"} {
+		words := strings.Fields(command)
+		if _, errors, status := graft(t, words[0], words[1:]...); status != 0 || strings.Contains(errors, hint) {
+			t.Errorf("%s: got status %d: %s", command, status, errors)
+		}
+		var out, errors strings.Builder
+		arguments := append(words, "-p", world+"profile.yaml", world+"cluster.yaml", world+"scheduler.yaml", world+"scheduler.yaml")
+		status := Main("test", arguments, &Streams{In: strings.NewReader(""), Out: &out, Err: &errors})
+		if status != statusFound || strings.Count(errors.String(), hint) != 1 {
+			t.Errorf("%s: got status %d: %s", command, status, errors.String())
+		}
+	}
+}

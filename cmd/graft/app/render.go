@@ -68,6 +68,7 @@ func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []stri
 	if err := o.output.write(s, style, changes); err != nil {
 		return err
 	}
+	missed(s, changes)
 	for _, change := range changes {
 		if change.Denied != nil {
 			return found{}
@@ -96,6 +97,7 @@ func (o *renderOptions) writeObjects(s *Streams, style render.Style, changes []*
 	if hidden > 0 {
 		fmt.Fprintf(s.Err, "what Secrets hold is hidden in %d of the objects; --show-secrets shows it\n", hidden)
 	}
+	missed(s, changes)
 	if len(admitted) < len(changes) {
 		return found{}
 	}

@@ -16,7 +16,9 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
@@ -95,6 +97,19 @@ func sources(paths []string) string {
 		names[at] = "standard input"
 	}
 	return strings.Join(names, ", ")
+}
+
+// aboutPresent says how what lookups find is named.
+const aboutPresent = "What lookups find is named with --present: manifests of Secrets, ConfigMaps and other objects."
+
+// missed says how what lookups find is named, where an object is denied because one finds nothing.
+func missed(s *Streams, changes []*render.Change) {
+	if slices.ContainsFunc(changes, func(c *render.Change) bool {
+		failure, ok := errors.AsType[*mutation.Failure](c.Denied)
+		return ok && failure.Reason == mutation.LookupMissing
+	}) {
+		fmt.Fprintln(s.Err, aboutPresent)
+	}
 }
 
 // generator finds graft-controlplane when it is needed first.
