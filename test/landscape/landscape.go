@@ -40,7 +40,7 @@ type Options struct {
 	// AuditLog is a file for kube-apiserver's audit events of writing requests, with the patches of webhooks
 	// in their annotations. Default: none.
 	AuditLog string
-	// Timeout bounds the start, and then the stop, of each of the two processes. Default: one minute.
+	// Timeout bounds the start, and then the stop, of each of the two processes. Default: two minutes; a kube-apiserver waits one for those who watch it.
 	Timeout time.Duration
 }
 
@@ -109,7 +109,7 @@ func (l *Landscape) start(ctx context.Context, options Options) error {
 func (l *Landscape) configure(ctx context.Context, options Options) error {
 	timeout := options.Timeout
 	if timeout == 0 {
-		timeout = time.Minute
+		timeout = 2 * time.Minute
 	}
 	l.environment = &envtest.Environment{
 		UseExistingCluster:       ptr.To(false), // envtest would otherwise follow an environment variable into a real cluster
