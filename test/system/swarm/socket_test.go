@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
@@ -34,11 +32,10 @@ func TestSocket(t *testing.T) {
 	for i, n := range []*node{one, two} {
 		n.docker("run", "--detach", "--name="+fmt.Sprintf("c%d", i+1), "--network=wide", fmt.Sprintf("--ip=10.81.0.1%d", i), engine.Image, "sleep", "100000")
 	}
-	one.docker("exec", "c1", "ping", "-c", "3", "-W", "5", "10.81.0.11")
-	two.docker("exec", "c2", "ping", "-c", "3", "-W", "5", "10.81.0.10")
-	if diff := cmp.Diff([][]string{{two.address}, {one.address}}, [][]string{one.peers(), two.peers()}); diff != "" {
-		t.Errorf("the peers: -want +got\n%s", diff)
-	}
+	one.reaches("c1", "10.81.0.11")
+	two.reaches("c2", "10.81.0.10")
+	one.eventually("the other node is the peer", func() error { return same(one.peers(), []string{two.address}) })
+	two.eventually("the manager is the peer", func() error { return same(two.peers(), []string{one.address}) })
 	_, err := one.try("network", "create", "--driver=graft", "--scope=swarm", "--opt=kind=vxlan", "refused")
 	if err == nil || !strings.Contains(err.Error(), "legacy plugin graft of type NetworkDriver is not supported in swarm mode") {
 		t.Errorf("a network of the Swarm is refused with %v", err)

@@ -77,12 +77,10 @@ func attached(t *testing.T, one, two *node) {
 	for i, n := range []*node{one, two} {
 		n.docker("run", "--detach", "--name="+fmt.Sprintf("c%d", i+1), "--network=plain", engine.Image, "sleep", "100000")
 	}
-	one.docker("exec", "c1", "ping", "-c", "3", "-W", "5", "c2") // by name: gossip has carried it
-	two.docker("exec", "c2", "ping", "-c", "3", "-W", "5", "c1")
+	one.reaches("c1", "c2") // by name: gossip carries it
+	two.reaches("c2", "c1")
 	talk(one, "c1", two, "c2")
-	if diff := cmp.Diff([]string{two.address}, one.peers()); diff != "" {
-		t.Errorf("the peers of %s: -want +got\n%s", one.address, diff)
-	}
+	one.eventually("the other node is the peer", func() error { return same(one.peers(), []string{two.address}) })
 	if mtu := one.docker("exec", "c1", "cat", "/sys/class/net/eth0/mtu"); mtu != "1450" {
 		t.Errorf("the MTU is %s, and leaves no room for the tunnel's headers or too much", mtu)
 	}
@@ -179,11 +177,7 @@ func across(tasks []task) {
 	for _, from := range tasks {
 		from.Helper()
 		for _, to := range tasks {
-			address := to.address().Addr().String()
-			from.eventually(address+" is reached", func() error {
-				_, err := from.try("exec", from.container, "ping", "-c", "1", "-W", "2", address)
-				return err
-			})
+			from.reaches(from.container, to.address().Addr().String())
 		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds every wait; Swarm takes its time to find that a node is gone.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // node is a machine of the Swarm.
 type node struct {
@@ -173,6 +173,15 @@ func (n *node) eventually(what string, is func() error) {
 		}
 	}
 	n.Fatalf("waiting until %s: %v", what, err)
+}
+
+// reaches waits until a container here reaches another one, by its address or its name.
+func (n *node) reaches(container, other string) {
+	n.Helper()
+	n.eventually(container+" reaches "+other, func() error {
+		_, err := n.try("exec", container, "ping", "-c", "1", "-W", "2", other)
+		return err
+	})
 }
 
 // links are those of ours on the machine.
