@@ -70,3 +70,23 @@ func TestLint(t *testing.T) {
 		}
 	})
 }
+
+// TestLintExamples holds that nothing is wrong with the example profiles, each for its Gardener.
+func TestLintExamples(t *testing.T) {
+	const examples = "../../../example/profiles"
+	today, err := filepath.Glob(filepath.Join(examples, "*", "profile.yaml"))
+	if err != nil || len(today) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for name, arguments := range map[string][]string{
+		"today": today, "all, for the older generation": {examples, "--gardener-version", "1.95", "--fail-on", "warning"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errors strings.Builder
+			status := Main("test", append([]string{"lint"}, arguments...), &Streams{In: strings.NewReader(""), Out: &out, Err: &errors})
+			if status != 0 {
+				t.Errorf("got status %d: %s%s", status, out.String(), errors.String())
+			}
+		})
+	}
+}
