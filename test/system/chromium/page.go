@@ -24,7 +24,7 @@ type View struct {
 type Page struct {
 	browser *Browser
 	session string
-	loaded  chan struct{}
+	loaded  chan string // which document
 
 	mutex                sync.Mutex
 	requests, complaints []string
@@ -41,25 +41,29 @@ func (b *Browser) Open(ctx context.Context, url string, view View) (*Page, error
 	if err := b.call(ctx, "", "Target.attachToTarget", attach, &attached); err != nil {
 		return nil, err
 	}
-	p := &Page{browser: b, session: attached.SessionID, loaded: make(chan struct{}, 8)}
+	p := &Page{browser: b, session: attached.SessionID, loaded: make(chan string, 8)}
 	b.listen(p.session, p.event)
 	if err := p.prepare(ctx, view); err != nil {
 		return nil, err
 	}
-	var navigated struct{ ErrorText string }
+	var navigated struct{ ErrorText, LoaderID string }
 	if err := p.call(ctx, "Page.navigate", map[string]any{"url": url}, &navigated); err != nil {
 		return nil, err
 	}
 	if navigated.ErrorText != "" {
 		return nil, fmt.Errorf("opening %s: %s", url, navigated.ErrorText)
 	}
-	select {
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for %s to load: %w", url, ctx.Err())
-	case <-b.gone:
-		return nil, errGone
-	case <-p.loaded:
-		return p, nil
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for %s to load: %w", url, ctx.Err())
+		case <-b.gone:
+			return nil, errGone
+		case which := <-p.loaded:
+			if which == navigated.LoaderID { // and not the empty document that was there before
+				return p, nil
+			}
+		}
 	}
 }
 
@@ -73,7 +77,8 @@ func (p *Page) prepare(ctx context.Context, view View) error {
 		method string
 		params any
 	}{
-		{"Page.enable", struct{}{}}, {"Runtime.enable", struct{}{}}, {"Log.enable", struct{}{}}, {"Network.enable", struct{}{}},
+		{"Page.enable", struct{}{}}, {"Page.setLifecycleEventsEnabled", map[string]any{"enabled": true}},
+		{"Runtime.enable", struct{}{}}, {"Log.enable", struct{}{}}, {"Network.enable", struct{}{}},
 		{"Emulation.setDeviceMetricsOverride", map[string]any{
 			"width": view.Width, "height": view.Height, "deviceScaleFactor": view.Scale, "mobile": view.Phone,
 		}},
@@ -99,9 +104,13 @@ func (p *Page) event(m message) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	switch m.Method {
-	case "Page.loadEventFired":
+	case "Page.lifecycleEvent":
+		var event struct{ LoaderID, Name string }
+		if json.Unmarshal(m.Params, &event) != nil || event.Name != "load" {
+			return
+		}
 		select {
-		case p.loaded <- struct{}{}:
+		case p.loaded <- event.LoaderID:
 		default: // nobody waits
 		}
 	case "Network.requestWillBeSent":
