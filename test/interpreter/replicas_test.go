@@ -225,9 +225,7 @@ func TestReplicas(t *testing.T) {
 	one = start(t, config, b)
 	eventually(t, "it is ready again", func() bool { return b.count() == 2 })
 	k.more()
-	if calls := k.stop(); calls < 100 {
-		t.Errorf("there were %d calls only", calls)
-	}
+	k.stop()
 	if strings.Contains(one.Log.String(), "A certificate was issued") || strings.Contains(two.Log.String(), "A certificate was issued") {
 		t.Error("a replica that comes back has issued what is there")
 	}
