@@ -27,6 +27,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // patience bounds the wait for the webhooks to be called.
@@ -99,13 +100,12 @@ func start(t *testing.T, land *landscape.Landscape) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the example: %v\n%s", err, output)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := running.FreeAddresses(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
+	address := addresses[0]
 	_, port, _ := net.SplitHostPort(address)
-	_ = listener.Close()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "--kubeconfig="+land.Kubeconfig(), "--webhook-config-mode=url",
 		"--webhook-config-url="+address, "--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port="+port,
 		"--webhook-config-cert-dir="+t.TempDir(), "--metrics-bind-address=0", "--health-bind-address=0")

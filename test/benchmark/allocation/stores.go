@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // kind is a store that can be measured.
@@ -61,14 +61,11 @@ func (s served) Close() error {
 
 // openEtcd starts one etcd, with the greatest quota that its documentation recommends.
 func openEtcd(ctx context.Context, o options, folder string) (ledger.Store, error) {
-	client, err := freeAddress(ctx)
+	addresses, err := running.FreeAddresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
-	peer, err := freeAddress(ctx)
-	if err != nil {
-		return nil, err
-	}
+	client, peer := addresses[0], addresses[1]
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -107,13 +104,4 @@ func openBoth(ctx context.Context, endpoint string) (both served, err error) {
 		err = errors.Join(err, both.Store.Close())
 	}
 	return both, err
-}
-
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String(), nil
 }

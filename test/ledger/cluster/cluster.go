@@ -23,6 +23,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/child"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
@@ -124,17 +125,11 @@ func (c *Cluster) Restart(i int) {
 	m := c.members[i]
 	m.process = exec.CommandContext(context.WithoutCancel(c.t.Context()), m.binary, m.flags...)
 	m.process.Stdout, m.process.Stderr = m.log, m.log
-	// The members go when the test does, however it ends.
-	m.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := m.process.Start(); err != nil {
+	exited := make(chan struct{})
+	if err := child.Start(m.process, func(error) { close(exited) }); err != nil {
 		c.t.Fatalf("starting etcd: %v", err)
 	}
-	process, exited := m.process, make(chan struct{})
 	m.exited = exited
-	go func() {
-		_ = process.Wait()
-		close(exited)
-	}()
 }
 
 // Kill ends a member without warning, and returns when it has ended.
