@@ -62,7 +62,7 @@ func TestLeavesEarly(t *testing.T) {
 	for range 3 {
 		ctx, leave := context.WithCancel(t.Context())
 		body := strings.Replace(fmt.Sprintf(message, "InterpretHealth"), `{"a":1}`, `{"wait":1}`, 1)
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.Address()+"/?timeout=30s", strings.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.Address()+"/?timeout=300s", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestLeavesEarly(t *testing.T) {
 		<-inside
 		leave()
 		<-left
-		if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=20s"); text != "0 " {
+		if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=200s"); text != "0 " {
 			t.Errorf("there is no place: %d %s", status, text)
 		}
 	}

@@ -5,6 +5,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -81,8 +82,10 @@ func serve(t *testing.T, w wire.Interpreter, l Limits) *fixture {
 	return f
 }
 
+// begin serves within limits; where they say nothing of time, requests have as much as the slowest machine takes.
 func (f *fixture) begin(w wire.Interpreter, l Limits) {
 	f.t.Helper()
+	l.Patience, l.BodyTimeout = cmp.Or(l.Patience, 5*time.Minute), cmp.Or(l.BodyTimeout, 5*time.Minute)
 	var err error
 	f.Server, err = New(f.t.Context(), Options{
 		Address: "127.0.0.1:0", Interpreter: w, Prompt: f.prompt, Certificate: certificate.Serve(f.source), Limits: l, Log: logr.Discard(),

@@ -59,7 +59,7 @@ func TestBusy(t *testing.T) {
 		t.Errorf("there is no place: %d", status)
 	}
 	go func() {
-		_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=20s")
+		_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=200s")
 		answers <- text
 	}()
 	close(release)
@@ -179,12 +179,12 @@ func TestCrowd(t *testing.T) {
 	answers := make(chan string, 2)
 	for range 2 {
 		go func() {
-			_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=10s")
+			_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=100s")
 			answers <- text
 		}()
 	}
 	eventually(t, "one works, and one waits", func() bool { return testutil.ToFloat64(f.guard().metrics.inFlight) == 2 })
-	if status, _ := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=10s"); status != http.StatusServiceUnavailable {
+	if status, _ := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=100s"); status != http.StatusServiceUnavailable {
 		t.Errorf("too many wait: %d", status)
 	}
 	close(release)

@@ -86,7 +86,7 @@ func TestLeft(t *testing.T) {
 	}
 	close(release)
 	eventually(t, "there are places again", func() bool {
-		_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=20s")
+		_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=200s")
 		return text == "0 "
 	})
 }

@@ -129,7 +129,7 @@ func TestTooLarge(t *testing.T) {
 		{1000, 2000, http.StatusRequestEntityTooLarge},
 		{1000, 100_000, http.StatusRequestEntityTooLarge},
 	} {
-		h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: c.maximum})
+		h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: c.maximum, Patience: time.Hour})
 		status, answer := post(t, h, "", question(c.length-overhead))
 		if code, message := failed(t, status, answer); code != c.want {
 			t.Errorf("%d of %d bytes: got %d %s", c.length, c.maximum, code, message)
