@@ -31,6 +31,7 @@ func Checkout(ctx context.Context, root, folder string) error {
 	}
 	for _, arguments := range [][]string{
 		{"init", "--quiet"},
+		{"config", "maintenance.auto", "false"}, // which would go on in the background when the folder is removed
 		{"add", "--all"},
 		{"-c", "user.name=Graft", "-c", "user.email=graft@example.com", "commit", "--quiet", "--message=Begin"},
 	} {

@@ -110,5 +110,9 @@ func (b *Browser) Close() error {
 	for _, pipe := range b.pipes {
 		_ = pipe.Close() // nothing was written that could be lost
 	}
-	return os.RemoveAll(b.folder)
+	err := os.RemoveAll(b.folder)
+	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = os.RemoveAll(b.folder) {
+		time.Sleep(50 * time.Millisecond) // what the browser has started ends a moment later, and writes into its profile until then
+	}
+	return err
 }
