@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -28,7 +29,8 @@ type reloaded[T any] struct {
 	build   func(contents [][]byte) (T, error)
 	log     logr.Logger
 	current atomic.Pointer[T]
-	// tried is what was tried last, and problem what came of it; only load and look use them.
+	// mutex is held by the one who looks. tried is what was tried last, and problem what came of it; only load and look use them.
+	mutex   sync.Mutex
 	tried   watch.Digest
 	problem error
 }
@@ -65,6 +67,8 @@ func (r *reloaded[T]) load() error {
 
 // look makes it again when the files have changed. What is wrong is logged once.
 func (r *reloaded[T]) look() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	before := r.current.Load()
 	err := r.load()
 	switch {
