@@ -103,7 +103,9 @@ func newStage(t *testing.T, version string, s script) *stage {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	st := &stage{T: t, record: filepath.Join(folder, "record"), options: cni.Options{Configurations: filepath.Join(folder, "conf"), Plugins: filepath.Join(folder, "bin")}}
+	st := &stage{T: t, record: filepath.Join(folder, "record"), options: cni.Options{
+		Configurations: filepath.Join(folder, "conf"), Plugins: filepath.Join(folder, "bin"), Timeout: 5 * time.Minute,
+	}}
 	for _, made := range []string{st.options.Configurations, st.options.Plugins} {
 		if err := os.Mkdir(made, 0o700); err != nil {
 			t.Fatal(err)
