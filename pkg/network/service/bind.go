@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -37,12 +38,28 @@ func (s *Service) bind(ctx context.Context, a network.Allocation, state network.
 	case errors.Is(err, network.ErrNotHeld):
 		// Another server has released it. The ledger knows no more that the cloud has it.
 		a.Binding, a.Cloud = binding, by
-		if undone := s.tell(ctx, a, nil); undone != nil {
-			s.options.Report(a.Owner, undone)
-		}
+		s.insist(ctx, a)
 		err = errGivenBack
 	}
 	return a, err
+}
+
+// insist tells the cloud of a release of which the ledger does not know, as often as there is time for; then it is reported.
+func (s *Service) insist(ctx context.Context, a network.Allocation) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := s.tell(ctx, a, nil)
+		if err == nil {
+			return
+		}
+		timer := s.options.Clock.NewTimer(pause)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			s.options.Report(a.Owner, fmt.Errorf("taking back what was released while it was bound, which the cloud may keep: %w", err))
+			return
+		}
+	}
 }
 
 // longestPause is the longest between attempts to note what a cloud has chosen; the first is a millisecond.
@@ -51,12 +68,28 @@ const longestPause = 256 * time.Millisecond
 // note notes what the cloud of a name says, with a state. An address that it has chosen may be that of somebody whose release the cloud has seen, and the
 // ledger not yet: that comes to its end first. The errors are those of ledger.Update; network.ErrUnavailable when the release does not end.
 func (s *Service) note(ctx context.Context, a network.Allocation, binding network.Binding, by string, state network.State) (network.Allocation, error) {
+	after, err := s.noteAll(ctx, state, map[network.Owner]said{a.Owner: {a, binding, by}})
+	return after[0], err
+}
+
+// said is what the cloud of a name says of an allocation.
+type said struct {
+	of      network.Allocation
+	binding network.Binding
+	by      string
+}
+
+// noteAll is note of several allocations at once. The results are in no order.
+func (s *Service) noteAll(ctx context.Context, state network.State, all map[network.Owner]said) ([]network.Allocation, error) {
+	owners := slices.Collect(maps.Keys(all))
 	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
-		after, err := s.ledger.Update(ctx, a.Owner, settle(binding, by, state))
+		after, err := s.ledger.UpdateAll(ctx, func(a *network.Allocation) error {
+			return settle(all[a.Owner].binding, all[a.Owner].by, state)(a)
+		}, owners...)
 		if !errors.Is(err, network.ErrTaken) {
 			return after, err
 		}
-		over, ended := s.vacate(ctx, a, binding.Addresses)
+		over, ended := s.vacateAll(ctx, all)
 		switch {
 		case errors.Is(ended, network.ErrTaken):
 			return after, err
@@ -75,6 +108,16 @@ func (s *Service) note(ctx context.Context, a network.Allocation, binding networ
 	}
 }
 
+// vacateAll is vacate of all that was chosen for others.
+func (s *Service) vacateAll(ctx context.Context, all map[network.Owner]said) (over <-chan struct{}, err error) {
+	for _, one := range all {
+		if over, err = s.vacate(ctx, one.of, one.binding.Addresses); over != nil || err != nil {
+			return over, err
+		}
+	}
+	return nil, nil
+}
+
 // vacate brings the releases of those who held addresses to their end. When something is being done for one of them, it gives what is closed when that is
 // over; the error wraps network.ErrTaken where one is held by somebody who has not given it back.
 func (s *Service) vacate(ctx context.Context, a network.Allocation, addresses []netip.Prefix) (over <-chan struct{}, err error) {
@@ -85,6 +128,11 @@ func (s *Service) vacate(ctx context.Context, a network.Allocation, addresses []
 			continue
 		case err != nil:
 			return nil, err
+		case held.State == network.Intended:
+			if over := s.underway(held.Owner, a.Owner); over != nil {
+				return over, nil // it may be undone, of which the cloud knows already
+			}
+			return nil, network.ErrTaken
 		case held.State != network.Releasing:
 			return nil, network.ErrTaken
 		}

@@ -100,3 +100,70 @@ func TestChosenWhileHeld(t *testing.T) {
 		t.Errorf("it is that of %v, %v", held, err)
 	}
 }
+
+// TestChosenBeforeACrash adopts what the cloud has chosen for an intent when the release of it, of which the cloud knew already, has come to its end.
+func TestChosenBeforeACrash(t *testing.T) {
+	w, address := newChoosing(t)
+	w.allocate(request("chosen", "a"))
+	if err := w.Release(t.Context(), request("chosen", "a").Owner); err != nil {
+		t.Fatal(err)
+	}
+	in := ledger.Intent{Owner: request("chosen", "b").Owner, Pool: "chosen", State: network.Intended, Now: w.clock.Now()}
+	if _, _, err := w.ledger.Reserve(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	w.cloud.set("a", false)
+	w.cloud.set("b", true)
+	if err := w.Recover(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := w.states("a", "b"); got != "a none, b bound" {
+		t.Errorf("got %s", got)
+	}
+	if held, err := w.ledger.At(t.Context(), "chosen", address); err != nil || held.Owner.Key != "b" {
+		t.Errorf("it is that of %v, %v", held, err)
+	}
+}
+
+// TestChosenWhileUndone gives an owner what the cloud has taken back from an intent that is being undone after a crash.
+func TestChosenWhileUndone(t *testing.T) {
+	w, address := newChoosing(t)
+	a, b := request("chosen", "a").Owner, request("chosen", "b").Owner
+	var intents []ledger.Intent
+	for _, owner := range []network.Owner{a, b} {
+		intents = append(intents, ledger.Intent{Owner: owner, Pool: "chosen", State: network.Intended, Together: a, Now: w.clock.Now()})
+	}
+	if _, _, err := w.ledger.ReserveAll(t.Context(), intents); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.ledger.Update(t.Context(), a, func(of *network.Allocation) error {
+		of.Binding.Addresses, of.Addresses = []netip.Prefix{w.cloud.gives}, []netip.Addr{address}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, goOn := make(chan struct{}), make(chan struct{})
+	w.cloud.hook = func(call string, _ network.Allocation) error {
+		if call == "find a" {
+			close(found)
+			<-goOn
+		}
+		return nil
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := w.Recover(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	<-found
+	before := w.commits.made()
+	group.Go(func() { w.allocate(request("chosen", "c")) })
+	w.eventually("what the cloud has chosen is in the way", func() bool { return w.commits.made() >= before+2 })
+	close(goOn)
+	group.Wait()
+	if got := w.states("a", "b", "c"); got != "a none, b none, c bound" {
+		t.Errorf("got %s", got)
+	}
+}

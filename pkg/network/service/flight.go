@@ -63,20 +63,38 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 		case <-f.done:
 		case <-ctx.Done():
 			if joined && (p == releasing || p == reclaiming || p == quitting) {
-				release := serving.Hold(ctx)
+				release, leave := serving.Hold(ctx), s.stay()
 				go func() {
 					defer release()
+					defer leave()
 					s.flyOn(ctx, p, do, owners...)
 				}()
 			}
 			return nil, ctx.Err()
 		}
-		if joined && errors.Is(f.err, network.ErrBusy) {
+		if joined && (errors.Is(f.err, network.ErrBusy) || p == reclaiming) { // what the other one reclaimed may be something else
 			continue
 		}
 		if f.purpose == p && slices.Equal(f.owners, owners) {
 			return slices.Clone(f.results), f.err
 		}
+	}
+}
+
+// stay keeps the service from ending until a release has begun for which nobody waits, unless it has ended; leave is called when that is over.
+func (s *Service) stay() (leave func()) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ended && len(s.flights) == 0 {
+		return func() {}
+	}
+	s.staying++
+	s.flying.Add(1)
+	return func() {
+		s.mutex.Lock()
+		s.staying--
+		s.mutex.Unlock()
+		s.flying.Done()
 	}
 }
 
@@ -121,7 +139,8 @@ func (s *Service) flyAlone(p purpose, do work, owner network.Owner) (over <-chan
 // errEnds says that nothing is begun any more.
 var errEnds = fmt.Errorf("%w: the server ends", network.ErrUnavailable)
 
-// board finds a flight of one of the owners, whatever its purpose, or begins one for all of them. None begins any more when the service ends.
+// board finds a flight of one of the owners, whatever its purpose, or begins one for all of them. None begins any more when the service ends, but releases
+// for which it stays.
 func (s *Service) board(p purpose, owners []network.Owner) (f *flight, joined bool, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -130,7 +149,7 @@ func (s *Service) board(p purpose, owners []network.Owner) (f *flight, joined bo
 			return flying, true, nil
 		}
 	}
-	if s.ended {
+	if s.ended && (s.staying == 0 || p != releasing && p != reclaiming && p != quitting) {
 		return nil, false, errEnds
 	}
 	s.flying.Add(1)
@@ -139,6 +158,16 @@ func (s *Service) board(p purpose, owners []network.Owner) (f *flight, joined bo
 		s.flights[owner] = f
 	}
 	return f, false, nil
+}
+
+// underway is closed when what is being done for an owner is over; nil where nothing is, or it is being done for another one as well.
+func (s *Service) underway(owner, other network.Owner) <-chan struct{} {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if f := s.flights[owner]; f != nil && f != s.flights[other] {
+		return f.done
+	}
+	return nil
 }
 
 // last waits for the flights that have begun, and lets no other begin.

@@ -53,8 +53,8 @@ type Gate struct {
 const (
 	// turnOfReleases says that one call of so many is a release, when allocations take all that there is: else nothing would become free.
 	turnOfReleases = 8
-	// maximumUnbinds bounds how many releases wait for a turn: all that one service has in memory.
-	maximumUnbinds = maximumQueued
+	// maximumUnbinds bounds how many releases wait for a turn: a part of those that a service has in memory, so that a cloud that hangs has not all of them.
+	maximumUnbinds = maximumQueued / 4
 	// maximumBinds bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
 	maximumBinds = 1024
 	// weight is that of a new call in the moving average, as a divisor.

@@ -42,6 +42,8 @@ type queue struct {
 type entry struct {
 	owner   network.Owner
 	attempt int
+	// crowded says that too many wait for its cloud.
+	crowded bool
 	due     time.Time
 }
 
@@ -84,10 +86,27 @@ func (q *queue) addLater(owner network.Owner, pause time.Duration) {
 		return
 	}
 	if len(q.known) >= maximumQueued {
-		q.more = true
-		return
+		if q.more = true; !q.displace() {
+			return
+		}
 	}
 	q.push(entry{owner: owner, due: q.clock.Now().Add(pause)})
+}
+
+// displace leaves what was attempted most often to the ledger, as its cloud may be gone for long; false when all that waits has come just now.
+func (q *queue) displace() bool {
+	most := -1
+	for i, e := range q.waiting {
+		if (e.attempt > 0 || e.crowded) && (most < 0 || e.attempt > q.waiting[most].attempt) {
+			most = i
+		}
+	}
+	if most < 0 {
+		return false
+	}
+	delete(q.known, q.waiting[most].owner)
+	heap.Remove(&q.waiting, most)
+	return true
 }
 
 func (q *queue) push(e entry) {

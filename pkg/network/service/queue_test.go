@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
@@ -102,4 +104,42 @@ func TestReleasesThatFailPart(t *testing.T) {
 			t.Errorf("got %d calls for %d releases", calls, owners)
 		}
 	})
+}
+
+// TestADeadCloud holds that releases of which a cloud never hears keep those of another one neither from their turn nor from memory.
+func TestADeadCloud(t *testing.T) {
+	for name, limit := range map[string]service.Limit{"that fails": {}, "that hangs": {Parallel: 4}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, _ := servers(t)
+				gate := service.NewGate("dead", limit, clock.RealClock{})
+				good := newFake()
+				one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way, Gate: gate}, "plain": {Cloud: good}}, nil)
+				one.way.arrives = func(call string) error {
+					if call != "unbind" {
+						return nil
+					}
+					time.Sleep(time.Duration(limit.Parallel) * time.Minute / 4)
+					return errBroken
+				}
+				for i := range 4200 {
+					one.allocate(t, request("cloudy", fmt.Sprint(i)))
+					if err := one.Release(t.Context(), request("cloudy", fmt.Sprint(i)).Owner); err != nil {
+						t.Fatal(err)
+					}
+				}
+				end := one.run(t)
+				time.Sleep(5 * time.Second)
+				one.allocate(t, request("plain", "a"))
+				if err := one.Release(t.Context(), request("plain", "a").Owner); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Second)
+				if said := good.said(); said != "bind a, unbind a" {
+					t.Errorf("the other cloud was asked: %s; %d wait", said, one.Pending())
+				}
+				end()
+			})
+		})
+	}
 }

@@ -5,12 +5,15 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -64,28 +67,43 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 	}
 	s.parked.end()
 	waiting.report(s.options.Report)
-	var asking sync.WaitGroup
-	turn := make(chan struct{}, together)
+	clouds := map[string][]*request{}
 	for _, request := range intended {
 		if request.anothers || request.stranger != "" {
 			s.leave(request)
 			continue
 		}
-		turn <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-turn }()
-			do := func(ctx context.Context) ([]network.Allocation, error) { return nil, s.adopt(ctx, request.all) }
-			if _, err := s.fly(ctx, recovering, do, owners(request.all)...); err != nil && ctx.Err() == nil {
-				s.options.Report(request.all[0].Owner, err)
-			}
-		})
+		first := request.all[0]
+		of, _ := s.behind(first) // what is wrong with it is said by the attempt
+		name := cmp.Or(of.name, "the pool "+first.Pool)
+		clouds[name] = append(clouds[name], request)
+	}
+	var asking sync.WaitGroup
+	for _, requests := range clouds {
+		asking.Go(func() { s.adoptAll(ctx, requests) })
 	}
 	asking.Wait()
 	return ctx.Err()
 }
 
-// together is for how many requests it is asked at a time; the gates of clouds may permit less.
+// together is for how many requests a cloud is asked at a time; its gate may permit less.
 const together = 16
+
+// adoptAll finds out what has become of the requests to one cloud: another one that hangs holds them up in nothing.
+func (s *Service) adoptAll(ctx context.Context, requests []*request) {
+	var asking errgroup.Group
+	asking.SetLimit(together)
+	for _, request := range requests {
+		asking.Go(func() error {
+			do := func(ctx context.Context) ([]network.Allocation, error) { return nil, s.adopt(ctx, request.all) }
+			if _, err := s.fly(ctx, recovering, do, owners(request.all)...); err != nil && ctx.Err() == nil {
+				s.options.Report(request.all[0].Owner, err)
+			}
+			return nil
+		})
+	}
+	_ = asking.Wait()
+}
 
 // begun are intents, by the owner that each was begun together with, which for one alone is its own.
 type begun map[network.Owner]*request
@@ -127,7 +145,7 @@ func (s *Service) leave(r *request) {
 // adopt finds out what has become of the intents of a request, but of those that are no more, or others. When it cannot be found out of one, all stay.
 func (s *Service) adopt(ctx context.Context, intents []network.Allocation) error {
 	var all, has, lacks []network.Allocation
-	bindings := map[network.Owner]bindingOf{}
+	bindings := map[network.Owner]said{}
 	for _, intent := range intents {
 		a, err := s.ledger.Get(ctx, intent.Owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && (a.State != network.Intended || !a.Since.Equal(intent.Since)) {
@@ -142,14 +160,14 @@ func (s *Service) adopt(ctx context.Context, intents []network.Allocation) error
 		}
 		all = append(all, a)
 		if of.cloud == nil {
-			bindings[a.Owner] = bindingOf{a.Binding, of.name}
+			bindings[a.Owner] = said{a, a.Binding, of.name}
 			continue
 		}
 		binding, found, err := s.find(ctx, of, a)
 		if err != nil {
 			return err
 		}
-		if bindings[a.Owner] = (bindingOf{binding, of.name}); found {
+		if bindings[a.Owner] = (said{a, binding, of.name}); found {
 			has = append(has, a)
 		} else {
 			lacks = append(lacks, a)
@@ -158,21 +176,12 @@ func (s *Service) adopt(ctx context.Context, intents []network.Allocation) error
 	if len(lacks) > 0 || len(has) == 0 {
 		return s.abandon(ctx, all, has)
 	}
-	_, err := s.ledger.UpdateAll(ctx, func(a *network.Allocation) error {
-		of := bindings[a.Owner]
-		return settle(of.binding, of.by, network.Bound)(a)
-	}, owners(all)...)
+	_, err := s.noteAll(ctx, network.Bound, bindings)
 	if errors.Is(err, ledger.ErrTwice) || errors.Is(err, ledger.ErrTooLarge) {
 		// The cloud has said one thing of two, or more than can be written at once, and would say so again.
 		return errors.Join(err, s.abandon(ctx, all, has))
 	}
 	return err
-}
-
-// bindingOf is what the cloud of a name says.
-type bindingOf struct {
-	binding network.Binding
-	by      string
 }
 
 // find asks a cloud whether it has an allocation.

@@ -8,8 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -137,3 +140,32 @@ func TestRecoverTogether(t *testing.T) {
 }
 
 func owner(key string) network.Owner { return network.Owner{Contract: "test", Key: key} }
+
+// TestRecoverBesideACloudThatHangs holds that what was begun at one cloud is brought to its end however many wait for another one.
+func TestRecoverBesideACloudThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, _ := servers(t)
+		good := newFake()
+		one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way}, "plain": {Cloud: good}}, nil)
+		broken := func(string) error { return errBroken }
+		one.way.arrives, good.hook = broken, func(string, network.Allocation) error { return errBroken }
+		for i := range 100 {
+			for _, pool := range []string{"cloudy", "plain"} {
+				if _, err := one.Allocate(t.Context(), request(pool, fmt.Sprint(pool, i))); !errors.Is(err, network.ErrUnavailable) {
+					t.Fatalf("got error %v", err)
+				}
+			}
+		}
+		one.way.arrives, good.hook = func(string) error { time.Sleep(time.Minute); return errBroken }, nil
+		time.Sleep(time.Hour)
+		var group sync.WaitGroup
+		group.Go(func() { _ = one.Recover(t.Context()) })
+		time.Sleep(time.Second)
+		for i := range 100 {
+			if a, err := one.Get(t.Context(), request("plain", fmt.Sprint("plain", i)).Owner); !errors.Is(err, network.ErrNotHeld) {
+				t.Errorf("%d is %s, %v", i, a.State, err)
+			}
+		}
+		group.Wait()
+	})
+}

@@ -50,8 +50,17 @@ func (s *Service) remember(ctx context.Context, owner network.Owner, is func(net
 	if err != nil || left == nil || !is(*left) {
 		return err
 	}
-	if _, err = s.ledger.Update(ctx, owner, markReleasing); err == nil {
+	_, err = s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
+		if !is(*a) { // by now: somebody may have claimed it
+			return errHeld
+		}
+		return markReleasing(a)
+	})
+	switch {
+	case err == nil:
 		s.releases.add(owner)
+	case errors.Is(err, errHeld), errors.Is(err, network.ErrNotHeld):
+		err = nil
 	}
 	return err
 }
@@ -87,9 +96,14 @@ func (s *Service) rest(ctx context.Context, a network.Allocation) error {
 	return s.forget(ctx, a, pool.Rest)
 }
 
+// forget forgets an allocation, unless another server has made something else of it meanwhile: what that has been told by the cloud, or has given to the
+// owner anew, is not what is over.
 func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
 	now := s.options.Clock.Now()
-	return s.ledger.Forget(ctx, a.Owner, now, now.Add(rest))
+	_, err := s.ledger.ForgetIf(ctx, a.Owner, now, func(found network.Allocation) (time.Time, bool) {
+		return now.Add(rest), found.State == a.State && found.Since.Equal(a.Since) && (known(a.Binding) || !known(found.Binding))
+	})
+	return err
 }
 
 // crowded is the pause when too many releases wait for their turn at a gate.
@@ -120,6 +134,7 @@ func (s *Service) finish(ctx context.Context, e entry) {
 		return
 	}
 	if !of.gate.later(func(p *pass) { s.conclude(e, p) }) {
+		e.crowded = true
 		s.releases.put(e, crowded)
 	}
 }

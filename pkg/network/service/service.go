@@ -61,11 +61,13 @@ type Service struct {
 	// in is what is in force; it is swapped as a whole.
 	in atomic.Pointer[state]
 
-	// mutex guards flights and ended: what is being done, by owner. One thing at a time is done for an owner.
+	// mutex guards flights, ended and staying: what is being done, by owner. One thing at a time is done for an owner.
 	mutex   sync.Mutex
 	flights map[network.Owner]*flight
 	ended   bool
 	flying  sync.WaitGroup
+	// staying are how many releases the service waits for that have not begun, and whose callers have left.
+	staying int
 
 	releases  *queue
 	parked    parked

@@ -393,6 +393,23 @@ func TestAPanicIsAnError(t *testing.T) {
 	w.allocate(request("cloudy", "a"))
 }
 
+// TestATakeoverThatFailsHalfwayLeavesARest takes two addresses over, of which the second is under another contract.
+func TestATakeoverThatFailsHalfwayLeavesARest(t *testing.T) {
+	w := newWorld(t)
+	w.allocate(request("plain", "old", "10.0.0.5"))
+	foreign := request("plain", "foreign", "10.0.0.6")
+	foreign.Owner.Contract = "another"
+	w.allocate(foreign)
+	one, two := request("plain", "new", "10.0.0.5"), request("plain", "new/2", "10.0.0.6")
+	one.TakeOver, two.TakeOver = true, true
+	if _, err := w.AllocateAll(t.Context(), one, two); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v, want %v", err, network.ErrTaken)
+	}
+	if _, err := w.Allocate(t.Context(), request("plain", "other", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("got error %v, want that it rests", err)
+	}
+}
+
 // TestATakeoverThatFailsLeavesARest takes an address over together with one that is in use.
 func TestATakeoverThatFailsLeavesARest(t *testing.T) {
 	w := newWorld(t)

@@ -23,8 +23,8 @@ const maximumTakeovers = 9
 // in the way for as long as a commit takes.
 func (s *Service) takeOver(ctx context.Context, requests []Request, intents []ledger.Intent) (all []network.Allocation, fresh []bool, err error) {
 	for i := range maximumTakeovers {
-		if err := s.evictAll(ctx, requests); err != nil {
-			return nil, nil, err
+		if err = s.evictAll(ctx, requests); err != nil {
+			break
 		}
 		all, fresh, err = s.ledger.ReserveAll(ctx, intents)
 		if !errors.Is(err, network.ErrTaken) || i == maximumTakeovers-1 {

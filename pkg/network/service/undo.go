@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -55,7 +56,12 @@ const undoing = 10 * time.Second
 func (s *Service) undo(ctx context.Context, all []network.Allocation) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
-	_, err := s.ledger.UpdateAll(ctx, markReleasing, owners(all)...)
+	_, err := s.ledger.UpdateAll(ctx, func(found *network.Allocation) error {
+		if found.State == network.Bound && slices.ContainsFunc(all, func(a network.Allocation) bool { return a.Owner == found.Owner && a.State == network.Intended }) {
+			return network.ErrNotHeld // not by this server: another one has bound it, and given it to its caller
+		}
+		return markReleasing(found)
+	}, owners(all)...)
 	if errors.Is(err, network.ErrNotHeld) && len(all) > 1 {
 		done := true
 		for i := range all {

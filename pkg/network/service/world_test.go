@@ -82,6 +82,9 @@ func (f *fakeCloud) Find(_ context.Context, a network.Allocation) (network.Bindi
 	}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
+	if f.gives.IsValid() && f.has[a.Owner.Key] {
+		return network.Binding{Addresses: []netip.Prefix{f.gives}}, true, nil
+	}
 	return network.Binding{}, f.has[a.Owner.Key], nil
 }
 
@@ -171,7 +174,7 @@ func (w *world) run() {
 // eventually waits for what happens in the background.
 func (w *world) eventually(what string, is func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("it does not come true: %s; the cloud was asked: %s", what, w.cloud.said())
 		}
