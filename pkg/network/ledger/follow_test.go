@@ -26,9 +26,9 @@ type telling struct {
 	ledger.Store
 	// lag bounds how long each change waits, and answer how long each answer; misses is how many changes are told until some are missed,
 	// and breaks how many calls are answered until one is lost; 0: none are.
-	lag, answer    time.Duration
-	misses, breaks int
-	calls, reads   atomic.Int64
+	lag, answer          time.Duration
+	misses               int
+	breaks, calls, reads atomic.Int64
 
 	mutex   sync.Mutex
 	changed *sync.Cond
@@ -77,7 +77,7 @@ func (s *telling) Get(ctx context.Context, key string) ([]byte, error) {
 	return s.Store.Get(ctx, key)
 }
 
-func (s *telling) lost() bool { return s.breaks > 0 && s.calls.Add(1)%int64(s.breaks) == 0 }
+func (s *telling) lost() bool { return s.breaks.Load() > 0 && s.calls.Add(1)%max(s.breaks.Load(), 1) == 0 }
 
 func (s *telling) write(ctx context.Context, changes []ledger.Change) (int64, error) {
 	s.mutex.Lock()
@@ -229,7 +229,7 @@ func TestServersAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := newTelling(t, c.lag, c.answer, c.misses)
 			servers := []*ledger.Ledger{follow(t, store), follow(t, store), follow(t, store)}
-			store.breaks = c.breaks
+			store.breaks.Store(int64(c.breaks))
 			var group sync.WaitGroup
 			for caller := range 12 {
 				group.Go(func() { disturb(t, servers[caller%len(servers)], caller) })
@@ -266,7 +266,7 @@ func TestServersAgree(t *testing.T) {
 					t.Errorf("server %d (-rows +memory):\n%s", i, diff)
 				}
 			}
-			store.breaks = 0
+			store.breaks.Store(0)
 			one := servers[rand.IntN(len(servers))]
 			if _, err := one.Wake(t.Context(), time.Unix(2e9, 0)); err != nil || one.Taken("pool") != held {
 				t.Errorf("one server alone wakes what rests: %d are taken, and %d held; %v", one.Taken("pool"), held, err)
