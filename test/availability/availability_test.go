@@ -190,6 +190,7 @@ func (s scene) lose(r *replica, do func()) {
 func (s scene) etcd() {
 	pid, _ := server(s.t, "etcd")
 	leader, _ := s.leader()
+	s.acquaint()
 	send(s.t, pid, syscall.SIGSTOP)
 	eventually(s.t, "nobody leads", func() bool { return !leader.leads() })
 	send(s.t, pid, syscall.SIGCONT)
@@ -202,6 +203,7 @@ func (s scene) etcd() {
 
 // server ends the kube-apiserver and starts it again.
 func (s scene) server() {
+	s.acquaint()
 	restartServer(s.t)
 	s.recovered()
 }

@@ -5,7 +5,12 @@
 package availability_test
 
 import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +42,38 @@ func server(t *testing.T, name string) (pid int, arguments []string) {
 	}
 	t.Fatalf("there is no %s", name)
 	return 0, nil
+}
+
+// acquaint has each replica admit an object of each client: it gets a Cluster when it is asked about its shoot first, which it cannot while the kube-apiserver
+// cannot read.
+func (s scene) acquaint() {
+	s.t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	caller := &http.Client{Transport: transport, Timeout: callTimeout}
+	for _, r := range s.all() {
+		for i := range clients {
+			object := manager(fmt.Sprint("shoot--sample--load-", i), 0)
+			review := map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": map[string]any{
+				"uid": "acquaint", "kind": map[string]any{"group": "apps", "version": "v1", "kind": "Deployment"},
+				"resource": map[string]any{"group": "apps", "version": "v1", "resource": "deployments"}, "operation": "CREATE",
+				"namespace": object.GetNamespace(), "name": object.GetName(), "object": object.Object,
+			}}
+			body, err := json.Marshal(review)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			answer, err := caller.Post("https://"+r.Webhook+"/webhooks/controlplane/acme", "application/json", bytes.NewReader(body))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			var given struct{ Response struct{ Allowed bool } }
+			err = errors.Join(json.NewDecoder(answer.Body).Decode(&given), answer.Body.Close())
+			if err != nil || !given.Response.Allowed {
+				s.t.Fatalf("a replica does not admit an object in %s: %v", object.GetNamespace(), err)
+			}
+		}
+	}
 }
 
 // send sends a signal to a process of the landscape.
