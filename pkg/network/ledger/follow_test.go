@@ -77,7 +77,9 @@ func (s *telling) Get(ctx context.Context, key string) ([]byte, error) {
 	return s.Store.Get(ctx, key)
 }
 
-func (s *telling) lost() bool { return s.breaks.Load() > 0 && s.calls.Add(1)%max(s.breaks.Load(), 1) == 0 }
+func (s *telling) lost() bool {
+	return s.breaks.Load() > 0 && s.calls.Add(1)%max(s.breaks.Load(), 1) == 0
+}
 
 func (s *telling) write(ctx context.Context, changes []ledger.Change) (int64, error) {
 	s.mutex.Lock()
@@ -112,11 +114,7 @@ func (s *telling) toldAll(watches int) {
 	}
 }
 
-func wait(most time.Duration) {
-	if most > 0 {
-		time.Sleep(rand.N(most))
-	}
-}
+func wait(most time.Duration) { time.Sleep(rand.N(max(most, 1))) }
 
 func (s *telling) Watch(ctx context.Context, to ledger.Observer) error {
 	defer context.AfterFunc(ctx, s.changed.Broadcast)()
