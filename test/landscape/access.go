@@ -145,8 +145,9 @@ func questions(options ServiceAccountOptions) []authorizationv1.ResourceAttribut
 }
 
 // each gives all attributes with each of some values.
-func each(of []authorizationv1.ResourceAttributes, values []string, set func(*authorizationv1.ResourceAttributes, string)) []authorizationv1.ResourceAttributes {
-	var all []authorizationv1.ResourceAttributes
+func each(
+	of []authorizationv1.ResourceAttributes, values []string, set func(*authorizationv1.ResourceAttributes, string),
+) (all []authorizationv1.ResourceAttributes) {
 	for _, attributes := range of {
 		for _, value := range values {
 			set(&attributes, value)
