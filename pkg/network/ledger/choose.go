@@ -5,11 +5,13 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -45,7 +47,7 @@ func (l *Ledger) chooseAll(intents []Intent, all []network.Allocation, fresh []b
 			continue
 		}
 		var err error
-		if all[i], err = l.choose(in, attempt); err != nil {
+		if all[i], err = l.choose(in, all[:i], attempt); err != nil {
 			for before := range i {
 				if fresh[before] {
 					l.drop(all[before])
@@ -67,8 +69,8 @@ func (l *Ledger) drop(a network.Allocation) {
 	}
 }
 
-// choose takes what is wanted in memory.
-func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
+// choose takes what is wanted in memory, beside what is held or was chosen before it of the same request.
+func (l *Ledger) choose(in Intent, beside []network.Allocation, attempt int) (network.Allocation, error) {
 	of := l.pools[in.Pool]
 	if of == nil {
 		return network.Allocation{}, fmt.Errorf("%w %q", network.ErrUnknownPool, in.Pool)
@@ -88,16 +90,28 @@ func (l *Ledger) choose(in Intent, attempt int) (network.Allocation, error) {
 	if err == nil && of.LastVLAN > 0 {
 		a.VLAN, err = l.chooseVLAN(in, of, rested)
 	}
+	if err == nil && len(of.MACPrefix) > 0 && len(a.Addresses) > 0 {
+		a.MAC, err = l.chooseMAC(in, of, a.Addresses[0], beside, attempt)
+	}
 	if err != nil {
 		l.drop(a)
 		return network.Allocation{}, err
 	}
-	if len(of.MACPrefix) > 0 && len(a.Addresses) > 0 {
-		a.MAC = allocator.MAC(of.MACPrefix, a.Addresses[0], attempt)
-		l.again(in, macKey(a.MAC))
-	}
 	l.quotas.choose(a)
 	return a, nil
+}
+
+// chooseMAC makes the MAC address that goes with an address: the first, from an attempt on, that nothing beside it has. Those of other requests are not
+// known in memory: the commit says when one is taken.
+func (l *Ledger) chooseMAC(in Intent, of *pool, address netip.Addr, beside []network.Allocation, attempt int) (network.HardwareAddr, error) {
+	for further := range maximumAttempts {
+		mac := network.HardwareAddr(allocator.MAC(of.MACPrefix, address, attempt+further))
+		if !slices.ContainsFunc(beside, func(a network.Allocation) bool { return bytes.Equal(a.MAC, mac) }) {
+			l.again(in, macKey(mac))
+			return mac, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %d MAC addresses for %s, by others of the same request", network.ErrTaken, maximumAttempts, address)
 }
 
 // jump lets choices begin elsewhere, after another server has made the same ones: otherwise both would go on making them.
