@@ -5,6 +5,8 @@
 package ledger
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -40,13 +42,50 @@ func (l *Ledger) takeNamed(in Intent, of *pool, i int, address netip.Addr) (rest
 		return false, nil
 	}
 	key := addressKey(of.Name, address)
-	if _, blocked := of.blocked[address]; !blocked && l.again(in, key) {
-		return true, nil
+	if _, blocked := of.blocked[address]; !blocked {
+		if l.again(in, key) {
+			return true, nil
+		}
+		if _, doubted := l.doubts[key]; !doubted {
+			if over := l.resting.await(key); over != nil {
+				return false, &waking{address, over}
+			}
+		}
 	}
 	if row, rests := l.resting.at(key); rests {
 		return false, takenAtRest(address, row.until)
 	}
 	return false, fmt.Errorf("%w: %s", network.ErrTaken, address)
+}
+
+// waking is the error of an address that was asked for by name while its rest is being ended: when that is over, it is free, or rests on.
+type waking struct {
+	address netip.Addr
+	// over is closed then, or when the store must be asked what has become of it.
+	over <-chan struct{}
+}
+
+// Error implements error.
+func (w *waking) Error() string {
+	return fmt.Sprintf("%s: %s, whose rest is being ended", network.ErrTaken, w.address)
+}
+
+// Unwrap says that it is taken.
+func (w *waking) Unwrap() error { return network.ErrTaken }
+
+// await waits until an address is not waking any more, where it was refused for that; then there is no error, and it can be asked for again. Who waits
+// holds no lock, as the store may take as long as it likes.
+func await(ctx context.Context, refused error) error {
+	var of *waking
+	if !errors.As(refused, &of) {
+		return refused
+	}
+	select {
+	case <-of.over:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the end of the rest of %s: %w", of.address, ctx.Err())
+	}
 }
 
 // takenAtRest is the error of an address that rests.

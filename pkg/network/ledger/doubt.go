@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -22,6 +23,7 @@ func (l *Ledger) doubt(keys ...string) {
 	l.doubted++
 	for _, key := range keys {
 		l.doubts[key] = l.doubted
+		l.resting.release(key) // whoever waits for it finds out
 	}
 }
 
@@ -30,6 +32,20 @@ func (l *Ledger) doubtAll(keys ...string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.doubt(keys...)
+}
+
+// suspect is doubt of an address that may rest by now: where memory says that it is free, nobody gets it before settle has found out. Whoever has chosen it
+// meanwhile finds out at the commit.
+func (l *Ledger) suspect(pool string, address netip.Addr) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	of := l.pools[pool]
+	if of == nil {
+		return
+	}
+	if i, err := of.subnet(address); err == nil && of.indexes[i].Take(address) {
+		l.doubt(addressKey(pool, address))
+	}
 }
 
 // rowsOf are the keys of all rows of an allocation.

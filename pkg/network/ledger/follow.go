@@ -124,6 +124,9 @@ func (l *Ledger) replace(fresh *Ledger) {
 			fresh.resting.add(row)
 		}
 	}
+	for key := range l.resting.awaited {
+		l.resting.release(key)
+	}
 	l.strays, l.vlans, l.resting, l.quotas, l.doubts = fresh.strays, fresh.vlans, fresh.resting, fresh.quotas, nil
 	l.roused = nil
 }

@@ -56,12 +56,24 @@ func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, 
 
 // ReserveAll gives several owners, each another one, what they want: all of them in one commit, or none. The results are in the order of
 // the intents, and so is which of them are fresh; see Reserve. While one of them is giving something back, nothing is chosen for the others,
-// whose results are empty.
+// whose results are empty. While the rest of an address that is asked for by name is being ended, it waits for that, as long as ctx allows.
 func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
 	owners, err := distinct(intents)
 	if err != nil {
 		return nil, nil, err
 	}
+	for {
+		if all, fresh, err = l.reserveAll(ctx, owners, intents); err == nil {
+			return all, fresh, nil
+		}
+		if err = await(ctx, err); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// reserveAll is ReserveAll, which does not wait for what is waking.
+func (l *Ledger) reserveAll(ctx context.Context, owners []network.Owner, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
 	defer l.owners.lock(owners...)()
 	l.changing.RLock()
 	defer l.changing.RUnlock()

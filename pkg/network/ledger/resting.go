@@ -33,6 +33,8 @@ type resting struct {
 	rows  map[string]rest
 	// waking are the keys of rows that were taken out of the queue, and that rest until the store says otherwise.
 	waking map[string]struct{}
+	// awaited are closed when rows are woken no more, or are in doubt. Only those have one that somebody waits for; see await.
+	awaited map[string]chan struct{}
 	// addresses are how many rows are addresses, by family.
 	addresses map[family]uint64
 }
@@ -49,7 +51,7 @@ func (r *resting) add(row rest) {
 		r.addresses[of]++
 	}
 	r.rows[row.key] = row
-	delete(r.waking, row.key)
+	r.woken(row.key)
 	heap.Push(&r.queue, row)
 }
 
@@ -65,7 +67,7 @@ func (r *resting) remove(key string) (rest, bool) {
 // drop forgets a row that is there.
 func (r *resting) drop(key string) {
 	delete(r.rows, key)
-	delete(r.waking, key)
+	r.woken(key)
 	of, is := familyOf(key)
 	if !is {
 		return
@@ -101,8 +103,36 @@ func (r *resting) take(now time.Time, most int) []rest {
 // putBack lets a row that was taken out of the queue be due again, unless it rests no more, or has come to rest anew.
 func (r *resting) putBack(row rest) {
 	if _, waking := r.waking[row.key]; waking && r.rows[row.key] == row {
-		delete(r.waking, row.key)
+		r.woken(row.key)
 		heap.Push(&r.queue, row)
+	}
+}
+
+// woken notes that the row of a key is not being woken any more.
+func (r *resting) woken(key string) {
+	delete(r.waking, key)
+	r.release(key)
+}
+
+// await gives what is closed when the row of a key is woken no more, or is in doubt; nil where it is not being woken.
+func (r *resting) await(key string) <-chan struct{} {
+	if _, waking := r.waking[key]; !waking {
+		return nil
+	}
+	if r.awaited == nil {
+		r.awaited = map[string]chan struct{}{}
+	}
+	if r.awaited[key] == nil {
+		r.awaited[key] = make(chan struct{})
+	}
+	return r.awaited[key]
+}
+
+// release lets those go on who wait for the row of a key.
+func (r *resting) release(key string) {
+	if ended, awaited := r.awaited[key]; awaited {
+		delete(r.awaited, key)
+		close(ended)
 	}
 }
 
