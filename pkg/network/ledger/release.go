@@ -101,6 +101,9 @@ func (l *Ledger) Rest(ctx context.Context, pool string, address netip.Addr, unti
 	if errors.Is(err, ErrConflict) {
 		return nil
 	}
+	if err != nil {
+		l.suspect(pool, address)
+	}
 	return wrapWriting(err)
 }
 
