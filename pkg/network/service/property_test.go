@@ -197,7 +197,7 @@ func TestChaos(t *testing.T) {
 		t.Fatal(err)
 	}
 	var problems []string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if problems = c.check(); len(problems) == 0 {
 			break
 		}

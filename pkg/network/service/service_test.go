@@ -319,7 +319,7 @@ func TestTakeOverWhileItWakes(t *testing.T) {
 // TestTakeOversAtOnce lets two addresses change hands at the same time.
 func TestTakeOversAtOnce(t *testing.T) {
 	w := newWorld(t)
-	w.Service = service.New(w.ledger, map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock, Budget: 400 * time.Millisecond})
+	w.Configure(map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, nil)
 	w.allocate(request("cloudy", "a", "10.0.0.1"))
 	w.allocate(request("cloudy", "b", "10.0.0.2"))
 	var group sync.WaitGroup

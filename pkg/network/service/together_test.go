@@ -123,9 +123,8 @@ func TestTogetherCallsThatMakeNoSense(t *testing.T) {
 	w.allocate(request("cloudy", "old", "10.0.0.1"))
 	r := request("cloudy", "new", "10.0.0.1")
 	r.TakeOver = true
-	began := time.Now()
-	if _, err := w.AllocateAll(t.Context(), request("cloudy", "old"), r); !errors.Is(err, network.ErrTaken) || time.Since(began) > time.Second {
-		t.Errorf("who takes from one that comes along: got error %v after %s", err, time.Since(began))
+	if _, err := w.AllocateAll(t.Context(), request("cloudy", "old"), r); !errors.Is(err, network.ErrTaken) || !strings.Contains(err.Error(), "of the same request") {
+		t.Errorf("who takes from one that comes along: got error %v", err)
 	}
 	if got := w.states("old", "new"); got != "old bound, new none" {
 		t.Errorf("got %s", got)
