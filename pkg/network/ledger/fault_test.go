@@ -107,8 +107,8 @@ func TestReleaseOfWhichTheAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestRestOfWhichTheAnswerIsLost lets an address rest that is free, with a commit that fails before or after it was done: nobody is given it while it rests, and
-// it is free afterwards.
+// TestRestOfWhichTheAnswerIsLost lets an address rest that is free, with a commit that fails before or after it was done: nobody is given it while it
+// rests, and it is free afterwards.
 func TestRestOfWhichTheAnswerIsLost(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	until := now.Add(time.Minute)
