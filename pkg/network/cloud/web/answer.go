@@ -62,16 +62,27 @@ func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Al
 	made.Addresses = parsed(r, "addresses", a.addresses, parsePrefix)
 	made.Gateways = parsed(r, "gateways", a.gateways, parseAddress)
 	made.Routes = r.routes(a.routes)
-	if r.into("reference", a.reference, &made.Reference); string(made.Reference) == "null" {
-		made.Reference = nil
-	}
+	made.Reference = r.reference(a.reference)
 	if r.err == nil && len(made.Reference) > maximumReference {
 		r.err = fmt.Errorf("the reference has %d bytes, and the ledger keeps at most %d", len(made.Reference), maximumReference)
 	}
 	if r.err != nil {
-		return network.Binding{}, fmt.Errorf("reading the answer of the cloud: %w", r.err)
+		return network.Binding{}, r.failed()
 	}
 	return made, a.agrees(made, of)
+}
+
+// referring reads nothing of an answer but the reference; nil: none is said.
+func (a *answer) referring(ctx context.Context, vars map[string]any) (json.RawMessage, error) {
+	r := &reader{ctx: ctx}
+	if r.vars, r.err = activation(vars); r.err != nil {
+		return nil, r.err
+	}
+	reference := r.reference(a.reference)
+	if r.err != nil {
+		return nil, r.failed()
+	}
+	return reference, nil
 }
 
 // agrees compares what was chosen with what was asked for.
@@ -124,6 +135,16 @@ func (r *reader) into(field string, tree *expression.Tree, into any) {
 	}
 	r.note(field, "of the wrong type", json.Unmarshal(raw, into))
 }
+
+func (r *reader) reference(tree *expression.Tree) (reference json.RawMessage) {
+	if r.into("reference", tree, &reference); string(reference) == "null" {
+		return nil
+	}
+	return reference
+}
+
+// failed is what it was that could not be read.
+func (r *reader) failed() error { return fmt.Errorf("reading the answer of the cloud: %w", r.err) }
 
 // parsed reads a list of texts.
 func parsed[T any](r *reader, field string, tree *expression.Tree, parse func(string) (T, error)) []T {

@@ -7,6 +7,7 @@ package web_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +15,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 )
 
 // port is what the fabric has.
@@ -36,6 +36,8 @@ type fabric struct {
 	last    int
 	ports   map[string]*port // by name
 	headers []http.Header
+	// leaves makes whoever calls on a connection leave, by the address of its end.
+	leaves map[string]func()
 }
 
 type fault int
@@ -46,17 +48,14 @@ const (
 	lost
 	// broken does nothing, and answers with an error.
 	broken
-	// slow does what it is told, and answers when nobody waits any more.
+	// slow does what it is told, and its caller leaves before it answers.
 	slow
 	// busy does nothing, and asks to be left alone.
 	busy
 )
 
-// sluggish is longer than the clouds under test wait.
-const sluggish = patience + 50*time.Millisecond
-
 func newFabric(t *testing.T, faults ...fault) (*fabric, *httptest.Server) {
-	f := &fabric{ports: map[string]*port{}, faults: append(faults, none), chance: rand.New(rand.NewPCG(1, 2))}
+	f := &fabric{ports: map[string]*port{}, leaves: map[string]func(){}, faults: append(faults, none), chance: rand.New(rand.NewPCG(1, 2))}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	return f, server
@@ -79,7 +78,12 @@ func (f *fabric) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, body := f.serve(r)
 	switch breaks {
 	case slow:
-		time.Sleep(sluggish)
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server see that nobody waits
+		f.mutex.Lock()
+		leave := f.leaves[r.RemoteAddr]
+		f.mutex.Unlock()
+		leave()
+		<-r.Context().Done()
 	case lost:
 		panic(http.ErrAbortHandler)
 	}

@@ -5,6 +5,11 @@
 package web_test
 
 import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cloudtest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/web"
@@ -44,21 +50,18 @@ func parse(t *testing.T, name, text string) (*web.Definition, source.Findings) {
 }
 
 // open makes a cloud of a document, at a server.
-func open(t *testing.T, name, url string, edits ...string) *web.Cloud {
+func open(t *testing.T, name, url string) *web.Cloud {
 	t.Helper()
-	definition, findings := compile(t, name, append([]string{"https://fabric.example.com", url}, edits...)...)
+	definition, findings := compile(t, name, "https://fabric.example.com", url)
 	if findings = findings.Errors(); len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	made, err := web.New(definition, web.Options{Timeout: patience, Clock: clock.RealClock{}})
+	made, err := web.New(definition, web.Options{Timeout: time.Minute, Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
-
-// patience is how long the clouds under test wait for an answer.
-const patience = 250 * time.Millisecond
 
 // TestSuite runs what every cloud must pass, on a cloud that breaks in different ways.
 func TestSuite(t *testing.T) {
@@ -81,9 +84,63 @@ func TestSuite(t *testing.T) {
 							t.Errorf("%d ports are left in the cloud", left)
 						}
 					})
-					return open(t, document, server.URL)
+					return impatient{open(t, document, server.URL), fabric}
 				})
 			})
 		}
+	}
+}
+
+// impatient is a cloud of which callers leave where the fabric is slow.
+type impatient struct {
+	*web.Cloud
+	fabric *fabric
+}
+
+func (i impatient) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
+	ctx, end := i.fabric.patience(ctx)
+	defer end()
+	return i.Cloud.Bind(ctx, a)
+}
+
+func (i impatient) Unbind(ctx context.Context, a network.Allocation) error {
+	ctx, end := i.fabric.patience(ctx)
+	defer end()
+	return i.Cloud.Unbind(ctx, a)
+}
+
+func (i impatient) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
+	ctx, end := i.fabric.patience(ctx)
+	defer end()
+	return i.Cloud.Find(ctx, a)
+}
+
+// patience ends when the fabric is slow.
+func (f *fabric) patience(ctx context.Context) (context.Context, func()) {
+	ctx, leave := context.WithCancel(ctx)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(on httptrace.GotConnInfo) {
+		f.mutex.Lock()
+		defer f.mutex.Unlock()
+		f.leaves[on.Conn.LocalAddr().String()] = leave
+	}}), leave
+}
+
+// TestNoAnswer holds that a call which the cloud does not answer comes to an end.
+func TestNoAnswer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	definition, findings := compile(t, "ports.yaml", "https://fabric.example.com", server.URL)
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	made, err := web.New(definition, web.Options{Timeout: 50 * time.Millisecond, Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := made.Bind(t.Context(), intent("10.0.0.10")); err == nil || err.Error() != "asking the cloud to bind: no answer within 50ms" {
+		t.Errorf("got error %v", err)
 	}
 }

@@ -54,40 +54,57 @@ func New(d *Definition, o Options) (*Cloud, error) {
 
 // Bind implements cloud.Cloud.
 func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
+	said, err := c.bind(ctx, a)
+	if err != nil {
+		return network.Binding{}, err
+	}
+	return said.answer.binding(ctx, said.vars, a)
+}
+
+// saying is how to read what the cloud has said that it has.
+type saying struct {
+	answer *answer
+	vars   map[string]any
+}
+
+// bind asks the cloud to bind.
+func (c *Cloud) bind(ctx context.Context, a network.Allocation) (saying, error) {
 	bind := c.definition.bind
 	vars := variables(a)
 	answered, err := c.ask(ctx, bind, vars)
 	if err != nil {
-		return network.Binding{}, err
+		return saying{}, err
 	}
 	done, err := bind.has(ctx, bind.succeeded, vars, isSuccess(answered.status))
 	if err != nil {
-		return network.Binding{}, err
+		return saying{}, err
 	}
 	if !done && answered.status == http.StatusConflict && c.definition.find != nil {
 		// What an earlier attempt has made, of which the answer was lost.
-		if binding, has, err := c.Find(ctx, a); err != nil || has {
-			return binding, err
+		if said, has, err := c.find(ctx, a); err != nil || has {
+			return said, err
 		}
 	}
 	if !done {
-		return network.Binding{}, c.failed(ctx, bind, vars, answered)
+		return saying{}, c.failed(ctx, bind, vars, answered)
 	}
-	return bind.answer.binding(ctx, vars, a)
+	return saying{bind.answer, vars}, nil
 }
 
-// Unbind implements cloud.Cloud. Where the call names a reference that is not known, what the cloud has is found first.
+// Unbind implements cloud.Cloud. Where the call names a reference that is not known, what the cloud has is found first, whatever else is said of it.
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	unbind := c.definition.unbind
 	if unbind.refers && len(a.Binding.Reference) == 0 {
-		binding, has, err := c.Find(ctx, a)
+		said, has, err := c.find(ctx, a)
 		if err != nil || !has {
 			return err
 		}
-		if len(binding.Reference) == 0 {
+		if a.Binding.Reference, err = said.answer.referring(ctx, said.vars); err != nil {
+			return err
+		}
+		if len(a.Binding.Reference) == 0 {
 			return errors.New("the cloud says no reference of what is to be released")
 		}
-		a.Binding.Reference = binding.Reference
 	}
 	vars, err := referring(a)
 	if err != nil {
@@ -104,34 +121,43 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return c.failed(ctx, unbind, vars, answered)
 }
 
-// Find implements cloud.Cloud. Without a call for it, it binds once more.
+// Find implements cloud.Cloud. Without a call for it, it binds once more. What is found and is of no use, as it is not what was asked for, is taken back.
 func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
+	said, has, err := c.find(ctx, a)
+	if err != nil || !has {
+		return network.Binding{}, false, err
+	}
+	binding, err := said.answer.binding(ctx, said.vars, a)
+	if errors.Is(err, network.ErrRefused) {
+		return network.Binding{}, false, c.Unbind(ctx, a)
+	}
+	return binding, err == nil, err
+}
+
+// find asks the cloud whether it has an allocation.
+func (c *Cloud) find(ctx context.Context, a network.Allocation) (said saying, has bool, err error) {
 	find := c.definition.find
 	if find == nil {
-		binding, err := c.Bind(ctx, a)
+		said, err = c.bind(ctx, a)
 		if errors.Is(err, network.ErrRefused) {
-			return network.Binding{}, false, nil
+			return saying{}, false, nil
 		}
-		return binding, err == nil, err
+		return said, err == nil, err
 	}
 	vars := variables(a)
 	answered, err := c.ask(ctx, find, vars)
 	if err != nil {
-		return network.Binding{}, false, err
+		return saying{}, false, err
 	}
 	done, err := find.has(ctx, find.succeeded, vars, isSuccess(answered.status) || isGone(answered.status))
 	if err != nil {
-		return network.Binding{}, false, err
+		return saying{}, false, err
 	}
 	if !done {
-		return network.Binding{}, false, c.failed(ctx, find, vars, answered)
+		return saying{}, false, c.failed(ctx, find, vars, answered)
 	}
-	found, err := find.has(ctx, find.found, vars, isSuccess(answered.status))
-	if err != nil || !found {
-		return network.Binding{}, false, err
-	}
-	binding, err := find.answer.binding(ctx, vars, a)
-	return binding, err == nil, err
+	has, err = find.has(ctx, find.found, vars, isSuccess(answered.status))
+	return saying{find.answer, vars}, has, err
 }
 
 // failed is the error of an answer that is no success.

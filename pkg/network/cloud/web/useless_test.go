@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package web_test
+
+import (
+	"io"
+	"net/http"
+	"path"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// finding puts a call that finds into document.yaml.
+var finding = []string{"unbind:\n", "find:\n  method: GET\n  path: /ports?owner=${ allocation.owner }\nunbind:\n"}
+
+// TestUseless holds that what a cloud has is released though it is not what was asked for, or not all can be read of it.
+func TestUseless(t *testing.T) {
+	type calls struct{ Unbind, Find []string }
+	type useless struct {
+		Name, Body  string
+		Sent, Found calls
+	}
+	for _, c := range cases[useless](t, "useless.yaml") {
+		for with, want := range map[string]calls{"sent": c.Sent, "found": c.Found} {
+			t.Run(c.Name+"/"+with, func(t *testing.T) {
+				var got []string
+				edits := []string{"{'id':  answer.id}", "answer.id", "reference.id", "reference"}
+				if with == "found" {
+					edits = append(edits, finding...)
+				}
+				made := answering(t, func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodDelete {
+						got = append(got, r.Method+" "+path.Base(r.URL.Path))
+						w.WriteHeader(http.StatusNoContent)
+						return
+					}
+					got = append(got, r.Method)
+					_, _ = io.WriteString(w, c.Body)
+				}, edits...)
+				for do, want := range map[string][]string{"unbind": want.Unbind, "find": want.Find} {
+					var err error
+					if got = nil; do == "unbind" {
+						err = made.Unbind(t.Context(), intent("10.0.0.10"))
+					} else if _, has, found := made.Find(t.Context(), intent("10.0.0.10")); has {
+						t.Error("it is found")
+					} else {
+						err = found
+					}
+					if err != nil {
+						got = append(got, err.Error())
+					}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", do, diff)
+					}
+				}
+			})
+		}
+	}
+}
