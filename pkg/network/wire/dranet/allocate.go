@@ -26,6 +26,8 @@ type allocation struct {
 	// owner is who holds it, and held what it holds already; nil: nothing, or it is being made.
 	owner network.Owner
 	held  *network.Allocation
+	// making is the part of all requests that are underway for the owner.
+	making *making
 }
 
 // allocate gives the device of a claim what its profile has, and the same again. A configuration without a profile is given nothing.
@@ -112,8 +114,8 @@ func (a *allocation) find(ctx context.Context) (end func(), err error) {
 		}
 		a.owner = ownerOf(key)
 	}
-	made := a.underway.begin(w, a.owner, a.search)
-	return func() { made(); a.underway.leave(a.claim, w) }, nil
+	a.making = a.underway.begin(w, a.owner, a.search)
+	return func() { a.end(ctx, w) }, nil
 }
 
 func ownerOf(key string) network.Owner { return network.Owner{Contract: contract, Key: key} }

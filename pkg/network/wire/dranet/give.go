@@ -74,10 +74,8 @@ func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("%w %q, of which the device holds %s", network.ErrUnknownPool, a.held.Pool, a.held.Addresses)
 	}
-	for _, asked := range a.search.addresses {
-		if !slices.Contains(a.held.Addresses, asked) {
-			return nil, wire.Problemf(http.StatusConflict, "%s is asked for, and the device holds %s already", asked, a.held.Addresses)
-		}
+	if asked := a.lacks(*a.held); asked.IsValid() {
+		return nil, wire.Problemf(http.StatusConflict, "%s is asked for, and the device holds %s already", asked, a.held.Addresses)
 	}
 	return []*policy.Pool{pool}, nil
 }
@@ -98,6 +96,9 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 	if err != nil {
 		return device.Config{}, err
 	}
+	if got.Pool != pool.Name || a.lacks(got).IsValid() {
+		return a.giveOther(ctx, profile, got)
+	}
 	answer := a.echo(device.Merge(pool.Config(got), extra))
 	if err = answer.Validate(); err != nil {
 		err = broken("the profile "+profile.Name, err)
@@ -106,11 +107,34 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 	}
 	if err != nil {
 		if a.held == nil {
-			a.undo(ctx)
+			a.underway.doubt(a.making, got)
 		}
 		return device.Config{}, err
 	}
-	return answer, a.learn(ctx, got)
+	if err = a.learn(ctx, got); err == nil {
+		a.underway.keep(a.making)
+	}
+	return answer, err
+}
+
+// giveOther gives what another request of the device was given meanwhile, which is not what this one asks for.
+func (a *allocation) giveOther(ctx context.Context, profile *policy.Profile, got network.Allocation) (device.Config, error) {
+	a.held = &got
+	pools, err := a.pools(profile)
+	if err != nil {
+		return device.Config{}, err
+	}
+	return a.giveFrom(ctx, profile, pools[0])
+}
+
+// lacks is an address that is asked for, and is not held; the zero address when there is none.
+func (a *allocation) lacks(held network.Allocation) netip.Addr {
+	for _, asked := range a.search.addresses {
+		if !slices.Contains(held.Addresses, asked) {
+			return asked
+		}
+	}
+	return netip.Addr{}
 }
 
 // take asks the service.
@@ -132,11 +156,14 @@ func (a *allocation) take(ctx context.Context, profile *policy.Profile, pool *po
 	return got, nil
 }
 
-// undo takes back what was given a moment ago.
-func (a *allocation) undo(ctx context.Context) {
-	if err := a.Service.Release(ctx, a.owner); err != nil {
+// end ends the work of a request. What cannot be given is taken back by the last request of the device, if none was given it.
+func (a *allocation) end(ctx context.Context, w *work) {
+	ctx = context.WithoutCancel(ctx) // also for a caller who has left
+	err := a.underway.end(w, a.making, func(got network.Allocation) error { return a.Service.ReleaseSince(ctx, got.Owner, got.Since) })
+	if err != nil {
 		a.Log.Error(err, "What cannot be given is not released either", "claim", a.claim)
 	}
+	a.underway.leave(a.claim, w)
 }
 
 // echo writes the addresses that were asked for as they were asked for: DRANET puts the lists together by their text.

@@ -34,6 +34,9 @@ type making struct {
 	aliases   []string
 	addresses []netip.Addr
 	users     int
+	// kept says that a request was given it, and doubted is what could not be given to one that has begun it; nil: there is nothing of the kind.
+	kept    bool
+	doubted *network.Allocation
 }
 
 // enter waits for the turn of a claim. Who has entered calls pass, and then leave.
@@ -86,8 +89,8 @@ func (u *underway) candidates(w *work, held []network.Allocation) []candidate {
 	return all
 }
 
-// begin notes that an allocation is being made, under these names too; what it returns notes the end.
-func (u *underway) begin(w *work, owner network.Owner, s search) (end func()) {
+// begin notes that an allocation is being made, under these names too.
+func (u *underway) begin(w *work, owner network.Owner, s search) *making {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	at := slices.IndexFunc(w.made, func(m *making) bool { return m.owner == owner })
@@ -97,13 +100,49 @@ func (u *underway) begin(w *work, owner network.Owner, s search) (end func()) {
 	}
 	m := w.made[at]
 	m.aliases, m.users = union(m.aliases, s.aliases()), m.users+1
-	return func() {
-		u.mutex.Lock()
-		defer u.mutex.Unlock()
-		if m.users--; m.users == 0 {
-			w.made = slices.DeleteFunc(w.made, func(other *making) bool { return other == m })
-		}
+	return m
+}
+
+// keep notes that a request was given what was made.
+func (u *underway) keep(m *making) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	m.kept = true
+}
+
+// doubt notes that what was made could not be given.
+func (u *underway) doubt(m *making, got network.Allocation) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	m.doubted = &got
+}
+
+// end notes the end of a request. With the last one of the device, what could be given to none is undone, before another request looks what there is.
+func (u *underway) end(w *work, m *making, undo func(network.Allocation) error) error {
+	if u.ended(w, m, false) {
+		return nil
 	}
+	w.turn <- struct{}{}
+	defer w.pass()
+	var err error
+	if !u.ended(w, m, false) { // nor has another one begun until it was this one's turn
+		err = undo(*m.doubted)
+		u.ended(w, m, true)
+	}
+	return err
+}
+
+// ended notes the end of a request, unless it is the last one and has something to undo that is not undone yet: then it is false.
+func (u *underway) ended(w *work, m *making, undone bool) bool {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if m.users == 1 && m.doubted != nil && !m.kept && !undone {
+		return false
+	}
+	if m.users--; m.users == 0 {
+		w.made = slices.DeleteFunc(w.made, func(other *making) bool { return other == m })
+	}
+	return true
 }
 
 // union adds what is new to a list, of which nothing is changed.

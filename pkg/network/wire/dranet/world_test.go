@@ -44,6 +44,10 @@ type world struct {
 	cloud   cloud.Cloud
 	options wire.Options
 	handler http.Handler
+	// asked is called when the service asks for the time; nil: nothing is.
+	asked func()
+	// commits is called before each commit; nil: nothing is.
+	commits func(key string)
 }
 
 func newWorld(t testing.TB, file string, behind cloud.Cloud) *world {
@@ -82,10 +86,14 @@ func (w *world) open() {
 	for name, pool := range w.policy.Pools {
 		kept, served[name] = append(kept, pool.Pool), service.Pool{Rest: pool.Rest, Cloud: w.cloud}
 	}
-	if w.ledger, err = ledger.Open(context.Background(), w.store, kept...); err != nil {
+	var store ledger.Store = w.store
+	if w.commits != nil {
+		store = telling{store, w.commits}
+	}
+	if w.ledger, err = ledger.Open(context.Background(), store, kept...); err != nil {
 		w.t.Fatal(err)
 	}
-	s := service.New(w.ledger, served, service.Options{Clock: w.clock})
+	s := service.New(w.ledger, served, service.Options{Clock: watched{w.clock, w.asked}})
 	if err := s.Recover(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}
