@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
@@ -39,6 +38,8 @@ type wish struct {
 	activation int
 	// lost is the mark of an address that the client was never told of, as far as is known; see lose.
 	lost string
+	// joined says that the claim has added the word to those of a shared space.
+	joined bool
 }
 
 // RequestAddress gives an address of a lease: the one that is named, or one of the ledger's choice. One that is named and was given before the client has
@@ -156,75 +157,6 @@ func (w *wish) formerGateway(ctx context.Context, address netip.Addr) {
 	}
 }
 
-// named gives an address that is asked for by name.
-func (w *wish) named(ctx context.Context, address netip.Addr) error {
-	owner := w.space.owner(w.lease.ID, address)
-	for range attempts {
-		held, err := w.options.Service.Get(ctx, owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && held.State == network.Releasing {
-			if fresh, err := w.take(ctx, owner, address, []netip.Addr{address}); err != nil || fresh {
-				return err
-			}
-			continue // somebody else has taken it for the same owner meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		if err := w.lose(ctx, held, address); err != nil {
-			return err
-		}
-		held, err = w.options.Service.Claim(ctx, owner, w.again)
-		if errors.Is(err, network.ErrNotHeld) {
-			continue
-		}
-		if err == nil && held.State == network.Intended {
-			// It was begun, and nobody knows whether its cloud has it.
-			_, err = w.options.Service.Allocate(ctx, service.Request{Owner: owner, Pool: held.Pool, Addresses: held.Addresses})
-		}
-		if errors.Is(err, network.ErrTaken) {
-			err = fmt.Errorf("%w: %s", err, address)
-		}
-		return err
-	}
-	return fmt.Errorf("%w: %s is given and given back again and again", network.ErrUnavailable, address)
-}
-
-// lose finds out whether an address was given by a process that was killed before it could answer: then it is known that nobody has it.
-func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.Addr) error {
-	w.lost = ""
-	if w.space.shared || strings.HasPrefix(held.Holder.UID, w.life+"-") {
-		return nil
-	}
-	nobody, _, err := w.nobody(ctx, w.space, w.lease, w.lease.Prefix, address)
-	if err != nil {
-		return fmt.Errorf("asking who has %s: %w", address, err)
-	}
-	if nobody {
-		w.lost = held.Holder.UID
-	}
-	return nil
-}
-
-// again says whether an address that is held out of the same lease is the caller's, and notes that he has asked again.
-func (w *wish) again(h *network.Holder) error {
-	if w.space.shared {
-		if node := w.elsewhere(h.Aliases); node != "" && !w.gateway && w.word == wordTask+w.node() {
-			return fmt.Errorf("%w on the node %s", network.ErrTaken, node)
-		}
-		h.Aliases = join(h.Aliases, w.word)
-		return nil
-	}
-	switch {
-	case w.lost != "" && h.UID == w.lost:
-	case slices.Contains(h.Aliases, w.word):
-		return fmt.Errorf("%w in this network", network.ErrTaken)
-	case w.lease.Activation != w.activation:
-		return fmt.Errorf("%w since before the client's start, and its network was not asked for again since then", network.ErrTaken)
-	}
-	h.Aliases, h.UID = []string{w.word}, w.unique()
-	return nil
-}
-
 // chosen gives an address of the ledger's choice.
 func (w *wish) chosen(ctx context.Context) (netip.Addr, error) {
 	if err := w.served(); err != nil {
@@ -279,9 +211,7 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 	if err == nil {
 		return a.Holder.UID == mark, nil
 	}
-	if undone := w.options.Service.ReleaseOf(ctx, owner, mark); undone != nil && ctx.Err() == nil {
-		w.options.Report(fmt.Errorf("giving back %s, which could not be bound: %w", address, undone))
-	}
+	w.undone(ctx, address, w.options.Service.ReleaseOf(ctx, owner, mark))
 	return false, err
 }
 

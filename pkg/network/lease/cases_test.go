@@ -20,6 +20,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
 // TestCases holds what clients are answered.
@@ -144,6 +145,8 @@ func (w *world) setting(ctx context.Context, verb string, words []string) (strin
 		}
 	case "named":
 		return "", w.Known(ctx, lease.LocalSpace, netip.MustParsePrefix(words[0]), words[1])
+	case "begun":
+		return "", w.begun(ctx, words[0], netip.MustParseAddr(words[1]))
 	case "refuse":
 		w.cloud.fail(netip.MustParseAddr(words[0]), fmt.Errorf("%w: no", network.ErrRefused))
 	case "break":
@@ -156,6 +159,20 @@ func (w *world) setting(ctx context.Context, verb string, words []string) (strin
 		return "", errors.New("there is no such step")
 	}
 	return "", nil
+}
+
+// begun leaves of what is given what a program leaves that is killed before its cloud has answered.
+func (w *world) begun(ctx context.Context, pool string, address netip.Addr) error {
+	a, err := w.ledger.At(ctx, pool, address)
+	if err == nil {
+		err = w.ledger.Forget(ctx, a.Owner, w.clock.Now(), w.clock.Now())
+	}
+	if err == nil {
+		_, _, err = w.ledger.Reserve(ctx, ledger.Intent{
+			Owner: a.Owner, Pool: pool, Addresses: a.Addresses, Families: []int{}, Holder: a.Holder, State: network.Intended, Now: w.clock.Now(),
+		})
+	}
+	return err
 }
 
 // settle lets what goes on in the background come to its end.
