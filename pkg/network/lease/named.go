@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
@@ -88,11 +89,16 @@ func (w *wish) again(h *network.Holder) error {
 	return nil
 }
 
+// disclaiming is how long it may take to take a claim back whose caller may have left.
+const disclaiming = 10 * time.Second
+
 // disclaim takes back a claim, given the mark of it, and the address with it unless others of a shared space ask for it too.
 func (w *wish) disclaim(ctx context.Context, owner network.Owner, mark string) error {
 	if !w.space.shared {
 		return w.options.Service.ReleaseOf(ctx, owner, mark)
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disclaiming) // nobody else would do it
+	defer cancel()
 	return w.options.Service.Quit(ctx, owner, func(h *network.Holder) (own, over bool) {
 		if !w.joined || !slices.Contains(h.Aliases, w.word) {
 			return false, false
@@ -102,9 +108,9 @@ func (w *wish) disclaim(ctx context.Context, owner network.Owner, mark string) e
 	})
 }
 
-// undone reports that an address which could not be bound is not given back either, unless the caller has left: then it is given back later.
+// undone reports that an address which could not be bound is not given back either, unless that is because the caller has left: then it is given back later.
 func (w *wish) undone(ctx context.Context, address netip.Addr, err error) {
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, ctx.Err()) {
 		w.options.Report(fmt.Errorf("giving back %s, which could not be bound: %w", address, err))
 	}
 }

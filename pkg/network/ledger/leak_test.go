@@ -49,7 +49,7 @@ func TestWokenElsewhere(t *testing.T) {
 	}
 	servers := openTwice(t, store, pools(t))
 	store.after = true
-	if err := servers[0].Rouse(t.Context(), a.Owner.Contract, "pool", a.Addresses[0]); !errors.Is(err, errBroken) {
+	if _, err := servers[0].Rouse(t.Context(), a.Owner.Contract, "pool", a.Addresses[0]); !errors.Is(err, errBroken) {
 		t.Errorf("got error %v, want %v", err, errBroken)
 	}
 	store.after = false

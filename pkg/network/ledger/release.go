@@ -76,9 +76,9 @@ func removal(a network.Allocation, raw []byte, now, until time.Time) []Change {
 	return changes
 }
 
-// Rouse frees an address that rests, before its time. One that does not rest stays as it is. Where an owner of another contract had it, it rests on, and
+// Rouse frees an address that rests, before its time, and says whether it did. One that does not rest stays as it is. Where an owner of another contract had it, it rests on, and
 // the error wraps network.ErrTaken.
-func (l *Ledger) Rouse(ctx context.Context, contract, pool string, address netip.Addr) error {
+func (l *Ledger) Rouse(ctx context.Context, contract, pool string, address netip.Addr) (rested bool, err error) {
 	row, err := l.rests(ctx, addressKey(pool, address), func(row rest) error {
 		if last := row.last.Contract; last != "" && last != contract {
 			return takenAtRest(address, row.until)
@@ -86,13 +86,13 @@ func (l *Ledger) Rouse(ctx context.Context, contract, pool string, address netip
 		return nil
 	})
 	if err != nil || row.until.IsZero() {
-		return err
+		return false, err
 	}
 	if err := l.wake(ctx, []rest{row}); err != nil {
-		return err
+		return true, err
 	}
 	_, err = l.settle(ctx)
-	return err
+	return true, err
 }
 
 // Rest lets an address that is free rest until the time (or the next full second). One that somebody holds, or that rests, stays as it is.

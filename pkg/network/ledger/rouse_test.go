@@ -30,7 +30,7 @@ func TestRouseWhileGivenAgain(t *testing.T) {
 		}
 		var group sync.WaitGroup
 		group.Go(func() {
-			if err := l.Rouse(t.Context(), in.Owner.Contract, "pool", address); err != nil {
+			if _, err := l.Rouse(t.Context(), in.Owner.Contract, "pool", address); err != nil {
 				t.Errorf("round %d: %v", round, err)
 			}
 		})

@@ -93,7 +93,7 @@ func (w waker) wake(t *testing.T, rouse bool, over <-chan struct{}, then func(co
 	w.store.stall(over, then)
 	go func() {
 		if rouse {
-			_ = w.Rouse(t.Context(), w.in.Owner.Contract, w.in.Pool, w.in.Addresses[0])
+			_, _ = w.Rouse(t.Context(), w.in.Owner.Contract, w.in.Pool, w.in.Addresses[0])
 		} else {
 			_, _ = w.Wake(t.Context(), w.now.Add(time.Hour))
 		}

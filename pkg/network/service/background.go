@@ -33,7 +33,7 @@ func (s *Service) Run(ctx context.Context) {
 		s.each(ctx, nap, func(ctx context.Context, now time.Time) {
 			if s.releases.wantsMore() || now.Sub(last) >= round {
 				last = now
-				s.lookAround(ctx)
+				s.lookAround(ctx, &work)
 			}
 		})
 	})

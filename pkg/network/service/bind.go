@@ -5,6 +5,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,13 +45,11 @@ func (s *Service) bind(ctx context.Context, a network.Allocation, state network.
 	return a, err
 }
 
-// insist tells the cloud of a release of which the ledger does not know, as often as there is time for; then it is reported.
+// insist tells the cloud of a release of which the ledger does not know, as often as there is time for; then it is reported. It ends when the owner has what
+// the cloud has by another server meanwhile, and waits while that is not known.
 func (s *Service) insist(ctx context.Context, a network.Allocation) {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := s.tell(ctx, a, nil)
-		if err == nil {
-			return
-		}
+	err := s.tell(ctx, a, nil)
+	for pause := firstPause; err != nil; pause = min(2*pause, lastPause) {
 		timer := s.options.Clock.NewTimer(pause)
 		select {
 		case <-timer.C():
@@ -58,6 +57,14 @@ func (s *Service) insist(ctx context.Context, a network.Allocation) {
 			timer.Stop()
 			s.options.Report(a.Owner, fmt.Errorf("taking back what was released while it was bound, which the cloud may keep: %w", err))
 			return
+		}
+		held, unread := s.ledger.Get(ctx, a.Owner)
+		switch {
+		case unread == nil && held.State == network.Intended, unread != nil && !errors.Is(unread, network.ErrNotHeld):
+		case unread == nil && bytes.Equal(held.Binding.Reference, a.Binding.Reference):
+			return
+		default:
+			err = s.tell(ctx, a, nil)
 		}
 	}
 }
@@ -132,7 +139,14 @@ func (s *Service) vacate(ctx context.Context, a network.Allocation, addresses []
 			if over := s.underway(held.Owner, a.Owner); over != nil {
 				return over, nil // it may be undone, of which the cloud knows already
 			}
-			return nil, network.ErrTaken
+			now, err := s.ledger.Get(ctx, held.Owner)
+			if err == nil && now.State == network.Intended && now.Since.Equal(held.Since) {
+				err = network.ErrTaken
+			}
+			if errors.Is(err, network.ErrNotHeld) {
+				err = nil
+			}
+			return nil, err // where it has become something else meanwhile, that is looked at next
 		case held.State != network.Releasing:
 			return nil, network.ErrTaken
 		}

@@ -85,7 +85,7 @@ func (s *Service) fly(ctx context.Context, p purpose, do work, owners ...network
 func (s *Service) stay() (leave func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.ended && len(s.flights) == 0 {
+	if s.ended && len(s.flights) == 0 && s.staying == 0 {
 		return func() {}
 	}
 	s.staying++

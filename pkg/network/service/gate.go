@@ -140,6 +140,16 @@ func (g *Gate) later(begin func(*pass)) bool {
 	return true
 }
 
+// crowded says that no more releases may wait.
+func (g *Gate) crowded() bool {
+	if g == nil {
+		return false
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return len(g.unbinds) >= maximumUnbinds
+}
+
 // expect is how long it takes until a call is done that so many others stand before. With nothing under way, it is not known better than by
 // asking: else what was learned in a bad time would last.
 func (g *Gate) expect(now time.Time, ahead int) time.Duration {

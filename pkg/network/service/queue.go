@@ -7,6 +7,7 @@ package service
 import (
 	"container/heap"
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -42,9 +43,23 @@ type queue struct {
 type entry struct {
 	owner   network.Owner
 	attempt int
-	// crowded says that too many wait for its cloud.
-	crowded bool
-	due     time.Time
+	// gate is where too many waited when it was its turn; found says that it was found in the ledger, and has not been attempted since.
+	gate  *Gate
+	found bool
+	due   time.Time
+}
+
+// dispensable says how soon one is left to the ledger where there is no more room; 0: never. What a gate has kept from its turn goes first, as its cloud has
+// many in memory all the same, then what was found in the ledger and will be found again, then what was attempted most often.
+func (e entry) dispensable() int {
+	switch {
+	case e.gate != nil:
+		return math.MaxInt
+	case e.found:
+		return math.MaxInt - 1
+	default:
+		return e.attempt
+	}
 }
 
 // entries are a heap, the first one due on top.
@@ -75,37 +90,43 @@ func newQueue(c clock.WithTickerAndDelayedExecution, random func() float64) *que
 }
 
 // add takes an owner in, unless it waits already.
-func (q *queue) add(owner network.Owner) { q.addLater(owner, 0) }
+func (q *queue) add(owner network.Owner) { q.enter(entry{owner: owner, due: q.clock.Now()}) }
 
-// addLater is add, after a pause.
-func (q *queue) addLater(owner network.Owner, pause time.Duration) {
+// addFound is add of one that was found in the ledger, after a pause.
+func (q *queue) addFound(owner network.Owner, pause time.Duration) {
+	q.enter(entry{owner: owner, found: true, due: q.clock.Now().Add(pause)})
+}
+
+func (q *queue) enter(e entry) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if _, known := q.known[owner]; known {
-		q.known[owner] = true
+	if _, known := q.known[e.owner]; known {
+		q.known[e.owner] = true
 		return
 	}
 	if len(q.known) >= maximumQueued {
-		if q.more = true; !q.displace() {
+		if q.more = true; !q.displace(e.found) {
 			return
 		}
 	}
-	q.push(entry{owner: owner, due: q.clock.Now().Add(pause)})
+	q.push(e)
 }
 
-// displace leaves what was attempted most often to the ledger, as its cloud may be gone for long; false when all that waits has come just now.
-func (q *queue) displace() bool {
-	most := -1
+// displace leaves the most dispensable one to the ledger; false when there is none, or, for one that was found there, none but such.
+func (q *queue) displace(found bool) bool {
+	most, at := 0, -1
 	for i, e := range q.waiting {
-		if (e.attempt > 0 || e.crowded) && (most < 0 || e.attempt > q.waiting[most].attempt) {
-			most = i
+		if of := e.dispensable(); of > most && !(found && e.found && e.gate == nil) {
+			if most, at = of, i; of == math.MaxInt {
+				break
+			}
 		}
 	}
-	if most < 0 {
+	if at < 0 {
 		return false
 	}
-	delete(q.known, q.waiting[most].owner)
-	heap.Remove(&q.waiting, most)
+	delete(q.known, q.waiting[at].owner)
+	heap.Remove(&q.waiting, at)
 	return true
 }
 
@@ -136,6 +157,7 @@ func (q *queue) again(e entry) {
 		pause -= time.Duration(q.random() * float64(pause) / 2)
 	}
 	e.attempt++
+	e.gate, e.found = nil, false
 	q.put(e, pause)
 }
 

@@ -106,20 +106,28 @@ func TestReleasesThatFailPart(t *testing.T) {
 	})
 }
 
-// TestADeadCloud holds that releases of which a cloud never hears keep those of another one neither from their turn nor from memory.
+// TestADeadCloud holds that releases of which a cloud never hears keep those of another one neither from their turn nor from memory, and that those which wait
+// are not read again and again.
 func TestADeadCloud(t *testing.T) {
-	for name, limit := range map[string]service.Limit{"that fails": {}, "that hangs": {Parallel: 4}} {
+	for name, of := range map[string]struct {
+		limit service.Limit
+		found bool // by another server, when it starts
+	}{
+		"that fails": {}, "that hangs": {limit: service.Limit{Parallel: 4}}, "of which was found": {found: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				one, _ := servers(t)
-				gate := service.NewGate("dead", limit, clock.RealClock{})
-				good := newFake()
-				one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way, Gate: gate}, "plain": {Cloud: good}}, nil)
-				one.way.arrives = func(call string) error {
+				one, two := servers(t)
+				good, dead := newFake(), one.way
+				gate := service.NewGate("dead", of.limit, clock.RealClock{})
+				for _, s := range []*server{one, two} {
+					s.Configure(map[string]service.Pool{"cloudy": {Cloud: dead, Gate: gate}, "plain": {Cloud: good}}, nil)
+				}
+				dead.arrives = func(call string) error {
 					if call != "unbind" {
 						return nil
 					}
-					time.Sleep(time.Duration(limit.Parallel) * time.Minute / 4)
+					time.Sleep(time.Duration(of.limit.Parallel) * time.Minute / 4)
 					return errBroken
 				}
 				for i := range 4200 {
@@ -128,8 +136,14 @@ func TestADeadCloud(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				if of.found {
+					if one = two; one.Recover(t.Context()) != nil {
+						t.Fatal("it does not recover")
+					}
+				}
 				end := one.run(t)
 				time.Sleep(5 * time.Second)
+				before := one.store.count()
 				one.allocate(t, request("plain", "a"))
 				if err := one.Release(t.Context(), request("plain", "a").Owner); err != nil {
 					t.Fatal(err)
@@ -137,6 +151,9 @@ func TestADeadCloud(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				if said := good.said(); said != "bind a, unbind a" {
 					t.Errorf("the other cloud was asked: %s; %d wait", said, one.Pending())
+				}
+				if reads := one.store.count() - before; of.limit.Parallel > 0 && reads > 100 {
+					t.Errorf("%d rows were read in five seconds", reads)
 				}
 				end()
 			})

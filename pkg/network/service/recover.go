@@ -27,21 +27,40 @@ func (s *Service) Recover(ctx context.Context) error {
 	if s.ledger.Shared() {
 		age = s.abandoned() // younger ones may be another server's
 	}
-	return s.recover(ctx, age)
+	clouds, err := s.look(ctx, age)
+	if err != nil {
+		return err
+	}
+	var asking sync.WaitGroup
+	for _, requests := range clouds {
+		asking.Go(func() { s.adoptAll(ctx, requests) })
+	}
+	asking.Wait()
+	return ctx.Err()
 }
 
 // lookAround is Recover for what was begun by callers who have not come back, by servers that are gone, and for releases that did not fit into
-// memory.
-func (s *Service) lookAround(ctx context.Context) {
-	if err := s.recover(ctx, s.abandoned()); err != nil && ctx.Err() == nil {
+// memory. What is asked of a cloud goes on in the background, and is not begun again before it is over.
+func (s *Service) lookAround(ctx context.Context, background *sync.WaitGroup) {
+	clouds, err := s.look(ctx, s.abandoned())
+	if err != nil && ctx.Err() == nil {
 		s.options.Report(network.Owner{}, err)
+	}
+	for name, requests := range clouds {
+		if _, asked := s.asked.LoadOrStore(name, struct{}{}); !asked {
+			background.Go(func() {
+				defer s.asked.Delete(name)
+				s.adoptAll(ctx, requests)
+			})
+		}
 	}
 }
 
 // abandoned is the age at which nobody works on an intent any more, on whichever server, with some time for clocks that differ.
 func (s *Service) abandoned() time.Duration { return 2*s.options.Budget + time.Minute }
 
-func (s *Service) recover(ctx context.Context, age time.Duration) error {
+// look looks through the ledger for what was begun: releases go on, and intents of an age are given, in requests, by the cloud that is to be asked.
+func (s *Service) look(ctx context.Context, age time.Duration) (map[string][]*request, error) {
 	intended := begun{}
 	latest, pause := s.options.Clock.Now().Add(-age), time.Duration(0)
 	if s.ledger.Shared() {
@@ -57,13 +76,13 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 			if parks, _, err := s.park(a); parks {
 				waiting.add(a.Cloud, err)
 			} else {
-				s.releases.addLater(a.Owner, pause)
+				s.releases.addFound(a.Owner, pause)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("reading what was begun: %w", err)
+		return nil, fmt.Errorf("reading what was begun: %w", err)
 	}
 	s.parked.end()
 	waiting.report(s.options.Report)
@@ -78,12 +97,7 @@ func (s *Service) recover(ctx context.Context, age time.Duration) error {
 		name := cmp.Or(of.name, "the pool "+first.Pool)
 		clouds[name] = append(clouds[name], request)
 	}
-	var asking sync.WaitGroup
-	for _, requests := range clouds {
-		asking.Go(func() { s.adoptAll(ctx, requests) })
-	}
-	asking.Wait()
-	return ctx.Err()
+	return clouds, nil
 }
 
 // together is for how many requests a cloud is asked at a time; its gate may permit less.
@@ -94,6 +108,9 @@ func (s *Service) adoptAll(ctx context.Context, requests []*request) {
 	var asking errgroup.Group
 	asking.SetLimit(together)
 	for _, request := range requests {
+		if ctx.Err() != nil {
+			break
+		}
 		asking.Go(func() error {
 			do := func(ctx context.Context) ([]network.Allocation, error) { return nil, s.adopt(ctx, request.all) }
 			if _, err := s.fly(ctx, recovering, do, owners(request.all)...); err != nil && ctx.Err() == nil {

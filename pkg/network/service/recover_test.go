@@ -141,31 +141,44 @@ func TestRecoverTogether(t *testing.T) {
 
 func owner(key string) network.Owner { return network.Owner{Contract: "test", Key: key} }
 
-// TestRecoverBesideACloudThatHangs holds that what was begun at one cloud is brought to its end however many wait for another one.
+// TestRecoverBesideACloudThatHangs holds that what was begun at one cloud is brought to its end however many wait for another one, at the start and later.
 func TestRecoverBesideACloudThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		one, _ := servers(t)
-		good := newFake()
-		one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way}, "plain": {Cloud: good}}, nil)
-		broken := func(string) error { return errBroken }
-		one.way.arrives, good.hook = broken, func(string, network.Allocation) error { return errBroken }
-		for i := range 100 {
-			for _, pool := range []string{"cloudy", "plain"} {
-				if _, err := one.Allocate(t.Context(), request(pool, fmt.Sprint(pool, i))); !errors.Is(err, network.ErrUnavailable) {
-					t.Fatalf("got error %v", err)
+	for name, look := range map[string]func(t *testing.T, s *server) (end func()){
+		"at the start": func(t *testing.T, s *server) func() {
+			var group sync.WaitGroup
+			group.Go(func() { _ = s.Recover(t.Context()) })
+			return group.Wait
+		},
+		"later": func(t *testing.T, s *server) func() {
+			defer time.Sleep(10 * time.Minute)
+			return s.run(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, _ := servers(t)
+				good := newFake()
+				one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way}, "plain": {Cloud: good}}, nil)
+				fails := func(string, network.Allocation) error { return errBroken }
+				one.way.hook, good.hook = fails, fails
+				for i := range 100 {
+					for _, pool := range []string{"cloudy", "plain"} {
+						if _, err := one.Allocate(t.Context(), request(pool, fmt.Sprint(pool, i))); !errors.Is(err, network.ErrUnavailable) {
+							t.Fatalf("got error %v", err)
+						}
+					}
 				}
-			}
-		}
-		one.way.arrives, good.hook = func(string) error { time.Sleep(time.Minute); return errBroken }, nil
-		time.Sleep(time.Hour)
-		var group sync.WaitGroup
-		group.Go(func() { _ = one.Recover(t.Context()) })
-		time.Sleep(time.Second)
-		for i := range 100 {
-			if a, err := one.Get(t.Context(), request("plain", fmt.Sprint("plain", i)).Owner); !errors.Is(err, network.ErrNotHeld) {
-				t.Errorf("%d is %s, %v", i, a.State, err)
-			}
-		}
-		group.Wait()
-	})
+				one.way.arrives, good.hook = func(string) error { time.Sleep(time.Hour); return errBroken }, nil
+				time.Sleep(time.Hour)
+				end := look(t, one)
+				time.Sleep(2 * time.Second)
+				for i := range 100 {
+					if a, err := one.Get(t.Context(), request("plain", fmt.Sprint("plain", i)).Owner); !errors.Is(err, network.ErrNotHeld) {
+						t.Errorf("%d is %s, %v", i, a.State, err)
+					}
+				}
+				end()
+			})
+		})
+	}
 }

@@ -106,11 +106,15 @@ func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Du
 	return err
 }
 
-// crowded is the pause when too many releases wait for their turn at a gate.
-const crowded = time.Second
+// crowdedPause is the pause when too many releases wait for their turn at a gate.
+const crowdedPause = time.Second
 
 // finish brings a release to its end when it is its turn, or puts it off.
 func (s *Service) finish(ctx context.Context, e entry) {
+	if e.gate.crowded() {
+		s.releases.put(e, crowdedPause)
+		return
+	}
 	a, err := s.ledger.Get(context.WithoutCancel(ctx), e.owner)
 	switch {
 	case errors.Is(err, network.ErrNotHeld), err == nil && a.State != network.Releasing:
@@ -134,8 +138,8 @@ func (s *Service) finish(ctx context.Context, e entry) {
 		return
 	}
 	if !of.gate.later(func(p *pass) { s.conclude(e, p) }) {
-		e.crowded = true
-		s.releases.put(e, crowded)
+		e.gate = of.gate
+		s.releases.put(e, crowdedPause)
 	}
 }
 

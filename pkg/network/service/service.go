@@ -69,6 +69,9 @@ type Service struct {
 	// staying are how many releases the service waits for that have not begun, and whose callers have left.
 	staying int
 
+	// asked are the clouds that are asked in the background what has become of intents, by name.
+	asked sync.Map
+
 	releases  *queue
 	parked    parked
 	exhausted exhaustions

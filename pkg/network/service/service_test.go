@@ -400,11 +400,12 @@ func TestATakeoverThatFailsHalfwayLeavesARest(t *testing.T) {
 	foreign := request("plain", "foreign", "10.0.0.6")
 	foreign.Owner.Contract = "another"
 	w.allocate(foreign)
-	one, two := request("plain", "new", "10.0.0.5"), request("plain", "new/2", "10.0.0.6")
-	one.TakeOver, two.TakeOver = true, true
-	if _, err := w.AllocateAll(t.Context(), one, two); !errors.Is(err, network.ErrTaken) {
+	one, free, two := request("plain", "new", "10.0.0.5"), request("plain", "new/1", "10.0.0.7"), request("plain", "new/2", "10.0.0.6")
+	one.TakeOver, free.TakeOver, two.TakeOver = true, true, true
+	if _, err := w.AllocateAll(t.Context(), one, free, two); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}
+	w.allocate(request("plain", "nobody's", "10.0.0.7"))
 	if _, err := w.Allocate(t.Context(), request("plain", "other", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want that it rests", err)
 	}

@@ -22,8 +22,9 @@ const maximumTakeovers = 9
 // takeOver releases what stands at the addresses of requests, and chooses those. What somebody else is freeing or choosing at the same moment is
 // in the way for as long as a commit takes.
 func (s *Service) takeOver(ctx context.Context, requests []Request, intents []ledger.Intent) (all []network.Allocation, fresh []bool, err error) {
+	freed := map[place]bool{}
 	for i := range maximumTakeovers {
-		if err = s.evictAll(ctx, requests); err != nil {
+		if err = s.evictAll(ctx, requests, freed); err != nil {
 			break
 		}
 		all, fresh, err = s.ledger.ReserveAll(ctx, intents)
@@ -35,20 +36,30 @@ func (s *Service) takeOver(ctx context.Context, requests []Request, intents []le
 		cancel()
 	}
 	if err != nil {
-		s.restAgain(ctx, requests)
+		s.restAgain(ctx, freed)
 	}
 	return all, fresh, err
 }
 
-// evictAll releases what stands at the addresses that requests take over.
-func (s *Service) evictAll(ctx context.Context, requests []Request) error {
+// place is an address of a pool.
+type place struct {
+	pool    string
+	address netip.Addr
+}
+
+// evictAll releases what stands at the addresses that requests take over, and notes what was freed.
+func (s *Service) evictAll(ctx context.Context, requests []Request, freed map[place]bool) error {
 	owners := ownersOf(requests)
 	for _, r := range requests {
 		if !r.TakeOver {
 			continue
 		}
 		for _, address := range r.Addresses {
-			if err := s.evict(ctx, r, address, owners); err != nil {
+			was, err := s.evict(ctx, r, address, owners)
+			if was {
+				freed[place{r.Pool, address}] = true
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -56,7 +67,8 @@ func (s *Service) evictAll(ctx context.Context, requests []Request) error {
 	return nil
 }
 
-func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, together []network.Owner) error {
+// evict frees an address, and says whether it was held or rested.
+func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, together []network.Owner) (freed bool, err error) {
 	held, err := s.ledger.At(ctx, r.Pool, address)
 	if errors.Is(err, network.ErrNotHeld) {
 		// It rests: whoever decides about addresses of this contract may give it away sooner.
@@ -64,32 +76,33 @@ func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, toge
 	}
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case held.Owner.Contract != r.Owner.Contract:
-		return fmt.Errorf("%w: %s is held under another contract", network.ErrTaken, address)
+		return false, fmt.Errorf("%w: %s is held under another contract", network.ErrTaken, address)
 	case held.Owner == r.Owner:
-		return nil
+		return false, nil
 	case slices.Contains(together, held.Owner):
-		return fmt.Errorf("%w: %s is held by another owner of the same request", network.ErrTaken, address)
+		return false, fmt.Errorf("%w: %s is held by another owner of the same request", network.ErrTaken, address)
 	}
 	if err := s.oust(ctx, held.Owner, address); err != nil {
-		return fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
+		return false, fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
 	}
 	// What went with it, such as a VLAN, rests: its link may still be there.
-	return s.ledger.Rouse(ctx, r.Owner.Contract, r.Pool, address)
+	_, err = s.ledger.Rouse(ctx, r.Owner.Contract, r.Pool, address)
+	return true, err
 }
 
-// restAgain lets addresses rest that were to be taken over, and then were not: their last holders may use them still.
-func (s *Service) restAgain(ctx context.Context, requests []Request) {
-	for _, r := range requests {
-		pool, err := s.pool(r.Pool)
-		if !r.TakeOver || err != nil || pool.Rest == 0 {
+// restAgain lets addresses rest that were freed to be taken over, and then were not: their last holders may use them still.
+func (s *Service) restAgain(ctx context.Context, freed map[place]bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	defer cancel()
+	for at := range freed {
+		pool, err := s.pool(at.pool)
+		if err != nil || pool.Rest == 0 {
 			continue
 		}
-		for _, address := range r.Addresses {
-			if err := s.ledger.Rest(ctx, r.Pool, address, s.options.Clock.Now().Add(pool.Rest)); err != nil {
-				s.options.Report(r.Owner, err)
-			}
+		if err := s.ledger.Rest(ctx, at.pool, at.address, s.options.Clock.Now().Add(pool.Rest)); err != nil {
+			s.options.Report(network.Owner{}, fmt.Errorf("letting %s rest again: %w", at.address, err))
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -56,8 +55,12 @@ const undoing = 10 * time.Second
 func (s *Service) undo(ctx context.Context, all []network.Allocation) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
+	before := map[network.Owner]network.State{}
+	for _, a := range all {
+		before[a.Owner] = a.State
+	}
 	_, err := s.ledger.UpdateAll(ctx, func(found *network.Allocation) error {
-		if found.State == network.Bound && slices.ContainsFunc(all, func(a network.Allocation) bool { return a.Owner == found.Owner && a.State == network.Intended }) {
+		if before[found.Owner] == network.Intended && found.State == network.Bound {
 			return network.ErrNotHeld // not by this server: another one has bound it, and given it to its caller
 		}
 		return markReleasing(found)

@@ -129,7 +129,7 @@ func testReleasesAreFound(t *testing.T, open Open) {
 	if err := two.Forget(t.Context(), owner("b"), now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.Rouse(t.Context(), named.Owner.Contract, "pool", named.Addresses[0]); err != nil {
+	if _, err := one.Rouse(t.Context(), named.Owner.Contract, "pool", named.Addresses[0]); err != nil {
 		t.Error(err)
 	}
 	named.Owner = owner("c")
