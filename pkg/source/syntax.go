@@ -88,7 +88,7 @@ func withoutSpace(lines [][]byte, finding Finding) Position {
 			continue
 		}
 		found := closeColonIn(lines[at])
-		if found == nil || found[3] != indent {
+		if len(found) == 0 || found[3] != indent {
 			// The text is what a field or a document begins with, and not the rest of a longer one.
 			if bytes.HasSuffix(line, []byte(":")) || bytes.HasPrefix(line, []byte("---")) {
 				return colon

@@ -68,7 +68,12 @@ func TestAbsent(t *testing.T) {
 		}()
 		time.Sleep(100 * time.Millisecond)
 		w.start()
-		w.try("the endpoint", <-made)
+		err := <-made
+		if err != nil && strings.Contains(err.Error(), "came without its body") {
+			// The controller had not noticed yet that the server was gone, and wrote its question to the old connection: people try again.
+			_, err = w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "one"})
+		}
+		w.try("the endpoint", err)
 		w.sandbox("one")
 		w.join("net", "one", "one")
 		w.kill()

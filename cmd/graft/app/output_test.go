@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -91,7 +92,7 @@ func TestPresent(t *testing.T) {
 			t.Errorf("%s: got status %d: %s", command, status, errors)
 		}
 		var out, errors strings.Builder
-		arguments := append(words, "-p", world+"profile.yaml", world+"cluster.yaml", world+"scheduler.yaml", world+"scheduler.yaml")
+		arguments := slices.Concat(words, []string{"-p", world + "profile.yaml", world + "cluster.yaml", world + "scheduler.yaml", world + "scheduler.yaml"})
 		status := Main("test", arguments, &Streams{In: strings.NewReader(""), Out: &out, Err: &errors})
 		if status != statusFound || strings.Count(errors.String(), hint) != 1 {
 			t.Errorf("%s: got status %d: %s", command, status, errors.String())

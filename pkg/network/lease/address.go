@@ -211,7 +211,8 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 	if err == nil {
 		return a.Holder.UID == mark, nil
 	}
-	w.undone(ctx, address, w.options.Service.ReleaseOf(ctx, owner, mark))
+	w.joined = true
+	w.disclaim(ctx, owner, address, mark)
 	return false, err
 }
 

@@ -41,7 +41,7 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 		if err == nil && held.State == network.Intended {
 			// It was begun, and nobody knows whether its cloud has it.
 			if _, err = w.options.Service.Allocate(ctx, service.Request{Owner: owner, Pool: held.Pool, Addresses: held.Addresses}); err != nil {
-				w.undone(ctx, address, w.disclaim(ctx, owner, held.Holder.UID))
+				w.disclaim(ctx, owner, address, held.Holder.UID)
 			}
 		}
 		if errors.Is(err, network.ErrTaken) {
@@ -93,19 +93,21 @@ func (w *wish) again(h *network.Holder) error {
 const disclaiming = 10 * time.Second
 
 // disclaim takes back a claim, given the mark of it, and the address with it unless others of a shared space ask for it too.
-func (w *wish) disclaim(ctx context.Context, owner network.Owner, mark string) error {
+func (w *wish) disclaim(ctx context.Context, owner network.Owner, address netip.Addr, mark string) {
 	if !w.space.shared {
-		return w.options.Service.ReleaseOf(ctx, owner, mark)
+		w.undone(ctx, address, w.options.Service.ReleaseOf(ctx, owner, mark))
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disclaiming) // nobody else would do it
+	ctx = context.WithoutCancel(ctx) // nobody else would do it
+	within, cancel := context.WithTimeout(ctx, disclaiming)
 	defer cancel()
-	return w.options.Service.Quit(ctx, owner, func(h *network.Holder) (own, over bool) {
-		if !w.joined || !slices.Contains(h.Aliases, w.word) {
+	w.undone(ctx, address, w.options.Service.Quit(within, owner, func(h *network.Holder) (own, over bool) {
+		if !w.joined || h.UID != mark || !slices.Contains(h.Aliases, w.word) {
 			return false, false
 		}
 		h.Aliases = slices.DeleteFunc(slices.Clone(h.Aliases), func(word string) bool { return word == w.word })
 		return true, len(h.Aliases) == 0
-	})
+	}))
 }
 
 // undone reports that an address which could not be bound is not given back either, unless that is because the caller has left: then it is given back later.

@@ -76,8 +76,8 @@ func removal(a network.Allocation, raw []byte, now, until time.Time) []Change {
 	return changes
 }
 
-// Rouse frees an address that rests, before its time, and says whether it did. One that does not rest stays as it is. Where an owner of another contract had it, it rests on, and
-// the error wraps network.ErrTaken.
+// Rouse frees an address that rests, before its time, and says whether it rested. One that does not rest stays as it is. Where an owner of another contract
+// had it, it rests on, and the error wraps network.ErrTaken.
 func (l *Ledger) Rouse(ctx context.Context, contract, pool string, address netip.Addr) (rested bool, err error) {
 	row, err := l.rests(ctx, addressKey(pool, address), func(row rest) error {
 		if last := row.last.Contract; last != "" && last != contract {

@@ -66,7 +66,7 @@ func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []networ
 		if all, fresh, err = l.reserveAll(ctx, owners, intents); err == nil {
 			return all, fresh, nil
 		}
-		if err = await(ctx, err); err != nil {
+		if err := await(ctx, err); err != nil {
 			return nil, nil, err
 		}
 	}

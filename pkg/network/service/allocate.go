@@ -82,7 +82,8 @@ func (s *Service) allocate(ctx context.Context, deadline time.Time, requests []R
 	if err != nil {
 		return nil, err
 	}
-	return s.bindAll(ctx, all, fresh, passes)
+	rests := slices.ContainsFunc(requests, func(r Request) bool { return r.TakeOver })
+	return s.bindAll(ctx, all, fresh, passes, rests)
 }
 
 // open says why a pool gives nothing to one of the owners. What an owner holds already it keeps, and may ask for again.
@@ -199,8 +200,8 @@ func (s *Service) intents(requests []Request) []ledger.Intent {
 }
 
 // bindAll asks the clouds for those that they do not have yet, at the same time. None is bound before all are; when one is refused, all are
-// undone but those that were bound before.
-func (s *Service) bindAll(ctx context.Context, all []network.Allocation, fresh []bool, passes []*pass) ([]network.Allocation, error) {
+// undone but those that were bound before. What was not even sent rests when rests says that it may have been taken from somebody.
+func (s *Service) bindAll(ctx context.Context, all []network.Allocation, fresh []bool, passes []*pass, rests bool) ([]network.Allocation, error) {
 	if !slices.ContainsFunc(all, func(a network.Allocation) bool { return a.State == network.Intended }) {
 		return all, nil
 	}
@@ -224,7 +225,7 @@ func (s *Service) bindAll(ctx context.Context, all []network.Allocation, fresh [
 	case err == nil:
 		return all, nil
 	case errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrTaken), errors.Is(err, network.ErrNotSent):
-		s.undoAll(ctx, all, fresh, problems)
+		s.undoAll(ctx, all, fresh, problems, rests)
 	}
 	return nil, err
 }

@@ -45,11 +45,14 @@ func (s *Service) bind(ctx context.Context, a network.Allocation, state network.
 	return a, err
 }
 
-// insist tells the cloud of a release of which the ledger does not know, as often as there is time for; then it is reported. It ends when the owner has what
-// the cloud has by another server meanwhile, and waits while that is not known.
+// insist tells the cloud of a release of which the ledger does not know, as often as there is time for; then it is reported. Nothing is told when the owner
+// has what the cloud has by another server meanwhile, and nothing as long as that is not known.
 func (s *Service) insist(ctx context.Context, a network.Allocation) {
-	err := s.tell(ctx, a, nil)
-	for pause := firstPause; err != nil; pause = min(2*pause, lastPause) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := s.tellUnless(ctx, a, func() (bool, error) { return s.anew(ctx, a) })
+		if err == nil {
+			return
+		}
 		timer := s.options.Clock.NewTimer(pause)
 		select {
 		case <-timer.C():
@@ -58,15 +61,21 @@ func (s *Service) insist(ctx context.Context, a network.Allocation) {
 			s.options.Report(a.Owner, fmt.Errorf("taking back what was released while it was bound, which the cloud may keep: %w", err))
 			return
 		}
-		held, unread := s.ledger.Get(ctx, a.Owner)
-		switch {
-		case unread == nil && held.State == network.Intended, unread != nil && !errors.Is(unread, network.ErrNotHeld):
-		case unread == nil && bytes.Equal(held.Binding.Reference, a.Binding.Reference):
-			return
-		default:
-			err = s.tell(ctx, a, nil)
-		}
 	}
+}
+
+// anew says whether an owner has been given again what the cloud has of it; the error says that this is not known yet.
+func (s *Service) anew(ctx context.Context, a network.Allocation) (bool, error) {
+	held, err := s.ledger.Get(ctx, a.Owner)
+	switch {
+	case errors.Is(err, network.ErrNotHeld):
+		return false, nil
+	case err != nil:
+		return false, err
+	case held.State == network.Intended:
+		return false, errors.New("it is being given anew")
+	}
+	return held.Cloud == a.Cloud && bytes.Equal(held.Binding.Reference, a.Binding.Reference) && slices.Equal(held.Addresses, a.Addresses), nil
 }
 
 // longestPause is the longest between attempts to note what a cloud has chosen; the first is a millisecond.

@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,9 +60,9 @@ func (r *rows) Get(_ context.Context, key string) ([]byte, error) {
 func (r *rows) Scan(_ context.Context, prefix string, each func(key, value []byte) error) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	for key, value := range r.rows {
+	for _, key := range slices.Sorted(maps.Keys(r.rows)) {
 		if strings.HasPrefix(key, prefix) {
-			if err := each([]byte(key), value); err != nil {
+			if err := each([]byte(key), r.rows[key]); err != nil {
 				return err
 			}
 		}

@@ -165,7 +165,9 @@ func (q *queue) again(e entry) {
 func (q *queue) put(e entry, pause time.Duration) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	e.due = q.clock.Now().Add(pause)
+	if e.due = q.clock.Now().Add(pause); q.known[e.owner] {
+		e.gate, e.found = nil, false // it was added again, and may be another release
+	}
 	q.push(e)
 }
 

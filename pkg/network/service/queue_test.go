@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
@@ -159,4 +161,92 @@ func TestADeadCloud(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestManyThatAreFound holds that of very many releases of a cloud that is gone, which are found in the ledger, none keeps one behind them from being found.
+func TestManyThatAreFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, _ := servers(t)
+		good, random := newFake(), rand.New(rand.NewPCG(1, 2))
+		one.way.hook = func(call string, _ network.Allocation) error {
+			if strings.HasPrefix(call, "unbind") {
+				return errBroken
+			}
+			return nil
+		}
+		pools := map[string]service.Pool{"cloudy": {Cloud: one.way}, "plain": {Cloud: good}}
+		one.Configure(pools, nil)
+		for i := range 8300 {
+			one.allocate(t, request("cloudy", fmt.Sprint(i)))
+			if err := one.Release(t.Context(), request("cloudy", fmt.Sprint(i)).Owner); err != nil {
+				t.Fatal(err)
+			}
+		}
+		one.allocate(t, request("plain", "last"))
+		if err := one.Release(t.Context(), request("plain", "last").Owner); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if one.ledger, err = ledger.Open(t.Context(), one.store.rows, ledger.Pool{Name: "cloudy"}, ledger.Pool{Name: "plain"}); err != nil {
+			t.Fatal(err)
+		}
+		var mutex sync.Mutex
+		one.again(service.Options{Random: func() float64 {
+			mutex.Lock()
+			defer mutex.Unlock()
+			return random.Float64()
+		}}, pools)
+		end := one.run(t)
+		looks := 0
+		for ; looks < 30 && good.said() != "bind last, unbind last"; looks++ {
+			if err := one.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if looks == 30 {
+			t.Errorf("the other cloud was asked: %s; %d wait", good.said(), one.Pending())
+		}
+		end()
+	})
+}
+
+// TestReleasedAgainElsewhere holds that a release goes on at once when its owner was kept back by a gate, and holds something of another cloud by then.
+func TestReleasedAgainElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, _ := servers(t)
+		good, gate := newFake(), service.NewGate("dead", service.Limit{Parallel: 1}, clock.RealClock{})
+		one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way, Gate: gate}, "plain": {Cloud: good}}, nil)
+		one.way.arrives = func(call string) error {
+			if call == "unbind" {
+				time.Sleep(time.Hour)
+			}
+			return nil
+		}
+		release := func(key string) {
+			if err := one.Release(t.Context(), request("cloudy", key).Owner); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 1100 {
+			one.allocate(t, request("cloudy", fmt.Sprint(i)))
+			release(fmt.Sprint(i))
+		}
+		one.allocate(t, request("cloudy", "x"))
+		end := one.run(t)
+		time.Sleep(time.Second)
+		release("x")
+		time.Sleep(5 * time.Second)
+		if err := one.ledger.Forget(t.Context(), request("cloudy", "x").Owner, time.Now(), time.Now()); err != nil { // by another server, to which the cloud has answered
+			t.Fatal(err)
+		}
+		one.allocate(t, request("plain", "x"))
+		release("x")
+		time.Sleep(5 * time.Second)
+		if said := good.said(); said != "bind x, unbind x" {
+			t.Errorf("the other cloud was asked: %s", said)
+		}
+		go end()
+		time.Sleep(2000 * time.Hour)
+	})
 }

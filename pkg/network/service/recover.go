@@ -67,6 +67,8 @@ func (s *Service) look(ctx context.Context, age time.Duration) (map[string][]*re
 		pause = s.abandoned() // by then another server has come to the end of what it is doing
 	}
 	waiting := unknown{}
+	// Of more releases than fit into memory, each look takes others, so that the first of them are not tried for ever.
+	found, share := 0, float64(maximumQueued)/float64(max(maximumQueued, s.found.Load()))
 	s.parked.begin()
 	err := s.ledger.Unfinished(ctx, func(a network.Allocation) error {
 		switch {
@@ -76,7 +78,9 @@ func (s *Service) look(ctx context.Context, age time.Duration) (map[string][]*re
 			if parks, _, err := s.park(a); parks {
 				waiting.add(a.Cloud, err)
 			} else {
-				s.releases.addFound(a.Owner, pause)
+				if found++; share == 1 || s.options.Random == nil || s.options.Random() < share {
+					s.releases.addFound(a.Owner, pause)
+				}
 			}
 		}
 		return nil
@@ -85,6 +89,7 @@ func (s *Service) look(ctx context.Context, age time.Duration) (map[string][]*re
 		return nil, fmt.Errorf("reading what was begun: %w", err)
 	}
 	s.parked.end()
+	s.found.Store(int64(found))
 	waiting.report(s.options.Report)
 	clouds := map[string][]*request{}
 	for _, request := range intended {

@@ -87,6 +87,20 @@ func (s *Service) tell(ctx context.Context, a network.Allocation, p *pass) error
 	return of.turn(p).do(ctx, func() error { return of.cloud.Unbind(ctx, a) })
 }
 
+// tellUnless is tell for which somebody waits, unless something is so when it is its turn.
+func (s *Service) tellUnless(ctx context.Context, a network.Allocation, so func() (bool, error)) error {
+	of, err := s.behind(a)
+	if err != nil || of.cloud == nil {
+		return err
+	}
+	return of.turn(nil).do(ctx, func() error {
+		if is, err := so(); is || err != nil {
+			return err
+		}
+		return of.cloud.Unbind(ctx, a)
+	})
+}
+
 // rest forgets what was held, and lets it rest as the pool says.
 func (s *Service) rest(ctx context.Context, a network.Allocation) error {
 	pool, err := s.pool(a.Pool)
@@ -153,6 +167,7 @@ func (s *Service) conclude(e entry, p *pass) {
 		s.releases.again(e)
 		s.options.Report(e.owner, err)
 	case over != nil:
+		e.gate, e.found = nil, false
 		go func() { <-over; s.releases.put(e, 0) }()
 	default:
 		s.releases.done(e)

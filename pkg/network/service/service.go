@@ -69,6 +69,8 @@ type Service struct {
 	// staying are how many releases the service waits for that have not begun, and whose callers have left.
 	staying int
 
+	// found is how many releases the last look has found.
+	found atomic.Int64
 	// asked are the clouds that are asked in the background what has become of intents, by name.
 	asked sync.Map
 

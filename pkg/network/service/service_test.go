@@ -411,6 +411,21 @@ func TestATakeoverThatFailsHalfwayLeavesARest(t *testing.T) {
 	}
 }
 
+// TestATakeoverThatIsNotSentLeavesARest takes an address over, of which the cloud is not told.
+func TestATakeoverThatIsNotSentLeavesARest(t *testing.T) {
+	w := newWorld(t)
+	w.allocate(request("cloudy", "old", "10.0.0.5"))
+	w.told(map[string]error{"bind new": fmt.Errorf("%w: no", network.ErrNotSent)})
+	fresh := request("cloudy", "new", "10.0.0.5")
+	fresh.TakeOver = true
+	if _, err := w.Allocate(t.Context(), fresh); !errors.Is(err, network.ErrNotSent) {
+		t.Errorf("got error %v", err)
+	}
+	if _, err := w.Allocate(t.Context(), request("cloudy", "other", "10.0.0.5")); !errors.Is(err, network.ErrTaken) || w.state("new") != "none" {
+		t.Errorf("got error %v, want that it rests, and %s", err, w.state("new"))
+	}
+}
+
 // TestATakeoverThatFailsLeavesARest takes an address over together with one that is in use.
 func TestATakeoverThatFailsLeavesARest(t *testing.T) {
 	w := newWorld(t)

@@ -88,8 +88,15 @@ func (w *way) Find(ctx context.Context, a network.Allocation) (b network.Binding
 // server is one of several.
 type server struct {
 	*service.Service
-	store *shared
-	way   *way
+	ledger *ledger.Ledger
+	store  *shared
+	way    *way
+}
+
+// again puts another service in the place of the server's, as after a restart.
+func (s *server) again(o service.Options, pools map[string]service.Pool) {
+	o.Clock = clock.RealClock{}
+	s.Service = service.New(s.ledger, pools, o)
 }
 
 // servers are two of one store and one cloud, of which the pools cloudy, of one address, and plain are; in a bubble.
@@ -102,7 +109,8 @@ func servers(t *testing.T) (one, two *server) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Service = service.New(book, map[string]service.Pool{"cloudy": {Cloud: s.way}, "plain": {}}, service.Options{Clock: clock.RealClock{}})
+		s.ledger = book
+		s.again(service.Options{}, map[string]service.Pool{"cloudy": {Cloud: s.way}, "plain": {}})
 		return s
 	}
 	return open(), open()

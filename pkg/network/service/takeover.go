@@ -67,7 +67,7 @@ func (s *Service) evictAll(ctx context.Context, requests []Request, freed map[pl
 	return nil
 }
 
-// evict frees an address, and says whether it was held or rested.
+// evict frees an address, and says whether it was another's, or rested.
 func (s *Service) evict(ctx context.Context, r Request, address netip.Addr, together []network.Owner) (freed bool, err error) {
 	held, err := s.ledger.At(ctx, r.Pool, address)
 	if errors.Is(err, network.ErrNotHeld) {

@@ -15,7 +15,7 @@ import (
 
 // undoAll undoes what was begun, as one of all was refused, but those that were held before. One alone that was not sent now may have been sent by an earlier
 // attempt, and stays.
-func (s *Service) undoAll(ctx context.Context, all []network.Allocation, fresh []bool, problems []error) {
+func (s *Service) undoAll(ctx context.Context, all []network.Allocation, fresh []bool, problems []error, rests bool) {
 	var undone, unsent []network.Allocation
 	for i, a := range all {
 		switch {
@@ -34,15 +34,19 @@ func (s *Service) undoAll(ctx context.Context, all []network.Allocation, fresh [
 		return
 	}
 	for _, a := range unsent {
-		s.retract(ctx, a)
+		s.retract(ctx, a, rests)
 	}
 }
 
-// retract forgets an intent of which no cloud was told.
-func (s *Service) retract(ctx context.Context, a network.Allocation) {
+// retract forgets an intent of which no cloud was told, and lets it rest where somebody may use its address still.
+func (s *Service) retract(ctx context.Context, a network.Allocation, rests bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
-	if err := s.forget(ctx, a, 0); err != nil && !errors.Is(err, network.ErrNotHeld) {
+	forget := func() error { return s.forget(ctx, a, 0) }
+	if rests {
+		forget = func() error { return s.rest(ctx, a) }
+	}
+	if err := forget(); err != nil && !errors.Is(err, network.ErrNotHeld) {
 		s.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
 	}
 }
