@@ -116,7 +116,7 @@ func (q *queue) enter(e entry) {
 func (q *queue) displace(found bool) bool {
 	most, at := 0, -1
 	for i, e := range q.waiting {
-		if of := e.dispensable(); of > most && !(found && e.found && e.gate == nil) {
+		if of := e.dispensable(); of > most && (!found || !e.found || e.gate != nil) {
 			if most, at = of, i; of == math.MaxInt {
 				break
 			}
