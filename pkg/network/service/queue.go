@@ -157,17 +157,20 @@ func (q *queue) again(e entry) {
 		pause -= time.Duration(q.random() * float64(pause) / 2)
 	}
 	e.attempt++
-	e.gate, e.found = nil, false
 	q.put(e, pause)
 }
 
 // put brings what next has given back after a pause.
-func (q *queue) put(e entry, pause time.Duration) {
+func (q *queue) put(e entry, pause time.Duration) { q.keep(e, nil, pause) }
+
+// keep is put of what a gate has kept from its turn; when it was added again, it may be another release, and of another cloud.
+func (q *queue) keep(e entry, from *Gate, pause time.Duration) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if e.due = q.clock.Now().Add(pause); q.known[e.owner] {
-		e.gate, e.found = nil, false // it was added again, and may be another release
+	if q.known[e.owner] {
+		from = nil
 	}
+	e.gate, e.found, e.due = from, false, q.clock.Now().Add(pause)
 	q.push(e)
 }
 

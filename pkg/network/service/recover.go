@@ -78,7 +78,7 @@ func (s *Service) look(ctx context.Context, age time.Duration) (map[string][]*re
 			if parks, _, err := s.park(a); parks {
 				waiting.add(a.Cloud, err)
 			} else {
-				if found++; share == 1 || s.options.Random == nil || s.options.Random() < share {
+				if found++; s.options.Random == nil || s.options.Random() < share {
 					s.releases.addFound(a.Owner, pause)
 				}
 			}

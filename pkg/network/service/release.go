@@ -80,20 +80,16 @@ func (s *Service) end(ctx context.Context, a network.Allocation, p *pass) error 
 
 // tell tells the cloud that an allocation is released. Without a pass, somebody waits for it.
 func (s *Service) tell(ctx context.Context, a network.Allocation, p *pass) error {
-	of, err := s.behind(a)
-	if err != nil || of.cloud == nil {
-		return err
-	}
-	return of.turn(p).do(ctx, func() error { return of.cloud.Unbind(ctx, a) })
+	return s.tellUnless(ctx, a, p, func() (bool, error) { return false, nil })
 }
 
-// tellUnless is tell for which somebody waits, unless something is so when it is its turn.
-func (s *Service) tellUnless(ctx context.Context, a network.Allocation, so func() (bool, error)) error {
+// tellUnless is tell, unless something is so when it is its turn.
+func (s *Service) tellUnless(ctx context.Context, a network.Allocation, p *pass, so func() (bool, error)) error {
 	of, err := s.behind(a)
 	if err != nil || of.cloud == nil {
 		return err
 	}
-	return of.turn(nil).do(ctx, func() error {
+	return of.turn(p).do(ctx, func() error {
 		if is, err := so(); is || err != nil {
 			return err
 		}
@@ -126,7 +122,7 @@ const crowdedPause = time.Second
 // finish brings a release to its end when it is its turn, or puts it off.
 func (s *Service) finish(ctx context.Context, e entry) {
 	if e.gate.crowded() {
-		s.releases.put(e, crowdedPause)
+		s.releases.keep(e, e.gate, crowdedPause)
 		return
 	}
 	a, err := s.ledger.Get(context.WithoutCancel(ctx), e.owner)
@@ -152,8 +148,7 @@ func (s *Service) finish(ctx context.Context, e entry) {
 		return
 	}
 	if !of.gate.later(func(p *pass) { s.conclude(e, p) }) {
-		e.gate = of.gate
-		s.releases.put(e, crowdedPause)
+		s.releases.keep(e, of.gate, crowdedPause)
 	}
 }
 
@@ -167,7 +162,6 @@ func (s *Service) conclude(e entry, p *pass) {
 		s.releases.again(e)
 		s.options.Report(e.owner, err)
 	case over != nil:
-		e.gate, e.found = nil, false
 		go func() { <-over; s.releases.put(e, 0) }()
 	default:
 		s.releases.done(e)

@@ -42,11 +42,11 @@ func (s *Service) undoAll(ctx context.Context, all []network.Allocation, fresh [
 func (s *Service) retract(ctx context.Context, a network.Allocation, rests bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
-	forget := func() error { return s.forget(ctx, a, 0) }
-	if rests {
-		forget = func() error { return s.rest(ctx, a) }
+	forget := s.rest
+	if !rests {
+		forget = func(ctx context.Context, a network.Allocation) error { return s.forget(ctx, a, 0) }
 	}
-	if err := forget(); err != nil && !errors.Is(err, network.ErrNotHeld) {
+	if err := forget(ctx, a); err != nil && !errors.Is(err, network.ErrNotHeld) {
 		s.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
 	}
 }
