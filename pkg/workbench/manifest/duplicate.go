@@ -59,7 +59,8 @@ func duplicateKey(at source.Position, path string, earlier int) *source.Finding 
 
 // duplicateMember finds the first key that stands twice in its object, in a document of JSON; nil where there is none.
 func (t text) duplicateMember() *source.Finding {
-	m := members{data: t.data}
+	m := members{json.NewDecoder(bytes.NewReader(t.data)), t.data}
+	m.UseNumber()
 	earlier, key, path := m.twice()
 	if key < 0 {
 		return nil
@@ -77,88 +78,45 @@ func (t text) position(offset int) source.Position {
 	return at
 }
 
-// members walks through a JSON text that has no mistake in its syntax. It makes nothing of values, as dumps of seeds are large.
+// members walks through a JSON text that has no mistake in its syntax.
 type members struct {
+	*json.Decoder
 	data []byte
-	at   int
 }
 
-// twice are the offsets of the first key that stands twice at or below the value here and of the one before it, and its path, of which each part begins with a
+// twice are the offsets of the first key that stands twice at or below the next value and of the one before it, and its path, of which each part begins with a
 // dot or bracket; -1 where there is none: the walk is behind the value then.
-func (m *members) twice() (earlier, key int, path string) {
-	switch m.data[m.at] {
-	case '[':
-		for i := 0; m.more(']'); i++ {
+func (m members) twice() (earlier, key int, path string) {
+	token, err := m.Token()
+	delimiter, nests := token.(json.Delim)
+	if err != nil || !nests {
+		return 0, -1, ""
+	}
+	if delimiter == '[' {
+		for i := 0; m.More(); i++ {
 			if earlier, key, path = m.twice(); key >= 0 {
 				return earlier, key, fmt.Sprintf("[%d]%s", i, path)
 			}
 		}
-	case '{':
-		first := map[string]int{}
-		for m.more('}') {
-			begin := m.at
-			name := m.text()
-			if at, ok := first[name]; ok {
-				return at, begin, "." + name
-			}
-			first[name] = begin
-			m.space()
-			m.at++ // the colon
-			m.space()
-			if earlier, key, path = m.twice(); key >= 0 {
-				return earlier, key, "." + name + path
-			}
+	}
+	for first := map[string]int{}; m.More(); {
+		begin := int(m.InputOffset())
+		begin += bytes.IndexByte(m.data[begin:], '"') // behind a comma
+		token, err := m.Token()
+		name, is := token.(string)
+		if err != nil || !is {
+			return 0, -1, ""
 		}
-	case '"':
-		m.skipText()
-	default: // a number or a word
-		for m.at < len(m.data) && bytes.IndexByte([]byte(",]} \t\r\n"), m.data[m.at]) < 0 {
-			m.at++
+		if at, there := first[name]; there {
+			return at, begin, "." + name
+		}
+		first[name] = begin
+		if earlier, key, path = m.twice(); key >= 0 {
+			return earlier, key, "." + name + path
 		}
 	}
+	_, _ = m.Token() // the end
 	return 0, -1, ""
-}
-
-// more goes to the next item or key of a list or object, from where that begins or from behind an item or member, or behind its end.
-func (m *members) more(end byte) bool {
-	m.space()
-	if m.data[m.at] != end {
-		m.at++ // the bracket or comma
-		m.space()
-	}
-	if m.data[m.at] != end {
-		return true
-	}
-	m.at++
-	return false
-}
-
-func (m *members) space() {
-	for m.at < len(m.data) && bytes.IndexByte([]byte(" \t\r\n"), m.data[m.at]) >= 0 {
-		m.at++
-	}
-}
-
-// skipText goes behind a string.
-func (m *members) skipText() {
-	for m.at++; m.data[m.at] != '"'; m.at++ {
-		if m.data[m.at] == '\\' {
-			m.at++
-		}
-	}
-	m.at++
-}
-
-// text goes behind a string, and is what it says.
-func (m *members) text() string {
-	begin := m.at
-	m.skipText()
-	raw := m.data[begin:m.at]
-	var said string
-	if bytes.IndexByte(raw, '\\') < 0 || json.Unmarshal(raw, &said) != nil {
-		return string(raw[1 : len(raw)-1])
-	}
-	return said
 }
 
 // twice is the first key that stands twice at or below a node, with the one before it and its path. Aliases are found where they point to.
