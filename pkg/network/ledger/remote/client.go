@@ -188,12 +188,6 @@ func (c *Client) Verify(ctx context.Context, progress func(rows int)) (*ledger.R
 	return report, err
 }
 
-// Compact compacts the server's ledger.
-func (c *Client) Compact(ctx context.Context) (done Compacted, err error) {
-	err = c.one(ctx, "/v1/compact", nil, &done)
-	return done, err
-}
-
 // Release lets the server release what an owner holds, and gives what that was. The error wraps network.ErrNotHeld.
 func (c *Client) Release(ctx context.Context, owner network.Owner) (a network.Allocation, err error) {
 	var read struct {

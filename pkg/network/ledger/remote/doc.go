@@ -8,7 +8,6 @@
 //	GET  /v1/allocations   ?pool= &owner= &address= &state= &node= &namespace= &before=   lines of JSON
 //	GET  /v1/export        ?leaveOutBroken=true                                           an archive
 //	POST /v1/verify        lines with the number of rows that are read, the last with the report
-//	POST /v1/compact       the bytes on the disk before and after
 //	POST /v1/release       {"owner":{"contract":…,"key":…}}
 //	POST /v1/gc            ?dryRun=true                                                   lines of JSON
 //

@@ -22,8 +22,6 @@ import (
 type Options struct {
 	// Store is that of the ledger that the server has.
 	Store ledger.Store
-	// Disk is the store where it can be compacted; nil: it cannot.
-	Disk Disk
 	// Release is service.Service.Release.
 	Release func(context.Context, network.Owner) error
 	// GC looks for allocations whose holders do not live any more, calls each for them, and releases them unless it is a dry run; nil: the
@@ -39,24 +37,12 @@ type Options struct {
 	Stall, Budget time.Duration
 }
 
-// Disk is a store on a disk.
-type Disk interface {
-	Compact(context.Context) error
-	Size() (int64, error)
-}
-
 // Suspect is an allocation whose holder seems not to live any more.
 type Suspect struct {
 	Allocation network.Allocation `json:"allocation"`
 	// Reason says why, and Freed whether it was released.
 	Reason string `json:"reason"`
 	Freed  bool   `json:"freed"`
-}
-
-// Compacted is what a compaction has done: the bytes on the disk before and after.
-type Compacted struct {
-	Before int64 `json:"before"`
-	After  int64 `json:"after"`
 }
 
 // maximumBody bounds the body of a request in bytes.
@@ -86,7 +72,6 @@ func New(o Options) http.Handler {
 	mux.Handle("GET /v1/allocations", h.guard(h.allocations))
 	mux.Handle("GET /v1/export", h.guard(h.export))
 	mux.Handle("POST /v1/verify", h.guard(h.verify))
-	mux.Handle("POST /v1/compact", h.guard(h.compact))
 	mux.Handle("POST /v1/release", h.guard(h.release))
 	mux.Handle("POST /v1/gc", h.guard(h.gc))
 	mux.Handle("POST /v1/import", h.guard(func(context.Context, *answer, *http.Request) error {

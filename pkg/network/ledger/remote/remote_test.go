@@ -22,13 +22,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
 
 // world is a server that has a ledger, and a client of it.
 type world struct {
-	store  *pebble.Store
+	store  *file.Store
 	client *remote.Client
 	http   *http.Client
 }
@@ -37,7 +37,7 @@ type world struct {
 func serve(t *testing.T, change func(*remote.Options)) *world {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "ledger")
-	store, err := pebble.Open(folder, pebble.Options{})
+	store, err := file.Open(folder, file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 	if err := store.Commit(t.Context(), append(rows, rest, ledger.Change{Key: "format", Value: []byte("1")})...); err != nil {
 		t.Fatal(err)
 	}
-	options := remote.Options{Store: store, Disk: store, Now: func() time.Time { return time.Unix(2e9, 0) }, Report: func(err error) { t.Log(err) }}
+	options := remote.Options{Store: store, Now: func() time.Time { return time.Unix(2e9, 0) }, Report: func(err error) { t.Log(err) }}
 	options.Release = func(ctx context.Context, owner network.Owner) error {
 		_, err := ledger.MarkReleasing(ctx, store, owner)
 		return err
@@ -143,7 +143,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestTend exports, verifies, compacts and releases through the server.
+// TestTend exports, verifies and releases through the server.
 func TestTend(t *testing.T) {
 	w := serve(t, nil)
 	var direct, through bytes.Buffer
@@ -154,9 +154,6 @@ func TestTend(t *testing.T) {
 	got, err := w.client.Export(t.Context(), &through, false, nil)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || direct.String() != through.String() {
 		t.Errorf("export: %v (-store +server):\n%s%s", err, diff, cmp.Diff(direct.String(), through.String()))
-	}
-	if done, err := w.client.Compact(t.Context()); err != nil || done.Before == 0 || done.After == 0 {
-		t.Errorf("compact: %+v, %v", done, err)
 	}
 	report, err := w.client.Verify(t.Context(), nil)
 	if err != nil || report.Allocations != 3 || report.Held != 3 || report.Resting != 1 || len(report.Faults) > 0 {
@@ -219,13 +216,11 @@ func TestGC(t *testing.T) {
 func TestRefused(t *testing.T) {
 	w := serve(t, func(o *remote.Options) {
 		o.Requests = 1
-		o.Disk = nil
 		o.Release = func(context.Context, network.Owner) error { panic("no service") }
 	})
 	for request, want := range map[string]string{
 		"GET /v1/allocations?pol=p":                                `400 {"error":"pol: there is no filter of this name"}`,
 		"GET /v1/allocations?address=p":                            `400 {"error":"address: ParseAddr(\"p\"): unable to parse IP"}`,
-		"POST /v1/compact":                                         `501 {"error":"the ledger is in a store that compacts itself"}`,
 		"POST /v1/import":                                          `409 {"error":"nothing can be imported while a server has the ledger: stop the server first"}`,
 		"GET /v2/allocations":                                      `404 {"error":"the server knows no such request: is it of another version?"}`,
 		"POST /v1/release {":                                       `400 {"error":"the request cannot be read: unexpected EOF"}`,
@@ -275,7 +270,7 @@ func TestNobody(t *testing.T) {
 	} {
 		client, err := remote.Dial(address)
 		if err == nil {
-			_, err = client.Compact(t.Context())
+			_, err = client.Verify(t.Context(), nil)
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got error %v", address, err)

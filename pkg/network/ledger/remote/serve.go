@@ -128,25 +128,6 @@ func (h *handler) verify(ctx context.Context, a *answer, _ *http.Request) error 
 	return a.line(verification{Report: report})
 }
 
-func (h *handler) compact(ctx context.Context, a *answer, _ *http.Request) error {
-	if h.Disk == nil {
-		return &Problem{http.StatusNotImplemented, "the ledger is in a store that compacts itself"}
-	}
-	var done Compacted
-	var err error
-	a.extend(h.Budget + h.Stall)
-	if done.Before, err = h.Disk.Size(); err != nil {
-		return err
-	}
-	if err := h.Disk.Compact(ctx); err != nil {
-		return err
-	}
-	if done.After, err = h.Disk.Size(); err != nil {
-		return err
-	}
-	return a.value(done)
-}
-
 // released is the request and the answer of a release.
 type released struct {
 	Owner network.Owner `json:"owner"`

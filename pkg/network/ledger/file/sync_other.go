@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package file
+
+import "os"
+
+// syncData makes what was written into a file durable.
+func syncData(file *os.File) error { return file.Sync() }
