@@ -19,7 +19,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 )
 
 // Monitor is for those who watch the program: /metrics, /healthz and /readyz.
@@ -38,8 +37,21 @@ type Monitor struct {
 // checkTimeout bounds all checks together; a kubelet's probe waits a second by default.
 const checkTimeout = 900 * time.Millisecond
 
-// monitorConnections bounds those that are open at a time: a few watch the program.
-const monitorConnections = 128
+// watchedConnections bounds those that are open at a time: a few watch the program.
+const watchedConnections = 16
+
+// ListenWatched returns a listener for those who watch the program, who have connections of their own.
+func ListenWatched(l net.Listener) net.Listener {
+	return NewConnections(watchedConnections, nil).Listen(l)
+}
+
+// Watched returns a server for those who watch the program.
+func Watched(handler http.Handler, log logr.Logger) *http.Server {
+	return &http.Server{
+		Handler: working(handler), ErrorLog: ErrorLog(log), ConnContext: withConnection,
+		ReadHeaderTimeout: HeadTimeout, ReadTimeout: HeadTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaximumHead,
+	}
+}
 
 // Open opens the address, if there is one, and logs it. The server answers until stop is called, which waits for its end.
 func (m *Monitor) Open(ctx context.Context, log logr.Logger) (stop func(), err error) {
@@ -53,10 +65,8 @@ func (m *Monitor) Open(ctx context.Context, log logr.Logger) (stop func(), err e
 	if err != nil {
 		return nil, fmt.Errorf("opening the address of metrics: %w", err)
 	}
-	server := &http.Server{
-		Handler: m.handler(), ReadHeaderTimeout: HeadTimeout, ReadTimeout: HeadTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaximumHead,
-	}
-	listener = netutil.LimitListener(listener, monitorConnections)
+	server := Watched(m.handler(), log)
+	listener = ListenWatched(listener)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// LimitFlags are the limits of a server as flags. Their defaults are those of the configuration.
+type LimitFlags struct{ Connections, Streams, Requests, BodiesBytes int32 }
+
+// AddTo defines the flags.
+func (f *LimitFlags) AddTo(set *pflag.FlagSet) {
+	set.Int32Var(&f.Connections, "limit-connections", 0, "connections of callers that are open at a time (default 1024)")
+	set.Int32Var(&f.Streams, "limit-streams", 0, "requests that one connection of HTTP/2 may have open at a time (default 32)")
+	set.Int32Var(&f.Requests, "limit-requests", 0, "requests that are worked on at a time")
+	set.Int32Var(&f.BodiesBytes, "limit-bodies-bytes", 0, "bytes of all request bodies in memory; four of the largest at least")
+}
+
+// Override lays the flags that were given over the limits of a configuration.
+func (f *LimitFlags) Override(set *pflag.FlagSet, connections, streams, requests, bodiesBytes *int32) error {
+	var problems []error
+	for _, flag := range []struct {
+		name   string
+		given  int32
+		lowest int32
+		field  *int32
+	}{
+		{"limit-connections", f.Connections, 1, connections},
+		{"limit-streams", f.Streams, 1, streams},
+		{"limit-requests", f.Requests, 1, requests},
+		{"limit-bodies-bytes", f.BodiesBytes, 64 << 10, bodiesBytes},
+	} {
+		if !set.Changed(flag.name) {
+			continue
+		}
+		if *flag.field = flag.given; flag.given < flag.lowest {
+			problems = append(problems, fmt.Errorf("--%s must be at least %d", flag.name, flag.lowest))
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics count what a Guard lets in and what it refuses. Nil counts nothing.
+type Metrics struct {
+	connections, bytes prometheus.Gauge
+	refused            *prometheus.CounterVec
+}
+
+// What is refused, and why.
+const (
+	refusedConnection = "connection"
+	refusedRequest    = "request"
+	refusedBody       = "body"
+
+	reasonBusy    = "busy"
+	reasonStalled = "stalled"
+)
+
+// NewMetrics makes the metrics and registers them. The server is their label of that name, by which alerts of one program leave those of others alone.
+func NewMetrics(registry prometheus.Registerer, server string) *Metrics {
+	registry = prometheus.WrapRegistererWith(prometheus.Labels{"server": server}, registry)
+	m := &Metrics{
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_server_connections",
+			Help: "Connections of callers that are open.",
+		}),
+		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_server_body_bytes",
+			Help: "Bytes of request bodies in memory: what has arrived of requests that are received, wait or are worked on.",
+		}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_server_refused_total",
+			Help: "Connections, requests and bodies that were ended since a limit was reached: those that waited for their caller the longest, to make " +
+				"room for others (stalled), or new ones, where all others were worked on (busy).",
+		}, []string{"what", "reason"}),
+	}
+	registry.MustRegister(m.connections, m.bytes, m.refused)
+	for _, what := range []string{refusedConnection, refusedRequest, refusedBody} {
+		m.refused.WithLabelValues(what, reasonBusy)
+		m.refused.WithLabelValues(what, reasonStalled)
+	}
+	return m
+}
+
+func (m *Metrics) refuse(what, reason string) {
+	if m != nil {
+		m.refused.WithLabelValues(what, reason).Inc()
+	}
+}
+
+func (m *Metrics) setConnections(open int) {
+	if m != nil {
+		m.connections.Set(float64(open))
+	}
+}
+
+func (m *Metrics) addBytes(n int64) {
+	if m != nil {
+		m.bytes.Add(float64(n))
+	}
+}
