@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -21,6 +23,10 @@ type File struct {
 	Data []byte
 	// Attachments are the files to which documents in this one refer, by the path that they write.
 	Attachments map[string][]byte
+	// Problem says why the file could not be read, where it could not: it has no Data then, and Parse finds that.
+	Problem string
+	// Refused says of files to which documents refer why they could not be read; one that is not there is in neither map.
+	Refused map[string]string
 }
 
 // Node is a value in a YAML document together with the file in which it stands. The zero Node is an absent value.
@@ -132,6 +138,9 @@ const maximumFileSize = 4 << 20
 // Parse splits a file into its YAML documents. Anchors and aliases are refused: a document must say what it says where it
 // says it. A key that stands twice is a finding, and stands once in the Nodes; empty documents are left out.
 func Parse(file File) ([]Node, Findings) {
+	if file.Problem != "" {
+		return nil, Findings{{Position: Position{File: file.Name}, Message: file.Problem, Rule: MissingFile}}
+	}
 	if len(file.Data) > maximumFileSize {
 		return nil, Findings{{Position: Position{File: file.Name}, Message: fmt.Sprintf("larger than %d bytes", maximumFileSize), Rule: NotYAML}}
 	}
@@ -189,10 +198,31 @@ func checkTree(n Node, path string) Findings {
 			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line).Of(DuplicateKey).InPart().sameTwice(n, field))
 		}
 		first[field.Key.Value] = field.Key
+		findings = append(findings, checkVisible(field, inner)...)
 		findings = append(findings, checkTree(field.Value, inner)...)
 	}
 	for i, item := range n.Items() {
 		findings = append(findings, checkTree(item, path+"["+strconv.Itoa(i)+"]")...)
+	}
+	return findings
+}
+
+// checkVisible finds control characters and bidirectional marks in a key, and in the value of a field "name": a log or a terminal would show
+// another name than the one that counts.
+func checkVisible(field Field, path string) Findings {
+	var findings Findings
+	check := func(n Node) {
+		at := strings.IndexFunc(n.Value, func(r rune) bool {
+			return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+		})
+		if at >= 0 {
+			findings = append(findings, n.Finding(strings.Trim(strconv.Quote(path), `"`), "the name %s has a control character or a bidirectional mark: remove it",
+				strconv.Quote(n.Value)).Of(InvalidName))
+		}
+	}
+	check(field.Key)
+	if field.Key.Value == "name" && !field.Value.Absent() && field.Value.Kind == yaml.ScalarNode {
+		check(field.Value)
 	}
 	return findings
 }
