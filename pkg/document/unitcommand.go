@@ -54,8 +54,6 @@ func (u *Unit) Command(section, option string) (*UnitCommand, error) {
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("reading the command of option %q of section %q: %w", option, section, err)
 	}
-	c.came = u.room.flags.take(len(c.flags))
-	copy(c.came, c.flags)
 	return c, nil
 }
 
@@ -74,10 +72,6 @@ func (c *UnitCommand) Program() []string {
 	}
 	return out
 }
-
-// Changed returns the names of the flags whose values are not those that Command read, as Differences does. The error is one of
-// Command.
-func (c *UnitCommand) Changed() ([]string, error) { return c.changed() }
 
 // refresh reads the command again if the unit was edited since.
 func (c *UnitCommand) refresh() error {
