@@ -42,6 +42,8 @@ type Environment struct {
 	env       *cel.Env
 	types     *typeProvider
 	variables map[string]Variable
+	// sizes are estimates of the sizes of variables and their fields.
+	sizes Sizes
 	// elsewhere are variables that expressions of other places see, and where that is.
 	elsewhere map[string]string
 
@@ -60,9 +62,14 @@ func NewEnvironment(variables ...Variable) (*Environment, error) {
 func (e *Environment) Extend(variables ...Variable) (*Environment, error) {
 	extended, err := build(e.variables, variables)
 	if err == nil {
-		extended.elsewhere = e.elsewhere
+		extended.elsewhere, extended.sizes = e.elsewhere, e.sizes
 	}
 	return extended, err
+}
+
+// Sized returns an environment that knows the sizes of variables or fields.
+func (e *Environment) Sized(sizes Sizes) *Environment {
+	return &Environment{env: e.env, types: e.types, variables: e.variables, elsewhere: e.elsewhere, sizes: sizes}
 }
 
 // Without makes an environment that has not these variables; the values say where there are such, for who names one all the same.
@@ -71,7 +78,7 @@ func (e *Environment) Without(elsewhere map[string]string) (*Environment, error)
 	maps.DeleteFunc(left, func(name string, _ Variable) bool { return elsewhere[name] != "" })
 	without, err := build(left, nil)
 	if err == nil {
-		without.elsewhere = elsewhere
+		without.elsewhere, without.sizes = elsewhere, e.sizes
 	}
 	return without, err
 }

@@ -29,7 +29,8 @@ func (e *EvaluationError) Error() string {
 	return e.Position.String() + ": " + e.Message
 }
 
-// Unwrap returns the context's error when the evaluation was interrupted, or the error of another evaluation that was needed for this one.
+// Unwrap returns the context's error when the evaluation was interrupted, the limit that was exceeded (see ExceedsLimit), or the error of
+// another evaluation that was needed for this one.
 func (e *EvaluationError) Unwrap() error { return e.err }
 
 // failure is an error of which the text may be shown, because it holds no value.
@@ -53,6 +54,10 @@ func (p *program) failed(message string) error {
 	return &EvaluationError{Position: p.origin.position(p.offset), Message: message}
 }
 
+func (p *program) exceeds(limit error) error {
+	return &EvaluationError{Position: p.origin.position(p.offset), Message: limit.Error(), err: limit}
+}
+
 func (p *program) interrupted(err error) error {
 	return &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation was interrupted: " + err.Error(), err: err}
 }
@@ -60,6 +65,9 @@ func (p *program) interrupted(err error) error {
 // explain turns an error of CEL into one with a position and without values.
 func (p *program) explain(ctx context.Context, vars interpreter.Activation, err error) error {
 	failed := &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation failed"}
+	if errors.Is(err, errTooCostly) {
+		failed.Message, failed.err = errTooCostly.Error(), errTooCostly
+	}
 	var celError *types.Err
 	if !errors.As(err, &celError) {
 		return failed
@@ -69,8 +77,11 @@ func (p *program) explain(ctx context.Context, vars interpreter.Activation, err 
 		node = p.iteration(ctx, vars)
 	}
 	var inner *EvaluationError
-	if errors.As(err, &inner) {
+	switch {
+	case errors.As(err, &inner):
 		failed.err = inner
+	case ExceedsLimit(err):
+		failed.err = celError
 	}
 	message, name := p.describe(celError, node)
 	if node != nil && doesNotFit.MatchString(err.Error()) {

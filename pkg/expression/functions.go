@@ -94,10 +94,16 @@ func toJSON(argument ref.Val) ref.Val {
 	return types.String(raw)
 }
 
+// yamlFactor is how many times its size a value takes while it is written as YAML.
+const yamlFactor = 8
+
 func toYAML(argument ref.Val) ref.Val {
 	raw, err := JSON(argument)
 	if err != nil {
 		return types.WrapErr(failure("toYAML: " + err.Error()))
+	}
+	if sizeParsed(raw)*yamlFactor > maximumTogether {
+		return types.WrapErr(errTooLarge)
 	}
 	text, err := yaml.JSONToYAML(raw)
 	if err != nil {

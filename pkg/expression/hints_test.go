@@ -19,8 +19,10 @@ import (
 
 // TestHints holds that the mistakes that are made most often come with what was meant.
 func TestHints(t *testing.T) {
+	pool := expression.NewObject("graft.Pool", map[string]*cel.Type{"name": cel.StringType, "providerConfig": cel.DynType})
 	environment, err := expression.NewEnvironment(
 		expression.Variable{Name: "version", Type: apiservercel.SemverType},
+		expression.Variable{Name: "pool", Object: pool},
 		expression.Variable{Name: "annotations", Type: cel.MapType(cel.StringType, cel.StringType)},
 		expression.Variable{Name: "spec", Type: cel.DynType},
 	)
@@ -28,7 +30,8 @@ func TestHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	version, _ := expression.ParseVersion("1.34.1")
-	known, err := interpreter.NewActivation(map[string]any{"version": version, "annotations": map[string]string{}, "spec": map[string]any{"a": map[string]any{}}})
+	known, err := interpreter.NewActivation(map[string]any{"version": version, "annotations": map[string]string{}, "spec": map[string]any{"a": map[string]any{}},
+		"pool": pool.Value(expression.Values{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +47,8 @@ func TestHints(t *testing.T) {
 		`${ spec.a.b == 2 }`:                 `there is no b; what may be missing is read as .?b.orValue(0)`,
 		`${ spec.a.b * spec.a.b }`:           `there is no b; what may be missing is read as .?b.orValue(0)`,
 		`${ 1.5 < spec.a["b"] }`:             `there is no b; what may be missing is read as [?"b"].orValue(0)`,
+		`${ pool.providerConfig.zone }`:      `there is no providerConfig; what may be missing is read as .?providerConfig.?zone.orValue(…)`,
+		`${ pool.name }`:                     `there is no name`,
 		`${ !spec.a.b }`:                     `there is no b; what may be missing is read as .?b.orValue(false)`,
 		`${ (spec.a.b ? 1 : 2) > 0 }`:        `there is no b; what may be missing is read as .?b.orValue(false)`,
 		`${ (true ? spec.a.b : 2) > 1 }`:     `there is no b; what may be missing is read as .?b.orValue(0)`,

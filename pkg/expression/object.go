@@ -99,6 +99,9 @@ func get(target any, field string) (any, error) {
 		return nil, failure("not an object with fields")
 	}
 	value, _ := r.fields.Field(field)
+	if known := r.object.fields[field]; value == nil && known != nil && known.Type.Kind() == types.DynKind {
+		return nil, fmt.Errorf("no such key: %s", field) // as CEL says it of a map
+	}
 	if value == nil {
 		return nil, failure(absentField + field)
 	}

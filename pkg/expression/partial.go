@@ -22,6 +22,7 @@ type Partial struct {
 	known       map[string]Values
 	programs    map[*program]cel.Program
 	activation  cel.PartialActivation
+	evaluation  evaluation
 }
 
 // Partial is where nothing is known yet.
@@ -84,19 +85,21 @@ func (p *Partial) evaluate(x *program) (ref.Val, bool) {
 	run, ok := p.programs[x]
 	if !ok {
 		var err error
-		if run, err = p.environment.env.Program(x.ast, cel.EvalOptions(cel.OptPartialEval)); err != nil {
+		if run, err = x.shell().plan(p.environment.env, x.ast.NativeRep(), cel.EvalOptions(cel.OptPartialEval)); err != nil {
 			return nil, false
 		}
 		p.programs[x] = run
 	}
 	if p.activation == nil {
 		values, unknown := p.split()
+		values[evaluationName] = &p.evaluation
 		activation, err := cel.PartialVars(values, unknown...)
 		if err != nil {
 			return nil, false
 		}
 		p.activation = activation
 	}
+	p.evaluation = evaluation{meter: new(meter)}
 	value, _, err := run.Eval(p.activation)
 	if err != nil || types.IsUnknown(value) {
 		return nil, false

@@ -63,7 +63,7 @@ func (p *program) compileParts() (*node, error) {
 
 // shell is what a program of a part has of the whole.
 func (p *program) shell() *program {
-	return &program{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment}
+	return &program{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment, costly: p.costly}
 }
 
 // written is the environment of which compiled expressions know the macros that they were written with. It is made when it is first
@@ -92,7 +92,7 @@ func (c *partsCompiler) node(e ast.Expr) (*node, error) {
 	p.result = c.native.GetType(e.ID())
 	p.references, p.every = inspect(c.variables, e)
 	part := ast.NewCheckedAST(ast.NewAST(e, c.native.SourceInfo()), c.native.TypeMap(), c.native.ReferenceMap())
-	if p.run, err = c.env.PlanProgram(part, cel.InterruptCheckFrequency(interruptFrequency)); err != nil {
+	if p.run, err = p.plan(c.env, part); err != nil {
 		return nil, err
 	}
 	n := &node{text: text, position: c.whole.startOf(e), program: p, items: c.items}

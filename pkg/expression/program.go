@@ -17,27 +17,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// watched tells comprehensions, which ask before each step, when the context has ended. Once it has ended, it says so every time: CEL's own
-// check does not, and an outer all() then goes on after an inner one was stopped.
-type watched struct {
-	interpreter.Activation
-	ctx   context.Context
-	every int
-	steps int
-	ended bool
-}
-
-// ResolveName implements interpreter.Activation.
-func (w *watched) ResolveName(name string) (any, bool) {
-	if name != "#interrupted" {
-		return w.Activation.ResolveName(name)
-	}
-	if w.steps++; w.steps%w.every == 0 && !w.ended {
-		w.ended = w.ctx.Err() != nil
-	}
-	return w.ended, true
-}
-
 // program is one compiled expression.
 type program struct {
 	origin     origin
@@ -49,6 +28,10 @@ type program struct {
 	every      int       // so many steps of comprehensions, the context is looked at; 0: it has none
 	references []string
 	value      ref.Val // when the expression names no variable
+	size       Size    // estimated
+	// limited says that the expression has steps that count what they create and cost, and costly that it may cost more than is allowed.
+	limited, costly bool
+	step            uint64 // the cost of a step of its comprehensions, without that of calls that are counted
 
 	// The parts, for explanations, compiled when they are first asked for.
 	environment *Environment
@@ -69,18 +52,14 @@ func (e *Environment) compile(o origin, text piece) (*program, source.Findings) 
 	if p.result.TypeName() == types.OptionalType.TypeName() {
 		return nil, source.Findings{p.finding("the result may be absent: say what it is then, with .orValue(…)")}
 	}
-	if finding := e.boundCost(p); finding != nil {
+	if finding := e.bound(p); finding != nil {
 		return nil, source.Findings{*finding}
 	}
-	run, err := e.env.Program(ast,
-		cel.EvalOptions(cel.OptOptimize),
-		cel.InterruptCheckFrequency(interruptFrequency),
-		cel.OptimizeRegex(constraintOptimization),
-	)
+	var err error
+	p.run, err = p.plan(e.env, ast.NativeRep(), cel.EvalOptions(cel.OptOptimize), cel.OptimizeRegex(constraintOptimization))
 	if err != nil {
 		return nil, source.Findings{p.finding(err.Error())}
 	}
-	p.run = run
 	p.references, p.every = e.inspect(ast.NativeRep().Expr())
 	if len(p.references) > 0 {
 		return p, nil
@@ -114,10 +93,15 @@ func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (re
 
 // once runs the program, and gives CEL's own error.
 func (p *program) once(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
-	if p.every > 0 {
-		vars = &watched{Activation: vars, ctx: ctx, every: p.every}
+	var e *evaluation
+	if p.every > 0 || p.limited {
+		e = &evaluation{Activation: vars, ctx: ctx, meter: meterOf(ctx), program: p}
+		vars = e
 	}
 	value, _, err := p.run.Eval(vars)
+	if e != nil && e.exceeded != nil {
+		return nil, e.exceeded
+	}
 	return value, err
 }
 
@@ -127,6 +111,21 @@ func (p *program) text(ctx context.Context, vars interpreter.Activation) (string
 		return "", err
 	}
 	return p.textOf(value)
+}
+
+// charge counts a text or JSON that is made of the result.
+func (p *program) charge(ctx context.Context, size int) error {
+	if size <= itemSize {
+		return nil
+	}
+	err := Charge(ctx, size)
+	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
+		return p.interrupted(ctxErr)
+	}
+	if err != nil {
+		return p.exceeds(err)
+	}
+	return nil
 }
 
 func (p *program) textOf(value ref.Val) (string, error) {

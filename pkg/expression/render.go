@@ -6,6 +6,7 @@ package expression
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -33,15 +34,48 @@ func ParseJSON(raw []byte) (any, error) {
 	return value, nil
 }
 
+// ParseComputed is ParseJSON for a value that was computed for a request, see Limit.
+func ParseComputed(ctx context.Context, raw []byte) (any, error) {
+	if err := Charge(ctx, sizeParsed(raw)); err != nil {
+		return nil, err
+	}
+	return ParseJSON(raw)
+}
+
+// sizeParsed returns a size that the value of a JSON does not exceed.
+func sizeParsed(raw []byte) int {
+	size, quoted := itemSize+len(raw), false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == ':' || c == '[' || c == '{'):
+			size += itemSize
+		}
+	}
+	return size
+}
+
 // Value is CEL's value of a decoded one, such as ParseJSON returns.
 func Value(native any) ref.Val { return types.DefaultTypeAdapter.NativeToValue(native) }
 
 // JSON writes a value as JSON: keys sorted, no spaces; doubles that are whole as integers; bytes as base64; versions,
 // quantities, addresses and URLs as strings; times and durations as protobuf's JSON has them. An optional value without a
-// value, NaN, infinities and types are errors.
-func JSON(value ref.Val) ([]byte, error) { return appendJSON(nil, value) }
+// value, NaN, infinities, types and what is larger than a value may be are errors.
+func JSON(value ref.Val) ([]byte, error) {
+	b, err := appendJSON(nil, value)
+	if err == nil && len(b) > maximumValue {
+		return nil, errTooLarge
+	}
+	return b, err
+}
 
 func appendJSON(b []byte, value ref.Val) ([]byte, error) {
+	if len(b) > maximumValue {
+		return nil, errTooLarge
+	}
 	switch v := value.(type) {
 	case types.Null:
 		return append(b, "null"...), nil

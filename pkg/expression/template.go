@@ -151,6 +151,21 @@ func (t *Template) Type() *cel.Type {
 	return cel.StringType
 }
 
+// Size is the estimated size of the result.
+func (t *Template) Size() Size {
+	if t.whole != nil {
+		return t.whole.size
+	}
+	size := Size{Item: 1}
+	for _, part := range t.parts {
+		size.Length += uint64(len(part.literal))
+		if part.program != nil {
+			size.Length += part.program.size.Length
+		}
+	}
+	return size
+}
+
 // Evaluate computes the result. It ends with the context's error soon after the context does.
 func (t *Template) Evaluate(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
 	switch {
@@ -192,16 +207,33 @@ func (t *Template) write(ctx context.Context, vars interpreter.Activation, put f
 		if err != nil {
 			return "", part.program.failed(err.Error())
 		}
+		if text.Len()+len(escaped) > maximumValue {
+			return "", part.program.exceeds(errTooLarge)
+		}
 		text.WriteString(escaped)
 	}
-	return text.String(), nil
+	return text.String(), t.charge(ctx, text.Len())
+}
+
+// charge counts a text or JSON that is made of the template.
+func (t *Template) charge(ctx context.Context, size int) error {
+	for _, part := range t.parts {
+		if part.program != nil {
+			return part.program.charge(ctx, size)
+		}
+	}
+	return nil
 }
 
 // String computes the result as text: strings, bool, numbers, versions, quantities, addresses and times. Lists, maps and
 // null are an error.
 func (t *Template) String(ctx context.Context, vars interpreter.Activation) (string, error) {
 	if t.value == nil && t.whole != nil {
-		return t.whole.text(ctx, vars)
+		text, err := t.whole.text(ctx, vars)
+		if err != nil {
+			return "", err
+		}
+		return text, t.whole.charge(ctx, len(text))
 	}
 	value, err := t.Evaluate(ctx, vars)
 	if err != nil {
@@ -220,10 +252,13 @@ func (t *Template) JSON(ctx context.Context, vars interpreter.Activation) ([]byt
 		return nil, err
 	}
 	raw, err := JSON(value)
+	if ExceedsLimit(err) {
+		return nil, t.whole.exceeds(err)
+	}
 	if err != nil {
 		return nil, t.whole.failed(err.Error())
 	}
-	return raw, nil
+	return raw, t.charge(ctx, len(raw))
 }
 
 // References are the variables and fields that the template names, as dotted paths such as shoot.networking.type, sorted. A path ends

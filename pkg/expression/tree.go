@@ -118,6 +118,25 @@ func (t *Tree) Keys() []string {
 	return t.keys
 }
 
+// Size is the estimated size of the value.
+func (t *Tree) Size() Size {
+	if t == nil {
+		return Size{}
+	}
+	children := slices.Concat(t.members, t.items)
+	switch {
+	case t.template != nil:
+		return t.template.Size()
+	case len(children) == 0:
+		return Size{Length: uint64(len(t.literal)), Item: 1}
+	}
+	size := Size{Length: uint64(len(children))}
+	for _, child := range children {
+		size.Item = max(size.Item, child.Size().bytes())
+	}
+	return size
+}
+
 // JSON computes the value.
 func (t *Tree) JSON(ctx context.Context, vars interpreter.Activation) ([]byte, error) {
 	var out bytes.Buffer
@@ -131,6 +150,8 @@ func (t *Tree) write(ctx context.Context, vars interpreter.Activation, out *byte
 	switch {
 	case t.literal != nil:
 		out.Write(t.literal)
+	case out.Len() > maximumValue:
+		return errTooLarge
 	case t.template != nil:
 		value, err := t.template.JSON(ctx, vars)
 		if err != nil {

@@ -109,8 +109,8 @@ func (p *program) operand(e ast.Expr) *program {
 	native, part := p.ast.NativeRep(), p.shell()
 	part.references, part.every = inspect(p.environment.variables, e)
 	checked := ast.NewCheckedAST(ast.NewAST(e, native.SourceInfo()), native.TypeMap(), native.ReferenceMap())
-	run, err := p.environment.env.PlanProgram(checked, cel.InterruptCheckFrequency(interruptFrequency))
-	if part.run = run; err != nil {
+	var err error
+	if part.run, err = part.plan(p.environment.env, checked); err != nil {
 		part = nil
 	}
 	p.operands.Store(e.ID(), part)

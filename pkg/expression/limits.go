@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// The limits of what expressions compute. Sizes are in bytes: a text or bytes count as long as they are and itemSize more, every
+// other scalar, every list and every map count itemSize, and a list or a map counts everything that is inside it.
+const (
+	// maximumValue is the size of one value.
+	maximumValue = 4 << 20
+	// maximumTogether is the size of all values that are computed for one request.
+	maximumTogether = 8 << 20
+	// maximumActualCost is the cost of one evaluation. It is higher than what may be estimated, because estimates assume that annotations
+	// are small.
+	maximumActualCost = 4 * maximumCost
+	// maximumCostTogether is the cost of all evaluations for one request, as Kubernetes allows it for the expressions of one
+	// admission (k8s.io/apiserver/pkg/apis/cel, RuntimeCELCostBudget).
+	maximumCostTogether = 10 * maximumCost
+	// unqueued is the size of the values that a request may compute without waiting for one of the places for large ones.
+	unqueued = 512 << 10
+	// largeRequests is how many requests may compute large values at a time, so that ten of them take no more memory than two.
+	largeRequests = 2
+
+	itemSize = 16
+)
+
+var (
+	errTooLarge = failure(fmt.Sprintf("the value is too large: at most %d MiB are allowed", maximumValue>>20))
+	errTooMuch  = failure(fmt.Sprintf("all values that are computed for one request are too large together: at most %d MiB are allowed",
+		maximumTogether>>20))
+	errTooCostly = failure(fmt.Sprintf("the evaluation is too costly: a cost of at most %d is allowed, "+
+		"and %d for all evaluations of one request", maximumActualCost, maximumCostTogether))
+)
+
+// ExceedsLimit reports whether a value or an evaluation was refused because it is too large or too costly.
+func ExceedsLimit(err error) bool {
+	return errors.Is(err, errTooLarge) || errors.Is(err, errTooMuch) || errors.Is(err, errTooCostly)
+}
+
+// large holds a token for each request that computes large values.
+var large = make(chan struct{}, largeRequests)
+
+// meter counts what the evaluations for one request create and cost. It is not safe for concurrent use.
+type meter struct {
+	size int
+	cost uint64
+	// queue is done when the request does not wait for a place for large requests any longer; nil: it needs none.
+	queue context.Context
+	// placed reports that the request has such a place.
+	placed bool
+}
+
+type meterKey struct{}
+
+// Limit returns a context whose evaluations count as one request: what they create and cost is bounded together. The function ends the
+// request. The context must not be used by two goroutines at a time. Without Limit, each evaluation counts for itself.
+func Limit(ctx context.Context) (limited context.Context, end func()) {
+	if ctx.Value(meterKey{}) != nil {
+		return ctx, func() {}
+	}
+	m := &meter{queue: ctx}
+	return context.WithValue(ctx, meterKey{}, m), m.end
+}
+
+// meterOf returns the meter of the request that a context is for, or a new one.
+func meterOf(ctx context.Context) *meter {
+	if m, ok := ctx.Value(meterKey{}).(*meter); ok {
+		return m
+	}
+	return new(meter)
+}
+
+// Charge counts the size of a value that is made for a request outside of expressions, and returns an error if there is no room for it.
+func Charge(ctx context.Context, size int) error {
+	m := meterOf(ctx)
+	err := m.reserve(size, maximumTogether)
+	m.size += size
+	return err
+}
+
+// reserve returns an error unless a value of this size may be made. It waits for a place if the request needs one.
+func (m *meter) reserve(size, most int) error {
+	switch {
+	case size > most:
+		return errTooLarge
+	case m.size+size > maximumTogether:
+		return errTooMuch
+	case m.queue == nil || m.placed || m.size+size <= unqueued:
+		return nil
+	}
+	select {
+	case large <- struct{}{}:
+		m.placed = true
+		return nil
+	case <-m.queue.Done():
+		return m.queue.Err()
+	}
+}
+
+// end gives the place back.
+func (m *meter) end() {
+	if m.placed {
+		m.placed = false
+		<-large
+	}
+}
+
+// evaluation is what the steps of one evaluation share. It tells comprehensions, which ask after each step, when to end: when the context
+// has ended or the cost is too high. It then says so every time: CEL's own check does not, and an outer all() then goes on after an inner
+// one was stopped.
+type evaluation struct {
+	interpreter.Activation
+	ctx     context.Context
+	meter   *meter
+	program *program
+	steps   int
+	ended   bool
+	cost    uint64
+	// exceeded is the first limit that was exceeded; then there is no result, whatever the rest of the expression makes of it.
+	exceeded error
+}
+
+// evaluationName is what the steps of an expression call their evaluation.
+const evaluationName = "#evaluation"
+
+// ResolveName implements interpreter.Activation.
+func (e *evaluation) ResolveName(name string) (any, bool) {
+	switch name {
+	case evaluationName:
+		return e, true
+	case "#interrupted":
+		if e.steps++; e.steps%e.program.every == 0 && !e.ended {
+			e.ended = e.ctx.Err() != nil
+		}
+		if err := e.spend(e.program.step); err != nil && e.exceeded == nil {
+			e.exceeded = err
+		}
+		return e.exceeded != nil || e.ended, true
+	default:
+		return e.Activation.ResolveName(name)
+	}
+}
+
+// spend counts a cost and returns an error if the evaluation, or all of the request, cost too much.
+func (e *evaluation) spend(cost uint64) error {
+	e.cost += cost
+	if e.meter.cost += cost; e.cost > maximumActualCost || e.meter.cost > maximumCostTogether {
+		return errTooCostly
+	}
+	return nil
+}
+
+// exceed ends the evaluation at a step.
+func (e *evaluation) exceed(step interpreter.Interpretable, limit error) ref.Val {
+	result := types.LabelErrNode(step.ID(), types.WrapErr(limit))
+	if e.exceeded == nil {
+		e.exceeded = result.(*types.Err)
+	}
+	return result
+}
+
+// evaluationOf returns the evaluation that a step is part of.
+func evaluationOf(vars interpreter.Activation) *evaluation {
+	if found, ok := vars.ResolveName(evaluationName); ok {
+		return found.(*evaluation)
+	}
+	return &evaluation{meter: new(meter)} // when CEL computes constants
+}
+
+// sizeOf returns the size of a value with everything inside it. It stops soon after it has found more than most.
+func sizeOf(value ref.Val, most int) int {
+	switch v := value.(type) {
+	case types.String:
+		return itemSize + len(v)
+	case types.Bytes:
+		return itemSize + len(v)
+	case *types.Optional:
+		if v.HasValue() {
+			return sizeOf(v.GetValue(), most)
+		}
+	case traits.Mapper:
+		return sizeOfAll(v, v, most)
+	case traits.Lister:
+		return sizeOfAll(v, nil, most)
+	}
+	return itemSize
+}
+
+// sizeOfAll returns the size of a list, or of a map with its keys.
+func sizeOfAll(items traits.Iterable, values traits.Mapper, most int) int {
+	size := itemSize
+	for it := items.Iterator(); size <= most && it.HasNext() == types.True; {
+		item := it.Next()
+		size += sizeOf(item, most-size)
+		if values != nil {
+			size += sizeOf(values.Get(item), most-size)
+		}
+	}
+	return size
+}

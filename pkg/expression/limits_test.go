@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// TestLimits holds that each function that creates a value is stopped before the value is too large, and that what is usual for an
+// annotation of the largest size is not.
+func TestLimits(t *testing.T) {
+	env, vars := limitEnvironment(t), limitActivation(t)
+	const tooLarge, tooMuch, tooCostly = "the value is too large", "too large together", "too costly"
+	for text, want := range map[string]string{
+		`text.contains("x") && text.startsWith("a,") && text.size() > 9`:           "",
+		`text.split(",").size() > 9`:                                               "",
+		`text.split(",").filter(p, p != "a").size() == 1`:                          "",
+		`base64.encode(text) + sha256(text) + text.upperAscii().substring(9)`:      "",
+		`text.split(",").exists(p, p == text)`:                                     "",
+		`toJSON(text.split(","))`:                                                  "",
+		`text.split(",").map(p, p + "=" + text).join(";")`:                         tooMuch,
+		`text.split(",").map(p, text).join(";")`:                                   tooMuch,
+		`text.replace("a", text)`:                                                  tooLarge,
+		`text.replace("", "0123456789012345")`:                                     tooLarge,
+		`[text, text].join(text) + text.replace("a", "0123456789012345678901234")`: tooLarge,
+		`"%.4999999f%s".format([1.5, text])`:                                       tooLarge,
+		`"%s%s%s%s%s".format([text, text, text, text, text])`:                      tooLarge,
+		`(bytes(wide) + bytes(text) + bytes(wide)).size()`:                         tooLarge,
+		`wide + wide + wide`:                                                       tooLarge,
+		`quote(wide + wide)`:                                                       "",
+		`toJSON([wide, wide, wide])`:                                               tooLarge,
+		`toYAML(text.split(","))`:                                                  tooLarge,
+		`base64.encode(base64.encode(wide)).substring(9)`:                          tooMuch,
+		`[wide, wide, wide]`:                                                       tooLarge,
+		`{"a": wide, "b": [wide], "c": {"d": wide}}`:                               tooLarge,
+		`text.split(",").transformMapEntry(i, p, {string(i): wide})`:               tooMuch,
+		`text.split(",").map(p, [text, p])[0]`:                                     tooMuch,
+		`[text.split(","), text.split(",")].flatten()`:                             tooLarge,
+		`text.split(",").distinct()`:                                               tooCostly,
+		`text.indexOf(text)`:                                                       tooCostly,
+		`sets.contains(text.split(","), text.split(","))`:                          tooCostly,
+		`items.all(a, items.exists(b, a != b) || items.size() > 0)`:                tooCostly,
+		`items.exists(a, items.filter(b, b == a).size() == 0)`:                     tooCostly,
+		`items.exists(a, items in [[items]])`:                                      tooMuch,
+		`items.exists(a, wide + wide + wide == a || a != "none")`:                  tooLarge,
+	} {
+		t.Run(text, func(t *testing.T) {
+			template, err := env.Template("${ "+text+" }", source.Position{File: "f", Line: 3, Column: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = template.Evaluate(context.Background(), vars)
+			switch {
+			case want == "" && err != nil:
+				t.Errorf("got %v", err)
+			case want != "" && (err == nil || !ExceedsLimit(err) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "f:3:")):
+				t.Errorf("got %v, want an error at f:3 with %q", err, want)
+			}
+		})
+	}
+}
+
+// TestLimitsOfTexts holds the limits of what templates write: texts with expressions in them, and JSON.
+func TestLimitsOfTexts(t *testing.T) {
+	env, vars := limitEnvironment(t), limitActivation(t)
+	template, err := env.Template(`a${ wide }b${ wide }c${ wide }`, source.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := template.String(context.Background(), vars); !ExceedsLimit(err) {
+		t.Errorf("a text of three: got %v", err)
+	}
+	if template, err = env.Template(`${ [control] }`, source.Position{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := template.JSON(context.Background(), vars); !ExceedsLimit(err) {
+		t.Errorf("JSON of six characters for each: got %v", err)
+	}
+}
+
+// TestLimitsOfConstants holds that what needs no variable is bounded when it is compiled.
+func TestLimitsOfConstants(t *testing.T) {
+	env := limitEnvironment(t)
+	for _, text := range []string{
+		`lists.range(10000000).size()`, `"%.9999999f".format([1.5])`, `lists.range(100000).map(i, lists.range(i)).size()`,
+	} {
+		if _, err := env.Template("${ "+text+" }", source.Position{}); err == nil || !strings.Contains(err.Error(), "too ") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+// TestLimit holds that what is computed for one request is bounded together.
+func TestLimit(t *testing.T) {
+	env, vars := limitEnvironment(t), limitActivation(t)
+	whole, err := env.Template(`${ wide + "x" }`, source.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	costly, err := env.Template(`${ items.exists(p, p == "none" || p == "no") ? "" : "a" }`, source.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, template := range map[string]*Template{"sizes": whole, "costs": costly} {
+		t.Run(name, func(t *testing.T) {
+			ctx, end := Limit(context.Background())
+			defer end()
+			for i := range 1000 {
+				if _, err := template.Evaluate(ctx, vars); err != nil {
+					if !ExceedsLimit(err) || i < 3 {
+						t.Errorf("after %d evaluations: %v", i, err)
+					}
+					return
+				}
+			}
+			t.Error("nothing bounds the sum")
+		})
+	}
+}
+
+// TestLargeRequestsWait holds that no more than largeRequests compute large values at a time, and that those that wait end with their
+// context.
+func TestLargeRequestsWait(t *testing.T) {
+	env, vars := limitEnvironment(t), limitActivation(t)
+	template, err := env.Template(`${ wide + "x" }`, source.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends []func()
+	for range largeRequests {
+		ctx, end := Limit(context.Background())
+		if _, err := template.Evaluate(ctx, vars); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, end)
+	}
+	waiting, cancel := context.WithCancel(context.Background())
+	ctx, end := Limit(waiting)
+	result := make(chan error)
+	go func() {
+		_, err := template.Evaluate(ctx, vars)
+		result <- err
+	}()
+	cancel()
+	if err := <-result; err == nil {
+		t.Error("a request did not wait")
+	}
+	end()
+	for _, end := range ends {
+		end()
+	}
+	ctx, end = Limit(context.Background())
+	defer end()
+	if _, err := template.Evaluate(ctx, vars); err != nil {
+		t.Errorf("when the others have ended: %v", err)
+	}
+}
+
+// TestSizesOfVariables holds that estimates know how large variables are.
+func TestSizesOfVariables(t *testing.T) {
+	env := limitEnvironment(t)
+	for range 20 {
+		template, err := env.Template(`${ text + text }`, source.Position{})
+		if err != nil {
+			if !strings.Contains(err.Error(), "variables that use others several times") {
+				t.Error(err)
+			}
+			return
+		}
+		env = env.Sized(Sizes{"text": template.Size()})
+	}
+	t.Error("a text of 512 characters that is doubled 20 times is not too large")
+}
+
+func limitEnvironment(t *testing.T) *Environment {
+	t.Helper()
+	env, err := NewEnvironment(
+		Variable{Name: "text", Type: cel.StringType}, Variable{Name: "wide", Type: cel.StringType},
+		Variable{Name: "control", Type: cel.StringType}, Variable{Name: "items", Type: cel.DynType},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// limitActivation has an annotation of the largest size, a text of nearly half the size that a value may have, and ten thousand items.
+func limitActivation(t *testing.T) cel.Activation {
+	t.Helper()
+	items := make([]string, 10_000)
+	for i := range items {
+		items[i] = strings.Repeat("b", 16)
+	}
+	vars, err := cel.NewActivation(map[string]any{
+		"text": strings.Repeat("a,", 128<<10), "wide": strings.Repeat("w", maximumValue/2-1<<10),
+		"control": strings.Repeat("\x01", maximumValue/4), "items": items,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vars
+}

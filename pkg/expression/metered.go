@@ -1,0 +1,380 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+	"github.com/google/cel-go/parser"
+)
+
+// plan makes a program of an expression, or of a part of one, whose values and cost are bounded.
+func (p *program) plan(env *cel.Env, checked *ast.AST, options ...cel.ProgramOption) (cel.Program, error) {
+	limit := limiter{types: checked.TypeMap(), costly: p.costly}
+	options = append(options, cel.InterruptCheckFrequency(interruptFrequency), cel.CustomDecorator(limit.decorate))
+	run, err := env.PlanProgram(checked, options...)
+	p.limited, p.step = limit.used, stepCost(checked.Expr())
+	return run, err
+}
+
+// stepCost returns the largest number of parts of a step of the comprehensions in an expression.
+func stepCost(root ast.Expr) uint64 {
+	cost := uint64(0)
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.ComprehensionKind {
+			return
+		}
+		parts := uint64(0)
+		count := ast.NewExprVisitor(func(ast.Expr) { parts++ })
+		ast.PreOrderVisit(e.AsComprehension().LoopCondition(), count)
+		ast.PreOrderVisit(e.AsComprehension().LoopStep(), count)
+		cost = max(cost, parts)
+	}))
+	return cost
+}
+
+// limiter puts limits around the steps of an expression that create values, or that take longer the more they are given. CEL's own limit
+// of the actual cost (cel.CostLimit) is not used: it keeps the values of all steps until the evaluation ends, and searches through them
+// in each step of a comprehension.
+type limiter struct {
+	types map[int64]*types.Type
+	// costly also counts the cost of calls.
+	costly bool
+	used   bool
+}
+
+// decorate implements interpreter.InterpretableDecorator.
+func (l *limiter) decorate(step interpreter.Interpretable) (interpreter.Interpretable, error) {
+	switch step := step.(type) {
+	case interpreter.InterpretableConstructor:
+		if !slices.ContainsFunc(step.InitVals(), isComputed) {
+			return step, nil
+		}
+		l.used = true
+		return limitedConstructor{step}, nil
+	case interpreter.InterpretableCall:
+		f, ok := creating()[step.OverloadID()]
+		if !ok {
+			f, ok = creating()[step.Function()]
+		}
+		creates := l.creates(step)
+		if ok && (creates || l.costly && !brief[step.Function()] && !accumulates(step)) {
+			l.used = true
+			return limitedCall{InterpretableCall: step, function: f, creates: creates, costly: l.costly}, nil
+		}
+	}
+	return step, nil
+}
+
+func isComputed(step interpreter.Interpretable) bool {
+	_, constant := step.(interpreter.InterpretableConst)
+	return !constant
+}
+
+// passing are the functions whose result is one of the values that they are given, or is part of one.
+var passing = map[string]bool{
+	operators.Index: true, operators.OptIndex: true, operators.OptSelect: true, "dyn": true, "type": true, "hasValue": true,
+	"value": true, "or": true, "orValue": true, "optional.of": true, "optional.ofNonZeroValue": true, "optional.none": true,
+	"min": true, "max": true, "first": true, "last": true,
+}
+
+// quadratic are the functions that take as long as the sizes of what they are given, multiplied.
+var quadratic = map[string]bool{
+	"indexOf": true, "lastIndexOf": true, "distinct": true, "sets.contains": true, "sets.equivalent": true, "sets.intersects": true,
+}
+
+// creates reports whether a call may create a value of any size.
+func (l *limiter) creates(call interpreter.InterpretableCall) bool {
+	function := call.Function()
+	switch {
+	case quadratic[function]:
+		return true
+	case passing[function], function == operators.Add && accumulates(call):
+		return false // what map and filter add to their list is counted where it is made
+	}
+	result := l.types[call.ID()]
+	if result == nil {
+		return true
+	}
+	switch result.Kind() {
+	case types.StringKind, types.BytesKind, types.ListKind, types.MapKind, types.DynKind, types.AnyKind, types.TypeParamKind:
+		return true
+	}
+	return false
+}
+
+// accumulates reports whether a call is a step of a macro that adds to its result.
+func accumulates(call interpreter.InterpretableCall) bool {
+	if len(call.Args()) == 0 {
+		return false
+	}
+	attribute, ok := call.Args()[0].(interpreter.InterpretableAttribute)
+	if !ok {
+		return false
+	}
+	named, ok := attribute.Attr().(interpreter.NamespacedAttribute)
+	return ok && slices.ContainsFunc(named.CandidateVariableNames(), func(name string) bool {
+		return name == parser.AccumulatorName || name == parser.HiddenAccumulatorName
+	})
+}
+
+// creating are the implementations of all functions, by their names and by those of their overloads.
+var creating = sync.OnceValue(func() map[string]*functions.Overload {
+	found := map[string]*functions.Overload{}
+	env, err := baseEnvironment()
+	if err != nil {
+		return nil // then there is no expression either
+	}
+	for _, declared := range env.Functions() {
+		overloads, _ := declared.Bindings()
+		for _, overload := range overloads {
+			found[overload.Operator] = overload
+		}
+	}
+	return found
+})
+
+// limitedConstructor is a list or a map that is written out.
+type limitedConstructor struct {
+	interpreter.InterpretableConstructor
+}
+
+// Eval implements interpreter.Interpretable.
+func (c limitedConstructor) Eval(vars interpreter.Activation) ref.Val {
+	value := c.InterpretableConstructor.Eval(vars)
+	if types.IsUnknownOrError(value) {
+		return value
+	}
+	e, size := evaluationOf(vars), sizeOf(value, maximumValue)
+	if err := e.meter.reserve(size, maximumValue); err != nil {
+		return e.exceed(c, err)
+	}
+	e.meter.size += size
+	return value
+}
+
+// limitedCall is a call that creates a value, or that takes longer the more it is given. Whether there is room for the value is decided
+// before it is created.
+type limitedCall struct {
+	interpreter.InterpretableCall
+	function        *functions.Overload
+	creates, costly bool
+}
+
+// Eval implements interpreter.Interpretable.
+func (c limitedCall) Eval(vars interpreter.Activation) ref.Val {
+	var few [4]ref.Val
+	values := few[:0]
+	for _, argument := range c.Args() {
+		value := argument.Eval(vars)
+		if types.IsUnknownOrError(value) {
+			return value
+		}
+		values = append(values, value)
+	}
+	e := evaluationOf(vars)
+	result, err := c.limited(e, values)
+	if err != nil {
+		return e.exceed(c, err)
+	}
+	return types.LabelErrNode(c.ID(), result)
+}
+
+// limited calls the function if there is room for the result, and counts its size and the cost.
+func (c limitedCall) limited(e *evaluation, values []ref.Val) (ref.Val, error) {
+	size := 0
+	if c.creates {
+		var err error
+		if size, err = c.estimate(values); err != nil {
+			return nil, err
+		}
+		if err := e.meter.reserve(size, maximumValue); err != nil {
+			return nil, err
+		}
+		if err := e.spend(uint64(size / itemSize / 2)); err != nil { // for going through all items
+			return nil, err
+		}
+	}
+	result := c.call(values)
+	if types.IsUnknownOrError(result) {
+		return result, nil
+	}
+	if c.creates && c.Function() != mapInsert {
+		size = sizeOf(result, maximumValue)
+	}
+	e.meter.size += size
+	if !c.costly {
+		return result, nil
+	}
+	if cost := costs.CallCost(c.Function(), c.OverloadID(), values, result); cost != nil {
+		return result, e.spend(*cost)
+	}
+	return result, e.spend(1)
+}
+
+// call calls the function as CEL does.
+func (c limitedCall) call(values []ref.Val) ref.Val {
+	switch c.Function() {
+	case operators.Add:
+		if joined := joinLists(values); joined != nil {
+			return joined
+		}
+	case operators.Equals:
+		return types.Equal(values[0], values[1])
+	case operators.NotEquals:
+		return types.Bool(types.Equal(values[0], values[1]) != types.True)
+	}
+	f := c.function
+	if len(values) == 0 || f.OperandTrait == 0 || values[0].Type().HasTrait(f.OperandTrait) {
+		switch {
+		case len(values) == 1 && f.Unary != nil:
+			return f.Unary(values[0])
+		case len(values) == 2 && f.Binary != nil:
+			return f.Binary(values[0], values[1])
+		case f.Function != nil:
+			return f.Function(values...)
+		}
+	}
+	if len(values) > 0 && values[0].Type().HasTrait(traits.ReceiverType) {
+		return values[0].(traits.Receiver).Receive(c.Function(), c.OverloadID(), values[1:])
+	}
+	return types.NewErr("no such overload: %s", c.Function())
+}
+
+// joinLists returns a list of the items of two; nil if they are no lists. The lists of CEL's + keep both parts, and ask them for their
+// items and sizes at each step, which takes exponentially longer the more often a list was made of two.
+func joinLists(values []ref.Val) ref.Val {
+	var items []ref.Val
+	for _, value := range values {
+		list, ok := value.(traits.Lister)
+		if !ok {
+			return nil
+		}
+		for it := list.Iterator(); it.HasNext() == types.True; {
+			items = append(items, it.Next())
+		}
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, items)
+}
+
+// mapInsert is the function by which macros such as transformMap add to their map.
+const mapInsert = "cel.@mapInsert"
+
+// estimate returns a size that the result does not exceed. An error says that the call would take too long.
+func (c limitedCall) estimate(values []ref.Val) (int, error) {
+	function := c.Function()
+	if function == mapInsert {
+		return sizeOfThem(values[1:]), nil
+	}
+	size := sizeOfThem(values)
+	switch {
+	case quadratic[function]:
+		return 0, quadraticCost(values)
+	case len(values) == 0 || size > maximumValue:
+		return size, nil
+	}
+	switch function {
+	case "replace":
+		return sizeOfReplaced(values), nil
+	case "split":
+		return size + itemSize*occurrences(values[0], values[1:]), nil
+	case "join":
+		return size + lengthOf(values[1:])*int(values[0].(traits.Sizer).Size().(types.Int)), nil
+	case "lists.range":
+		n, _ := values[0].(types.Int)
+		return itemSize * int(min(n, maximumValue)), nil
+	case "format":
+		return 4*size + digits(values[0]), nil
+	}
+	return size, nil
+}
+
+func sizeOfThem(values []ref.Val) int {
+	size := 0
+	for _, value := range values {
+		size += sizeOf(value, maximumValue)
+	}
+	return size
+}
+
+// sizeOfReplaced returns the size of a text in which others are replaced.
+func sizeOfReplaced(values []ref.Val) int {
+	n := occurrences(values[0], values[1:2])
+	if len(values) > 3 {
+		if most, ok := values[3].(types.Int); ok && most >= 0 {
+			n = min(n, int(min(most, math.MaxInt32)))
+		}
+	}
+	return itemSize + lengthOf(values[:1]) + n*max(0, lengthOf(values[2:3])-lengthOf(values[1:2]))
+}
+
+// occurrences returns how often a text is found in another, and one more.
+func occurrences(in ref.Val, of []ref.Val) int {
+	text, _ := in.(types.String)
+	if len(of) == 0 {
+		return len(text) + 1
+	}
+	found, _ := of[0].(types.String)
+	return strings.Count(string(text), string(found)) + 1
+}
+
+// lengthOf returns the length of the first value if it is a text or bytes.
+func lengthOf(values []ref.Val) int {
+	if len(values) > 0 {
+		switch value := values[0].(type) {
+		case types.String:
+			return len(value)
+		case types.Bytes:
+			return len(value)
+		}
+	}
+	return 0
+}
+
+var precision = regexp.MustCompile(`%\.([0-9]+)`)
+
+// digits returns how many digits a format asks for.
+func digits(format ref.Val) int {
+	text, _ := format.(types.String)
+	sum := 0
+	for _, found := range precision.FindAllStringSubmatch(string(text), -1) {
+		n, err := strconv.Atoi(found[1])
+		if err != nil || n > maximumValue {
+			n = maximumValue
+		}
+		sum += n
+	}
+	return sum
+}
+
+// quadraticCost returns an error if comparing everything in one value with everything in another would take too long. A value alone is
+// compared with itself.
+func quadraticCost(values []ref.Val) error {
+	cost := 1.0
+	for _, value := range []ref.Val{values[0], values[min(1, len(values)-1)]} {
+		if text, ok := value.(types.String); ok {
+			cost *= float64(len(text)) / 4 // characters are compared faster than items
+		} else {
+			cost *= float64(sizeOf(value, maximumValue)) / itemSize
+		}
+	}
+	if cost > maximumCost {
+		return errTooCostly
+	}
+	return nil
+}
