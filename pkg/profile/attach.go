@@ -7,6 +7,7 @@ package profile
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"io/fs"
 	"slices"
 	"sync"
@@ -24,18 +25,22 @@ const (
 )
 
 // Attach gives the file the attachments that its documents name in contentFrom fields. read gets a path that has no .. and
-// does not begin with a slash; what it cannot read is left out, and found when the profile is compiled.
+// does not begin with a slash. What it cannot read is found when the profile is compiled.
 func Attach(file source.File, read func(path string) ([]byte, error)) source.File {
-	file.Attachments = nil
+	file.Attachments, file.Refused = nil, nil
 	for _, path := range pathsIn(file) {
 		data, err := read(path)
-		if err != nil {
-			continue
+		switch {
+		case err == nil && file.Attachments == nil:
+			file.Attachments = map[string][]byte{path: data}
+		case err == nil:
+			file.Attachments[path] = data
+		case errors.Is(err, fs.ErrNotExist):
+		case file.Refused == nil:
+			file.Refused = map[string]string{path: err.Error()}
+		default:
+			file.Refused[path] = err.Error()
 		}
-		if file.Attachments == nil {
-			file.Attachments = map[string][]byte{}
-		}
-		file.Attachments[path] = data
 	}
 	return file
 }

@@ -7,6 +7,7 @@ package profile
 import (
 	"io/fs"
 	"regexp"
+	"slices"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -66,4 +67,28 @@ func IsOther(file source.File) bool {
 		return len(nodes) > 0 && len(findings) == 0, nil
 	}) // a panic is told when the file is loaded
 	return other
+}
+
+// topLevel is the beginning of a field of a document itself.
+var topLevel = regexp.MustCompile(`(?m)^[A-Za-z]`)
+
+// maxBeginnings bounds how many beginnings of a file Beginning reads.
+const maxBeginnings = 16
+
+// Beginning returns the profiles in the longest beginning of a file that is YAML and names the providers of a profile. It is for a file that
+// cannot be parsed: what follows the first mistake is not read, so that its profiles must not be put in force.
+func Beginning(file source.File) []*Document {
+	starts := topLevel.FindAllIndex(file.Data, -1)
+	for i := len(starts) - 1; i > 0 && i >= len(starts)-maxBeginnings; i-- {
+		cut := source.File{Name: file.Name, Data: file.Data[:starts[i][0]]}
+		documents, _, _ := attempt([]source.File{cut}, func(files []source.File) ([]*Document, error) {
+			documents, _ := Load(files...)
+			return documents, nil
+		}) // a panic is reported when the file is loaded
+		documents = slices.DeleteFunc(documents, func(d *Document) bool { return len(d.Providers) == 0 })
+		if len(documents) > 0 {
+			return documents
+		}
+	}
+	return nil
 }

@@ -21,10 +21,10 @@ type kind[T any] struct {
 
 // read is a document that could be decoded.
 type read[T any] struct {
-	content     *T
-	node        source.Node
-	hash        string
-	attachments map[string][]byte
+	content *T
+	node    source.Node
+	hash    string
+	file    source.File
 	// findings are those in the document.
 	findings source.Findings
 }
@@ -51,7 +51,7 @@ func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], s
 			continue
 		}
 		named[name] = part.Node.Position()
-		all = append(all, read[T]{content, part.Node, hash(part.File), part.File.Attachments, slices.Concat(own, problems)})
+		all = append(all, read[T]{content, part.Node, hash(part.File), part.File, slices.Concat(own, problems)})
 	}
 	findings.Sort()
 	return all, findings

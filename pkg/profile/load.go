@@ -28,6 +28,8 @@ type Document struct {
 	Hash string
 	// Attachments are the files that the profile takes contents from, by the path that it writes.
 	Attachments map[string][]byte
+	// Refused says of such files why they could not be read.
+	Refused map[string]string
 	// Findings are what is known to be wrong with the document.
 	Findings source.Findings
 }
@@ -70,7 +72,9 @@ func Decode(parts []Part, known source.Findings) ([]*Document, source.Findings) 
 	all, findings := decode(providerProfile, parts, known)
 	documents := make([]*Document, len(all))
 	for i, r := range all {
-		documents[i] = &Document{ProviderProfile: r.content, Node: r.node, Hash: r.hash, Attachments: r.attachments, Findings: r.findings}
+		documents[i] = &Document{
+			ProviderProfile: r.content, Node: r.node, Hash: r.hash, Attachments: r.file.Attachments, Refused: r.file.Refused, Findings: r.findings,
+		}
 	}
 	return documents, findings
 }
@@ -95,13 +99,17 @@ func in(parts []Part, index int, findings source.Findings) source.Findings {
 	})
 }
 
-func hash(file source.File) string {
+// hash returns the first 12 digits of the digest of a file.
+func hash(file source.File) string { return Digest(file)[:12] }
+
+// Digest returns the SHA-256 of a file and what is attached to it, in hexadecimal digits. The name of the file does not count.
+func Digest(file source.File) string {
 	sum := sha256.New()
 	_, _ = sum.Write(file.Data)
 	for _, path := range slices.Sorted(maps.Keys(file.Attachments)) {
 		_, _ = fmt.Fprintf(sum, "\x00%s\x00%s", path, file.Attachments[path])
 	}
-	return hex.EncodeToString(sum.Sum(nil))[:12]
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Summary is the document in one line, for logs: name, version and providers.

@@ -38,6 +38,32 @@ func (p Parameters) Override(documents []*Document) source.Findings {
 	return findings
 }
 
+// YAML writes the parameters as a document.
+func (p Parameters) YAML() []byte {
+	nodes := map[string]map[string]*yaml.Node{}
+	for name, values := range p {
+		nodes[name] = map[string]*yaml.Node{}
+		for key, value := range values {
+			nodes[name][key] = value.Node
+		}
+	}
+	data, err := yaml.Marshal(nodes)
+	if err != nil {
+		return nil // what was read from YAML can be written
+	}
+	return data
+}
+
+// ParseParameters reads parameters that YAML wrote.
+func ParseParameters(file source.File) (Parameters, error) {
+	nodes, findings := source.Parse(file)
+	var parameters Parameters
+	for _, node := range nodes {
+		findings = append(findings, source.Decode(node, "", &parameters)...)
+	}
+	return parameters, findings.Err()
+}
+
 // Unused are the profiles that are given parameters and are not loaded.
 func (p Parameters) Unused(documents []*Document) []string {
 	names := slices.Collect(maps.Keys(p))

@@ -38,6 +38,11 @@ func DigestOf(files []source.File) Digest {
 		for _, path := range slices.Sorted(maps.Keys(file.Attachments)) {
 			add([]byte(path), file.Attachments[path])
 		}
+		add([]byte(file.Problem))
+		_ = binary.Write(h, binary.BigEndian, uint64(len(file.Refused)))
+		for _, path := range slices.Sorted(maps.Keys(file.Refused)) {
+			add([]byte(path), []byte(file.Refused[path]))
+		}
 	}
 	sum := Digest(h.Sum(nil))
 	sum[0] |= 1

@@ -26,6 +26,9 @@ func TestDigestOf(t *testing.T) {
 		{{Name: "b"}, {Name: "a"}},
 		{{Name: "a", Attachments: map[string][]byte{"b": nil}}},
 		{{Name: "a", Attachments: map[string][]byte{"b": []byte("c")}}},
+		{{Name: "a", Refused: map[string]string{"b": "c"}}},
+		{{Name: "a", Refused: map[string]string{"b": "d"}}},
+		{{Name: "a", Problem: "c"}},
 	} {
 		sum := watch.DigestOf(files)
 		if earlier, ok := seen[sum]; ok {

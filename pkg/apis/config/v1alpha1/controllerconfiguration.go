@@ -19,6 +19,8 @@ type ControllerConfiguration struct {
 	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
 	// Server says where the program listens.
 	Server Server `json:"server,omitempty"`
+	// Limits bound what callers of the webhook server can take at a time.
+	Limits WebhookLimits `json:"limits,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
 	Debugging Debugging `json:"debugging,omitempty"`
 	// Logging says what is logged and how.
@@ -87,6 +89,21 @@ type Server struct {
 	MetricsBindAddress string `json:"metricsBindAddress,omitempty"`
 	// HealthBindAddress is host:port of /healthz and /readyz; ":8081" by default.
 	HealthBindAddress string `json:"healthBindAddress,omitempty"`
+}
+
+// WebhookLimits bound the work for callers. Health checks are answered whatever the limits are.
+type WebhookLimits struct {
+	// Connections are how many are open at a time; 1024 by default, and three quarters of the files that the process may open at most. For what is beyond, the
+	// connection is closed that has waited for its caller the longest.
+	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
+	// Streams are how many requests one connection of HTTP/2 may have open at a time; 32 by default. Clients open another connection for more.
+	Streams int32 `json:"streams,omitempty" between:"1,10000"`
+	// Requests are how many are worked on at a time; 256 by default. What is beyond waits, and is answered with 503 when it has waited in vain, or when four
+	// times as many wait.
+	Requests int32 `json:"requests,omitempty" between:"1,100000"`
+	// BodiesBytes bounds the bodies of all requests together, by what has arrived of them; 64 MiB by default, and four times webhook.maxReviewBytes at least.
+	// Where room is short, bodies that do not come are given up.
+	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 
 // Debugging are switches for developers.

@@ -36,6 +36,7 @@ func TestDefaults(t *testing.T) {
 				ClientConnection: v1alpha1.ClientConnection{QPS: 100, Burst: 130},
 				LeaderElection:   v1alpha1.LeaderElection{Enabled: &enabled, ResourceName: "gardener-extension-provider-graft-leader-election"},
 				Server:           v1alpha1.Server{WebhookPort: 10250, MetricsBindAddress: ":8080", HealthBindAddress: ":8081"},
+				Limits:           v1alpha1.WebhookLimits{Connections: 1024, Streams: 32, Requests: 256, BodiesBytes: 64 << 20},
 				Logging:          v1alpha1.Logging{Level: "info", Format: "json"},
 				Webhook: v1alpha1.Webhook{
 					MaxReviewBytes: 8 << 20, TimeoutSeconds: 10, FailurePolicy: "Fail",

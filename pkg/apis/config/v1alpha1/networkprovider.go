@@ -135,10 +135,16 @@ type NetworkMetrics struct {
 type NetworkLimits struct {
 	// Requests are how many are worked on at a time; 512 by default. What is beyond is answered with 429.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
-	// Connections are how many are open at a time at each listener; 1024 by default. What is beyond waits until one ends.
+	// Connections are how many are open at a time at all listeners together; 1024 by default, and three quarters of the files that the process may open at
+	// most. For what is beyond, the connection is closed that has waited for its caller the longest.
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
+	// Streams are how many requests one connection of HTTP/2 may have open at a time; 32 by default. Clients open another connection for more.
+	Streams int32 `json:"streams,omitempty" between:"1,10000"`
 	// BodyBytes is the size of the largest request that is read; 1 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"1024,67108864"`
+	// BodiesBytes bounds the bodies of all requests together, by what has arrived of them; 64 MiB by default, and four times bodyBytes at least. Where room is
+	// short, bodies that do not come are given up.
+	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 
 // Spiderpool configures that contract.

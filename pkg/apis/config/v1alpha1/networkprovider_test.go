@@ -36,7 +36,7 @@ func TestNetworkDefaults(t *testing.T) {
 				Kind:       "NetworkProviderConfiguration",
 				Ledger:     v1alpha1.Ledger{Path: "/var/lib/graft/ledger"},
 				Metrics:    v1alpha1.NetworkMetrics{Address: "127.0.0.1:9474"},
-				Limits:     v1alpha1.NetworkLimits{Requests: 512, Connections: 1024, BodyBytes: 1 << 20},
+				Limits:     v1alpha1.NetworkLimits{Requests: 512, Connections: 1024, Streams: 32, BodyBytes: 1 << 20, BodiesBytes: 64 << 20},
 				CNI:        v1alpha1.CNI{Configurations: "/etc/cni/net.d", Plugins: "/opt/cni/bin"},
 				Docker: v1alpha1.Docker{
 					Scope: "local", Connectivity: "local", KernelTimeout: v1alpha1.Duration{Duration: 5 * time.Second},

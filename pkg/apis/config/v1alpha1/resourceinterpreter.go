@@ -158,11 +158,15 @@ type InterpreterLimits struct {
 	// Requests are how many are worked on at a time; 256 by default. What is beyond waits, and is answered with 503 when it has waited in vain, or when four
 	// times as many wait.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
-	// Connections are how many are open at a time; 1024 by default. What is beyond waits until one ends.
+	// Connections are how many are open at a time; 1024 by default, and three quarters of the files that the process may open at most. For what is beyond, the
+	// connection is closed that has waited for its caller the longest.
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
+	// Streams are how many requests one connection of HTTP/2 may have open at a time; 32 by default. Clients open another connection for more.
+	Streams int32 `json:"streams,omitempty" between:"1,10000"`
 	// BodyBytes is the size of the largest request that is read; 20 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"65536,268435456"`
-	// BodiesBytes bounds all bodies that are worked on at a time; 128 MiB by default. What is beyond waits.
+	// BodiesBytes bounds the bodies of all requests together, by what has arrived of them; 128 MiB by default, and four times bodyBytes at least. What is
+	// beyond waits, and bodies that do not come are given up for others.
 	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 
@@ -186,6 +190,7 @@ func (c *ResourceInterpreterConfiguration) Default() {
 	setDefault(&c.Metrics.Address, ":9475")
 	setDefault(&c.Limits.Requests, 256)
 	setDefault(&c.Limits.Connections, 1024)
+	setDefault(&c.Limits.Streams, 32)
 	setDefault(&c.Limits.BodyBytes, 20<<20)
 	setDefault(&c.Limits.BodiesBytes, 128<<20)
 	setDefault(&c.Logging.Level, "info")

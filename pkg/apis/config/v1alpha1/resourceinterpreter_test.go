@@ -36,7 +36,7 @@ func TestInterpreterDefaults(t *testing.T) {
 			},
 			LeaderElection: v1alpha1.InterpreterElection{Enabled: &yes, ResourceName: "graft-resource-interpreter"},
 			Metrics:        v1alpha1.InterpreterMetrics{Address: ":9475"},
-			Limits:         v1alpha1.InterpreterLimits{Requests: 256, Connections: 1024, BodyBytes: 20 << 20, BodiesBytes: 128 << 20},
+			Limits:         v1alpha1.InterpreterLimits{Requests: 256, Connections: 1024, Streams: 32, BodyBytes: 20 << 20, BodiesBytes: 128 << 20},
 			Logging:        v1alpha1.Logging{Level: "info", Format: "json"},
 			Shutdown:       v1alpha1.Shutdown{Delay: v1alpha1.Duration{Duration: 3 * time.Second}, Timeout: v1alpha1.Duration{Duration: 30 * time.Second}},
 		}

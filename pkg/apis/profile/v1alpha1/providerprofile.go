@@ -34,6 +34,8 @@ type ProviderProfile struct {
 	Lookups map[string]Lookup `json:"lookups,omitempty"`
 	// Variables are named values, seen by expressions as variables.<name>. They may use each other, without a cycle.
 	Variables map[string]source.Node `json:"variables,omitempty"`
+	// Deny are the rules by which objects are denied before any other rule is applied; the first whose condition holds does.
+	Deny []Denial `json:"deny,omitempty"`
 	// ControlPlane is applied in namespaces labelled shoot.gardener.cloud/provider.
 	ControlPlane Set `json:"controlplane,omitempty"`
 	// ControlPlaneExposure is applied in namespaces labelled seed.gardener.cloud/provider; Gardener's documentation calls
