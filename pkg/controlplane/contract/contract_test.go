@@ -32,9 +32,10 @@ func TestGenerationOf(t *testing.T) {
 func TestProtect(t *testing.T) {
 	const managed = `"labels":{"core.gardener.cloud/apiserver-exposure":"gardener-managed"},`
 	pod := func(container, extra string) string {
-		return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{` + extra + `"name":"x","uid":"1"},"spec":{"selector":{"a":"b"},
-			"template":{"spec":{"containers":[{"name":"` + container + `","command":["/x","--secure-port=1","--advertise-address=1.2.3.4"],
-			"args":["--v=1"],"env":[],"volumeMounts":[{"name":"d","mountPath":"/var/etcd/data"}]}],"volumes":[{"name":"s","secret":{"secretName":"s"}}]}}}}`
+		return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{` + extra + `"name":"x","uid":"1"},"spec":{"selector":{"a":"b","matchLabels":{"a":"b"}},
+			"template":{"metadata":{"labels":{"a":"b","role":"r"}},"spec":{"containers":[{"name":"` + container + `","command":["/x","--secure-port=1","--advertise-address=1.2.3.4"],
+			"args":["--v=1"],"env":[],"volumeMounts":[{"name":"d","mountPath":"/var/etcd/data"}]}],"volumes":[{"name":"s","secret":{"secretName":"s"}},{"name":"c","configMap":{"name":"c"}},
+			{"name":"p","projected":{"sources":[]}}]}},"volumeClaimTemplates":[{"metadata":{"name":"etcd-main"}}]}}`
 	}
 	const containerPath = "/spec/template/spec/containers/0"
 	tests := []struct {
@@ -46,6 +47,24 @@ func TestProtect(t *testing.T) {
 	}{
 		{"nothing", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set(containerPath, "image", `"x"`), "-", ""},
 		{"name", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/metadata", "name", `"y"`), "-", "objects/identity"},
+		{"apiVersion", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("", "apiVersion", `"v2"`), "-", "apiVersion changed"},
+		{"kind", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("", "kind", `"x"`), "-", "kind changed"},
+		{"namespace", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/metadata", "namespace", `"y"`), "-", "metadata.namespace changed"},
+		{"uid", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/metadata", "uid", `"2"`), "-", "metadata.uid changed"},
+		{"owners", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/metadata", "ownerReferences", `[]`), "-", "metadata.ownerReferences changed"},
+		{"purpose", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/spec", "purpose", `"x"`), "-", "spec.purpose changed"},
+		{"type", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/spec", "type", `"x"`), "-", "spec.type changed"},
+		{"label of the selector", "kube-apiserver", pod("kube-apiserver", ""), contract.Today,
+			set("/spec/template/metadata/labels", "a", `"c"`), "-", "the pod label a,"},
+		{"label of the pod", "kube-apiserver", pod("kube-apiserver", ""), contract.Today,
+			set("/spec/template/metadata/labels", "role", `"c"`), "-", "the label role changed"},
+		{"environment from elsewhere", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
+			set(containerPath, "envFrom", `[{"secretRef":{"name":"x"}}]`), "-", "kube-scheduler,etcd/secrets"},
+		{"ConfigMap of the scheduler", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
+			set(containerPath, "volumeMounts", `[{"name":"c","mountPath":"/c"}]`), "-", "kube-scheduler,etcd/secrets"},
+		{"projected volume of the scheduler", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
+			set(containerPath, "volumeMounts", `[{"name":"p","mountPath":"/p"}]`), "-", "kube-scheduler,etcd/secrets"},
+		{"claim of etcd", "etcd-main", pod("etcd", ""), contract.Today, set("/spec", "volumeClaimTemplates", `[]`), "-", "etcd/data"},
 		{"selector", "kube-apiserver", pod("kube-apiserver", ""), contract.Today, set("/spec/selector", "a", `"c"`), "-", "objects/identity"},
 		{"label", "kube-apiserver", pod("kube-apiserver", managed), contract.Labelled,
 			set("/metadata/labels", contract.LabelExposure, `"no"`), "-", "objects/identity"},

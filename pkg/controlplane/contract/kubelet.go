@@ -5,41 +5,109 @@
 package contract
 
 import (
+	"path"
+	"slices"
+	"strings"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
+// unitDirectory is where gardener-node-agent writes units and their drop-ins (gardener:
+// pkg/nodeagent/controller/operatingsystemconfig/reconciler.go).
+const unitDirectory = "/etc/systemd/system"
+
+// laterUnit stands for the unit of the kubelet in an OperatingSystemConfig without one: what provisions a machine stays on it when
+// Gardener brings the unit, which reads these files and this variable (gardener:
+// pkg/component/extensions/operatingsystemconfig/original/components/kubelet/component.go).
+const laterUnit = "[Service]\nEnvironmentFile=/etc/environment\nEnvironmentFile=-/var/lib/kubelet/extra_args\n" +
+	"ExecStart=/opt/bin/kubelet $KUBELET_EXTRA_ARGS\n"
+
 // protectKubelet compares what an OperatingSystemConfig says about the kubelet: that the unit and the configuration file are
-// there, that the command line is one, and the flags that are Gardener's.
+// there, and that what systemd runs is the same command with the same values of Gardener's flags, whichever units, drop-ins and
+// files define it.
 func protectKubelet(o *target.Object, exempt Exemption) error {
 	before, after := o.Document.Original(), o.Document.Root()
-	was, is := kubeletUnitOf(before), kubeletUnitOf(after)
-	if was != nil && is == nil {
+	if kubeletUnitOf(before) != nil && kubeletUnitOf(after) == nil {
 		return broken(kubeletUnit, "the unit is gone")
 	}
 	if kubeletFileOf(before) != nil && kubeletFileOf(after) == nil {
 		return broken(kubeletFile, "the file is gone")
 	}
-	if same(was, is) {
-		return nil
+	files := nodeFiles(after)
+	if twice := writtenTwice(files); twice != "" {
+		return broken(nodeParts, "several units or files are written to %s", twice)
 	}
-	kubelet, _ := target.Lookup("kubelet")
-	if changed, ok := o.ChangedKubeletFlags(was.Raw(), is.Raw()); ok {
-		return checkFlags(kubelet, changed, false, exempt)
-	}
-	old, err := kubeletCommand(was)
-	if err != nil || old == nil {
-		// What was not readable before cannot have been edited as a command line.
-		return nil //nolint:nilerr // the result is what counts
-	}
-	now, err := kubeletCommand(is)
+	is, err := effectiveKubelet(files)
 	if err != nil {
 		return broken(kubeletUnit, "%s", err)
 	}
-	if now == nil {
-		return broken(kubeletUnit, "its content is no text")
+	was, err := effectiveKubelet(nodeFiles(before))
+	if err != nil {
+		// What was not readable before cannot have been edited as a command line.
+		return nil //nolint:nilerr // the result is what counts
 	}
-	return checkFlags(kubelet, old.Differences(&now.FlagList), false, exempt)
+	if !slices.Equal(was.Program(), is.Program()) {
+		return broken(kubeletUnit, "the program is %q instead of %q", strings.Join(is.Program(), " "), strings.Join(was.Program(), " "))
+	}
+	if program := is.Program()[0]; replacesImage(fileAt(before, program), fileAt(after, program)) {
+		return broken(kubeletUnit, "the program %s is not the one of an image", program)
+	}
+	for _, file := range is.Unknown {
+		if !same(fileAt(before, file), fileAt(after, file)) {
+			return broken(kubeletFlags, "the content of %s, from which variables of the kubelet's command line are read, is not known; give it as text", file)
+		}
+	}
+	kubelet, _ := target.Lookup("kubelet")
+	return checkFlags(kubelet, was.Differences(is), false, exempt)
+}
+
+// effectiveKubelet computes what systemd runs as the kubelet.
+func effectiveKubelet(files []document.File) (*document.Service, error) {
+	later := document.File{Path: path.Join(unitDirectory, target.KubeletUnit), Read: func() (string, bool) { return laterUnit, true }}
+	return document.EffectiveService(target.KubeletUnit, append([]document.File{later}, files...))
+}
+
+// nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins.
+func nodeFiles(root *document.Node) []document.File {
+	var files []document.File
+	for _, file := range root.Find("spec", "files").Items() {
+		files = append(files, document.File{Path: text(file.Get("path")), Read: func() (string, bool) {
+			content, err := document.ContentOf(file.Find("content", "inline"))
+			if err != nil {
+				return "", false
+			}
+			return string(content.Text()), true
+		}})
+	}
+	for _, unit := range root.Find("spec", "units").Items() {
+		at := path.Join(unitDirectory, text(unit.Get("name")))
+		if content := unit.Get("content"); content != nil {
+			files = append(files, document.File{Path: at, Read: content.Text})
+		}
+		for _, dropIn := range unit.Get("dropIns").Items() {
+			files = append(files, document.File{Path: path.Join(at+".d", text(dropIn.Get("name"))), Read: dropIn.Get("content").Text})
+		}
+	}
+	return files
+}
+
+// writtenTwice returns the first path to which several files are written, "" for none.
+func writtenTwice(files []document.File) string {
+	seen := make(map[string]bool, len(files))
+	for _, file := range files {
+		at := document.RealPath(file.Path)
+		if seen[at] {
+			return at
+		}
+		seen[at] = true
+	}
+	return ""
+}
+
+// replacesImage reports whether a file has another content, which is not that of an image.
+func replacesImage(was, is *document.Node) bool {
+	return is != nil && is.Find("content", "imageRef") == nil && !same(was.Get("content"), is.Get("content"))
 }
 
 func kubeletUnitOf(root *document.Node) *document.Node {
@@ -47,17 +115,14 @@ func kubeletUnitOf(root *document.Node) *document.Node {
 }
 
 func kubeletFileOf(root *document.Node) *document.Node {
-	return root.Find("spec", "files").ItemWith("path", target.KubeletConfigurationPath)
+	return fileAt(root, target.KubeletConfigurationPath)
 }
 
-func kubeletCommand(content *document.Node) (*document.UnitCommand, error) {
-	text, ok := content.Text()
-	if !ok {
-		return nil, nil
-	}
-	unit, err := document.UnitOf(text)
-	if err != nil {
-		return nil, err
-	}
-	return unit.Command("Service", "ExecStart")
+func fileAt(root *document.Node, name string) *document.Node {
+	return root.Find("spec", "files").ItemWith("path", name)
+}
+
+func text(n *document.Node) string {
+	text, _ := n.Text()
+	return text
 }

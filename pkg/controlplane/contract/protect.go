@@ -93,18 +93,27 @@ func protectIdentity(d *document.Document) error {
 func protectFlags(o *target.Object, g Generation, was, is *document.Node, exempt Exemption) error {
 	t := o.Target
 	locked := t.Component == "kube-apiserver" && (g == Today || managed(o.Document.Original()))
-	if changed, ok := o.ChangedFlags(t.Container, was, is); ok {
-		return checkFlags(t, changed, locked, exempt)
+	changed, err := changedFlags(o, was, is)
+	if err != nil {
+		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
+	}
+	return checkFlags(t, changed, locked, exempt)
+}
+
+// changedFlags returns the names of the flags of the component's own container that have other values than before.
+func changedFlags(o *target.Object, was, is *document.Node) ([]string, error) {
+	if changed, ok := o.ChangedFlags(o.Target.Container, was, is); ok {
+		return changed, nil
 	}
 	before, err := document.CommandLineOf(was)
 	if err != nil {
-		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
+		return nil, err
 	}
 	after, err := document.CommandLineOf(is)
 	if err != nil {
-		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
+		return nil, err
 	}
-	return checkFlags(t, before.Differences(&after.FlagList), locked, exempt)
+	return before.Differences(&after.FlagList), nil
 }
 
 // checkFlags finds a reserved or locked flag among those that have other values than before.

@@ -51,27 +51,31 @@ var reservations = []reservation{
 	{"kube-scheduler", Clause{"kube-scheduler/provider-flags", "the command line can hold no provider-specific flags"},
 		[]string{"cloud-provider", "cloud-config"}},
 
-	{"kubelet", Clause{"kubelet/flags", "configuration files, kubeconfigs, network plugin and node labels are Gardener's"},
-		[]string{"config", "bootstrap-kubeconfig", "kubeconfig", "network-plugin", "cni-bin-dir", "cni-conf-dir", "node-labels"}},
+	{"kubelet", kubeletFlags, []string{"config", "bootstrap-kubeconfig", "kubeconfig", "network-plugin", "cni-bin-dir", "cni-conf-dir", "node-labels"}},
 
-	{"etcd", Clause{"etcd/flags", "the command line of etcd holds provider-independent flags only, which webhooks ignore"}, []string{"*"}},
+	{"etcd", etcdFlags, []string{"*"}},
 }
 
 var tlsFlags = []string{"tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "tls-sni-cert-key"}
 
 // The clauses that are not about reserved flags.
 var (
-	sniFlags    = Clause{"kube-apiserver/sni", "--endpoint-reconciler-type and --advertise-address stay as they are where Gardener exposes the kube-apiserver by SNI"}
-	sniService  = Clause{"kube-apiserver/service", "the Service is mutable only where it is of type LoadBalancer and not managed by Gardener"}
-	container   = Clause{"pod-template/container", "the container that Gardener creates for the component stays"}
-	etcdData    = Clause{"etcd/data", "the claim template of the etcd and its mount at /var/etcd/data stay"}
-	senseless   = Clause{"kube-scheduler,etcd/secrets", "provider-specific environment variables, Secrets and ConfigMaps make no sense in this container"}
-	kubeletUnit = Clause{"kubelet/unit", "the unit kubelet.service has a single ExecStart in [Service]"}
-	kubeletFile = Clause{"kubelet/configuration", "the file /var/lib/kubelet/config/kubelet holds the kubelet's configuration"}
-	identity    = Clause{"objects/identity", "name, namespace, selector and the labels by which Gardener finds the object stay"}
-	fields      = Clause{"objects/fields", "what the API server and Gardener know an object by, and its status, is not written by rules"}
-	own         = Clause{"objects/own", "what Graft itself notes on an object is not set by rules"}
-	annotations = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}
+	sniFlags     = Clause{"kube-apiserver/sni", "--endpoint-reconciler-type and --advertise-address stay as they are where Gardener exposes the kube-apiserver by SNI"}
+	sniService   = Clause{"kube-apiserver/service", "the Service is mutable only where it is of type LoadBalancer and not managed by Gardener"}
+	container    = Clause{"pod-template/container", "the container that Gardener creates for the component stays"}
+	etcdFlags    = Clause{"etcd/flags", "the command line of etcd holds provider-independent flags only, which webhooks ignore"}
+	replicas     = Clause{"objects/replicas", "Gardener scales its components, with hibernation and high availability"}
+	hostNetwork  = Clause{"pod-template/host-network", "the ports of the component are Gardener's, and so is the network in which they are open"}
+	etcdData     = Clause{"etcd/data", "the claim template of the etcd and its mount at /var/etcd/data stay"}
+	senseless    = Clause{"kube-scheduler,etcd/secrets", "provider-specific environment variables, Secrets and ConfigMaps make no sense in this container"}
+	kubeletFlags = Clause{"kubelet/flags", "configuration files, kubeconfigs, network plugin and node labels are Gardener's"}
+	nodeParts    = Clause{"node/parts", "every unit and every file of an OperatingSystemConfig stands in it once"}
+	kubeletUnit  = Clause{"kubelet/unit", "the unit kubelet.service has a single ExecStart in [Service]"}
+	kubeletFile  = Clause{"kubelet/configuration", "the file /var/lib/kubelet/config/kubelet holds the kubelet's configuration"}
+	identity     = Clause{"objects/identity", "name, namespace, selector and the labels by which Gardener finds the object stay"}
+	fields       = Clause{"objects/fields", "what the API server and Gardener know an object by, and its status, is not written by rules"}
+	own          = Clause{"objects/own", "what Graft itself notes on an object is not set by rules"}
+	annotations  = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}
 )
 
 // ownAnnotations begin the annotations in which Graft notes what it has done.
@@ -148,6 +152,28 @@ var reservedFields = []string{
 	"metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.deletionTimestamp",
 	"metadata.deletionGracePeriodSeconds", "metadata.ownerReferences", "metadata.finalizers", "metadata.managedFields",
 	"status", "spec.selector", "spec.purpose", "spec.type",
+}
+
+// reservedParts are fields that stand for what the contract reserves elsewhere. Such a clause can be overridden with a reason.
+var reservedParts = []struct {
+	component, field string // every component without one
+	without          []string
+	clause           Clause
+}{
+	{"etcd", "spec.etcd", []string{"spec.etcd.image", "spec.etcd.resources"}, etcdFlags},
+	{"", "spec.replicas", nil, replicas},
+	{"", "spec.template.spec.hostNetwork", nil, hostNetwork},
+}
+
+// ReservedPart finds the clause by which a field of a target's own object is Gardener's, given its path.
+func ReservedPart(t *target.Target, path string) (Clause, bool) {
+	for _, r := range reservedParts {
+		within := func(field string) bool { return inside(path, field) }
+		if t.Container != "" && (r.component == "" || r.component == t.Component) && within(r.field) && !slices.ContainsFunc(r.without, within) {
+			return r.clause, true
+		}
+	}
+	return Clause{}, false
 }
 
 // ReservedField finds the clause by which a field may not be written, given its path: members with dots between them.

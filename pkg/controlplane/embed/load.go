@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -19,7 +20,8 @@ import (
 var ErrNoProfiles = errors.New("no profiles")
 
 // Load reads the profiles in the top folder of a file system, such as an embed.FS: all files that end in .yaml or .yml, but for those
-// that a profile names as a file beside it. An error of a profile is source.Findings, with positions.
+// that a profile names as a file beside it. Give a folder on disk as the FS of an os.Root, whose links stay inside. An error of a profile
+// is source.Findings, with positions.
 func Load(folder fs.FS) ([]*profile.Document, error) {
 	files, err := readProfiles(folder)
 	if err != nil {
@@ -53,12 +55,12 @@ func readProfiles(folder fs.FS) ([]source.File, error) {
 		if entry.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {
 			continue
 		}
-		data, err := fs.ReadFile(folder, name)
+		data, err := disk.ReadFS(folder, name, disk.DocumentSize)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, profile.Attach(source.File{Name: name, Data: data}, func(beside string) ([]byte, error) {
-			return fs.ReadFile(folder, beside)
+			return disk.ReadFS(folder, beside, disk.DocumentSize)
 		}))
 	}
 	return files, nil

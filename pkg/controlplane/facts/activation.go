@@ -105,6 +105,9 @@ func (o *objectFields) decode() {
 		o.tree = tree
 	case error:
 		failed := expression.Failure("the object cannot be decoded")
+		if expression.ExceedsLimit(tree) {
+			failed = tree
+		}
 		o.tree = map[string]any{"metadata": failed, "spec": failed, "status": failed, "data": failed}
 	}
 }

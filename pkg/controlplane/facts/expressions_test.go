@@ -74,6 +74,16 @@ func TestExpressions(t *testing.T) {
 		{`${ shoot.infrastructureConfig.floatingPoolName + shoot.controlPlaneConfig.loadBalancerProvider }`, `"publicoctavia"`},
 		{`${ cloudProfile.providerConfig.useOctavia && seed.providerConfig.zones == 3 }`, "true"},
 		{`${ shoot.workers[0].providerConfig.serverGroup.policy + string(has(shoot.workers[1].providerConfig)) }`, `"soft-anti-affinityfalse"`},
+		{`${ shoot.workers[0].volume.type + shoot.workers[0].volume.size + string(shoot.workers[0].volume.encrypted) }`, `"ssd50Gitrue"`},
+		{`${ has(shoot.workers[1].volume) || shoot.workers[1].?volume.?type.orValue("none") != "none" }`, "false"},
+		{`${ shoot.workers[0].dataVolumes.filter(v, !v.encrypted).map(v, v.name + v.size) }`, `["kubelet100Gi"]`},
+		{`${ shoot.workers.map(w, w.kubeletDataVolume) }`, `["kubelet",""]`},
+		{`${ shoot.workers[0].taints.map(t, t.key + "=" + t.value + ":" + t.effect) + shoot.workers[1].taints.map(t, t.key) }`, `["gpu=yes:NoSchedule"]`},
+		{`${ shoot.workers[0].sysctls["net.core.somaxconn"] + string(shoot.workers[1].sysctls.size()) }`, `"10240"`},
+		{`${ [shoot.workers[0].priority, shoot.workers[1].priority, shoot.workers[0].kubelet.maxPods] }`, "[7,0,200]"},
+		{`${ [shoot.workers[0].maxSurge, shoot.workers[0].maxUnavailable] }`, `["10%",0]`},
+		{`${ [shoot.workers[0].systemComponents, shoot.workers[1].systemComponents, has(shoot.workers[1].kubelet)] }`, "[false,true,false]"},
+		{`${ shoot.workers[0].updateStrategy + shoot.workers[0].containerRuntimes[0] + shoot.workers[0].machineControllerManager.machineDrainTimeout }`, `"AutoRollingUpdategvisor2h"`},
 		{`${ shoot.workers[1].?providerConfig.?serverGroup.?policy.orValue("none") }`, `"none"`},
 	} {
 		t.Run(c.text, func(t *testing.T) {

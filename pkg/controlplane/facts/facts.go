@@ -129,6 +129,33 @@ type Worker struct {
 	Minimum, Maximum    int64
 	Zones               []string
 	Labels, Annotations map[string]string
+	// Volume is that of the operating system; nil without one.
+	Volume      *Volume
+	DataVolumes []Volume
+	// KubeletDataVolume names the data volume for the kubelet's files; empty without one.
+	KubeletDataVolume string
+	Taints            []Taint
+	Sysctls           map[string]string
+	ContainerRuntimes []string
+	// SystemComponents says that system components may run on the pool's nodes, which is the default.
+	SystemComponents bool
+	Priority         *int64
+	UpdateStrategy   string
+}
+
+// Volume is a volume of the machines of a worker pool.
+type Volume struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	Size      string `json:"size"`
+	Encrypted *bool  `json:"encrypted"`
+}
+
+// Taint is a taint of the nodes of a worker pool.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Effect string `json:"effect"`
 }
 
 // Seed is the part of a Seed that expressions ask for often.

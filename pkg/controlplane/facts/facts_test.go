@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -54,8 +56,13 @@ func TestFromCluster(t *testing.T) {
 				{
 					Name: "a", Kubernetes: "1.33.4", MachineType: "m1", MachineImage: "gardenlinux", MachineImageVersion: "1592.9.0",
 					Architecture: "arm64", CRI: "containerd", Minimum: 1, Maximum: 3, Zones: []string{"eu-1a"}, Labels: map[string]string{"x": "y"},
+					Volume:      &Volume{Type: "ssd", Size: "50Gi", Encrypted: ptr.To(true)},
+					DataVolumes: []Volume{{Name: "kubelet", Type: "hdd", Size: "100Gi"}}, KubeletDataVolume: "kubelet",
+					Taints:  []Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}},
+					Sysctls: map[string]string{"net.core.somaxconn": "1024"}, ContainerRuntimes: []string{"gvisor"},
+					Priority: ptr.To(int64(7)), UpdateStrategy: "AutoRollingUpdate",
 				},
-				{Name: "b", Kubernetes: "1.32.1", MachineType: "m2", Architecture: "amd64", Maximum: 1},
+				{Name: "b", Kubernetes: "1.32.1", MachineType: "m2", Architecture: "amd64", Maximum: 1, SystemComponents: true},
 			},
 		},
 		Seed:         &Part[Seed]{value: &Seed{Name: "seed-eu", Annotations: map[string]string{"a": "b"}, Region: "eu-west-1", Provider: "aws"}},

@@ -30,7 +30,8 @@ func (p Parts) Join(others Parts) Parts {
 func InManifest(variable, member string) bool {
 	switch variable {
 	case "pool":
-		return member == "" || member == "providerConfig"
+		_, whole := wholeOfWorker[member]
+		return member == "" || whole
 	case "shoot":
 	default:
 		return false
@@ -39,7 +40,7 @@ func InManifest(variable, member string) bool {
 	case "name", "namespace", "uid", "labels", "annotations", "kubernetes", "region", "provider", "cloudProfile", "networking",
 		"hibernated", "workerless", "highAvailability", "purpose", "technicalID":
 		return false
-	default: // workers have a providerConfig
+	default: // workers have members of wholeOfWorker
 		return true
 	}
 }

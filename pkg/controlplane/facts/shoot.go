@@ -61,9 +61,22 @@ type workerManifest struct {
 	Zones       []string          `json:"zones"`
 	Kubernetes  versioned         `json:"kubernetes"`
 	CRI         struct {
-		Name string `json:"name"`
+		Name              string `json:"name"`
+		ContainerRuntimes []struct {
+			Type string `json:"type"`
+		} `json:"containerRuntimes"`
 	} `json:"cri"`
-	Machine struct {
+	Volume                *Volume           `json:"volume"`
+	DataVolumes           []Volume          `json:"dataVolumes"`
+	KubeletDataVolumeName string            `json:"kubeletDataVolumeName"`
+	Taints                []Taint           `json:"taints"`
+	Sysctls               map[string]string `json:"sysctls"`
+	SystemComponents      *struct {
+		Allow bool `json:"allow"`
+	} `json:"systemComponents"`
+	Priority       *int64 `json:"priority"`
+	UpdateStrategy string `json:"updateStrategy"`
+	Machine        struct {
 		Type         string `json:"type"`
 		Architecture string `json:"architecture"`
 		Image        struct {
@@ -129,6 +142,10 @@ func (m *shootManifest) shoot() *Shoot {
 }
 
 func (m *workerManifest) worker(version string) Worker {
+	var runtimes []string
+	for _, runtime := range m.CRI.ContainerRuntimes {
+		runtimes = append(runtimes, runtime.Type)
+	}
 	return Worker{
 		Name:                m.Name,
 		Kubernetes:          cmp.Or(m.Kubernetes.Version, version),
@@ -142,5 +159,14 @@ func (m *workerManifest) worker(version string) Worker {
 		Zones:               m.Zones,
 		Labels:              m.Labels,
 		Annotations:         m.Annotations,
+		Volume:              m.Volume,
+		DataVolumes:         m.DataVolumes,
+		KubeletDataVolume:   m.KubeletDataVolumeName,
+		Taints:              m.Taints,
+		Sysctls:             m.Sysctls,
+		ContainerRuntimes:   runtimes,
+		SystemComponents:    m.SystemComponents == nil || m.SystemComponents.Allow,
+		Priority:            m.Priority,
+		UpdateStrategy:      m.UpdateStrategy,
 	}
 }

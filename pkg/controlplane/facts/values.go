@@ -73,7 +73,9 @@ func (c *CloudProfile) value() ref.Val {
 func (s *Shoot) value() (ref.Val, map[string]ref.Val) {
 	workers, named := make([]ref.Val, len(s.Workers)), make(map[string]ref.Val, len(s.Workers))
 	for i := range s.Workers {
-		workers[i] = s.Workers[i].value(expression.Lazy(func() any { return s.workerConfig(i) }))
+		workers[i] = s.Workers[i].value(func(path []string) expression.Lazy {
+			return func() any { return s.inWorker(i, path) }
+		})
 		named[s.Workers[i].Name] = workers[i]
 	}
 	fields := metadata(s.Name, s.Labels, s.Annotations)
@@ -108,33 +110,88 @@ func within(m *Manifest, path ...string) expression.Lazy {
 	return func() any { return m.In(path...) }
 }
 
-// workerConfig is the providerConfig of a worker by its index, nil when there is none, or an error.
-func (s *Shoot) workerConfig(i int) any {
-	switch workers := s.Manifest.In("provider", "workers").(type) {
-	case error:
-		return workers
-	case []any:
-		if i < len(workers) {
-			worker, _ := workers[i].(map[string]any)
-			return worker["providerConfig"]
-		}
-	}
-	return nil
+// wholeOfWorker are the members of workers that are read from the whole Shoot, with their paths below the worker.
+var wholeOfWorker = map[string][]string{
+	"caBundle":                 {"caBundle"},
+	"clusterAutoscaler":        {"clusterAutoscaler"},
+	"controlPlane":             {"controlPlane"},
+	"kubelet":                  {"kubernetes", "kubelet"},
+	"machineControllerManager": {"machineControllerManager"},
+	"maxSurge":                 {"maxSurge"},
+	"maxUnavailable":           {"maxUnavailable"},
+	"providerConfig":           {"providerConfig"},
 }
 
-func (w *Worker) value(providerConfig expression.Lazy) ref.Val {
+// inWorker returns what stands at a path below a worker, by the worker's index: nil when there is nothing, or an error.
+func (s *Shoot) inWorker(i int, path []string) any {
+	workers := s.Manifest.In("provider", "workers")
+	if _, failed := workers.(error); failed {
+		return workers
+	}
+	all, _ := workers.([]any)
+	if i >= len(all) {
+		return nil
+	}
+	value := all[i]
+	for _, key := range path {
+		members, _ := value.(map[string]any)
+		value = members[key]
+	}
+	return value
+}
+
+func (w *Worker) value(whole func(path []string) expression.Lazy) ref.Val {
 	fields := metadata(w.Name, w.Labels, w.Annotations)
+	for name, path := range wholeOfWorker {
+		fields[name] = whole(path)
+	}
 	fields["kubernetes"] = version(w.Kubernetes)
 	fields["machineType"] = text(w.MachineType)
 	fields["machineImage"] = text(w.MachineImage)
 	fields["machineImageVersion"] = text(w.MachineImageVersion)
 	fields["architecture"] = text(w.Architecture)
 	fields["cri"] = text(w.CRI)
+	fields["containerRuntimes"] = list(w.ContainerRuntimes)
 	fields["minimum"] = types.Int(w.Minimum)
 	fields["maximum"] = types.Int(w.Maximum)
-	fields["providerConfig"] = providerConfig
 	fields["zones"] = list(w.Zones)
+	fields["kubeletDataVolume"] = text(w.KubeletDataVolume)
+	fields["sysctls"] = types.NewStringStringMap(types.DefaultTypeAdapter, w.Sysctls)
+	fields["systemComponents"] = types.Bool(w.SystemComponents)
+	fields["updateStrategy"] = text(w.UpdateStrategy)
+	fields["priority"] = expression.Unset{Default: types.Int(0)}
+	if w.Priority != nil {
+		fields["priority"] = types.Int(*w.Priority)
+	}
+	if w.Volume != nil {
+		fields["volume"] = w.Volume.value()
+	}
+	fields["dataVolumes"] = values(w.DataVolumes, Volume.value)
+	fields["taints"] = values(w.Taints, Taint.value)
 	return workerType.Value(fields)
+}
+
+func (v Volume) value() ref.Val {
+	fields := expression.Values{
+		"name": text(v.Name), "type": text(v.Type), "size": text(v.Size), "encrypted": expression.Unset{Default: types.False},
+	}
+	if v.Encrypted != nil {
+		fields["encrypted"] = types.Bool(*v.Encrypted)
+	}
+	return volumeType.Value(fields)
+}
+
+func (t Taint) value() ref.Val {
+	return taintType.Value(expression.Values{"key": text(t.Key), "value": text(t.Value), "effect": text(t.Effect)})
+}
+
+// values makes a list of what value returns for each item.
+func values[T any](items []T, value func(T) ref.Val) ref.Val {
+	all := make([]ref.Val, len(items))
+	for i, item := range items {
+		all[i] = value(item)
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, all)
 }
 
 func metadata(name string, labels, annotations map[string]string) expression.Values {

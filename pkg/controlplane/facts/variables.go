@@ -22,6 +22,17 @@ var (
 		"pods":       cel.StringType,
 		"services":   cel.StringType,
 	})
+	volumeType = expression.NewObject("graft.Volume", map[string]*cel.Type{
+		"name":      cel.StringType,
+		"type":      cel.StringType,
+		"size":      cel.StringType,
+		"encrypted": cel.BoolType,
+	})
+	taintType = expression.NewObject("graft.Taint", map[string]*cel.Type{
+		"key":    cel.StringType,
+		"value":  cel.StringType,
+		"effect": cel.StringType,
+	})
 	workerType = expression.NewObject("graft.Worker", map[string]*cel.Type{
 		"name":                cel.StringType,
 		"kubernetes":          apiservercel.SemverType,
@@ -36,7 +47,25 @@ var (
 		"labels":              stringMap,
 		"annotations":         stringMap,
 		"providerConfig":      cel.DynType,
-	})
+		"volume":              volumeType.Type(),
+		"dataVolumes":         cel.ListType(volumeType.Type()),
+		"kubeletDataVolume":   cel.StringType,
+		"taints":              cel.ListType(taintType.Type()),
+		"sysctls":             stringMap,
+		"containerRuntimes":   stringList,
+		"systemComponents":    cel.BoolType,
+		"priority":            cel.IntType,
+		"updateStrategy":      cel.StringType,
+		// A number or a percentage.
+		"maxSurge":       cel.DynType,
+		"maxUnavailable": cel.DynType,
+		"caBundle":       cel.DynType,
+		// What Gardener says of the pool's components.
+		"kubelet":                  cel.DynType,
+		"machineControllerManager": cel.DynType,
+		"clusterAutoscaler":        cel.DynType,
+		"controlPlane":             cel.DynType,
+	}, volumeType, taintType)
 	shootType = expression.NewObject("graft.Shoot", map[string]*cel.Type{
 		"name":             cel.StringType,
 		"namespace":        cel.StringType,

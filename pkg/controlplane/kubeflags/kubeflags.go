@@ -3,9 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kubeflags knows which flags and feature gates kube-apiserver, kube-controller-manager, kube-scheduler and kubelet
-// have in each minor version of Kubernetes, and which fields the kubelet's configuration file has. The table is what the
-// components of each version say themselves; `make kubeflags` (hack/kubeflags) writes it. The package knows no profiles and
-// must not read anything but its table, which it decodes when it is first asked. Enter at Flag, Gate and Field.
+// have in each minor version of Kubernetes, which admission plugins kube-apiserver has, and which fields the kubelet's
+// configuration file has. The table is what the components of each version say themselves; `make kubeflags` (hack/kubeflags)
+// writes it. The package knows no profiles and must not read anything but its table, which it decodes when it is first asked.
+// Enter at Flag, Gate, Plugin and Field.
 package kubeflags
 
 import (
@@ -41,6 +42,8 @@ func (s Span) In(m Minor) bool { return m >= s.Since && (s.Removed == 0 || m < s
 // String says since when it is there and when it went, for messages.
 func (s Span) String() string {
 	switch {
+	case s.Since != 0 && s.Removed == s.Since+1:
+		return fmt.Sprintf("it is there in %s only", s.Since)
 	case s.Since != 0 && s.Removed != 0:
 		return fmt.Sprintf("it is there from %s to %s", s.Since, s.Removed-1)
 	case s.Since != 0:

@@ -97,6 +97,7 @@ func TestSpan(t *testing.T) {
 		"it is there since 1.31 or longer": {kubeflags.Span{}, []kubeflags.Minor{31, 32, 33, 34}},
 		"it was added in 1.33":             {kubeflags.Span{Since: 33}, []kubeflags.Minor{33, 34}},
 		"it was removed in 1.33":           {kubeflags.Span{Removed: 33}, []kubeflags.Minor{31, 32}},
+		"it is there in 1.32 only":         {kubeflags.Span{Since: 32, Removed: 33}, []kubeflags.Minor{32}},
 		"it is there from 1.32 to 1.33":    {kubeflags.Span{Since: 32, Removed: 34}, []kubeflags.Minor{32, 33}},
 	} {
 		var in []kubeflags.Minor
@@ -220,5 +221,31 @@ func TestField(t *testing.T) {
 	}
 	if top := kubeflags.Fields("", 31); slices.Contains(top, "crashLoopBackOff") || !slices.Contains(top, "maxPods") {
 		t.Errorf("the fields of 1.31 are %q", top)
+	}
+}
+
+// TestPlugin holds what is known of admission plugins from Kubernetes' sources, and that each version has many of them.
+func TestPlugin(t *testing.T) {
+	for name, want := range map[string]kubeflags.PluginHistory{
+		"NodeRestriction":         {},
+		"NamespaceLifecycle":      {Default: true},
+		"PodTopologyLabels":       {Span: kubeflags.Span{Since: 33}, Default: true},
+		"MutatingAdmissionPolicy": {Span: kubeflags.Span{Since: 32}, Default: true},
+		"JobValidation":           {Span: kubeflags.Span{Since: 36, Removed: 37}, Default: true},
+	} {
+		if got, ok := kubeflags.Plugin(name); !ok || got != want {
+			t.Errorf("%s: %+v, %t, want %+v", name, got, ok, want)
+		}
+	}
+	for _, m := range kubeflags.Versions() {
+		if plugins := kubeflags.Plugins(m); len(plugins) < 30 || !slices.Contains(plugins, "ResourceQuota") {
+			t.Errorf("the admission plugins of %s are %q", m, plugins)
+		}
+	}
+	for _, name := range []string{"PersistentVolumeLabel", "PodSecurityPolicy", "SecurityContextDeny"} {
+		had, gone := kubeflags.FormerPlugin(name)
+		if _, known := kubeflags.Plugin(name); known || !gone || had >= kubeflags.Versions()[0] {
+			t.Errorf("%s: in the table: %t, from before it: %t, %s", name, known, gone, had)
+		}
 	}
 }

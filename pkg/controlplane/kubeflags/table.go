@@ -23,6 +23,8 @@ type Table struct {
 	// Gates are by component and name: a word for each version, see GateState.Word. Those that all components have alike stand
 	// under "*".
 	Gates map[string]map[string]string `json:"gates"`
+	// Plugins are the admission plugins of kube-apiserver, by name.
+	Plugins map[string]PluginHistory `json:"plugins"`
 	// Fields are those of the KubeletConfiguration, by path.
 	Fields map[string]FieldHistory `json:"fields"`
 }

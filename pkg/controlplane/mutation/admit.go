@@ -12,6 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
 // Admit takes an object all the way: it finds the rules, reads the facts they need, plans, applies and checks the result.
@@ -40,6 +41,8 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	if selected == nil || failure != nil {
 		return &Result{}, failure
 	}
+	ctx, end := expression.Limit(ctx)
+	defer end()
 	result, failure := p.take(ctx, selected, r, source, observe)
 	if failure != nil {
 		failure.Target = selected.target.Subject()

@@ -103,6 +103,7 @@ func (c *profileCompiler) compile() {
 			c.idle(entry, at)
 		}
 	}
+	c.checkDenials()
 	c.tidy()
 }
 
@@ -140,7 +141,9 @@ func (c *profileCompiler) target(set target.Set, entry v1alpha1.TargetRules, at 
 	}
 	c.rules = append(c.rules, rules...)
 	if len(rules) > 0 && len(findings) == 0 {
-		c.put(set, entry, t, rules, at)
+		denials := c.denials(t)
+		c.rules = append(c.rules, denials...)
+		c.put(set, entry, t, append(denials, rules...), at)
 	}
 }
 
@@ -215,8 +218,9 @@ func (c *profileCompiler) add(key scopeKey, t *target.Target, rules []*rule) {
 func (p *Program) Registrations() []Registration {
 	var registrations []Registration
 	for key, forms := range p.scopes {
-		r := Registration{Set: key.set, Provider: key.provider, Garden: key.garden}
+		r := Registration{Set: key.set, Provider: key.provider, Garden: key.garden, Observed: true}
 		for _, selected := range forms {
+			r.Observed = r.Observed && selected.enforced != nil && len(selected.enforced.rules) == 0
 			if selected.form.Kind != "Service" || selected.target.Other || p.generation != contract.Today {
 				r.Forms = append(r.Forms, *selected.form)
 			}
@@ -226,11 +230,14 @@ func (p *Program) Registrations() []Registration {
 			registrations = append(registrations, r)
 		}
 	}
-	slices.SortFunc(registrations, func(a, b Registration) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(target.Sets(), a.Set), slices.Index(target.Sets(), b.Set)),
-			strings.Compare(a.Provider, b.Provider),
-		)
-	})
+	slices.SortFunc(registrations, compareRegistrations)
 	return registrations
+}
+
+// compareRegistrations orders webhooks by set and provider.
+func compareRegistrations(a, b Registration) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(target.Sets(), a.Set), slices.Index(target.Sets(), b.Set)),
+		strings.Compare(a.Provider, b.Provider),
+	)
 }

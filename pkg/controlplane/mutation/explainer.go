@@ -193,7 +193,7 @@ func (s *selection) survey(ctx context.Context, g contract.Generation, r Request
 			found = read
 		}
 	}
-	object := describe(o, r)
+	object := describe(ctx, o, r)
 	base := found.Activation(object, r.Operation)
 	result := make(views, len(needs.scopes))
 	var lookups []ExplainedLookup

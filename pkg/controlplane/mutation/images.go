@@ -37,6 +37,9 @@ func readImages(d *profile.Document, overwrite *image.Vector) (*images, source.F
 		return nil, nil
 	}
 	raw, ok := d.Attachments[path.Value]
+	if why, refused := d.Refused[path.Value]; refused {
+		return nil, source.Findings{path.At.Finding("imageVector", "%s", why).Of(source.MissingFile)}
+	}
 	if !ok {
 		return nil, source.Findings{path.At.Finding("imageVector", "there is no file %s beside the profile", path.Value).Of(source.MissingFile)}
 	}

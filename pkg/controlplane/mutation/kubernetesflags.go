@@ -18,7 +18,7 @@ import (
 // Warnings are what the profiles may say but should not much longer: flags that Kubernetes deprecates, gates that are gone.
 func (p *Program) Warnings() source.Findings { return p.warnings }
 
-// kubernetes finds the flags, feature gates and kubelet configuration fields that a rule writes and that a version of Kubernetes
+// kubernetes finds the flags, feature gates, admission plugins and kubelet configuration fields that a rule writes and that a version of Kubernetes
 // in which the rule may apply does not have.
 func (c *profileCompiler) kubernetes(r *rule) source.Findings {
 	versions := c.versionsOf(r)
@@ -41,6 +41,8 @@ func (c *profileCompiler) kubernetes(r *rule) source.Findings {
 		switch {
 		case own && write.Place.Kind == operation.FeatureGate:
 			check.gate(write)
+		case own && write.Place.Kind == operation.AdmissionPlugin:
+			check.plugin(write)
 		case own && flagOf(write.Place) != "":
 			check.flag(write, flagOf(write.Place))
 		case write.Place.Kind == operation.KubeletField:
@@ -146,6 +148,31 @@ func (c *versionCheck) gate(write *operation.Write) {
 	}
 	if deprecated := c.without(func(m kubeflags.Minor) bool { return history[m].Stage != kubeflags.Deprecated }); len(deprecated) > 0 {
 		c.warn(Deprecated, write, "the feature gate %s of %s is deprecated in Kubernetes %s", name, c.component, list(deprecated))
+	}
+}
+
+// plugin checks an admission plugin that a rule enables or disables: kube-apiserver does not start with a name that it does
+// not know in either list.
+func (c *versionCheck) plugin(write *operation.Write) {
+	name, newest := write.Place.Name, c.versions[len(c.versions)-1]
+	history, known := kubeflags.Plugin(name)
+	former, gone := kubeflags.FormerPlugin(name)
+	missing := c.without(history.In)
+	switch {
+	case removes(write):
+		if suggestion := source.Suggest(name, kubeflags.Plugins(newest)); !known && !gone && suggestion != "" {
+			c.warn(UnknownPlugin, write, "%s has had no admission plugin %s since Kubernetes %s%s", c.component, name,
+				kubeflags.Versions()[0], suggestion)
+		}
+	case gone:
+		c.refuse(UnknownPlugin, write, "%s of Kubernetes %s knows no admission plugin %s, and does not start with it: %s was the last that had it",
+			c.component, list(c.versions), name, former)
+	case !known:
+		c.misspelt(UnknownPlugin, write, name, kubeflags.Plugins(newest), "%s of Kubernetes %s knows no admission plugin %s, and does not start with it",
+			c.component, list(c.versions), name)
+	case len(missing) > 0:
+		c.refuse(UnknownPlugin, write, "%s of Kubernetes %s knows no admission plugin %s, and does not start with it: %s%s",
+			c.component, list(missing), name, history.Span, c.narrow(history.In))
 	}
 }
 

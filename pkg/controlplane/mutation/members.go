@@ -152,7 +152,7 @@ func (i *items) evaluate(ctx context.Context, variables operation.Variables) (re
 	if err != nil {
 		return nil, err
 	}
-	value, err := expression.ParseJSON(resolved.JSON)
+	value, err := expression.ParseComputed(ctx, resolved.JSON)
 	return expression.Value(value), err
 }
 

@@ -194,7 +194,10 @@ func (p *PlannedRule) decide(ctx context.Context, variables operation.Variables,
 	if holds, err := p.holds(ctx, variables, how); err != nil || !holds {
 		return err
 	}
-	return p.compute(ctx, variables, how, steps)
+	if err := p.compute(ctx, variables, how, steps); err != nil {
+		return err
+	}
+	return p.denies()
 }
 
 // holds evaluates the condition.

@@ -27,6 +27,7 @@ controlplane:
   - labels: {set: {new: a, other: b}, remove: [gone]}
   - annotations: {set: {region: "${ lookups.s.k }"}}
   - fields: {set: {spec.etcd.quota: 9Gi}}
+    override: for the test
   - storage: {class: fast}
 `
 

@@ -20,6 +20,7 @@ controlplane:
   - document: {at: spec.json, format: json, encoding: b64, set: {x.y: 1}, append: {list: [{name: b}]}}
   - document: {at: spec.tree, set: {x: 1}}
   - patch: [{op: replace, path: /spec/replicas, value: 3}, {op: test, path: /spec/items/0, value: a}, {op: remove, path: /spec/items/0}, {op: add, path: /spec/items/-, value: z}]
+    override: for the test
   - patch: [{op: test, path: /spec/pairs/0/k, value: v}, {op: replace, path: /spec/pairs/0/k, value: w}]
 `
 

@@ -72,6 +72,8 @@ func reserved(t *target.Target, write operation.Write, writes []operation.Write)
 		if own {
 			return contract.ReservedFlag(t, flagOf(write.Place))
 		}
+	case operation.Field, operation.TestedField:
+		return contract.ReservedPart(t, write.Place.Name)
 	case operation.Env:
 		if own {
 			return contract.SenselessInput(t)

@@ -13,15 +13,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // rehearse applies the rules to sample control planes: with all conditions taken for true, and as they are. What comes out is
 // admitted a second time and must not change, and must be within the contract. A rule that cannot be computed on a sample is
 // left out. Findings of which a single rule is the cause are returned; others, and objects that would be denied, are warnings: a real
-// control plane may have what the sample lacks.
-func (p *Program) rehearse() (findings, warnings source.Findings) {
-	r := rehearsal{program: p, done: map[string]bool{}, seen: map[string]bool{}}
+// control plane may have what the sample lacks. Rules that break the contract only together are refused where the profiles are
+// sound so far.
+func (p *Program) rehearse(sound bool) (findings, warnings source.Findings) {
+	r := rehearsal{program: p, sound: sound, done: map[string]bool{}, seen: map[string]bool{}}
 	for i := range static.Planes() {
 		plane := &static.Planes()[i]
 		if plane.Legacy != (p.generation == contract.Labelled) {
@@ -41,7 +43,9 @@ type rehearsal struct {
 	// done are the objects and rules that have been tried: profiles have the same for each of their providers.
 	done map[string]bool
 	// seen are the findings and warnings so far.
-	seen               map[string]bool
+	seen map[string]bool
+	// sound says that nothing else is wrong with the profiles.
+	sound              bool
 	findings, warnings source.Findings
 }
 
@@ -126,7 +130,8 @@ func (r *rehearsal) play(s scene) act {
 	return first
 }
 
-// breaks blames the rules that break the contract when they are applied alone, or else the first with which those before it do.
+// breaks blames the rules that break the contract when they are applied alone, or else the first with which those before it do:
+// it is refused if none of them has a condition.
 func (r *rehearsal) breaks(s scene, first act) {
 	const changed = " is changed in a way that the contract forbids: %s"
 	alone := false
@@ -137,8 +142,13 @@ func (r *rehearsal) breaks(s scene, first act) {
 		}
 	}
 	for i, last := range s.selected.rules {
-		if broken := s.with(s.selected.rules[:i+1]).act(s.request.Object).broken; broken != nil && !alone {
-			r.warn(BreaksContract, last.origin(), "with the rules before it, on the sample %s, "+s.subject()+changed, s.stage, broken)
+		so := s.selected.rules[:i+1]
+		if broken := s.with(so).act(s.request.Object).broken; broken != nil && !alone {
+			report := r.refuse
+			if !r.sound || slices.ContainsFunc(so, func(r *rule) bool { return r.when != nil }) {
+				report = r.warn // the conditions may not hold together
+			}
+			report(BreaksContract, last.origin(), "with the rules before it, on the sample %s, "+s.subject()+changed, s.stage, broken)
 			return
 		}
 	}
@@ -156,9 +166,15 @@ func (r *rehearsal) denials(s scene, a act) {
 	}
 }
 
-// failures warns of expressions that have no result on the sample, where that does not come of what only a sample has.
+// failures refuses expressions that exceed a limit on the sample, and warns of others that have no result on it, where that does not come
+// of what only a sample has.
 func (r *rehearsal) failures(s scene, all []failed) {
 	for _, f := range all {
+		if expression.ExceedsLimit(f.err) {
+			at := source.Finding{Position: innermost(f.err).Position, Path: f.path(), Rule: expression.TooCostly}
+			r.once(&r.findings, at, at.Position.String(), "on the sample %s: %s", s.stage, innermost(f.err).Message)
+			continue
+		}
 		if !s.stage.bare && f.unlike() {
 			continue
 		}

@@ -24,6 +24,8 @@ type Registration struct {
 	Garden bool
 	// Forms are the objects that rules exist for, sorted.
 	Forms []target.Form
+	// Observed says that no rule changes anything: all are only observed.
+	Observed bool
 }
 
 // Selects says whether the webhook is called for objects in a namespace with these labels.
@@ -82,7 +84,7 @@ const (
 	Overridden Outcome = "overridden"
 	// Observed: the rule is not applied, as its mode is observe; Would and Reason say what it would do.
 	Observed Outcome = "observed"
-	// Denied: the rule would have the object denied. Only a rule that is Observed Would be it: others do.
+	// Denied: the rule would have the object denied. Only a rule that is Observed Would be it, and By of a Failure is.
 	Denied Outcome = "denied"
 )
 
@@ -126,6 +128,7 @@ type Reason string
 // The reasons why an object cannot be mutated. Each denies the admission.
 const (
 	NotLoaded          Reason = "NotLoaded"
+	ProfileInvalid     Reason = "ProfileInvalid"
 	ObjectUnreadable   Reason = "ObjectUnreadable"
 	ContainerMissing   Reason = "ContainerMissing"
 	NodePartMissing    Reason = "NodePartMissing"
@@ -139,22 +142,27 @@ const (
 	ContractBroken     Reason = "ContractBroken"
 	DeadlineExceeded   Reason = "DeadlineExceeded"
 	Internal           Reason = "Internal"
+	// DeniedByRule is for an object that a rule of deny denies.
+	DeniedByRule Reason = "DeniedByRule"
 )
 
 // codes are the HTTP status codes in the admission's answer.
 var codes = map[Reason]int32{
-	NotLoaded: 503, ObjectUnreadable: 422, ContainerMissing: 422, NodePartMissing: 422, NestedUnreadable: 422, ExpressionFailed: 500,
+	NotLoaded: 503, ProfileInvalid: 503, ObjectUnreadable: 422, ContainerMissing: 422, NodePartMissing: 422, NestedUnreadable: 422, ExpressionFailed: 500,
 	ClusterMissing: 503, ClusterUndecodable: 500, FactsUnavailable: 503, LookupFailed: 503, LookupMissing: 422,
-	ContractBroken: 403, DeadlineExceeded: 504, Internal: 500,
+	ContractBroken: 403, DeadlineExceeded: 504, Internal: 500, DeniedByRule: 403,
 }
 
-// Failure is why an object was not mutated. Its message holds no value of the object and no value of a lookup.
+// Failure is why an object was not mutated. Its message holds no value of the object and no value of a lookup, unless the author
+// of a denial writes one into its message.
 type Failure struct {
 	Reason Reason
 	// Message says what is wrong, with the rule and its position where a rule is to blame.
 	Message string
 	// Target is the name of the target; empty when no rule is for the object.
 	Target string
+	// By is the rule of deny that applies; nil for other reasons.
+	By *Applied
 	// Err is the cause, for logs; nil where the message says all.
 	Err error
 }

@@ -94,7 +94,7 @@ func (c *profileCompiler) fill(compiled *rule, r v1alpha1.Rule, arguments source
 			compiled.target.Name, usable(compiled.target)).Of(operation.WrongTarget)), true
 	}
 	environment := c.seenBy(compiled.target)
-	context := operation.Context{Target: compiled.target, Expressions: environment, Files: c.document.Attachments}
+	context := operation.Context{Target: compiled.target, Expressions: environment, Files: c.document.Attachments, Refused: c.document.Refused}
 	if r.ForEach.Node != nil {
 		if compiled.family, problems = c.family(r, context, arguments.Value, path); len(problems) > 0 {
 			// What an item is, and so what the rest of the rule means, is not known.

@@ -48,6 +48,8 @@ const (
 	FlagValue source.Rule = "flag-value"
 	// UnknownGate is a feature gate that a version of a component does not have, or that is locked in it.
 	UnknownGate source.Rule = "unknown-feature-gate"
+	// UnknownPlugin is an admission plugin that a version of kube-apiserver does not have.
+	UnknownPlugin source.Rule = "unknown-admission-plugin"
 	// Deprecated is a flag or a feature gate that Kubernetes deprecates.
 	Deprecated source.Rule = "deprecated"
 	// NotIdempotent is a rule that changes again what it has made.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
 // scene is one object, the rules for it, and what is known of its control plane.
@@ -82,7 +83,8 @@ func (s scene) act(raw []byte) act {
 
 // applyTo takes the object through the engine; the denial is that of the rule that stopped it.
 func (s scene) applyTo(object *target.Object, selected *selection, request Request, result *act) *denial {
-	ctx := context.Background()
+	ctx, end := expression.Limit(context.Background())
+	defer end()
 	views, failure := selected.facts(ctx, s.program.generation, request, object, s.stage)
 	if failure != nil {
 		result.failed = s.unread(selected, failure)

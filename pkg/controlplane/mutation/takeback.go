@@ -5,6 +5,7 @@
 package mutation
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
@@ -60,6 +62,32 @@ func Unmarked(object []byte) ([]byte, error) {
 
 // Lasts says whether what the step writes stays when its rule is gone, so that records have it: nobody else writes it anew.
 func (s Step) Lasts() bool { return s.write != nil && len(s.write.Traces(nil, nil, nil)) > 0 }
+
+// RemovesNothing reports whether the step removes what no sample of the object has: Gardener does not write it there. It is false where there is no sample.
+func (s Step) RemovesNothing(o *target.Object) bool {
+	if s.Kept || !s.Value.Absent {
+		return false
+	}
+	found := false
+	for _, plane := range static.Planes() {
+		for _, raw := range plane.Objects {
+			parsed, err := document.Parse(raw)
+			if err != nil {
+				continue
+			}
+			request := requestFor(parsed.Root(), plane.Garden)
+			if plane.Garden != o.Target.Garden || !o.Form.Is(request.Group, request.Kind, request.Name) {
+				continue
+			}
+			found = true
+			sample := &target.Object{Target: o.Target, Form: o.Form, Document: parsed}
+			if err := errors.Join(s.write.Apply(sample, s.Value), sample.Flush()); err == nil && parsed.Changed() {
+				return false
+			}
+		}
+	}
+	return found
+}
 
 // Version is how a mark names a version of a profile.
 func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len(v.Hash), markDigits)] }

@@ -26,8 +26,9 @@ type variable struct {
 	template *expression.Template
 	tree     operation.Value
 	celType  *cel.Type
-	needs    []string // the variables that it uses itself
-	broken   bool     // something is wrong with it
+	size     expression.Size // estimated
+	needs    []string        // the variables that it uses itself
+	broken   bool            // something is wrong with it
 }
 
 // declareVariables compiles the variables so that each is typed by its expression. That takes two rounds: the first, in
@@ -71,11 +72,17 @@ func (s *scope) compileVariables(d *profile.Document, types map[string]*cel.Type
 	if err != nil {
 		return source.Findings{{Message: err.Error(), Rule: expression.WrongResult}}
 	}
-	s.environment = extended
+	sizes := expression.Sizes{}
+	for name, v := range s.variableOf {
+		if v.size.Length > 0 {
+			sizes[variablesName+"."+name] = v.size
+		}
+	}
+	s.environment = extended.Sized(sizes)
 	var findings source.Findings
 	for _, name := range names {
 		v := s.variableOf[name]
-		problems := v.compile(extended)
+		problems := v.compile(s.environment)
 		v.broken = v.broken || len(problems) > 0
 		findings = append(findings, problems...)
 	}
@@ -90,11 +97,13 @@ func (v *variable) compile(environment *expression.Environment) source.Findings 
 			return source.FindingsOf(v.node, path, err).Of(expression.WrongResult)
 		}
 		v.template, v.celType, v.needs = template, template.Type(), variablesIn(template.References())
+		v.size = template.Size()
 		return nil
 	}
 	context := &operation.Context{Expressions: environment}
 	tree, findings := context.Tree(v.node, path)
 	v.tree, v.celType, v.needs = tree, typeOfNode(v.node), variablesIn(tree.References())
+	v.size = tree.Size()
 	return findings
 }
 
@@ -162,7 +171,7 @@ func (v *variable) evaluate(ctx context.Context, variables operation.Variables) 
 	if err != nil {
 		return nil, err
 	}
-	return expression.ParseJSON(resolved.JSON)
+	return expression.ParseComputed(ctx, resolved.JSON)
 }
 
 // references are the dotted paths that the variable names.

@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
 // views are what the expressions of each profile see for one object: the facts, and the profile's own values.
@@ -130,7 +131,7 @@ func (s *selection) facts(ctx context.Context, g contract.Generation, r Request,
 	}
 	var object facts.Object
 	if needs.object {
-		object = describe(o, r)
+		object = describe(ctx, o, r)
 	}
 	base := found.Activation(object, r.Operation)
 	result := make(views, len(needs.scopes))
@@ -187,12 +188,17 @@ func factsFailure(namespace string, err error) *Failure {
 }
 
 // describe is the object as expressions see it.
-func describe(o *target.Object, r Request) facts.Object {
+func describe(ctx context.Context, o *target.Object, r Request) facts.Object {
 	metadata := o.Document.Original().Get("metadata")
 	return facts.Object{
 		APIVersion: text(o.Document.Original().Get("apiVersion")), Kind: o.Form.Kind, Name: r.Name, Namespace: r.Namespace,
 		Labels: texts(metadata.Get("labels")), Annotations: texts(metadata.Get("annotations")),
-		Raw: func() any { return o.Document.Original().Value() },
+		Raw: func() any {
+			if err := expression.Charge(ctx, len(o.Document.Original().Raw())); err != nil {
+				return err
+			}
+			return o.Document.Original().Value()
+		},
 	}
 }
 

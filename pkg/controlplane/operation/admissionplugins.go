@@ -24,8 +24,8 @@ func admissionPlugins() Definition {
 	return Definition{
 		Name:     "admissionPlugins",
 		Summary:  "enables and disables admission plugins of the kube-apiserver; a plugin stands in one of the two lists at the most",
-		Example:  "admissionPlugins: {disable: [PersistentVolumeLabel]}",
-		Examples: []string{"admissionPlugins: {enable: [PodNodeSelector], default: [AlwaysPullImages]}"},
+		Example:  "admissionPlugins: {enable: [PodNodeSelector]}",
+		Examples: []string{"admissionPlugins: {disable: [DefaultStorageClass], default: [AlwaysPullImages]}"},
 		Arguments: []Argument{
 			{Name: "enable", Type: names, Summary: "plugins for the list of enabled ones"},
 			{Name: "disable", Type: names, Summary: "plugins for the list of disabled ones"},

@@ -157,6 +157,9 @@ func (c *Context) textOrFile(content, contentFrom source.Node, at string) (*yaml
 	case contentFrom.Absent():
 		return nil, nil
 	}
+	if why, refused := c.Refused[contentFrom.Value]; refused {
+		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "%s", why).Of(source.MissingFile)}
+	}
 	data, ok := c.Files[contentFrom.Value]
 	if !ok {
 		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "there is no file %q beside the profile", contentFrom.Value).Of(source.MissingFile)}

@@ -35,7 +35,7 @@ func compileFlags(c *Context, arguments source.Node, path string) ([]Write, sour
 	container := c.container(a.Container)
 	return compiler{
 		place: Place{Kind: Flag, Container: container},
-		value: c.flagValue,
+		value: c.flagValueIn(container),
 		check: checkFlagName,
 		apply: func(name string) func(*target.Object, Resolved) error { return applyFlag(container, name) },
 		keep:  func(name string) func(*target.Object) error { return keepFlag(container, name) },
@@ -53,6 +53,17 @@ func (c *Context) flagValue(n source.Node, path string) (Value, source.Findings)
 		return c.Text(n, path)
 	default:
 		return Value{}, source.Findings{n.Finding(path, "must be a value, a list of values for a repeated flag, or null for a flag without a value").Of(source.WrongType)}
+	}
+}
+
+// flagValueIn is flagValue for the command line of a container, which for the kubelet is that of a unit.
+func (c *Context) flagValueIn(container string) func(source.Node, string) (Value, source.Findings) {
+	if c.Target.Component != "kubelet" || container != c.Target.Container {
+		return c.flagValue
+	}
+	return func(n source.Node, path string) (Value, source.Findings) {
+		value, findings := c.flagValue(n, path)
+		return value.escaped(inCommand), findings
 	}
 }
 

@@ -63,6 +63,8 @@ type Context struct {
 	Expressions expression.Templates
 	// Files are the files beside the profile, by the path that it writes in contentFrom.
 	Files map[string][]byte
+	// Refused says of such files why they could not be read.
+	Refused map[string]string
 }
 
 // Write is one place that an operation writes.
@@ -122,6 +124,8 @@ const (
 	TestedField Kind = "field behind a test"
 	// DocumentField is a field of a document inside a field or file, which is the container.
 	DocumentField Kind = "document field"
+	// Denied is no place in an object: it stands for the message of a denial.
+	Denied Kind = "denial"
 )
 
 // InText says whether places of the kind stand in units and files of an OperatingSystemConfig that are edited through

@@ -23,7 +23,7 @@ func patch() Definition {
 		Name: "patch",
 		Summary: "applies add, remove, replace and test of a JSON patch to the object as the rule finds it; where a test fails, the rest of the rule's patch is " +
 			"left out. It is the last resort: other operations merge, and find items by name",
-		Example: "patch: [{op: replace, path: /spec/replicas, value: 2}]",
+		Example: "patch: [{op: replace, path: /spec/minReadySeconds, value: 5}]",
 		Examples: []string{
 			"patch: [{op: test, path: /spec/x/0, value: a}, {op: add, path: /spec/x/-, value: \"${ shoot.region }\"}, {op: remove, path: /spec/old}]",
 		},
@@ -143,12 +143,13 @@ func checkPositions(p fieldPath, op string, tested bool) string {
 	return ""
 }
 
-// checkPatchOwner says which operation is to be used for labels and annotations, since the contract's clauses know their places.
+// checkPatchOwner says which operation is to be used for labels and annotations, since the contract's clauses know their places, and
+// for the storage of an etcd, which cannot change once it exists.
 func checkPatchOwner(t *target.Target, p fieldPath) string {
 	keys := strings.Join(p.keys(), ".") // as String writes it, a key with dots stands in brackets
 	for _, o := range owners {
-		if o.parts&^(target.Metadata|target.PodTemplate) == 0 && slices.Contains([]string{"labels", "annotations", "podLabels", "podAnnotations"}, o.operation) &&
-			t.Has(o.parts) && (keys == o.path || inside(keys, o.path)) {
+		if slices.Contains([]string{"labels", "annotations", "podLabels", "podAnnotations", "storage"}, o.operation) && t.Has(o.parts) &&
+			(keys == o.path || inside(keys, o.path)) {
 			return o.message()
 		}
 	}

@@ -81,13 +81,13 @@ func setStorage(o *target.Object, field, value string) error {
 	return writeStorage(o, field, document.Quote(value))
 }
 
-// keepStorage writes what the old object has in a field, or removes it where the old object has none.
+// keepStorage writes what the old object has in a field. Where that has none, a class is removed, and a capacity stays as Gardener writes it.
 func keepStorage(o *target.Object, field string) error {
 	if old := storageNode(o, o.Old.Original(), field); old != nil {
 		return writeStorage(o, field, old.Raw())
 	}
-	if storageNode(o, o.Document.Root(), field) == nil {
-		return nil
+	if field == storageCapacity || storageNode(o, o.Document.Root(), field) == nil {
+		return nil // etcd-druid requires no capacity of an Etcd, and gardenlet writes the one that it has
 	}
 	parent, member, err := storagePlace(o, field)
 	if err != nil {

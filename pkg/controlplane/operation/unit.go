@@ -113,7 +113,7 @@ func (c *Context) unitContent(a unitArguments, arguments source.Node, path strin
 		findings = source.Findings{content.Finding(at, "has no section, such as [Service]").Of(WrongUnit)}
 	}
 	return []Write{{
-		Place: Place{Kind: Unit, Name: a.Name}, Value: value, At: arguments, Path: path,
+		Place: Place{Kind: Unit, Name: a.Name}, Value: value.escaped(inUnitText), At: arguments, Path: path,
 		Apply: func(o *target.Object, v Resolved) error {
 			if a.IfAbsent && findUnit(o, a.Name) != nil {
 				return nil
@@ -172,7 +172,7 @@ func (c *Context) unitDropIns(a unitArguments, _ source.Node, path string) ([]Wr
 		}
 		findings = append(findings, problems...)
 		writes = append(writes, Write{
-			Place: Place{DropIn, a.Name, name}, Value: value, At: field.Value, Path: inner,
+			Place: Place{DropIn, a.Name, name}, Value: value.escaped(inUnitText), At: field.Value, Path: inner,
 			Apply: func(o *target.Object, v Resolved) error { return setDropIn(o, a.Name, name, v) },
 		})
 	}
@@ -225,6 +225,7 @@ func (c *Context) unitOptions(a unitArguments, arguments source.Node, path strin
 		writes, findings = append(writes, added...), append(findings, problems...)
 	}
 	for i := range writes {
+		writes[i].Value = writes[i].Value.escaped(inOption(writes[i].Place.Name))
 		writes[i].Place.Name = a.Section + "." + writes[i].Place.Name
 	}
 	return writes, findings

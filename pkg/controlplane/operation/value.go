@@ -67,6 +67,7 @@ type Value struct {
 	texts    []*expression.Template
 	tree     *expression.Tree
 	shape    func([]byte) ([]byte, error)
+	escape   escape
 	secrets  []string // of which it is made
 }
 
@@ -112,7 +113,7 @@ func (v Value) resolve(ctx context.Context, variables Variables) (Resolved, erro
 	resolved := Resolved{Texts: make([]string, len(v.texts))}
 	for i, text := range v.texts {
 		var err error
-		if resolved.Texts[i], err = text.String(ctx, variables); err != nil {
+		if resolved.Texts[i], err = v.escape.text(ctx, text, variables); err != nil {
 			return Resolved{}, err
 		}
 	}
@@ -165,6 +166,9 @@ func (c *Context) template(n source.Node) (*expression.Template, error) {
 
 // literal is a text in which ${ means nothing, as a template.
 func literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
+
+// Size is the estimated size of a value that is computed as a whole; zero for others.
+func (v Value) Size() expression.Size { return v.tree.Size() }
 
 // Keys are the members of a value that is a mapping, as far as they are known when the profile is loaded: all but computed ones.
 func (v Value) Keys() []string {

@@ -19,18 +19,10 @@ type KubeletTexts struct{ Unit, Configuration []byte }
 type KubeletEdit struct {
 	// unit and data are the strings of the unit's content and of the file's data; without one, the text stayed as it was.
 	unit, data document.Literal
-	// flags are the kubelet's flags that are others since.
-	flags []string
 }
 
 // Bytes is how long the texts are.
 func (e KubeletEdit) Bytes() int { return len(e.unit.Raw()) + len(e.data.Raw()) }
-
-// kubeletEdit is an edit that was made as a whole, with the unit's content before and after it, as JSON.
-type kubeletEdit struct {
-	came, now []byte
-	flags     []string
-}
 
 // KubeletTexts are the texts as they stand in the object after Flush, the configuration only if it is asked for. No node is opened that reading the
 // texts would not open, too.
@@ -57,9 +49,6 @@ func (o *Object) KubeletEdit(since KubeletTexts) (KubeletEdit, bool) {
 	if now, ok := o.kubeletUnit().Literal(); !ok || since.Unit == nil {
 		return edit, false
 	} else if !bytes.Equal(now.Raw(), since.Unit) {
-		if edit.flags, ok = o.ChangedKubeletFlags(since.Unit, now.Raw()); !ok {
-			return edit, false
-		}
 		edit.unit = now.Clone()
 	}
 	if since.Configuration == nil {
@@ -84,11 +73,8 @@ func (o *Object) EditKubelet(edit KubeletEdit) error {
 	if edit.unit.Raw() == nil {
 		return nil
 	}
-	unit := o.kubeletUnit()
-	came := unit.Raw()
-	if err := unit.ReplaceLiteral(edit.unit); err != nil {
+	if err := o.kubeletUnit().ReplaceLiteral(edit.unit); err != nil {
 		return fmt.Errorf("writing unit %s: %w", KubeletUnit, err)
 	}
-	o.texts.kubelet = &kubeletEdit{came: came, now: unit.Raw(), flags: edit.flags}
 	return nil
 }

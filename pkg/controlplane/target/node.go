@@ -41,17 +41,15 @@ type Flags interface {
 
 // texts are the documents inside an OperatingSystemConfig that were read, and go back into it when they are flushed.
 type texts struct {
-	units   []*unitText
-	yaml    *yamlText
-	kubelet *kubeletEdit // the last that was made as a whole
-	past    int          // edits of texts that were read again since
+	units []*unitText
+	yaml  *yamlText
+	past  int // edits of texts that were read again since
 }
 
 // unitText is a unit that was read.
 type unitText struct {
 	place
 	name    string
-	came    []byte // the JSON of its content then
 	unit    *document.Unit
 	command *document.UnitCommand
 }
@@ -116,7 +114,7 @@ func (o *Object) readUnit(name string) (*unitText, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: unit %s: %w", ErrNested, name, err)
 	}
-	read := &unitText{place: place{node: node}, name: name, came: node.Raw(), unit: unit}
+	read := &unitText{place: place{node: node}, name: name, unit: unit}
 	read.flushed(o, 0)
 	if i >= 0 {
 		o.texts.past += o.texts.units[i].unit.Edits()
@@ -139,24 +137,6 @@ func (o *Object) kubeletFlags() (Flags, error) {
 		}
 	}
 	return read.command, nil
-}
-
-// ChangedKubeletFlags are the names of the kubelet's flags that differ between two contents of its unit, as JSON; false unless
-// edits through CommandLine and Unit, or EditKubelet, have made the one of the other.
-func (o *Object) ChangedKubeletFlags(before, after []byte) ([]string, bool) {
-	if k := o.texts.kubelet; k != nil && bytes.Equal(k.came, before) && bytes.Equal(k.now, after) {
-		return k.flags, true
-	}
-	i := slices.IndexFunc(o.texts.units, func(u *unitText) bool { return u.name == KubeletUnit })
-	if i < 0 || o.texts.units[i].command == nil {
-		return nil, false
-	}
-	u := o.texts.units[i]
-	if u.unit.Edits() != u.edits || !bytes.Equal(u.came, before) || !bytes.Equal(u.now, after) {
-		return nil, false
-	}
-	names, err := u.command.Changed()
-	return names, err == nil
 }
 
 // File is a file of an OperatingSystemConfig; nil when there is none at the path.

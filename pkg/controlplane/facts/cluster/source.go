@@ -109,6 +109,16 @@ func (s *Source) Refresh(ctx context.Context, namespace string) (*facts.Facts, e
 	return s.Naming(facts.AllParts()).Refresh(ctx, namespace)
 }
 
+// HasCluster returns whether a namespace is that of a shoot. It asks the API server about one that the watch does not know yet.
+func (s *Source) HasCluster(ctx context.Context, namespace string) bool {
+	if _, known := s.versions.of(namespace); known {
+		return true
+	}
+	cluster := &metav1.PartialObjectMetadata{}
+	cluster.SetGroupVersionKind(extensionsv1alpha1.SchemeGroupVersion.WithKind("Cluster"))
+	return s.direct.Get(ctx, client.ObjectKey{Name: namespace}, cluster) == nil
+}
+
 // readCluster asks one reader after the other.
 func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjectMetadata, parts facts.Parts, readers ...client.Reader) (*facts.Facts, error) {
 	var cluster extensionsv1alpha1.Cluster

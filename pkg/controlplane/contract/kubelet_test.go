@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package contract_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// kubeletCase is an edit of what a machine gets, and the part of the error that it has.
+type kubeletCase struct {
+	name string
+	edit func(*document.Node) error
+	want string
+}
+
+const kubeletUnit = "[Service]\nEnvironment=GO=1\nEnvironmentFile=-/var/lib/kubelet/extra_args\nExecStart=/opt/bin/kubelet --config=/c --v=2 $KUBELET_EXTRA_ARGS\n"
+
+// TestProtectKubelet holds that the wall sees what systemd runs as the kubelet, whichever file defines it.
+func TestProtectKubelet(t *testing.T) {
+	const flags, unit, parts = "kubelet/flags", "contract kubelet/unit", "node/parts"
+	dropIn := func(text string) string {
+		return `{"name":"10-x.conf","content":` + strconv.Quote("[Service]\n"+text+"\n") + `}`
+	}
+	file := func(path, text string) string {
+		return fmt.Sprintf(`{"path":%q,"content":{"inline":{"data":%q}}}`, path, text)
+	}
+	encoded := func(path, text string) string {
+		return fmt.Sprintf(`{"path":%q,"content":{"inline":{"encoding":"b64","data":%q}}}`, path, base64.StdEncoding.EncodeToString([]byte(text)))
+	}
+	systemd := func(name, text string) string { return file("/etc/systemd/system/"+name, "[Service]\n"+text+"\n") }
+	content := func(old, now string) func(*document.Node) error {
+		return set("/spec/units/0", "content", strconv.Quote(strings.Replace(kubeletUnit, old, now, 1)))
+	}
+	tests := []kubeletCase{
+		{"flag", content("--v=2", "--v=3 --cloud-provider=external"), ""},
+		{"reserved flag", content("--config=/c", "--config=/d"), flags},
+		{"second ExecStart", content("[Service]\n", "[Service]\nExecStart=/x\n"), unit},
+		{"program", content("/opt/bin/kubelet", "/opt/kubelet"), unit},
+		{"shell", content("/opt/bin/kubelet", "/bin/sh -c /opt/bin/kubelet"), unit},
+		{"other environment", content("GO=1", "GO=2"), ""},
+		{"variable of the command line", content("GO=1", "KUBELET_EXTRA_ARGS=--config=/d"), flags},
+		{"harmless variable of the command line", content("GO=1", "KUBELET_EXTRA_ARGS=--v=4"), ""},
+		{"environment file that is not there", content("/extra_args", "/other"), ""},
+		{"unit gone", remove("/spec/units", 0), unit},
+		{"configuration gone", remove("/spec/files", 1), "kubelet/configuration"},
+		{"unit masked", appendTo("/spec/files", file("/etc/systemd/system.control/kubelet.service", "")), unit},
+
+		{"drop-in", dropIns(dropIn("Nice=5")), ""},
+		{"drop-in with another command line", dropIns(dropIn("ExecStart=\nExecStart=/opt/bin/kubelet --config=/d")), flags},
+		{"drop-in with the same reserved flags", dropIns(dropIn("ExecStart=\nExecStart=/opt/bin/kubelet --v=4 --config=/c")), ""},
+		{"drop-in with a second command", dropIns(dropIn("ExecStart=/opt/bin/kubelet --config=/c")), unit},
+		{"drop-in without a command", dropIns(dropIn("ExecStart=")), unit},
+		{"drop-in with a variable", dropIns(dropIn("Environment=KUBELET_EXTRA_ARGS=--config=/d")), flags},
+		{"drop-in that is no unit", dropIns(`{"name":"10-x.conf","content":"Nice"}`), unit},
+		{"file as a drop-in", appendTo("/spec/files", systemd("kubelet.service.d/10-x.conf", "Environment=KUBELET_EXTRA_ARGS=--node-labels=a=b")), flags},
+		{"file as a drop-in of the type", appendTo("/spec/files", systemd("service.d/10-x.conf", "Environment=KUBELET_EXTRA_ARGS=--config=/d")), flags},
+		{"file as a drop-in elsewhere", appendTo("/spec/files", file("/run/systemd/system/kubelet.service.d/x.conf", "[Service]\nExecStart=\n")), unit},
+		{"file as a drop-in with an unknown content", appendTo("/spec/files",
+			`{"path":"/etc/systemd/system/kubelet.service.d/x.conf","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), unit},
+		{"file as a drop-in of another unit", appendTo("/spec/files", systemd("x.service.d/10-x.conf", "ExecStart=\nExecStart=/x")), ""},
+		{"drop-ins of a unit that is none", appendTo("/spec/units", `{"name":"service","dropIns":[`+dropIn("ExecStart=")+`]}`), unit},
+		{"environment of the manager", appendTo("/spec/files", file("/etc/systemd/system.conf.d/x.conf",
+			"[Manager]\nDefaultEnvironment=KUBELET_EXTRA_ARGS=--kubeconfig=/k\n")), flags},
+		{"environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
+		{"environment file in base64", appendTo("/spec/files", encoded("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
+		{"harmless environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--v=4")), ""},
+		{"environment file from a Secret", appendTo("/spec/files",
+			`{"path":"/var/lib/kubelet/extra_args","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), "give it as text"},
+		{"file from a Secret", appendTo("/spec/files", `{"path":"/etc/x","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), ""},
+		{"program of another image", set("/spec/files/0", "content", `{"imageRef":{"image":"y"}}`), ""},
+		{"program as a script", set("/spec/files/0", "content", `{"inline":{"data":"#!/bin/sh"}}`), unit},
+
+		{"file where the unit is", appendTo("/spec/files", systemd("kubelet.service", "ExecStart=/opt/bin/kubelet --config=/c")), parts},
+		{"file twice", appendTo("/spec/files", file("/var/lib/kubelet/config/kubelet", "")), parts},
+		{"file twice by another path", appendTo("/spec/files", file("/var/lib/kubelet/./config/kubelet", "")), parts},
+		{"unit twice", appendTo("/spec/units", `{"name":"kubelet.service","content":"[Service]\nExecStart=/x\n"}`), parts},
+		{"drop-in twice", dropIns(dropIn("Nice=5"), dropIn("Nice=6")), parts},
+	}
+	kubelet := []string{`{"name":"kubelet.service","content":` + strconv.Quote(kubeletUnit) + `}`}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) { holdKubelet(t, kubelet, test) })
+	}
+	for _, test := range []kubeletCase{
+		{"file", appendTo("/spec/files", file("/etc/x", "x")), ""},
+		{"drop-in", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "Nice=5")), ""},
+		{"drop-in with another command line", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "ExecStart=\nExecStart=/opt/bin/kubelet --config=/d")), flags},
+		{"drop-in with a variable", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "Environment=KUBELET_EXTRA_ARGS=--config=/d")), flags},
+		{"environment file", appendTo("/spec/files", file("/etc/environment", "KUBELET_EXTRA_ARGS=--config=/d")), flags},
+		{"harmless environment file", appendTo("/spec/files", file("/etc/environment", "HTTPS_PROXY=x")), ""},
+	} {
+		t.Run("before the kubelet/"+test.name, func(t *testing.T) { holdKubelet(t, nil, test) })
+	}
+}
+
+// holdKubelet holds what the wall says of an edit of an OperatingSystemConfig with some units.
+func holdKubelet(t *testing.T, units []string, test kubeletCase) {
+	t.Helper()
+	parsed, err := document.Parse([]byte(`{"metadata":{"name":"x"},"spec":{"units":[` + strings.Join(units, ",") + `],"files":[
+		{"path":"/opt/bin/kubelet","content":{"imageRef":{"image":"x"}}},
+		{"path":"/var/lib/kubelet/config/kubelet","content":{"inline":{"data":"x"}}}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := target.Lookup("node")
+	if err := test.edit(parsed.Root()); err != nil {
+		t.Fatal(err)
+	}
+	err = contract.Protect(&target.Object{Target: found, Form: &found.Forms[0], Document: parsed}, contract.Today, func(string) bool { return false })
+	if (test.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), test.want) || !errors.Is(err, contract.ErrBroken)) {
+		t.Errorf("the error is %v, want one with %q", err, test.want)
+	}
+}
+
+// appendTo appends an item to the list at a pointer.
+func appendTo(pointer, raw string) func(*document.Node) error {
+	return func(root *document.Node) error {
+		_, err := root.At(pointer).Append([]byte(raw))
+		return err
+	}
+}
+
+// remove takes an item out of the list at a pointer.
+func remove(pointer string, i int) func(*document.Node) error {
+	return func(root *document.Node) error {
+		root.At(pointer).RemoveItem(i)
+		return nil
+	}
+}
+
+// dropIns gives the unit of the kubelet drop-ins.
+func dropIns(items ...string) func(*document.Node) error {
+	return set("/spec/units/0", "dropIns", "["+strings.Join(items, ",")+"]")
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// denials compiles the denials of the profile that apply to a target. They are rules whose only write is the message, and
+// stand before the target's other rules.
+func (c *profileCompiler) denials(t *target.Target) []*rule {
+	var rules []*rule
+	for i, d := range c.document.Deny {
+		if d.Name.Value == "" || d.When.Value == "" || d.Message.Value == "" {
+			continue // which is a finding of its own
+		}
+		if len(d.Targets) > 0 && !slices.ContainsFunc(d.Targets, func(name source.Text) bool { return name.Value == t.Name }) {
+			continue
+		}
+		compiled, findings := c.denial(t, d, fmt.Sprintf("%s[%d]", v1alpha1.DenyField, i))
+		for _, finding := range findings {
+			// A denial is compiled once for each of its targets.
+			if !slices.ContainsFunc(c.findings, func(f source.Finding) bool { return f.Error() == finding.Error() }) {
+				c.findings = append(c.findings, finding)
+			}
+		}
+		if len(findings) == 0 && compiled != nil {
+			rules = append(rules, compiled)
+		}
+	}
+	return rules
+}
+
+// denial compiles one denial for a target.
+func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path string) (*rule, source.Findings) {
+	from := v1alpha1.Rule{Name: d.Name.Value, When: d.When.At, At: d.Name.At, Path: path}
+	compiled := &rule{
+		target: t, profile: c.document.Metadata.Name, name: from.Name, position: from.At.Position(), path: path,
+		operation: operation.Definition{Name: v1alpha1.DenyField}, scope: c.scope, observed: c.observes(from),
+	}
+	if t.Purposed {
+		compiled.purposes = knownPurposes
+	}
+	environment := c.seenBy(t)
+	var findings source.Findings
+	if compiled.when, findings = condition(environment, from); compiled.when == nil {
+		return nil, findings
+	}
+	if compiled.when.Constant() && !c.scope.environment.Partial().False(compiled.when) {
+		return nil, append(findings, from.When.Finding(path+".when", "is always true: the rule denies everything").Of(source.AlwaysTrue))
+	}
+	compiled.whenText = from.When.Value
+	c.scope.conditions[compiled.whenText]++
+	context := operation.Context{Target: t, Expressions: environment}
+	message, problems := context.Text(d.Message.At, path+".message")
+	if len(problems) > 0 {
+		return nil, append(findings, problems...)
+	}
+	compiled.writes = []operation.Write{{
+		Place: operation.Place{Kind: operation.Denied, Name: compiled.profile + "/" + compiled.name},
+		Value: message, At: d.Message.At, Path: path + ".message",
+		Apply: func(*target.Object, operation.Resolved) error { return errors.New("a denied object is not changed") },
+	}}
+	findings = append(findings, c.tellsSecret(compiled, d.Message.At)...)
+	return compiled, append(findings, c.dead(compiled, from)...)
+}
+
+// tellsSecret finds a message that is made of a Secret: it stands in answers, events and logs.
+func (c *profileCompiler) tellsSecret(r *rule, message source.Node) source.Findings {
+	references, path := r.writes[0].Value.References(), r.writes[0].Path
+	const text = "the message must not come from a Secret, as this one does from "
+	if secrets := c.scope.secretsIn(references); len(secrets) > 0 {
+		return source.Findings{message.Finding(path, text+"the lookup %s", secrets[0].request.Name).Of(SecretInName)}
+	}
+	if c.scope.readsSecret(r.target, references) {
+		return source.Findings{message.Finding(path, text+"the object").Of(SecretInName)}
+	}
+	return nil
+}
+
+// checkDenials finds denials that lack a field, have the name of another, or are for a target without rules.
+func (c *profileCompiler) checkDenials() {
+	ruled := map[string]bool{}
+	for _, set := range target.Sets() {
+		for _, entry := range c.rulesOf(set) {
+			if len(entry.Rules) > 0 {
+				ruled[entry.Target] = true
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for i, d := range c.document.Deny {
+		path := fmt.Sprintf("%s[%d]", v1alpha1.DenyField, i)
+		for _, field := range []struct {
+			name string
+			text source.Text
+		}{{"name", d.Name}, {"when", d.When}, {"message", d.Message}} {
+			if field.text.Value == "" && (field.text.At.Absent() || field.text.At.Tag == "!!str") {
+				at := field.text.At
+				if at.Node == nil {
+					at = c.document.Node.Get(v1alpha1.DenyField).Items()[i]
+				}
+				c.findings = append(c.findings, at.Finding(path+"."+field.name, "is missing").Of(source.MissingField))
+			}
+		}
+		if name := d.Name.Value; name != "" && seen[name] {
+			c.findings = append(c.findings, d.Name.At.Finding(path+".name", "another denial has the name %q", name).Of(source.DuplicateName))
+		}
+		seen[d.Name.Value] = true
+		for j, name := range d.Targets {
+			if !ruled[name.Value] {
+				known := slices.DeleteFunc(target.Names(), func(known string) bool { return !ruled[known] })
+				c.findings = append(c.findings, name.At.Finding(fmt.Sprintf("%s.targets[%d]", path, j), "the profile has no rules for %q%s", name.Value,
+					source.Suggest(name.Value, known)).Of(UnknownTarget))
+			}
+		}
+	}
+}
+
+// denies returns the failure of a denial whose condition holds; nil for any other rule.
+func (p *PlannedRule) denies() error {
+	if len(p.Steps) != 1 || p.Steps[0].Place.Kind != operation.Denied {
+		return nil
+	}
+	failure := fail(DeniedByRule, errors.New(p.Steps[0].Value.Text()), "rule %s", p.rule)
+	failure.By = &Applied{Profile: p.rule.profile, Rule: p.rule.name, Position: p.rule.position, Outcome: Denied}
+	return failure
+}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/oversize"
+)
+
+// mostLive is how much memory that is in use may grow while ten oversize requests are answered.
+const mostLive = 256 << 20
+
+// FuzzOversize holds that profiles that compute values as large as they can are refused with a place, or deny with a reason, and take no
+// more memory than is allowed.
+func FuzzOversize(f *testing.F) {
+	for seed := range uint64(24) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		runtime.GC()
+		before := heap()
+		peak := watchHeap(t)
+		admitOversize(t, seed)
+		if grown := peak() - before; grown > mostLive {
+			t.Errorf("case %d: the heap grew by %d MiB\n%s", seed, grown>>20, oversize.Profile(seed))
+		}
+	})
+}
+
+// admitOversize loads the profile of a case and admits ten objects at a time.
+func admitOversize(t *testing.T, seed uint64) {
+	documents, findings := profile.Load(source.File{Name: "p", Data: []byte(oversize.Profile(seed))})
+	if len(findings) > 0 {
+		t.Fatalf("%v\n%s", findings, oversize.Profile(seed))
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
+	if err != nil {
+		t.Logf("refused: %v", err)
+		var problems source.Findings
+		if !errors.As(err, &problems) || problems[0].Line == 0 {
+			t.Errorf("case %d is refused without a place: %v", seed, err)
+		}
+		return
+	}
+	found, err := facts.FromCluster([]byte(fuzzedCluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := json.Marshal(map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "kube-controller-manager", "annotations": map[string]any{oversize.Key: oversize.Annotation(seed)}},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"name": "kube-controller-manager"}},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 10 {
+		group.Go(func() {
+			_, err := program.Admit(context.Background(), mutation.Request{
+				Set: target.ControlPlane, Provider: oversize.Provider, Operation: "CREATE", Namespace: "n", Name: "kube-controller-manager",
+				Group: "apps", Version: "v1", Kind: "Deployment", Object: object,
+			}, &facts.Static{Facts: found})
+			if err != nil {
+				t.Logf("denied: %v", err)
+			}
+			var failure *mutation.Failure
+			if err != nil && (!errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed) {
+				t.Errorf("case %d is not denied as it should: %v", seed, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// watchHeap returns a function that returns the largest size of the heap since then.
+func watchHeap(t *testing.T) func() int64 {
+	var peak int64
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			peak = max(peak, heap())
+			select {
+			case <-done:
+				return
+			default:
+				runtime.Gosched()
+			}
+		}
+	}()
+	stop := sync.OnceFunc(func() { close(done); <-ended })
+	t.Cleanup(stop)
+	return func() int64 {
+		stop()
+		return peak
+	}
+}
+
+// heap returns the bytes of objects on the heap, with those that are not collected yet.
+func heap() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
