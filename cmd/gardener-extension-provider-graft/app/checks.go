@@ -7,7 +7,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -25,15 +24,15 @@ const checkTimeout = 900 * time.Millisecond
 
 // addChecks makes /healthz say that the process lives and has no certificate that has ended, and /readyz that an admission would be answered: profiles are loaded, the
 // caches are filled, the server shows a certificate that the API server trusts, and the registration leads there.
-func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, optOuts *webhook.OptOuts, registrar *webhook.Registrar, draining *atomic.Bool) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("adding the health check: %w", err)
-	}
+func (o *Options) addChecks(
+	ctx context.Context, mgr manager.Manager, store *webhook.Store, optOuts *webhook.OptOuts, registrar *webhook.Registrar, draining *atomic.Bool,
+) error {
 	expiry := webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: registrar.Bundle}
-	if err := mgr.AddHealthzCheck("certificate", bounded(func(ctx context.Context) error { return expiry.Check(ctx, time.Now()) })); err != nil {
-		return fmt.Errorf("adding the health check: %w", err)
+	alive := map[string]healthz.Checker{
+		"ping": healthz.Ping, "certificate": bounded(func(ctx context.Context) error { return expiry.Check(ctx, time.Now()) }),
 	}
 	serving := o.serving(registrar)
+	ready := map[string]healthz.Checker{}
 	for name, check := range map[string]func(context.Context) error{
 		"shutdown": func(context.Context) error { return unless(!draining.Load(), "the program is shutting down") },
 		"profiles": func(context.Context) error { return unless(store.Loaded(), "no profiles are loaded") },
@@ -43,11 +42,9 @@ func (o *Options) addChecks(mgr manager.Manager, store *webhook.Store, optOuts *
 		"webhook-server": serving.Check,
 		"registration":   func(ctx context.Context) error { return registrar.Check(ctx, leads(mgr)) },
 	} {
-		if err := mgr.AddReadyzCheck(name, bounded(check)); err != nil {
-			return fmt.Errorf("adding the readiness check %s: %w", name, err)
-		}
+		ready[name] = bounded(check)
 	}
-	return nil
+	return o.addHealth(ctx, mgr, alive, ready)
 }
 
 // serving checks the webhook server of this process.

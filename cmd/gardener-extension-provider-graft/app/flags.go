@@ -5,6 +5,7 @@
 package app
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -14,16 +15,23 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // runtimeNamespacePrefix begins the namespace into which gardener-operator installs an extension beside the virtual garden
 // (gardener: pkg/utils/gardener/operator/extension.go). A seed may run in the same cluster, and the two must not share a name.
 const runtimeNamespacePrefix = "runtime-extension-"
+
+const leaseName = Name + "-leader-election"
 
 // Flags are the command line, with the names that every Gardener extension has.
 type Flags struct {
@@ -35,6 +43,7 @@ type Flags struct {
 	webhookMode, webhookURL, webhookNamespace, webhookOwner string
 	webhookHost, webhookCertDir                             string
 	webhookPort, webhookServicePort                         int32
+	clientCA                                                string
 
 	leaderElection                            bool
 	leaderElectionID, leaderElectionNamespace string
@@ -42,6 +51,7 @@ type Flags struct {
 	heartbeatSeconds                          int32
 	metricsAddress, healthAddress             string
 	logLevel, logFormat                       string
+	limits                                    serving.LimitFlags
 }
 
 // Options are the completed flags and configuration.
@@ -63,6 +73,10 @@ type Options struct {
 	OwnerNamespace string
 	// WebhookHost and CertDir are the address and the folder of the webhook server.
 	WebhookHost, CertDir string
+	// ClientCA holds CA certificates as PEM. A caller must present a client certificate that one of them has signed; empty requires none.
+	ClientCA []byte
+	// ManagedResource is what is deleted first when the installation is removed; empty for none.
+	ManagedResource client.ObjectKey
 	// HeartbeatNamespace and HeartbeatSeconds are those of the heartbeat Lease; no heartbeat without a namespace.
 	HeartbeatNamespace string
 	HeartbeatSeconds   int32
@@ -99,14 +113,17 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.Int32Var(&f.webhookPort, "webhook-config-server-port", 0, "port of the webhook server (default 10250)")
 	set.StringVar(&f.webhookCertDir, "webhook-config-cert-dir", "", "folder to write the server certificate to; a temporary one without")
 
+	set.StringVar(&f.clientCA, "client-ca", "", "file with the CAs of which one must have signed the certificate of a caller; no certificate is asked for without")
+
 	set.BoolVar(&f.leaderElection, "leader-election", true, "elect the replica that writes registration and certificates")
-	set.StringVar(&f.leaderElectionID, "leader-election-id", "", "name of the Lease (default "+Name+"-leader-election)")
+	set.StringVar(&f.leaderElectionID, "leader-election-id", "", "name of the Lease (default "+leaseName+")")
 	set.StringVar(&f.leaderElectionNamespace, "leader-election-namespace", f.leaderElectionNamespace, "namespace of the Lease; the program's without one")
 	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", "", "namespace of the heartbeat Lease; no heartbeat without one")
 	set.Int32Var(&f.heartbeatSeconds, "heartbeat-renew-interval-seconds", f.heartbeatSeconds, "seconds between heartbeats")
 
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", `address of /metrics, "0" for none (default :8080)`)
 	set.StringVar(&f.healthAddress, "health-bind-address", "", "address of /healthz and /readyz (default :8081)")
+	f.limits.AddTo(set)
 	set.StringVar(&f.logLevel, "log-level", "", "debug, info or error (default info)")
 	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
 }
@@ -117,8 +134,7 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.override(set, config)
-	if err := f.validate(config); err != nil {
+	if err := errors.Join(f.override(set, config), f.validate(config)); err != nil {
 		return nil, err
 	}
 	generation, err := contract.GenerationOf(f.gardenerVersion)
@@ -135,6 +151,10 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	if strings.HasPrefix(f.webhookNamespace, runtimeNamespacePrefix) {
 		component += "-runtime"
 	}
+	clientCA, err := readCAs(f.clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("reading --client-ca: %w", err)
+	}
 	certificates := webhook.Certificates{Component: component, Namespace: f.webhookNamespace, Mode: f.webhookMode, URL: f.webhookURL}
 	return &Options{
 		Config: config, Kubeconfig: f.kubeconfig, Master: f.master,
@@ -142,6 +162,7 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 		Certificates: certificates, Endpoint: f.endpoint(certificates, config),
 		OwnerNamespace: firstOf(f.webhookOwner, f.webhookNamespace),
 		WebhookHost:    f.webhookHost, CertDir: f.webhookCertDir,
+		ClientCA: clientCA, ManagedResource: managedResource(f.webhookNamespace),
 		HeartbeatNamespace: f.heartbeatNamespace, HeartbeatSeconds: f.heartbeatSeconds,
 	}, nil
 }
@@ -149,7 +170,7 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 func (f *Flags) readConfig() (*configv1alpha1.ControllerConfiguration, error) {
 	file := source.File{Name: f.config}
 	if f.config != "" {
-		data, err := os.ReadFile(f.config)
+		data, err := disk.ReadFile(f.config, disk.DocumentSize)
 		if err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
@@ -158,7 +179,7 @@ func (f *Flags) readConfig() (*configv1alpha1.ControllerConfiguration, error) {
 	return configv1alpha1.DecodeControllerConfiguration(file)
 }
 
-func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ControllerConfiguration) {
+func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ControllerConfiguration) error {
 	given := func(name string, lay func()) {
 		if set.Changed(name) {
 			lay()
@@ -172,7 +193,12 @@ func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ControllerConfigu
 	given("log-level", func() { c.Logging.Level = f.logLevel })
 	given("log-format", func() { c.Logging.Format = f.logFormat })
 	c.LeaderElection.ResourceNamespace = firstOf(f.leaderElectionNamespace, c.LeaderElection.ResourceNamespace, f.webhookNamespace)
+	if c.LeaderElection.ResourceName == leaseName && c.LeaderElection.ResourceNamespace != f.webhookNamespace && f.webhookNamespace != "" {
+		// Two installations may elect in one namespace: each has a leader of its own.
+		c.LeaderElection.ResourceName += "." + f.webhookNamespace
+	}
 	c.Profiles.Paths = append(c.Profiles.Paths, f.profiles...)
+	return f.limits.Override(set, &c.Limits.Connections, &c.Limits.Streams, &c.Limits.Requests, &c.Limits.BodiesBytes)
 }
 
 func (f *Flags) validate(c *configv1alpha1.ControllerConfiguration) error {
@@ -199,10 +225,37 @@ func (f *Flags) validate(c *configv1alpha1.ControllerConfiguration) error {
 
 func (f *Flags) endpoint(certificates webhook.Certificates, c *configv1alpha1.ControllerConfiguration) webhook.Endpoint {
 	return webhook.Endpoint{
-		Name: certificates.FullName(), Mode: f.webhookMode, URL: f.webhookURL,
+		Name: certificates.ClusterName(), Service: certificates.FullName(), Mode: f.webhookMode, URL: f.webhookURL,
 		Namespace: f.webhookNamespace, ServicePort: f.webhookServicePort,
 		TimeoutSeconds: c.Webhook.TimeoutSeconds, FailurePolicy: failurePolicy(c.Webhook.FailurePolicy),
 	}
+}
+
+// readCAs reads a file that must have a CA; nil without a file.
+func readCAs(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(raw) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", path)
+	}
+	return raw, nil
+}
+
+// managedResource names the ManagedResource of an installation by its namespace (gardener: pkg/utils/gardener/controllerinstallation.go and
+// pkg/utils/gardener/operator/extension.go); empty for a namespace that Gardener has not made.
+func managedResource(namespace string) client.ObjectKey {
+	if name, ok := strings.CutPrefix(namespace, runtimeNamespacePrefix); ok {
+		return client.ObjectKey{Namespace: v1beta1constants.GardenNamespace, Name: "extension-" + name + "-garden"}
+	}
+	if name, ok := strings.CutPrefix(namespace, "extension-"); ok {
+		return client.ObjectKey{Namespace: v1beta1constants.GardenNamespace, Name: name}
+	}
+	return client.ObjectKey{}
 }
 
 func firstOf(values ...string) string {

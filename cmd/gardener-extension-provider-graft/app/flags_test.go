@@ -49,7 +49,7 @@ func TestCompleteInCluster(t *testing.T) {
 		o.Config.LeaderElection.ResourceNamespace, o.Config.Server.WebhookPort, o.Endpoint.ServicePort, o.Generation,
 	}
 	want := summary{
-		"gardener-extension-provider-graft", "service", "extension-provider-graft-abcde",
+		"gardener-extension-provider-graft.extension-provider-graft-abcde", "service", "extension-provider-graft-abcde",
 		"gardener-extension-provider-graft.extension-provider-graft-abcde.svc", "extension-provider-graft-abcde",
 		"extension-provider-graft-abcde", 10250, 443, contract.Today,
 	}
@@ -96,7 +96,7 @@ func TestCompleteBesideVirtualGarden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Endpoint.Name != "gardener-extension-provider-graft-runtime" {
+	if o.Endpoint.Name != "gardener-extension-provider-graft-runtime.runtime-extension-provider-graft" {
 		t.Errorf("the registration is called %s", o.Endpoint.Name)
 	}
 }

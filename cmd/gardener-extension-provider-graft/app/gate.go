@@ -18,7 +18,7 @@ import (
 
 // addGate has the replica that leads answer the Extension resources by which gardenlet waits, where that is wanted. Beside a virtual garden nothing waits: the
 // shoots of a seed in the same cluster are answered by the installation of the seed.
-func (o *Options) addGate(mgr manager.Manager, registrar *webhook.Registrar) error {
+func (o *Options) addGate(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
 	if !o.Config.Gate.Enabled || strings.HasPrefix(o.Certificates.Namespace, runtimeNamespacePrefix) {
 		return nil
 	}
@@ -28,6 +28,9 @@ func (o *Options) addGate(mgr manager.Manager, registrar *webhook.Registrar) err
 		Serve: func(ctx context.Context, namespace metav1.Object) error {
 			if namespace.GetAnnotations()[webhook.OptOutAnnotation] != "" {
 				return nil
+			}
+			if err := store.Denied(namespace.GetLabels()); err != nil {
+				return err
 			}
 			served, err := registrar.Covers(ctx, namespace.GetLabels())
 			if err != nil || !served {

@@ -6,16 +6,14 @@ package app
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/pprof"
 	"strings"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -24,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
@@ -39,7 +36,7 @@ func failurePolicy(name string) admissionregistrationv1.FailurePolicyType {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, admissionregistrationv1.AddToScheme,
+		appsv1.AddToScheme, corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, admissionregistrationv1.AddToScheme,
 		extensionsv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -66,13 +63,9 @@ func (o *Options) newManager(config *rest.Config, scheme *runtime.Scheme, log lo
 		Cache:  o.cacheOptions(),
 		// Leases are read once in a while and by name; and without a namespace there is nothing to restrict a cache to.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: o.uncached()}},
-		Metrics: metricsserver.Options{
-			BindAddress: o.Config.Server.MetricsBindAddress, ExtraHandlers: o.profilingHandlers(),
-		},
-		HealthProbeBindAddress: o.Config.Server.HealthBindAddress,
-		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
-			Host: o.WebhookHost, Port: int(o.Config.Server.WebhookPort), CertDir: o.CertDir,
-		}),
+		// The program has servers of its own, which are bounded.
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
 		// The election is leadership's.
 		LeaderElection:          false,
 		GracefulShutdownTimeout: &o.Config.Shutdown.Timeout.Duration,
@@ -84,14 +77,14 @@ func (o *Options) newManager(config *rest.Config, scheme *runtime.Scheme, log lo
 }
 
 // cacheOptions keep the cache, and with it the permissions, to what is needed: of Secrets the certificates in the own namespace,
-// of ConfigMaps the profiles in it, one registration; Namespaces everywhere.
+// of ConfigMaps the profiles in it, the registrations of this program; Namespaces everywhere.
 func (o *Options) cacheOptions() cache.Options {
 	own := map[string]cache.Config{o.Certificates.Namespace: {}}
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		// No kind of a CustomResourceDefinition: each must exist when the manager is made.
 		ByObject: map[client.Object]cache.ByObject{
-			&admissionregistrationv1.MutatingWebhookConfiguration{}: {Field: fields.OneTermEqualSelector("metadata.name", o.Endpoint.Name)},
+			&admissionregistrationv1.MutatingWebhookConfiguration{}: {Label: labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": o.Endpoint.Service})},
 		},
 	}
 	if o.Certificates.Namespace != "" {
@@ -104,22 +97,9 @@ func (o *Options) cacheOptions() cache.Options {
 }
 
 func (o *Options) uncached() []client.Object {
-	objects := []client.Object{&coordinationv1.Lease{}}
+	objects := []client.Object{&coordinationv1.Lease{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}}
 	if o.Certificates.Namespace == "" {
 		objects = append(objects, &corev1.Secret{}, &corev1.ConfigMap{})
 	}
 	return objects
-}
-
-func (o *Options) profilingHandlers() map[string]http.Handler {
-	if !o.Config.Debugging.Profiling {
-		return nil
-	}
-	return map[string]http.Handler{
-		"/debug/pprof/":        http.HandlerFunc(pprof.Index),
-		"/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
-		"/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
-		"/debug/pprof/symbol":  http.HandlerFunc(pprof.Symbol),
-		"/debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
-	}
 }

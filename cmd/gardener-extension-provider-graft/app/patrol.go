@@ -6,6 +6,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,7 +47,12 @@ func (o *Options) addPatrol(mgr manager.Manager, store *webhook.Store, registrar
 	engine := drift.Timely{Engine: store, Timeout: patrolTimeout}
 	p := &patrol.Patrol{
 		Finder: drift.Finder{API: api, Engine: engine}, Interval: wanted.Interval.Duration, Clock: clock.RealClock{},
-		Ready:   func(ctx context.Context) error { return registrar.Check(ctx, true) },
+		Ready: func(ctx context.Context) error {
+			if registrar.Installations.Any(store.Registrations()) {
+				return errors.New("another installation serves providers of this one, whose objects are as that one wants them")
+			}
+			return registrar.Check(ctx, true)
+		},
 		Metrics: patrol.NewMetrics(metrics.Registry), Log: mgr.GetLogger().WithName("drift"),
 	}
 	if wanted.Touch {

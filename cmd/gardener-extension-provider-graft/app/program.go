@@ -24,7 +24,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // program is a mutation.Program with the source of its facts.
@@ -43,26 +45,30 @@ func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Resul
 func (p program) Activate() { p.source.Serve(p.Lookups()) }
 
 // compiler binds programs to the cluster. All programs share one source, and with it what is decoded.
-func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, error) {
+func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, *cluster.Source, error) {
 	watcher, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("creating the client for lookups: %w", err)
+		return nil, nil, fmt.Errorf("creating the client for lookups: %w", err)
 	}
 	requests, err := apiutil.RESTClientForGVK(extensionsv1alpha1.SchemeGroupVersion.WithKind("Cluster"), true, false, mgr.GetConfig(),
 		serializer.NewCodecFactory(mgr.GetScheme()), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("creating the client for Clusters: %w", err)
+		return nil, nil, fmt.Errorf("creating the client for Clusters: %w", err)
 	}
-	source := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher, Requests: requests})
-	if err := mgr.Add(source); err != nil {
-		return nil, fmt.Errorf("adding the lookups: %w", err)
+	facts := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher, Requests: requests})
+	if err := mgr.Add(facts); err != nil {
+		return nil, nil, fmt.Errorf("adding the lookups: %w", err)
 	}
-	counted := webhook.NewCountedSource(metrics.Registry, source)
+	counted := webhook.NewCountedSource(metrics.Registry, facts)
 	options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
 	return func(documents []*profile.Document) (webhook.Program, error) {
+		options := options
 		var err error
 		if options.ImageOverwrite, err = readOverwrite(os.Getenv(imagevector.OverrideEnv)); err != nil {
-			return nil, err
+			// Only profiles with images need it.
+			if findings := withImages(documents, err); len(findings) > 0 {
+				return nil, findings.Err()
+			}
 		}
 		compiled, err := mutation.Compile(documents, options)
 		if err != nil {
@@ -71,8 +77,19 @@ func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 		for _, warning := range compiled.Warnings() {
 			mgr.GetLogger().Info("A profile says what is deprecated", "warning", warning.Error())
 		}
-		return program{compiled, source, counted.With(source.Naming(compiled.Parts()))}, nil
-	}, nil
+		return program{compiled, facts, counted.With(facts.Naming(compiled.Parts()))}, nil
+	}, facts, nil
+}
+
+// withImages returns a finding at the image vector of each profile that has one.
+func withImages(documents []*profile.Document, err error) source.Findings {
+	var findings source.Findings
+	for _, d := range documents {
+		if at := d.ImageVector.At; !at.Absent() && at.Node != nil {
+			findings = append(findings, at.Finding("imageVector", "its images cannot be overwritten: %v", err))
+		}
+	}
+	return findings
 }
 
 // readOverwrite reads the image vector with which the operators of a landscape overwrite images; nil without a path.
@@ -80,7 +97,7 @@ func readOverwrite(path string) (*image.Vector, error) {
 	if path == "" {
 		return nil, nil
 	}
-	raw, err := os.ReadFile(path) //nolint:gosec // whoever runs the program names the file
+	raw, err := disk.ReadFile(path, disk.DocumentSize)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", imagevector.OverrideEnv, err)
 	}
@@ -93,7 +110,7 @@ func readOverwrite(path string) (*image.Vector, error) {
 
 // overwriteFile is what stands in the file that readOverwrite reads; nothing where it cannot be read.
 func overwriteFile() []byte {
-	raw, _ := os.ReadFile(os.Getenv(imagevector.OverrideEnv)) //nolint:gosec // whoever runs the program names the file
+	raw, _ := disk.ReadFile(os.Getenv(imagevector.OverrideEnv), disk.DocumentSize)
 	return raw
 }
 

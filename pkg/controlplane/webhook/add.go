@@ -6,16 +6,24 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -35,6 +43,23 @@ func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) er
 	sources := []source.Source{
 		source.Channel(events, handler.EnqueueRequestsFromMapFunc(toRequest)),
 		source.Kind[client.Object](mgr.GetCache(), &admissionregistrationv1.MutatingWebhookConfiguration{}, handler.EnqueueRequestsFromMapFunc(toRequest)),
+	}
+	if r.ManagedResource.Name != "" {
+		managed, err := r.addManaged(mgr)
+		if err != nil {
+			return err
+		}
+		if managed != nil {
+			object := &metav1.PartialObjectMetadata{}
+			object.SetGroupVersionKind(managedResourceKind)
+			sources = append(sources, source.Kind[client.Object](managed, object, handler.EnqueueRequestsFromMapFunc(toRequest)))
+		}
+	}
+	if r.OwnerNamespace != "" {
+		namespace := &metav1.PartialObjectMetadata{}
+		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		own := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == r.OwnerNamespace && o.GetDeletionTimestamp() != nil })
+		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), namespace, handler.EnqueueRequestsFromMapFunc(toRequest), own))
 	}
 	if _, managed := r.Bundle.(secretBundle); managed {
 		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(toRequest)))
@@ -59,6 +84,78 @@ func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) er
 		}
 	}))
 }
+
+// addManaged gives the registrar a cache of the one ManagedResource; nil in a cluster that has no such kind, where Gardener has installed nothing.
+func (r *Registrar) addManaged(mgr manager.Manager) (cache.Cache, error) {
+	if _, err := mgr.GetRESTMapper().RESTMapping(managedResourceKind.GroupKind(), managedResourceKind.Version); meta.IsNoMatchError(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("looking for the kind ManagedResource: %w", err)
+	}
+	managed, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultNamespaces:    map[string]cache.Config{r.ManagedResource.Namespace: {}},
+		DefaultFieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, r.ManagedResource.Name),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of the ManagedResource: %w", err)
+	}
+	r.managed = managed
+	return managed, mgr.Add(managed)
+}
+
+// refreshPeriod is how often callers and other installations are looked at without a reason.
+const refreshPeriod = 10 * time.Second
+
+// AddPeers has every replica follow who may call it, and which other installations there are: when a CA Secret or a registration changes, and regularly.
+func AddPeers(ctx context.Context, mgr manager.Manager, callers *Callers, installations *Installations) error {
+	wake := make(chan struct{}, 1)
+	kinds := []client.Object{&admissionregistrationv1.MutatingWebhookConfiguration{}}
+	if _, managed := callers.Segments.(secretBundle); managed {
+		kinds = append(kinds, &corev1.Secret{})
+	}
+	told := func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	for _, kind := range kinds {
+		informer, err := mgr.GetCache().GetInformer(ctx, kind)
+		if err == nil {
+			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+				AddFunc: func(any) { told() }, UpdateFunc: func(_, _ any) { told() }, DeleteFunc: func(any) { told() },
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("watching for callers: %w", err)
+		}
+	}
+	return mgr.Add(everywhere(func(ctx context.Context) error {
+		ticker := time.NewTicker(refreshPeriod)
+		defer ticker.Stop()
+		for {
+			if err := errors.Join(callers.Refresh(ctx), installations.Refresh(ctx)); err != nil && ctx.Err() == nil {
+				logf.FromContext(ctx).Error(err, "Could not see who calls")
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-wake:
+			case <-ticker.C:
+			}
+		}
+	}))
+}
+
+// everywhere is what every replica does.
+type everywhere func(context.Context) error
+
+// Start implements manager.Runnable.
+func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
 
 // AddReloader loads the profiles again when they change; with watch, changes of ConfigMaps are noticed by an informer at once.
 func AddReloader(ctx context.Context, mgr manager.Manager, store *Store, watch bool, readers ...ProfileReader) error {

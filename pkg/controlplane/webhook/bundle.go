@@ -38,34 +38,70 @@ func (b staticBundle) ReadBundle(context.Context) ([]byte, error) {
 	return b, nil
 }
 
-// secretBundle reads the bundle Secrets of the secrets manager.
+// Trust is by what API server and program know each other: the CAs that the one trusts, and the segments that the other accepts.
+type Trust interface {
+	BundleReader
+	SegmentReader
+}
+
+// staticTrust never changes.
+type staticTrust struct {
+	staticBundle
+	staticSegment
+}
+
+// secretBundle reads the Secrets of the secrets manager.
 type secretBundle struct {
 	reader       client.Reader
 	certificates Certificates
 }
 
-// ReadBundle is the newest bundle followed by what only older ones hold. Around a rotation there are two bundles for a moment,
-// and replicas that serve the old certificate; the secrets manager deletes what must no longer be trusted.
-func (b secretBundle) ReadBundle(ctx context.Context) ([]byte, error) {
+// ReadSegments derives the segments from the keys of the CAs: the newest, and that before for as long as the secrets manager keeps it.
+func (b secretBundle) ReadSegments(ctx context.Context) ([]Segment, error) {
+	authorities, err := b.list(ctx, secretsmanager.LabelKeyName)
+	if err != nil {
+		return nil, fmt.Errorf("listing CAs: %w", err)
+	}
+	var segments []Segment
+	for i := range authorities {
+		if key := authorities[i].Data[secretsutils.DataKeyPrivateKeyCA]; len(key) > 0 {
+			segments = append(segments, Segment{segmentOf(key), authorities[i].CreationTimestamp.Time})
+		}
+	}
+	if len(segments) == 0 {
+		return nil, ErrNoBundle
+	}
+	return segments, nil
+}
+
+// list reads the Secrets whose label names the CA, the newest first.
+func (b secretBundle) list(ctx context.Context, label string) ([]corev1.Secret, error) {
 	list := &corev1.SecretList{}
 	err := b.reader.List(ctx, list, client.InNamespace(b.certificates.Namespace), client.MatchingLabels{
 		secretsmanager.LabelKeyManagedBy:       secretsmanager.LabelValueSecretsManager,
 		secretsmanager.LabelKeyManagerIdentity: b.certificates.identity(),
-		secretsmanager.LabelKeyBundleFor:       b.certificates.caName(),
+		label:                                  b.certificates.caName(),
 	})
-	if err != nil {
-		return nil, fmt.Errorf("listing CA bundles: %w", err)
-	}
 	slices.SortFunc(list.Items, func(x, y corev1.Secret) int {
 		if order := y.CreationTimestamp.Compare(x.CreationTimestamp.Time); order != 0 {
 			return order
 		}
 		return bytes.Compare([]byte(x.Name), []byte(y.Name))
 	})
+	return list.Items, err
+}
+
+// ReadBundle is the newest bundle followed by what only older ones hold. Around a rotation there are two bundles for a moment,
+// and replicas that serve the old certificate; the secrets manager deletes what must no longer be trusted.
+func (b secretBundle) ReadBundle(ctx context.Context) ([]byte, error) {
+	bundles, err := b.list(ctx, secretsmanager.LabelKeyBundleFor)
+	if err != nil {
+		return nil, fmt.Errorf("listing CA bundles: %w", err)
+	}
 	var bundle []byte
 	seen := map[string]bool{}
-	for i := range list.Items {
-		bundle = appendCertificates(bundle, list.Items[i].Data[secretsutils.DataKeyCertificateBundle], seen)
+	for i := range bundles {
+		bundle = appendCertificates(bundle, bundles[i].Data[secretsutils.DataKeyCertificateBundle], seen)
 	}
 	if len(bundle) == 0 {
 		return nil, ErrNoBundle

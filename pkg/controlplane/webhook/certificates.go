@@ -5,20 +5,42 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
-	"github.com/gardener/gardener/extensions/pkg/webhook/certificates"
+	"github.com/gardener/gardener/pkg/controllerutils"
+	secretsutils "github.com/gardener/gardener/pkg/utils/secrets"
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 )
 
-// Certificates are the CA and the server certificate of the webhooks, kept as Secrets by Gardener's extension library: the CA
+// The times of Gardener's extension library (extensions/pkg/webhook/certificates).
+const (
+	authorityValidity = 30 * 24 * time.Hour
+	authorityOverlap  = 24 * time.Hour
+	certificatePeriod = 5 * time.Minute
+)
+
+// Certificates are the CA and the server certificate of the webhooks, kept as Secrets by Gardener's secrets manager: the CA
 // lives for 30 days and is rotated with the old one trusted for another day, the leader generates, every replica writes the
 // newest server certificate to its disk, where the webhook server finds it.
 type Certificates struct {
@@ -30,13 +52,25 @@ type Certificates struct {
 	Mode, URL string
 }
 
-// FullName is the component's name with Gardener's prefix: the name of the Service and of the registration.
+// FullName is the component's name with Gardener's prefix: the name of the Service.
 func (c Certificates) FullName() string { return extensionswebhook.PrefixedName(c.Component, false) }
+
+// ClusterName names what an installation has outside of its namespace, such as the registration: FullName and the namespace. gardenlet gives each
+// ControllerInstallation a namespace of its own, which stays the same (gardener: pkg/utils/gardener/controllerinstallation.go), so two installations
+// in one cluster share no object. Without a namespace it is FullName. The chart's template graft.cluster gives the same name.
+func (c Certificates) ClusterName() string {
+	if c.Namespace == "" {
+		return c.FullName()
+	}
+	return c.FullName() + "." + c.Namespace
+}
 
 // identity and caName are how the library calls its secrets manager and the CA
 // (gardener: extensions/pkg/webhook/certificates/add.go).
 func (c Certificates) identity() string { return c.FullName() + "-webhook" }
 func (c Certificates) caName() string   { return "ca-" + c.Component + "-webhook" }
+
+func (c Certificates) serverName() string { return c.Component + "-webhook-server" }
 
 // SecretSelector selects the Secrets that the library writes; nothing else of a namespace's Secrets need be cached.
 func (c Certificates) SecretSelector() labels.Selector {
@@ -46,24 +80,145 @@ func (c Certificates) SecretSelector() labels.Selector {
 	})
 }
 
-// AddCertificates lets the library keep the certificates, and returns where the bundle of CAs is read. The library is given no
-// webhooks: it cannot register match conditions, which is the Registrar's work. It generates what is missing before it returns,
-// so that the webhook server finds a certificate when it starts.
-func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, certDir string) (BundleReader, error) {
+// AddCertificates has the leader keep the certificates and every replica serve the newest one, and returns by what API server and program know each other. It
+// generates what is missing before it returns, so that the webhook server finds a certificate when it starts. Secrets that somebody deletes are made again at
+// once: the reconcilers of Gardener's library (extensions/pkg/webhook/certificates) look every five minutes, and cannot be told to look sooner.
+func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, certDir string) (Trust, error) {
 	if c.Namespace == "" {
-		bundle, err := writeStatic(certDir, Endpoint{Mode: c.Mode, URL: c.URL, Name: c.FullName()}.ServerName(), time.Now())
+		bundle, err := writeStatic(certDir, Endpoint{Mode: c.Mode, URL: c.URL, Service: c.FullName()}.ServerName(), time.Now())
 		if err != nil {
 			return nil, fmt.Errorf("generating certificates: %w", err)
 		}
-		return staticBundle(bundle), nil
+		return staticTrust{bundle, newStaticSegment()}, nil
 	}
 	if err := c.dropFuture(ctx, mgr.GetAPIReader(), mgr.GetClient(), time.Now()); err != nil {
 		return nil, fmt.Errorf("removing certificates of a time to come: %w", err)
 	}
-	err := certificates.AddCertificateManagementToManager(ctx, mgr, nil, clock.RealClock{}, extensionswebhook.Configs{},
-		nil, nil, nil, "", c.Component, false, c.Namespace, c.Mode, c.URL)
+	uncached, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
+		return nil, fmt.Errorf("creating the client for certificates: %w", err)
+	}
+	serve := &servingCertificate{certificates: c, folder: certDir}
+	if err := serve.write(ctx, uncached); errors.Is(err, errNoCertificate) {
+		if err = c.generate(ctx, uncached); err == nil {
+			err = serve.write(ctx, uncached)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("generating certificates: %w", err)
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	if err := c.watch(mgr, serve); err != nil {
 		return nil, fmt.Errorf("adding the management of certificates: %w", err)
 	}
 	return secretBundle{reader: mgr.GetClient(), certificates: c}, nil
+}
+
+// watch generates in the leader, and writes the file in each replica, when a Secret changes and regularly.
+func (c Certificates) watch(mgr manager.Manager, serve *servingCertificate) error {
+	for name, keep := range map[string]struct {
+		everywhere bool
+		when       predicate.Predicate
+		do         func(context.Context) error
+	}{
+		"webhook-certificate": {
+			// The leader's own writes need no second look.
+			when: predicate.Funcs{
+				CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
+			},
+			do: func(ctx context.Context) error { return c.generate(ctx, mgr.GetClient()) },
+		},
+		"webhook-certificate-reloader": {
+			everywhere: true, when: predicate.Funcs{},
+			do: func(ctx context.Context) error {
+				if err := serve.write(ctx, mgr.GetClient()); !errors.Is(err, errNoCertificate) {
+					return err
+				}
+				return nil // the leader makes another, whose event comes
+			},
+		},
+	} {
+		added, err := controller.New(name, mgr, controller.Options{
+			NeedLeaderElection: ptr.To(!keep.everywhere),
+			Reconciler: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{RequeueAfter: certificatePeriod}, keep.do(ctx)
+			}),
+		})
+		if err != nil {
+			return err
+		}
+		once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
+		if err := added.Watch(controllerutils.EnqueueOnce); err != nil {
+			return err
+		}
+		if err := added.Watch(source.Kind[client.Object](mgr.GetCache(), &corev1.Secret{}, once, keep.when)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generate makes the CA and the server certificate that are missing or due, and removes those before. Names, lifetimes and rotation are those of Gardener's
+// library, so that Secrets which it has made go on to be used.
+func (c Certificates) generate(ctx context.Context, to client.Client) error {
+	sm, err := secretsmanager.New(ctx, logf.FromContext(ctx).WithName("secretsmanager"), clock.RealClock{}, to, c.identity(),
+		secretsmanager.Config{CASecretAutoRotation: true}, c.Namespace)
+	if err != nil {
+		return fmt.Errorf("creating the secrets manager: %w", err)
+	}
+	authority := &secretsutils.CertificateSecretConfig{
+		Name: c.caName(), CommonName: c.caName(), CertType: secretsutils.CACert, Validity: ptr.To(authorityValidity),
+	}
+	if _, err := sm.Generate(ctx, authority, secretsmanager.Rotate(secretsmanager.KeepOld), secretsmanager.IgnoreOldSecretsAfter(authorityOverlap)); err != nil {
+		return fmt.Errorf("generating the CA: %w", err)
+	}
+	server := &secretsutils.CertificateSecretConfig{
+		Name: c.serverName(), CommonName: c.Component, CertType: secretsutils.ServerCert, SkipPublishingCACertificate: true,
+	}
+	host := Endpoint{Mode: c.Mode, URL: c.URL, Service: c.FullName(), Namespace: c.Namespace}.ServerName()
+	switch address := net.ParseIP(host); {
+	case c.Mode == ModeService:
+		server.DNSNames = []string{c.FullName(), c.FullName() + "." + c.Namespace, host}
+	case address != nil:
+		server.IPAddresses = []net.IP{address}
+	default:
+		server.DNSNames = []string{host}
+	}
+	// The server certificate is signed by the current CA, so that none is left without a CA when the old one is dropped.
+	if _, err := sm.Generate(ctx, server, secretsmanager.SignedByCA(c.caName(), secretsmanager.UseCurrentCA)); err != nil {
+		return fmt.Errorf("generating the server certificate: %w", err)
+	}
+	return sm.Cleanup(ctx)
+}
+
+// servingCertificate is the certificate in the folder of the webhook server.
+type servingCertificate struct {
+	certificates Certificates
+	folder       string
+	written      []byte
+}
+
+var errNoCertificate = errors.New("there is no certificate for the webhook server yet")
+
+// write writes the newest server certificate, if it is another than before.
+func (s *servingCertificate) write(ctx context.Context, from client.Reader) error {
+	list := &corev1.SecretList{}
+	if err := from.List(ctx, list, client.InNamespace(s.certificates.Namespace), client.MatchingLabelsSelector{Selector: s.certificates.SecretSelector()},
+		client.MatchingLabels{secretsmanager.LabelKeyName: s.certificates.serverName()}); err != nil {
+		return fmt.Errorf("reading the server certificate: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return errNoCertificate
+	}
+	newest := slices.MaxFunc(list.Items, func(a, b corev1.Secret) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	certificate := newest.Data[secretsutils.DataKeyCertificate]
+	if bytes.Equal(certificate, s.written) {
+		return nil
+	}
+	if err := writePair(s.folder, newest.Data[secretsutils.DataKeyPrivateKey], certificate); err != nil {
+		return err
+	}
+	s.written = certificate
+	return nil
 }

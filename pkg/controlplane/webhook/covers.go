@@ -20,7 +20,7 @@ import (
 )
 
 // Covers says whether the profiles in force have rules for a namespace with these labels, and if so, with an error, which of the webhooks for it are not
-// registered as they should be. As in Check, the CAs are no matter of it.
+// registered as they should be. As in Check, CAs and segments are no matter of it.
 func (r *Registrar) Covers(ctx context.Context, namespace map[string]string) (bool, error) {
 	registrations := slices.Clone(r.Registrations())
 	registrations = slices.DeleteFunc(registrations, func(registration mutation.Registration) bool { return !selects(registration, namespace) })
@@ -32,8 +32,8 @@ func (r *Registrar) Covers(ctx context.Context, namespace map[string]string) (bo
 		return true, fmt.Errorf("reading the registration: %w", err)
 	}
 	var missing []string
-	there := withoutCAs(current.Webhooks)
-	for _, desired := range withoutCAs(r.Endpoint.Configuration(registrations, nil).Webhooks) {
+	there := withoutSecrets(current.Webhooks)
+	for _, desired := range withoutSecrets(r.Endpoint.Configuration(registrations, nil, "").Webhooks) {
 		if !slices.ContainsFunc(there, func(w admissionregistrationv1.MutatingWebhook) bool { return equality.Semantic.DeepEqual(w, desired) }) {
 			missing = append(missing, desired.Name)
 		}

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"context"
 	"strings"
 	"unicode/utf8"
 
@@ -27,21 +28,26 @@ const (
 type Events struct {
 	recorder record.EventRecorder
 	limit    flowcontrol.PassiveRateLimiter
-	metrics  *Metrics
+	// shoot returns whether a namespace is that of a shoot: callers choose the namespace of a review, and must not have events made in any other.
+	shoot   func(ctx context.Context, namespace string) bool
+	metrics *Metrics
 }
 
-// NewEvents makes events with a recorder that has a bounded queue, such as that of a manager.
-func NewEvents(recorder record.EventRecorder, metrics *Metrics) *Events {
-	return &Events{recorder: recorder, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst), metrics: metrics}
+// NewEvents makes events in the namespaces of shoots, with a recorder that has a bounded queue, such as that of a manager.
+func NewEvents(recorder record.EventRecorder, shoot func(ctx context.Context, namespace string) bool, metrics *Metrics) *Events {
+	return &Events{recorder: recorder, shoot: shoot, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst), metrics: metrics}
 }
 
-// denied tells of a denial. A dry run leaves nothing behind, and so no event. Nil events tell nothing.
-func (e *Events) denied(r *review, d *denial) {
+// denied tells of a denial. A dry run leaves nothing behind, and so no event. There is none in a namespace without a Cluster. Nil events tell nothing.
+func (e *Events) denied(ctx context.Context, r *review, d *denial) {
 	if e == nil || r.request.Namespace == "" || r.dryRun() {
 		return
 	}
 	if !e.limit.TryAccept() {
 		e.metrics.events.WithLabelValues("dropped").Inc()
+		return
+	}
+	if !e.shoot(ctx, r.request.Namespace) {
 		return
 	}
 	e.metrics.events.WithLabelValues("queued").Inc()

@@ -47,7 +47,8 @@ func serveEvents(t *testing.T, e Engine) (*fixture, *listener) {
 	f, l := &fixture{registry: prometheus.NewRegistry()}, &listener{}
 	measures := NewMetrics(f.registry)
 	server := httptest.NewServer(&Handler{
-		Engine: e, Metrics: measures, Events: NewEvents(l, measures), MaxReviewBytes: 64 << 10, Timeout: 10 * time.Second, Log: logr.Discard(),
+		Engine: e, Metrics: measures, MaxReviewBytes: 64 << 10, Timeout: 10 * time.Second, Log: logr.Discard(),
+		Events: NewEvents(l, func(_ context.Context, namespace string) bool { return strings.HasPrefix(namespace, "shoot--") }, measures),
 	})
 	t.Cleanup(server.Close)
 	f.url = server.URL
@@ -90,6 +91,7 @@ func TestEvents(t *testing.T) {
 			}},
 		},
 		"an object without a namespace": {engine: failing(mutation.ContainerMissing), change: func(r *admissionv1.AdmissionRequest) { r.Namespace = "" }},
+		"a namespace without a Cluster": {engine: failing(mutation.ContainerMissing), change: func(r *admissionv1.AdmissionRequest) { r.Namespace = "kube-system" }},
 		"a dry run":                     {engine: failing(mutation.ContainerMissing), change: func(r *admissionv1.AdmissionRequest) { r.DryRun = ptr.To(true) }},
 		"an object that is admitted":    {engine: patching("")},
 		"an error of no reason": {

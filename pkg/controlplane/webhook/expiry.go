@@ -10,11 +10,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
 // Expiry tells, when it is asked, when the certificate ends that the webhook server serves, and when the CA does that has signed it.
@@ -40,7 +41,7 @@ func (e Expiry) Describe(to chan<- *prometheus.Desc) { to <- descExpiry }
 
 // Collect implements prometheus.Collector. What cannot be read has no series, which an alert sees; readiness says why.
 func (e Expiry) Collect(to chan<- prometheus.Metric) {
-	raw, err := os.ReadFile(e.File)
+	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
 	if err != nil {
 		return
 	}
@@ -77,7 +78,7 @@ func (e Expiry) authority(ctx context.Context, served *x509.Certificate) (*x509.
 // jumped, or a machine was off for weeks. Gardener's library fetches the next one within minutes; a program that is started again has it at once, and
 // has nothing to lose: nobody who calls trusts it. Where the context ends before the CAs are read, nobody can tell, and it does not fail.
 func (e Expiry) Check(ctx context.Context, now time.Time) error {
-	raw, err := os.ReadFile(e.File)
+	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
 	if err != nil {
 		return fmt.Errorf("reading the certificate: %w", err)
 	}

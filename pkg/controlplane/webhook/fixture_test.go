@@ -64,14 +64,18 @@ type fixture struct {
 	registry *prometheus.Registry
 }
 
-func serve(t *testing.T, e Engine) *fixture {
+func serve(t *testing.T, e Engine, around ...func(http.Handler) http.Handler) *fixture {
 	t.Helper()
 	f := &fixture{registry: prometheus.NewRegistry()}
 	handler := &Handler{
 		Engine: e, Metrics: NewMetrics(f.registry), MaxReviewBytes: 64 << 10, Timeout: 10 * time.Second,
 		Log: funcr.New(func(_, args string) { f.log.WriteString(args + "\n") }, funcr.Options{}),
 	}
-	server := httptest.NewServer(handler)
+	var served http.Handler = handler
+	for _, wrap := range around {
+		served = wrap(served)
+	}
+	server := httptest.NewServer(served)
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	return f

@@ -8,12 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -39,6 +37,8 @@ type Engine interface {
 type Handler struct {
 	// Engine decides.
 	Engine Engine
+	// Installations are the others in the cluster; nil: none.
+	Installations *Installations
 	// OptOuts are the namespaces that are left alone; nil: none.
 	OptOuts *OptOuts
 	// Metrics counts.
@@ -65,7 +65,7 @@ type exchange struct {
 	started  time.Time
 	// target is that of an object that failed, where the engine knows it.
 	target string
-	body   *[]byte
+	body   []byte
 	account
 }
 
@@ -79,7 +79,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.recover(w, x)
 	var ok bool
 	if x.route, ok = parseRoute(r.URL.Path); !ok {
-		http.Error(w, "no such webhook: the paths are "+PathPrefix+"<set>/<provider>", http.StatusNotFound)
+		http.Error(w, "no such webhook: the paths are "+PathPrefix+"<segment>/<set>/<provider>", http.StatusNotFound)
 		return
 	}
 	if h.Engine.Serves(x.route) {
@@ -89,7 +89,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer ctx.End()
 	err := h.read(ctx, w, r, x)
 	if err == nil {
-		x.review, err = parseReview(*x.body, x.route)
+		x.review, err = parseReview(x.body, x.route)
 	}
 	if err != nil {
 		h.refused(w, x, err)
@@ -100,7 +100,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, *answer)
 	// Not after a panic, of which nobody knows what still uses the review.
 	x.review.release()
-	buffers.Put(x.body)
 	buffers.Put(answer)
 }
 
@@ -117,7 +116,7 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 // at once, before what the review took is tidied up.
 const longAnswer = 3 << 10
 
-// buffers are used again, for reviews and for answers.
+// buffers are used again, for answers.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // read takes the body; its errors are *refusals.
@@ -136,23 +135,14 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = http.NewResponseController(w).SetReadDeadline(deadline)
 	}
-	x.body = buffers.Get().(*[]byte)
 	var err error
-	if r.ContentLength > 0 {
-		// As long as announced, so that an honest sender costs one allocation at the most, and no byte more.
-		*x.body = slices.Grow((*x.body)[:0], int(r.ContentLength))[:r.ContentLength]
-		_, err = io.ReadFull(r.Body, *x.body)
-	} else {
-		*x.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxReviewBytes))
-	}
-	if err == nil {
-		return nil
-	}
-	var bytesError *http.MaxBytesError
-	if errors.As(err, &bytesError) {
+	switch x.body, err = serving.ReadAll(r, h.MaxReviewBytes); {
+	case err != nil:
+		return refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
+	case int64(len(x.body)) > h.MaxReviewBytes:
 		return h.tooLarge()
 	}
-	return refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
+	return nil
 }
 
 // isJSON says whether a Content-Type is that of JSON, with whatever parameters.
@@ -179,8 +169,12 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 		h.Metrics.admission(x, subjectOf(x.review.request), "opted-out")
 		return appendAllowed(out, x.review.uid)
 	}
+	if h.Installations.Yields(x.route) {
+		h.Metrics.admission(x, subjectOf(x.review.request), "yielded")
+		return appendAllowed(out, x.review.uid)
+	}
 	if !x.served {
-		return h.denied(out, x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
+		return h.denied(ctx, out, x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -193,7 +187,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 		if errors.As(err, &failure) {
 			x.target = failure.Target
 		}
-		return h.denied(out, x, denialOf(ctx, err))
+		return h.denied(ctx, out, x, denialOf(ctx, err))
 	}
 	if result.Panic != nil {
 		h.Log.Error(result.Panic, "Recovered from a panic", "set", x.route.Set, "provider", x.route.label(), "target", result.Target)
@@ -227,7 +221,7 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 }
 
 // denied counts and logs a denial, and appends the answer.
-func (h *Handler) denied(out []byte, x *exchange, d *denial) []byte {
+func (h *Handler) denied(ctx context.Context, out []byte, x *exchange, d *denial) []byte {
 	request := x.review.request
 	name := x.target
 	if subject := subjectOf(request); subject != "" {
@@ -238,7 +232,7 @@ func (h *Handler) denied(out []byte, x *exchange, d *denial) []byte {
 	h.Log.Error(d.cause, "Denied an admission", "set", x.route.Set, "provider", x.route.label(), "operation", request.Operation,
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
 		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
-	h.Events.denied(x.review, d)
+	h.Events.denied(ctx, x.review, d)
 	return appendDenied(out, x.review.uid, d)
 }
 
@@ -279,5 +273,5 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	h.write(w, h.denied(nil, x, &denial{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+	h.write(w, h.denied(context.Background(), nil, x, &denial{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
 }

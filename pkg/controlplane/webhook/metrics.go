@@ -24,9 +24,13 @@ type Metrics struct {
 	applied    *prometheus.CounterVec
 	events     *prometheus.CounterVec
 	info       *prometheus.GaugeVec
+	states     *prometheus.GaugeVec
 	reloads    *prometheus.CounterVec
 	failed     prometheus.Gauge
 	optedOut   prometheus.Gauge
+	// unauthorized counts requests of callers who may not ask; refused says that the registration belongs to others.
+	unauthorized *prometheus.CounterVec
+	refused      prometheus.Gauge
 
 	lock    sync.RWMutex
 	answers map[answerKey]answerMetrics
@@ -39,12 +43,15 @@ type Metrics struct {
 type ruleName struct{ set, profile, rule string }
 
 // NewMetrics makes the metrics and registers them.
+//
+//nolint:funlen // one list of all metrics
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		answers: map[answerKey]answerMetrics{}, rulesBy: map[ruleKey]prometheus.Counter{},
 		admissions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admissions_total",
-			Help: "Admissions by what became of them: patched, unchanged, ignored (no target, no operation of ours), opted-out or denied.",
+			Help: "Admissions by what became of them: patched, unchanged, ignored (no target, no operation of ours), opted-out, " +
+				"yielded (another installation serves the provider) or denied.",
 		}, []string{"set", "provider", "target", "result"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admission_failures_total",
@@ -75,25 +82,46 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_profile_info",
 			Help: "1 for every profile in force; the hash is that of its file.",
 		}, []string{"profile", "hash"}),
+		states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "graft_profile_state",
+			Help: "1 for every file of profiles in its state: valid, last-good (the newest version is invalid, and the last good one is in force) " +
+				"or invalid (no version is in force, and objects of its providers are denied).",
+		}, []string{"profile", "source", "state"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_profile_reloads_total",
 			Help: "Attempts to load the profiles: success or failure. Unchanged documents are no attempt.",
 		}, []string{"result"}),
 		failed: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_profile_reload_failed",
-			Help: "1 while the newest documents are wrong and older ones are in force.",
+			Help: "1 while a newest document is wrong; graft_profile_state says which.",
 		}),
 		optedOut: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_opted_out_namespaces",
 			Help: "Control planes that are left alone because their namespace says so.",
 		}),
+		unauthorized: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_unauthorized_reviews_total",
+			Help: "Requests of callers who are not the API server, by what they lacked: the secret segment of the path, or a client certificate.",
+		}, []string{"lacked"}),
+		refused: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_registration_refused",
+			Help: "1 while the registration belongs to another installation, and is not overwritten.",
+		}),
 	}
-	registry.MustRegister(m.admissions, m.failures, m.duration, m.patch, m.applied, m.events, m.info, m.reloads, m.failed, m.optedOut)
+	m.register(registry)
+	return m
+}
+
+// register registers the metrics, and shows counters of failures from the start.
+func (m *Metrics) register(registry prometheus.Registerer) {
+	registry.MustRegister(m.admissions, m.failures, m.duration, m.patch, m.applied, m.events, m.info, m.states, m.reloads, m.failed, m.optedOut,
+		m.unauthorized, m.refused)
+	m.unauthorized.WithLabelValues("path")
+	m.unauthorized.WithLabelValues("certificate")
 	m.reloads.WithLabelValues("success")
 	m.reloads.WithLabelValues("failure")
 	m.events.WithLabelValues("queued")
 	m.events.WithLabelValues("dropped")
-	return m
 }
 
 // answerKey are the labels of an admission, and answerMetrics what is counted by them.
@@ -198,13 +226,23 @@ func (m *Metrics) keepRules(rules []mutation.RuleInfo) {
 	}
 }
 
-func (m *Metrics) loaded(documents []*profile.Document) {
-	m.reloads.WithLabelValues("success").Inc()
+// inForce names the profiles that are served.
+func (m *Metrics) inForce(documents []*profile.Document) {
 	m.info.Reset()
 	for _, d := range documents {
 		m.info.WithLabelValues(d.Metadata.Name, d.Hash).Set(1)
 	}
 }
+
+// profiles names the state of each file of profiles.
+func (m *Metrics) profiles(statuses []Status) {
+	m.states.Reset()
+	for i := range statuses {
+		m.states.WithLabelValues(statuses[i].name(), statuses[i].Source, string(statuses[i].State)).Set(1)
+	}
+}
+
+func (m *Metrics) reloaded() { m.reloads.WithLabelValues("success").Inc() }
 
 func (m *Metrics) reloadFailed() {
 	m.reloads.WithLabelValues("failure").Inc()

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -49,37 +48,54 @@ const (
 	permissionInterval = 5 * time.Second
 )
 
-// waiting are profiles that are right, but for a permission that the installation does not have yet.
+// waiting are the reads that the profiles may not make, with the verbs that are refused, and when they are asked for again.
 type waiting struct {
-	documents []*profile.Document
-	program   Program
-	next      time.Time
+	reads map[mutation.Permission]string
+	next  time.Time
 }
 
-// permit finds the reads that the program may not make. Where the API server cannot be asked, nothing is refused: it cannot
-// be asked by the lookups either, and those say so.
-func (s *Store) permit(ctx context.Context, p Program) error {
+// changed asks again, once in a while, and reports whether there is another answer than before.
+func (w *waiting) changed(ctx context.Context, authorizer Authorizer) bool {
+	if w == nil || time.Now().Before(w.next) {
+		return false
+	}
+	w.next = time.Now().Add(permissionInterval)
+	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
+	defer cancel()
+	for read, before := range w.reads {
+		if verbs, err := refused(ctx, authorizer, read); err == nil && strings.Join(verbs, ", ") != before {
+			return true
+		}
+	}
+	return false
+}
+
+// permit finds the reads that the program may not make, and returns them also with the verbs that are refused. Where the API server cannot
+// be asked, nothing is refused: it cannot be asked by the lookups either, and those say so.
+func (s *Store) permit(ctx context.Context, p Program) (source.Findings, map[mutation.Permission]string) {
 	if s.Authorizer == nil {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
 	defer cancel()
 	var findings source.Findings
+	reads := map[mutation.Permission]string{}
 	for _, read := range p.Permissions() {
 		refused, err := refused(ctx, s.Authorizer, read)
 		switch {
 		case err != nil:
 			s.log.Error(err, "It is not known whether the profiles may read what they look up")
-			return findings.Err()
+			return findings, reads
 		case refused == nil:
 		case read.Name == "":
 			s.log.Info("A lookup computes the name of its object; each name must be permitted", "profile", read.Profile, "lookup", read.Lookup,
 				"group", read.Group, "resource", read.Resource)
 		default:
 			findings = append(findings, source.Finding{Position: read.Position, Path: "lookups." + read.Lookup, Message: missingRule(read, refused)})
+			reads[read] = strings.Join(refused, ", ")
 		}
 	}
-	return findings.Err()
+	return findings, reads
 }
 
 // refused are the verbs that are not allowed.

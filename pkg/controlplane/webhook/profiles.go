@@ -30,8 +30,23 @@ type ProfileReader interface {
 // Paths reads the files and folders of profiles at these paths, as folder.Read does.
 type Paths []string
 
-// Read reads all files now.
-func (p Paths) Read(context.Context) ([]source.File, error) { return folder.Read(p...) }
+// Read reads all files now. Where a path cannot be read, the files of the others are returned with Unreadable.
+func (p Paths) Read(context.Context) ([]source.File, error) {
+	files, err := folder.Read(p...)
+	if err == nil {
+		return files, nil
+	}
+	unreadable := Unreadable{}
+	files = nil
+	for _, path := range p {
+		found, err := folder.Read(path)
+		if err != nil {
+			unreadable[path] = err
+		}
+		files = append(files, found...)
+	}
+	return files, unreadable
+}
 
 // LeftAlone are the files that are no profiles.
 func (p Paths) LeftAlone() []string {
@@ -57,17 +72,27 @@ func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
 	}
 	var files []source.File
 	for i := range list.Items {
-		for key, data := range list.Items[i].Data {
-			if folder.IsYAML(key) {
-				name := strings.Join([]string{"configmap", c.Namespace, list.Items[i].Name, key}, "/")
-				files = append(files, profile.Attach(source.File{Name: name, Data: []byte(data)}, fromKeys(list.Items[i].Data)))
-			}
-		}
+		files = append(files, filesOf(&list.Items[i])...)
 	}
 	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+// configMapPrefix begins the names of files that are keys of ConfigMaps.
+const configMapPrefix = "configmap"
+
+// filesOf returns the files of profiles in a ConfigMap.
+func filesOf(configMap *corev1.ConfigMap) []source.File {
+	var files []source.File
+	for key, data := range configMap.Data {
+		if folder.IsYAML(key) {
+			name := strings.Join([]string{configMapPrefix, configMap.Namespace, configMap.Name, key}, "/")
+			files = append(files, profile.Attach(source.File{Name: name, Data: []byte(data)}, fromKeys(configMap.Data)))
+		}
+	}
 	return profile.WithoutAttachments(files, func(f source.File, name string) string {
 		return f.Name[:strings.LastIndex(f.Name, "/")+1] + keyOf(name)
-	}), nil
+	})
 }
 
 // keyOf is the key of a ConfigMap that holds a file beside a profile.

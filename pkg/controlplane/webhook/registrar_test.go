@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -28,15 +30,16 @@ type bench struct {
 	registrations []mutation.Registration
 	bundle        staticBundle
 	writes        int
+	clock         *clocktesting.FakePassiveClock
 }
 
 func (b *bench) ReadBundle(ctx context.Context) ([]byte, error) { return b.bundle.ReadBundle(ctx) }
 
 func newBench(t *testing.T, objects ...client.Object) *bench {
 	t.Helper()
-	b := &bench{bundle: staticBundle("PEM")}
+	b := &bench{bundle: staticBundle("PEM"), clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))}
 	b.registrations = []mutation.Registration{{Set: target.ControlPlane, Provider: "openstack", Forms: forms(t, "kube-apiserver")}}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "extension-provider-graft", UID: "u"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "extension-provider-graft", UID: "u", CreationTimestamp: metav1.NewTime(b.clock.Now())}}
 	c := fake.NewClientBuilder().WithObjects(append(objects, namespace)...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
 			b.writes++
@@ -50,6 +53,8 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	b.Registrar = &Registrar{
 		Client: c, Endpoint: service, Bundle: b, OwnerNamespace: namespace.Name, SyncPeriod: 5 * time.Minute,
 		Registrations: func() []mutation.Registration { return b.registrations },
+		Reader:        c, Segments: staticSegment("s3gment"), Metrics: NewMetrics(prometheus.NewRegistry()), Clock: b.clock,
+		Installations: &Installations{Reader: c, Endpoint: service, Namespace: namespace.Name, Clock: b.clock},
 	}
 	return b
 }

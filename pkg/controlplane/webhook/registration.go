@@ -36,8 +36,10 @@ const webhookDomain = ".graft.extensions.gardener.cloud"
 
 // Endpoint says how the API server reaches the program and what it does when it cannot.
 type Endpoint struct {
-	// Name is the name of the MutatingWebhookConfiguration and of the Service.
+	// Name is the name of the MutatingWebhookConfiguration, that of the installation in the cluster.
 	Name string
+	// Service is the name of the Service in ModeService, and of the program in labels.
+	Service string
 	// Mode is ModeService or ModeURL.
 	Mode string
 	// URL is host:port in ModeURL.
@@ -51,30 +53,41 @@ type Endpoint struct {
 	FailurePolicy admissionregistrationv1.FailurePolicyType
 }
 
-// Configuration is the registration of all webhooks that the program in force needs. The rules name resources, not kinds
+// nameLabel names the program.
+const nameLabel = "app.kubernetes.io/name"
+
+// Configuration is the registration of all webhooks that the program in force needs, at paths with the segment. The rules name resources, not kinds
 // that would have to exist: a CRD that is installed later starts to match by itself.
-func (e Endpoint) Configuration(registrations []mutation.Registration, bundle []byte) *admissionregistrationv1.MutatingWebhookConfiguration {
+func (e Endpoint) Configuration(registrations []mutation.Registration, bundle []byte, segment string) *admissionregistrationv1.MutatingWebhookConfiguration {
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: e.Name,
 			Labels: map[string]string{
-				"app.kubernetes.io/name": e.Name,
+				nameLabel: e.Service,
 				// gardenlet reports and repairs webhooks that hurt shoots; extensions are exempt, as in Gardener's library
 				// (gardener: extensions/pkg/webhook/registration.go, InitialWebhookConfig).
 				v1beta1constants.LabelExcludeWebhookFromRemediation: "true",
 			},
 		},
 	}
-	for _, registration := range registrations {
-		configuration.Webhooks = append(configuration.Webhooks, e.webhook(registration, bundle))
+	if e.Namespace != "" {
+		configuration.Labels[NamespaceLabel] = e.Namespace
 	}
+	var serves []string
+	for _, registration := range registrations {
+		configuration.Webhooks = append(configuration.Webhooks, e.webhook(registration, bundle, segment))
+		if !registration.Observed {
+			serves = append(serves, webhookName(registration))
+		}
+	}
+	configuration.Annotations = map[string]string{ServesAnnotation: strings.Join(serves, ",")}
 	return configuration
 }
 
-func (e Endpoint) webhook(r mutation.Registration, bundle []byte) admissionregistrationv1.MutatingWebhook {
+func (e Endpoint) webhook(r mutation.Registration, bundle []byte, segment string) admissionregistrationv1.MutatingWebhook {
 	return admissionregistrationv1.MutatingWebhook{
 		Name:         webhookName(r),
-		ClientConfig: e.clientConfig(RouteOf(r), bundle),
+		ClientConfig: e.clientConfig(RouteOf(r).Path(segment), bundle),
 		Rules:        rules(r.Forms),
 		// A control plane that comes up without its cloud's changes is worse than one that waits: gardenlet tries again, and
 		// nobody would look for an object that was let through. The installation may choose otherwise.
@@ -97,13 +110,13 @@ func (e Endpoint) webhook(r mutation.Registration, bundle []byte) admissionregis
 	}
 }
 
-func (e Endpoint) clientConfig(route Route, bundle []byte) admissionregistrationv1.WebhookClientConfig {
+func (e Endpoint) clientConfig(path string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
 	if e.Mode == ModeURL {
-		return admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + e.URL + route.Path()), CABundle: bundle}
+		return admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + e.URL + path), CABundle: bundle}
 	}
 	return admissionregistrationv1.WebhookClientConfig{
 		Service: &admissionregistrationv1.ServiceReference{
-			Namespace: e.Namespace, Name: e.Name, Port: ptr.To(e.ServicePort), Path: ptr.To(route.Path()),
+			Namespace: e.Namespace, Name: e.Service, Port: ptr.To(e.ServicePort), Path: &path,
 		},
 		CABundle: bundle,
 	}

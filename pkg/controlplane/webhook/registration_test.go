@@ -25,7 +25,7 @@ import (
 )
 
 var service = Endpoint{
-	Name: "gardener-extension-provider-graft", Mode: ModeService, Namespace: "extension-provider-graft", ServicePort: 443,
+	Name: "gardener-extension-provider-graft.extension-provider-graft", Service: "gardener-extension-provider-graft", Mode: ModeService, Namespace: "extension-provider-graft", ServicePort: 443,
 	TimeoutSeconds: 10, FailurePolicy: admissionregistrationv1.Fail,
 }
 
@@ -50,8 +50,8 @@ func TestConfiguration(t *testing.T) {
 		{Set: target.Exposure, Provider: "openstack", Forms: forms(t, "etcd-main", "kube-apiserver-service")},
 		{Set: target.ControlPlane, Garden: true, Forms: forms(t, "virtual-garden-etcd-main")},
 	}
-	got := service.Configuration(registrations, []byte("PEM"))
-	if got.Name != "gardener-extension-provider-graft" || got.Labels["remediation.webhook.shoot.gardener.cloud/exclude"] != "true" {
+	got := service.Configuration(registrations, []byte("PEM"), "s3gment")
+	if got.Name != "gardener-extension-provider-graft.extension-provider-graft" || got.Labels["remediation.webhook.shoot.gardener.cloud/exclude"] != "true" {
 		t.Errorf("the metadata is %+v", got.ObjectMeta)
 	}
 	type summary struct {
@@ -75,11 +75,11 @@ func TestConfiguration(t *testing.T) {
 		}
 	}
 	want := []summary{
-		{"controlplane.openstack.graft.extensions.gardener.cloud", "/webhooks/controlplane/openstack", "shoot.gardener.cloud/provider In openstack",
+		{"controlplane.openstack.graft.extensions.gardener.cloud", "/webhooks/s3gment/controlplane/openstack", "shoot.gardener.cloud/provider In openstack",
 			[]string{"apps/v1 deployments,statefulsets", "autoscaling.k8s.io/v1 verticalpodautoscalers"}},
-		{"controlplaneexposure.openstack.graft.extensions.gardener.cloud", "/webhooks/controlplaneexposure/openstack", "seed.gardener.cloud/provider In openstack",
+		{"controlplaneexposure.openstack.graft.extensions.gardener.cloud", "/webhooks/s3gment/controlplaneexposure/openstack", "seed.gardener.cloud/provider In openstack",
 			[]string{"/v1 services", "apps/v1 statefulsets", "druid.gardener.cloud/v1alpha1 etcds"}},
-		{"garden.controlplane.graft.extensions.gardener.cloud", "/webhooks/controlplane/-garden", "kubernetes.io/metadata.name In garden",
+		{"garden.controlplane.graft.extensions.gardener.cloud", "/webhooks/s3gment/controlplane/-garden", "kubernetes.io/metadata.name In garden",
 			[]string{"druid.gardener.cloud/v1alpha1 etcds"}},
 	}
 	if diff := cmp.Diff(want, summaries); diff != "" {
@@ -89,8 +89,8 @@ func TestConfiguration(t *testing.T) {
 
 func TestURLMode(t *testing.T) {
 	endpoint := Endpoint{Name: "x", Mode: ModeURL, URL: "10.0.0.1:9443", FailurePolicy: admissionregistrationv1.Ignore, TimeoutSeconds: 5}
-	w := endpoint.Configuration([]mutation.Registration{{Set: target.Backup, Provider: "aws", Forms: forms(t, "etcd-main")}}, nil).Webhooks[0]
-	if *w.ClientConfig.URL != "https://10.0.0.1:9443/webhooks/controlplanebackup/aws" || w.ClientConfig.Service != nil {
+	w := endpoint.Configuration([]mutation.Registration{{Set: target.Backup, Provider: "aws", Forms: forms(t, "etcd-main")}}, nil, "s3gment").Webhooks[0]
+	if *w.ClientConfig.URL != "https://10.0.0.1:9443/webhooks/s3gment/controlplanebackup/aws" || w.ClientConfig.Service != nil {
 		t.Errorf("the client is %+v", w.ClientConfig)
 	}
 	if *w.FailurePolicy != "Ignore" || endpoint.ServerName() != "10.0.0.1" {
@@ -110,8 +110,10 @@ func TestWebhookNames(t *testing.T) {
 		}
 		seen[name] = provider
 		route := Route{Set: target.ControlPlane, Provider: provider}
-		if parsed, ok := parseRoute(route.Path()); !ok || parsed != route {
-			t.Errorf("the path %s leads to %+v", route.Path(), parsed)
+		for _, segment := range []string{"", "s3gment"} {
+			if parsed, ok := parseRoute(route.Path(segment)); !ok || parsed != route {
+				t.Errorf("the path %s leads to %+v", route.Path(segment), parsed)
+			}
 		}
 	}
 	if _, ok := seen[webhookName(mutation.Registration{Set: target.ControlPlane, Garden: true})]; ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// PathPrefix is the path below which admissions are served: /webhooks/<set>/<provider>.
+// PathPrefix is the path below which admissions are served: /webhooks/<segment>/<set>/<provider>; see Callers.
 const PathPrefix = "/webhooks/"
 
 // gardenSegment stands in a path for the provider where the webhook is that of the garden namespace. No provider is called
@@ -31,16 +31,21 @@ func RouteOf(r mutation.Registration) Route {
 	return Route{Set: r.Set, Provider: r.Provider, Garden: r.Garden}
 }
 
-// Path is the URL path at which the route is served.
-func (r Route) Path() string {
-	if r.Garden {
-		return PathPrefix + string(r.Set) + "/" + gardenSegment
+// Path is the URL path at which the route is served, with a segment that is not empty.
+func (r Route) Path(segment string) string {
+	prefix := PathPrefix
+	if segment != "" {
+		prefix += segment + "/"
 	}
-	return PathPrefix + string(r.Set) + "/" + url.PathEscape(r.Provider)
+	if r.Garden {
+		return prefix + string(r.Set) + "/" + gardenSegment
+	}
+	return prefix + string(r.Set) + "/" + url.PathEscape(r.Provider)
 }
 
-// parseRoute reads a decoded URL path; false when it names no set or no provider.
+// parseRoute reads a decoded URL path, with a segment or without; false when it names no set or no provider.
 func parseRoute(path string) (Route, bool) {
+	_, path = splitPath(path)
 	rest, ok := strings.CutPrefix(path, PathPrefix)
 	if !ok {
 		return Route{}, false

@@ -21,7 +21,7 @@ func (e Endpoint) ServerName() string {
 		}
 		return host
 	}
-	return e.Name + "." + e.Namespace + ".svc"
+	return e.Service + "." + e.Namespace + ".svc"
 }
 
 // Serving checks the webhook server as the API server sees it.

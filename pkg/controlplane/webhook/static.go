@@ -51,8 +51,16 @@ func writeStatic(folder, host string, now time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := writePair(folder, key, signing.PEM(server.Certificate)); err != nil {
+		return nil, err
+	}
+	return signing.PEM(authority.Certificate), nil
+}
+
+// writePair writes a key and its certificate to the folder of the webhook server.
+func writePair(folder string, key, certificate []byte) error {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return nil, fmt.Errorf("making the folder of the certificate: %w", err)
+		return fmt.Errorf("making the folder of the certificate: %w", err)
 	}
 	// The webhook server reads both when the certificate changes.
 	for _, file := range []struct {
@@ -60,13 +68,13 @@ func writeStatic(folder, host string, now time.Time) ([]byte, error) {
 		content []byte
 	}{
 		{filepath.Join(folder, "tls.key"), key},
-		{CertificateFile(folder), signing.PEM(server.Certificate)},
+		{CertificateFile(folder), certificate},
 	} {
 		if err := replaceFile(file.path, file.content); err != nil {
-			return nil, fmt.Errorf("writing the certificate: %w", err)
+			return fmt.Errorf("writing the certificate: %w", err)
 		}
 	}
-	return signing.PEM(authority.Certificate), nil
+	return nil
 }
 
 // replaceFile writes a file that is there as a whole or not at all, and that nobody else can read.

@@ -6,11 +6,13 @@ package webhook
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 
@@ -42,7 +44,8 @@ type Versioned interface {
 // Compiler makes a Program of documents that are valid each; what they get wrong together it returns as source.Findings.
 type Compiler func([]*profile.Document) (Program, error)
 
-// Store holds the program in force and replaces it as a whole. An admission sees one program from its beginning to its end.
+// Store holds the program in force and replaces it as a whole. An admission sees one program from its beginning to its end. A file of profiles
+// that is invalid does not hold up the others: its last good version is served, or the objects that it claims are denied.
 type Store struct {
 	// Authorizer is asked before profiles are put in force, and set before the first Load; nil: everything is permitted.
 	Authorizer Authorizer
@@ -55,21 +58,50 @@ type Store struct {
 	metrics    *Metrics
 	log        logr.Logger
 	current    atomic.Pointer[inForce]
+	statuses   atomic.Pointer[[]Status]
 	wake       chan struct{}
+	checking   chan struct{} // holds one value while a check runs
 
 	lock      sync.Mutex
 	attempted watch.Digest // of the documents that were tried last
 	outcome   error        // of that attempt
 	waiting   *waiting
-	problem   string // the last failure, so that it is counted and logged once
+	good      map[string]*version // by source
+	problem   string              // the last failure, so that it is counted and logged once
 	changed   []chan<- struct{}
 }
 
 type inForce struct {
 	program Program
-	routes  map[Route]bool
+	// digest is that of the versions in program.
+	digest watch.Digest
+	// routes are those that program serves, and of invalid profiles those in denied, with the reason; claims are their webhooks.
+	routes map[Route]bool
+	denied map[Route]string
+	claims []mutation.Registration
 	// profiles is their number; none are right at the start only.
 	profiles int
+}
+
+// deny has the routes of invalid profiles denied that no valid profile serves.
+func (f *inForce) deny(statuses []Status) {
+	served := maps.Clone(f.routes)
+	f.denied = map[Route]string{}
+	for i := range statuses {
+		for _, claim := range statuses[i].claims {
+			route := RouteOf(claim)
+			if served[route] {
+				continue
+			}
+			f.routes[route] = true
+			if f.denied[route] == "" {
+				f.claims, f.denied[route] = append(f.claims, claim), statuses[i].reason()
+				continue
+			}
+			at := slices.IndexFunc(f.claims, func(r mutation.Registration) bool { return RouteOf(r) == route })
+			f.claims[at] = f.claims[at].With(claim.Forms)
+		}
+	}
 }
 
 // errNoneLeft keeps the profiles in force when the last one vanishes: an empty registration would admit every control plane
@@ -78,16 +110,46 @@ var errNoneLeft = errors.New("no profiles are left; those loaded before stay in 
 
 // NewStore makes a store that serves nothing until something is loaded.
 func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
-	return &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1)}
+	return &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1), checking: make(chan struct{}, 1)}
+}
+
+// restore gives the store the last good versions that were kept, before the first Load.
+func (s *Store) restore(good map[string]*version) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.good = good
 }
 
 // Loaded says whether a program is in force.
 func (s *Store) Loaded() bool { return s.current.Load() != nil }
 
-// Registrations are the webhooks that the program in force needs; nil when none is.
+// Registrations are the webhooks that the program in force needs, and those by which the objects of invalid profiles are denied; nil when
+// no program is in force.
 func (s *Store) Registrations() []mutation.Registration {
 	if current := s.current.Load(); current != nil {
-		return current.program.Registrations()
+		return append(current.program.Registrations(), current.claims...)
+	}
+	return nil
+}
+
+// Statuses returns what became of each file of profiles at the last attempt.
+func (s *Store) Statuses() []Status {
+	if statuses := s.statuses.Load(); statuses != nil {
+		return *statuses
+	}
+	return nil
+}
+
+// Denied returns an error if objects in a namespace with these labels are denied, as a profile is invalid.
+func (s *Store) Denied(namespace map[string]string) error {
+	current := s.current.Load()
+	if current == nil {
+		return nil
+	}
+	for _, claim := range current.claims {
+		if selects(claim, namespace) {
+			return errors.New(current.denied[RouteOf(claim)])
+		}
 	}
 	return nil
 }
@@ -114,6 +176,9 @@ func (s *Store) Admit(ctx context.Context, request mutation.Request) (*mutation.
 	if current == nil {
 		return nil, &mutation.Failure{Reason: mutation.NotLoaded, Message: "no profiles are loaded yet"}
 	}
+	if reason, ok := current.denied[Route{Set: request.Set, Provider: request.Provider, Garden: request.Garden}]; ok {
+		return nil, &mutation.Failure{Reason: mutation.ProfileInvalid, Message: reason}
+	}
 	return current.program.Admit(ctx, request)
 }
 
@@ -126,42 +191,59 @@ func (s *Store) NotifyChanges() <-chan struct{} {
 	return c
 }
 
-// Load reads the files of the readers, compiles them and puts them in force. With an error, which is source.Findings where
-// documents are wrong, the program before stays in force; that none are left where some were is an error too. The same bytes as at the last attempt are not tried again.
+// Load reads the files of the readers and puts in force what can be served of them: of each file the newest version, or else the last good
+// one. The error says what is wrong with the newest versions: source.Findings where documents are wrong. A reader that fails as a whole
+// changes nothing; that none are left where some were is an error too. The same bytes as at the last attempt are not tried again.
 func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	var files []source.File
-	for _, reader := range readers {
-		found, err := reader.Read(ctx)
-		if err != nil {
-			return s.failed(err)
-		}
-		files = append(files, found...)
-	}
-	sum := watch.DigestOf(files)
-	if s.Beside != nil {
-		sum = watch.DigestOf(append(slices.Clone(files), source.File{Data: s.Beside()}))
-	}
-	if sum == s.attempted {
-		return s.again(ctx)
-	}
-	next, err := profile.Guard(files, s.build)
-	documents, program := next.documents, next.program
-	s.waiting = nil
-	if current := s.current.Load(); err == nil && len(documents) == 0 && current != nil && current.profiles > 0 {
-		err = errNoneLeft
-	}
-	if err == nil {
-		if err = s.permit(ctx, program); err != nil {
-			s.waiting = &waiting{documents, program, time.Now().Add(permissionInterval)}
-		}
-	}
-	s.attempted, s.outcome = sum, err
+	files, unreadable, err := readAll(ctx, readers)
 	if err != nil {
 		return s.failed(err)
 	}
-	s.put(documents, program)
+	beside := []byte(unreadable.Error())
+	if s.Beside != nil {
+		beside = append(beside, s.Beside()...)
+	}
+	sum := watch.DigestOf(append(slices.Clone(files), source.File{Data: beside}))
+	if sum == s.attempted && !s.waiting.changed(ctx, s.Authorizer) {
+		if s.outcome == nil {
+			s.mended()
+		}
+		return s.outcome
+	}
+	units := s.units(files, unreadable)
+	next, err := s.choose(ctx, units)
+	s.attempted = sum
+	if err == nil {
+		err = s.put(units, next, beside)
+	}
+	if s.outcome = err; err != nil {
+		return s.failed(err)
+	}
+	s.mended()
+	s.metrics.reloaded()
+	s.leftAlone(readers)
+	return nil
+}
+
+// readAll reads the files of all readers, beside paths that cannot be read.
+func readAll(ctx context.Context, readers []ProfileReader) ([]source.File, Unreadable, error) {
+	var files []source.File
+	unreadable := Unreadable{}
+	for _, reader := range readers {
+		found, err := reader.Read(ctx)
+		var paths Unreadable
+		if err != nil && !errors.As(err, &paths) {
+			return nil, nil, err
+		}
+		maps.Copy(unreadable, paths)
+		files = append(files, found...)
+	}
+	return files, unreadable, nil
+}
+
+func (s *Store) leftAlone(readers []ProfileReader) {
 	for _, reader := range readers {
 		if walked, ok := reader.(interface{ LeftAlone() []string }); ok {
 			if left := walked.LeftAlone(); len(left) > 0 {
@@ -169,63 +251,57 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 			}
 		}
 	}
-	return nil
 }
 
-// again is what becomes of the bytes that were tried last: only a permission may have come meanwhile.
-func (s *Store) again(ctx context.Context) error {
-	if w := s.waiting; w != nil && time.Now().After(w.next) {
-		w.next = time.Now().Add(permissionInterval)
-		if s.outcome = s.permit(ctx, w.program); s.outcome != nil {
-			return s.failed(s.outcome)
+// put puts a choice in force. Its error says what is wrong with the newest versions.
+func (s *Store) put(units []*unit, chosen built, beside []byte) error {
+	statuses := make([]Status, len(units))
+	good, sum := map[string]*version{}, sha256.New()
+	for i, u := range units {
+		statuses[i] = statusOf(u)
+		if u.served != nil {
+			good[u.source] = u.served
+			_, _ = fmt.Fprintln(sum, u.source, u.served.digest())
+		} else if u.good != nil {
+			good[u.source] = u.good
 		}
-		s.waiting = nil
-		s.put(w.documents, w.program)
-		return nil
 	}
-	if s.outcome == nil {
-		s.mended()
+	_, _ = sum.Write(beside)
+	s.good = good
+	s.statuses.Store(&statuses)
+	s.metrics.profiles(statuses)
+	before, digest := s.current.Load(), watch.Digest(sum.Sum(nil))
+	if len(chosen.documents) == 0 && before != nil && before.profiles > 0 {
+		return errors.Join(problems(statuses), errNoneLeft)
 	}
-	return s.outcome
-}
-
-// built are documents and what was compiled of them.
-type built struct {
-	documents []*profile.Document
-	program   Program
-}
-
-func (s *Store) build(files []source.File) (built, error) {
-	documents, findings := profile.Load(files...)
-	if len(findings) == 0 {
-		findings = s.parameters.Override(documents)
+	next := &inForce{program: chosen.program, digest: digest, routes: map[Route]bool{}, profiles: len(chosen.documents)}
+	same := before != nil && before.digest == digest
+	if same {
+		next.program = before.program
 	}
-	program, err := s.compile(documents)
-	if len(findings) == 0 {
-		return built{documents, program}, err
-	}
-	// What is wrong with the rules too is said at once.
-	var more source.Findings
-	if errors.As(err, &more) {
-		findings = append(findings, more...)
-	}
-	return built{}, findings.Err()
-}
-
-func (s *Store) put(documents []*profile.Document, program Program) {
-	next := &inForce{program: program, routes: map[Route]bool{}, profiles: len(documents)}
-	for _, registration := range program.Registrations() {
+	for _, registration := range next.program.Registrations() {
 		next.routes[RouteOf(registration)] = true
 	}
+	next.deny(statuses)
 	s.current.Store(next)
-	if activated, ok := program.(Activator); ok {
+	if !same {
+		s.activate(next, chosen.documents)
+	}
+	if !same || !maps.Equal(before.denied, next.denied) {
+		s.notify()
+	}
+	return problems(statuses)
+}
+
+// activate tells who has to know that another program is in force.
+func (s *Store) activate(next *inForce, documents []*profile.Document) {
+	if activated, ok := next.program.(Activator); ok {
 		activated.Activate()
 	}
-	if listed, ok := program.(Lister); ok {
+	if listed, ok := next.program.(Lister); ok {
 		s.metrics.keepRules(listed.Rules())
 	}
-	s.mended()
-	s.metrics.loaded(documents)
+	s.metrics.inForce(documents)
 	summaries := make([]string, len(documents))
 	for i, d := range documents {
 		summaries[i] = d.Summary()
@@ -234,6 +310,10 @@ func (s *Store) put(documents []*profile.Document, program Program) {
 	if unused := s.parameters.Unused(documents); len(unused) > 0 {
 		s.log.Info("Parameters are set for profiles that are not loaded", "profiles", unused)
 	}
+}
+
+// notify wakes those who wait for a change.
+func (s *Store) notify() {
 	for _, c := range s.changed {
 		select {
 		case c <- struct{}{}:
@@ -254,9 +334,7 @@ func (s *Store) failed(err error) error {
 		s.problem = err.Error()
 		s.metrics.reloadFailed()
 		profile.LogPanic(s.log, err)
-		if s.Loaded() {
-			s.log.Error(err, "Loading profiles failed; those loaded before stay in force", "findings", findingLines(err))
-		}
+		s.log.Error(err, "Profiles are invalid; of each the last good version is served, if there is one", "findings", findingLines(err))
 	}
 	return err
 }

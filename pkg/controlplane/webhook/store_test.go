@@ -115,8 +115,12 @@ func TestStore(t *testing.T) {
 	files := &reader{}
 	files.set(text2profile("one", "openstack", "true"))
 	var findings source.Findings
-	if err := store.Load(ctx, files); !errors.As(err, &findings) || store.Loaded() || notified() {
-		t.Fatalf("a wrong profile is loaded: %v", err)
+	if err := store.Load(ctx, files); !errors.As(err, &findings) || !store.Loaded() || !notified() {
+		t.Fatalf("a wrong profile is loaded, or keeps the store from serving: %v", err)
+	}
+	_, err := store.Admit(ctx, mutation.Request{Set: openstack.Set, Provider: openstack.Provider})
+	if !errors.As(err, &failure) || failure.Reason != mutation.ProfileInvalid || !strings.Contains(failure.Message, "p.yaml:5:22: parameters.refuse: is true") {
+		t.Errorf("the objects of a wrong profile are admitted, or denied without its finding: %v", err)
 	}
 	counted(t, 0, 1, 1)
 
@@ -142,8 +146,8 @@ func TestStore(t *testing.T) {
 	if store.Serves(aws) || !store.Serves(openstack) {
 		t.Error("a wrong profile replaced the one before")
 	}
-	if got := strings.Count(f.log.String(), "p.yaml:5:22: parameters.refuse: is true"); got != 2 {
-		t.Errorf("the finding stands %d times in the log, want once as error and once in the list: %s", got, f.log.String())
+	if got := strings.Count(f.log.String(), "p.yaml:5:22: parameters.refuse: is true"); got != 4 {
+		t.Errorf("the finding stands %d times in the log, want for each failure once as error and once in the list: %s", got, f.log.String())
 	}
 	counted(t, 1, 2, 1)
 

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// settle is how long replicas and API servers may take to notice what was written, as far as they are well.
+const settle = time.Minute
+
+// Segment is a secret part of the paths of the webhooks, by which the API server shows that it has read the registration.
+type Segment struct {
+	Value string
+	// Since is when it was made.
+	Since time.Time
+}
+
+// SegmentReader reads the segments that are accepted, the newest first; never none without an error.
+type SegmentReader interface {
+	ReadSegments(context.Context) ([]Segment, error)
+}
+
+// segmentOf derives the segment of a CA from its private key. It is as random as the key, is stored and rotated with it, and does not reveal it.
+func segmentOf(key []byte) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("path segment of graft's webhooks"))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// staticSegment is a segment that never changes.
+type staticSegment string
+
+// newStaticSegment makes a random segment.
+func newStaticSegment() staticSegment {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // crypto/rand never returns an error
+	return staticSegment(segmentOf(key))
+}
+
+// ReadSegments returns the segment.
+func (s staticSegment) ReadSegments(context.Context) ([]Segment, error) {
+	return []Segment{{Value: string(s)}}, nil
+}
+
+// Callers decides who may ask for admissions: callers whose path has a segment of a CA, or of the registration that API servers read. The second
+// admits them where this replica has not seen the Secret of a new CA yet, and while a version without segments is upgraded.
+type Callers struct {
+	// Segments are those of the CAs.
+	Segments SegmentReader
+	// Reader reads the registration of that Name.
+	Reader client.Reader
+	Name   string
+	// Unnamed says that a registration of an earlier version calls by paths without a segment.
+	Unnamed bool
+	// Certificates demands a client certificate, which the TLS server has verified.
+	Certificates bool
+	Metrics      *Metrics
+	Clock        clock.PassiveClock
+
+	mutex      sync.Mutex
+	registered map[string]time.Time // when each segment was last seen in the registration
+	accepted   atomic.Pointer[[]string]
+}
+
+// Refresh reads which segments are accepted. After an error, those read before are.
+func (c *Callers) Refresh(ctx context.Context) error {
+	return c.refresh(ctx, c.Segments, c.Reader)
+}
+
+// Prime asks the API server which segments are accepted, before the server starts and the caches are filled, and which registration an earlier version has left.
+func (c *Callers) Prime(ctx context.Context, r *Registrar) error {
+	earlier, err := r.earlier(ctx)
+	if err != nil {
+		return err
+	}
+	c.Unnamed = earlier != nil
+	segments := c.Segments
+	if cached, ok := segments.(secretBundle); ok {
+		cached.reader = r.Reader
+		segments = cached
+	}
+	return c.refresh(ctx, segments, r.Reader)
+}
+
+func (c *Callers) refresh(ctx context.Context, from SegmentReader, reader client.Reader) error {
+	segments, err := from.ReadSegments(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the path segments: %w", err)
+	}
+	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	if err := reader.Get(ctx, client.ObjectKey{Name: c.Name}, current); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the registration: %w", err)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	now := c.Clock.Now()
+	if c.registered == nil {
+		c.registered = map[string]time.Time{}
+	}
+	for i := range current.Webhooks {
+		segment, _ := splitPath(pathOf(&current.Webhooks[i]))
+		c.registered[segment] = now
+		c.Unnamed = c.Unnamed && segment == ""
+	}
+	if c.Unnamed {
+		c.registered[""] = now
+	}
+	var accepted []string
+	for _, segment := range segments {
+		accepted = append(accepted, segment.Value)
+	}
+	for segment, at := range c.registered {
+		if now.Sub(at) > settle {
+			delete(c.registered, segment)
+			continue
+		}
+		accepted = append(accepted, segment)
+	}
+	c.accepted.Store(&accepted)
+	return nil
+}
+
+// Allow returns whether a request may ask. It answers and counts one that may not, and tells its sender nothing.
+func (c *Callers) Allow(w http.ResponseWriter, r *http.Request) bool {
+	if c.Certificates && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
+		c.Metrics.unauthorized.WithLabelValues("certificate").Inc()
+		w.WriteHeader(http.StatusForbidden)
+		return false
+	}
+	if segment, _ := splitPath(r.URL.Path); !c.accepts(segment) {
+		c.Metrics.unauthorized.WithLabelValues("path").Inc()
+		w.WriteHeader(http.StatusNotFound)
+		return false
+	}
+	return true
+}
+
+// accepts compares in a time that does not depend on where segments differ.
+func (c *Callers) accepts(segment string) bool {
+	accepted := c.accepted.Load()
+	if accepted == nil {
+		return false
+	}
+	equal := 0
+	for _, one := range *accepted {
+		equal |= subtle.ConstantTimeCompare([]byte(one), []byte(segment))
+	}
+	return equal == 1
+}
+
+// splitPath takes the segment out of the path of a webhook: /webhooks/<segment>/<set>/<provider>. The segment is empty where there is none.
+func splitPath(path string) (segment, rest string) {
+	tail, ok := strings.CutPrefix(path, PathPrefix)
+	if !ok || strings.Count(tail, "/") != 2 {
+		return "", path
+	}
+	segment, tail, _ = strings.Cut(tail, "/")
+	return segment, PathPrefix + tail
+}
+
+// pathOf returns the path at which a webhook is called.
+func pathOf(w *admissionregistrationv1.MutatingWebhook) string {
+	switch {
+	case w.ClientConfig.Service != nil && w.ClientConfig.Service.Path != nil:
+		return *w.ClientConfig.Service.Path
+	case w.ClientConfig.URL != nil:
+		_, path, _ := strings.Cut(strings.TrimPrefix(*w.ClientConfig.URL, "https://"), "/")
+		return "/" + path
+	default:
+		return ""
+	}
+}

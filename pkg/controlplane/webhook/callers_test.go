@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
+)
+
+// segments are read as they stand.
+type segments []Segment
+
+func (s *segments) ReadSegments(context.Context) ([]Segment, error) {
+	if len(*s) == 0 {
+		return nil, ErrNoBundle
+	}
+	return *s, nil
+}
+
+// caller is what decides on callers, over a registrar.
+type caller struct {
+	*Callers
+	*bench
+	registry *prometheus.Registry
+	known    segments
+}
+
+func newCaller(t *testing.T) *caller {
+	t.Helper()
+	c := &caller{bench: newBench(t), registry: prometheus.NewRegistry()}
+	c.Callers = &Callers{
+		Segments: &c.known, Reader: c.bench.Client, Name: service.Name, Metrics: NewMetrics(c.registry), Clock: c.bench.clock,
+	}
+	c.Registrar.Segments = &c.known
+	return c
+}
+
+// expectAccepted holds which paths are answered.
+func (c *caller) expectAccepted(t *testing.T, want string, paths ...string) {
+	t.Helper()
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, path := range paths {
+		recorder := httptest.NewRecorder()
+		if c.Allow(recorder, httptest.NewRequest(http.MethodPost, path, strings.NewReader("{}"))) {
+			got = append(got, path)
+		} else if recorder.Code != http.StatusNotFound || recorder.Body.Len() > 0 {
+			t.Errorf("%s: HTTP %d: %s", path, recorder.Code, recorder.Body)
+		}
+	}
+	if strings.Join(got, " ") != want {
+		t.Errorf("accepted are %q, want %q", got, want)
+	}
+}
+
+const (
+	plainPath  = "/webhooks/controlplane/openstack"
+	firstPath  = "/webhooks/first/controlplane/openstack"
+	secondPath = "/webhooks/second/controlplane/openstack"
+)
+
+// TestCallers rotates a segment: both are accepted before the new one is registered, until long after API servers have heard of it.
+func TestCallers(t *testing.T) {
+	c, start := newCaller(t), time.Unix(1e9, 0)
+	paths := []string{plainPath, firstPath, secondPath, "/webhooks//controlplane/openstack", "/webhooks/", "/webhooks/first", "/", "/webhooks/first/a/b/c"}
+	c.known = segments{{"first", start}}
+	c.expectAccepted(t, firstPath, paths...)
+	c.reconcile(t)
+	expectRegistered(t, c.bench, firstPath)
+
+	c.known = segments{{"second", start.Add(time.Hour)}, {"first", start}}
+	c.bench.clock.SetTime(start.Add(time.Hour + settle/2))
+	c.expectAccepted(t, firstPath+" "+secondPath, paths...)
+	c.reconcile(t)
+	expectRegistered(t, c.bench, firstPath)
+	c.bench.clock.SetTime(start.Add(time.Hour + settle))
+	c.reconcile(t)
+	expectRegistered(t, c.bench, secondPath)
+
+	// The Secrets of both are lost, and another is made: what is registered stays accepted until the registration changes, and a while longer.
+	c.known = segments{{"third", start.Add(2 * time.Hour)}}
+	c.bench.clock.SetTime(start.Add(2 * time.Hour))
+	c.expectAccepted(t, secondPath, paths...)
+	c.reconcile(t)
+	expectRegistered(t, c.bench, "/webhooks/third/controlplane/openstack")
+	c.expectAccepted(t, secondPath, paths...)
+	c.bench.clock.SetTime(start.Add(2*time.Hour + settle + time.Second))
+	c.expectAccepted(t, "", paths...)
+
+	if got := metrics.Count(t, c.registry, "graft_unauthorized_reviews_total", map[string]string{"lacked": "path"}); got == 0 {
+		t.Error("nothing was counted")
+	}
+	c.known = nil
+	if err := c.Refresh(t.Context()); err == nil {
+		t.Error("no segments are no error")
+	}
+	recorder := httptest.NewRecorder()
+	if !c.Allow(recorder, httptest.NewRequest(http.MethodPost, "/webhooks/third/controlplane/openstack", nil)) {
+		t.Error("a read that failed has changed what is accepted")
+	}
+}
+
+func expectRegistered(t *testing.T, b *bench, path string) {
+	t.Helper()
+	if got := pathOf(&b.read(t).Webhooks[0]); got != path {
+		t.Errorf("registered is %s, want %s", got, path)
+	}
+	if err := b.Check(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCallersCertificate demands a certificate where a client CA is configured, beside the segment.
+func TestCallersCertificate(t *testing.T) {
+	c := newCaller(t)
+	c.known = segments{{"first", time.Unix(0, 0)}}
+	c.Certificates = true
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	verified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
+	for name, test := range map[string]struct {
+		path string
+		tls  *tls.ConnectionState
+		want int
+	}{
+		"both":               {firstPath, verified, http.StatusOK},
+		"no TLS":             {firstPath, nil, http.StatusForbidden},
+		"no certificate":     {firstPath, &tls.ConnectionState{}, http.StatusForbidden},
+		"no segment":         {plainPath, verified, http.StatusNotFound},
+		"neither of the two": {plainPath, nil, http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, test.path, nil)
+			request.TLS = test.tls
+			if allowed := c.Allow(recorder, request); recorder.Code != test.want || allowed != (test.want == http.StatusOK) || recorder.Body.Len() > 0 {
+				t.Errorf("HTTP %d, allowed %v: %s", recorder.Code, allowed, recorder.Body)
+			}
+		})
+	}
+}
+
+// TestUnauthorized holds that nothing of an admission happens, and nothing is logged, for callers who do not know the segment.
+func TestUnauthorized(t *testing.T) {
+	c := newCaller(t)
+	c.known = segments{{"first", time.Unix(0, 0)}}
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	f := serve(t, engine(func(context.Context, mutation.Request) (*mutation.Result, error) {
+		asked++
+		return &mutation.Result{}, nil
+	}), func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c.Allow(w, r) {
+				next.ServeHTTP(w, r)
+			}
+		})
+	})
+	for _, path := range []string{plainPath, secondPath, "/elsewhere"} {
+		if status, answer := f.post(t, path, reviewOf(nil)); status != http.StatusNotFound || answer != "" {
+			t.Errorf("%s: HTTP %d: %s", path, status, answer)
+		}
+	}
+	if asked != 0 || f.log.Len() > 0 {
+		t.Errorf("the engine was asked %d times; logged is %q", asked, f.log.String())
+	}
+	f.review(t, firstPath, reviewOf(nil))
+	if status, _ := f.post(t, "/webhooks/first/controlplane/openstack/x", []byte("x")); status != http.StatusNotFound {
+		t.Errorf("another path: HTTP %d", status)
+	}
+	f.post(t, firstPath, []byte("x"))
+	if asked != 1 || strings.Contains(f.log.String(), "first") {
+		t.Errorf("the engine was asked %d times; logged is %q", asked, f.log.String())
+	}
+}
+
+// TestSegmentOf holds that a segment is that of its key, always the same, and of letters that a path may have.
+func TestSegmentOf(t *testing.T) {
+	one, other := segmentOf([]byte("key")), segmentOf([]byte("another"))
+	if one == other || one != segmentOf([]byte("key")) || len(one) != 32 || strings.Trim(one, "0123456789abcdef") != "" {
+		t.Errorf("the segments are %q and %q", one, other)
+	}
+	a, b := newStaticSegment(), newStaticSegment()
+	if a == b || len(a) != 32 {
+		t.Errorf("static segments are %q and %q", a, b)
+	}
+}
+
+// TestReadSegments reads one for each CA that is kept, the newest first.
+func TestReadSegments(t *testing.T) {
+	authority := func(name, key string, minute int) *corev1.Secret {
+		secret := bundleSecret(name, "own", "", minute, "")
+		secret.Labels["name"] = "ca-provider-graft-webhook"
+		secret.Data = map[string][]byte{"ca.key": []byte(key)}
+		return secret
+	}
+	c := fake.NewClientBuilder().WithObjects(authority("a", "old", 1), authority("b", "new", 2), bundleSecret("c", "own", "ca-provider-graft-webhook", 3, "x")).Build()
+	got, err := secretBundle{c, Certificates{Component: "provider-graft", Namespace: "own"}}.ReadSegments(t.Context())
+	if err != nil || len(got) != 2 || got[0].Value != segmentOf([]byte("new")) || got[1].Value != segmentOf([]byte("old")) || !got[0].Since.After(got[1].Since) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := (secretBundle{c, Certificates{Component: "provider-graft", Namespace: "other"}}).ReadSegments(t.Context()); err == nil {
+		t.Error("no CA is no error")
+	}
+}
+
+// other is an installation beside that of the bench.
+func other(namespace string, created time.Time, serves string) (*corev1.Namespace, *admissionregistrationv1.MutatingWebhookConfiguration) {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, CreationTimestamp: metav1.NewTime(created)}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
+			Name: service.Service + "." + namespace, Labels: map[string]string{nameLabel: service.Service, NamespaceLabel: namespace},
+			Annotations: map[string]string{ServesAnnotation: serves},
+		}}
+}
+
+// TestInstallations holds to which installations this one leaves its objects.
+func TestInstallations(t *testing.T) {
+	start := time.Unix(1e9, 0)
+	route, beside := Route{Set: target.ControlPlane, Provider: "openstack"}, Route{Set: target.ControlPlane, Provider: "aws"}
+	for name, test := range map[string]struct {
+		created time.Time
+		serves  string
+		change  func(*corev1.Namespace, *admissionregistrationv1.MutatingWebhookConfiguration)
+		want    bool
+	}{
+		"newer":         {start.Add(time.Hour), openstackName, nil, true},
+		"older":         {start.Add(-time.Hour), openstackName, nil, false},
+		"of another":    {start.Add(time.Hour), "controlplane.gcp" + webhookDomain, nil, false},
+		"only observes": {start.Add(time.Hour), "", nil, false},
+		"without its namespace": {start.Add(time.Hour), openstackName, func(n *corev1.Namespace, _ *admissionregistrationv1.MutatingWebhookConfiguration) {
+			n.Name = "another"
+		}, false},
+		"being deleted": {start.Add(time.Hour), openstackName, func(n *corev1.Namespace, _ *admissionregistrationv1.MutatingWebhookConfiguration) {
+			n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: start}, []string{"kubernetes"}
+		}, false},
+		"beside a virtual garden": {start.Add(time.Hour), openstackName, func(_ *corev1.Namespace, c *admissionregistrationv1.MutatingWebhookConfiguration) {
+			c.Labels[nameLabel] = service.Service + "-runtime"
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace, registration := other("extension-next", test.created, test.serves)
+			if test.change != nil {
+				test.change(namespace, registration)
+			}
+			b := newBench(t, namespace, registration)
+			if err := b.Installations.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if b.Installations.Yields(route) {
+				t.Error("it yields before every API server calls the other")
+			}
+			b.clock.SetTime(b.clock.Now().Add(yieldAfter))
+			if err := b.Installations.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.Installations.Yields(route); got != test.want || b.Installations.Any(b.registrations) != test.want || b.Installations.Yields(beside) {
+				t.Errorf("it yields: %v, want %v", got, test.want)
+			}
+			// The other announces that it goes.
+			registration.Annotations[ServesAnnotation] = ""
+			if err := b.Client.Update(t.Context(), registration); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Installations.Refresh(t.Context()); err != nil || b.Installations.Yields(route) {
+				t.Errorf("it yields to one that goes (%v)", err)
+			}
+		})
+	}
+	var none *Installations
+	if none.Yields(route) {
+		t.Error("without others it yields")
+	}
+}

@@ -1,0 +1,407 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// version is a file of profiles as it was at one time, with the parameters that the installation sets for its profiles.
+type version struct {
+	file       source.File
+	parameters profile.Parameters
+	// err says why the version cannot be served; nil: nothing is known against it.
+	err error
+}
+
+// digest identifies a version.
+func (v *version) digest() string {
+	if len(v.parameters) == 0 {
+		return profile.Digest(v.file)
+	}
+	return profile.Digest(source.File{Data: []byte(profile.Digest(v.file)), Attachments: map[string][]byte{"parameters": v.parameters.YAML()}})
+}
+
+// unit is a file, or a key of a ConfigMap, that is served or refused as a whole.
+type unit struct {
+	source string
+	// newest is the version that is there now, and good the last one that was served; they may be the same, and good may be nil.
+	newest, good *version
+	// served is the one of them that is served; nil for none.
+	served *version
+}
+
+// best returns the newest version, or the last good one where the newest is known to be wrong; nil for none.
+func (u *unit) best() *version {
+	for _, v := range []*version{u.newest, u.good} {
+		if v != nil && v.err == nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// established reports whether the newest version is the one that was served last.
+func (u *unit) established() bool { return u.good == u.newest }
+
+// Unreadable are the paths that cannot be read, with the reasons. A reader returns it together with the files of the other paths.
+type Unreadable map[string]error
+
+// Error writes one path a line.
+func (u Unreadable) Error() string {
+	lines := make([]string, 0, len(u))
+	for _, path := range slices.Sorted(maps.Keys(u)) {
+		lines = append(lines, u[path].Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// units returns what is there now beside what was served last. A path that cannot be read keeps the sources at it and below it.
+func (s *Store) units(files []source.File, unreadable Unreadable) []*unit {
+	var units []*unit
+	for _, file := range files {
+		u := &unit{source: file.Name, newest: &version{file: file, parameters: s.parametersOf(file)}}
+		if good, ok := s.good[file.Name]; ok {
+			u.good = &version{file: good.file, parameters: good.parameters}
+			if good.digest() == u.newest.digest() {
+				u.good = u.newest
+			}
+		}
+		units = append(units, u)
+	}
+	for _, path := range slices.Sorted(maps.Keys(unreadable)) {
+		before := len(units)
+		for _, name := range slices.Sorted(maps.Keys(s.good)) {
+			if name == path || strings.HasPrefix(name, strings.TrimSuffix(path, "/")+"/") {
+				good := s.good[name]
+				units = append(units, &unit{
+					source: name, newest: &version{file: source.File{Name: name}, err: unreadable[path]},
+					good: &version{file: good.file, parameters: good.parameters},
+				})
+			}
+		}
+		if len(units) == before {
+			units = append(units, &unit{source: path, newest: &version{file: source.File{Name: path}, err: unreadable[path]}})
+		}
+	}
+	return units
+}
+
+// parametersOf returns the parameters of the profiles in a file.
+func (s *Store) parametersOf(file source.File) profile.Parameters {
+	if len(s.parameters) == 0 {
+		return nil
+	}
+	own := profile.Parameters{}
+	for _, d := range documentsIn(file) {
+		if values, ok := s.parameters[d.Metadata.Name]; ok {
+			own[d.Metadata.Name] = values
+		}
+	}
+	return own
+}
+
+// documentsIn returns the profiles of a file as far as they can be read.
+func documentsIn(file source.File) []*profile.Document {
+	documents, _ := profile.Guard([]source.File{file}, func(files []source.File) ([]*profile.Document, error) {
+		documents, _ := profile.Load(files...)
+		return documents, nil
+	}) // a panic is reported when the file is compiled
+	if len(documents) == 0 {
+		return profile.Beginning(file)
+	}
+	return documents
+}
+
+// built are documents and what was compiled of them.
+type built struct {
+	documents []*profile.Document
+	program   Program
+}
+
+// choose decides which version of each unit is served, and compiles them. What is wrong with a version is in its err. The error says
+// that nothing at all could be compiled.
+func (s *Store) choose(ctx context.Context, units []*unit) (built, error) {
+	s.waiting = nil
+	for {
+		next, err := s.compose(units)
+		if err != nil {
+			return built{}, err
+		}
+		refused, reads := s.permit(ctx, next.program)
+		if len(refused) == 0 {
+			return next, nil
+		}
+		if s.waiting == nil {
+			s.waiting = &waiting{map[mutation.Permission]string{}, time.Now().Add(permissionInterval)}
+		}
+		maps.Copy(s.waiting.reads, reads)
+		for _, u := range units {
+			if own := in(refused, u.source); u.served != nil && len(own) > 0 {
+				u.served.err = own
+				refused = slices.DeleteFunc(refused, func(f source.Finding) bool { return f.File == u.source })
+			}
+		}
+		if err := refused.Err(); err != nil {
+			return built{}, err
+		}
+	}
+}
+
+// in returns the findings in a file.
+func in(findings source.Findings, file string) source.Findings {
+	return slices.DeleteFunc(slices.Clone(findings), func(f source.Finding) bool { return f.File != file })
+}
+
+// compose finds versions that can be served together: the newest of all units, or else the best of each.
+func (s *Store) compose(units []*unit) (built, error) {
+	if next, err := s.serveBest(units); err == nil {
+		return next, nil
+	}
+	for _, u := range units {
+		for _, v := range []*version{u.newest, u.good} {
+			if v != nil && v.err == nil {
+				_, v.err = s.join([]*version{v})
+			}
+		}
+	}
+	if next, err := s.serveBest(units); err == nil {
+		return next, nil
+	}
+	return s.merge(units)
+}
+
+func (s *Store) serveBest(units []*unit) (built, error) {
+	var versions []*version
+	for _, u := range units {
+		if v := u.best(); v != nil {
+			versions = append(versions, v)
+		}
+	}
+	next, err := s.join(versions)
+	if err == nil {
+		for _, u := range units {
+			u.served = u.best()
+		}
+	}
+	return next, err
+}
+
+// merge is for versions that are right each, and contradict one another. Those that were served last stay, first those that are also the
+// newest; then each newest version takes the place of its last good one where the others permit it, in the order of the units.
+func (s *Store) merge(units []*unit) (built, error) {
+	for _, u := range units {
+		u.served = nil
+	}
+	next, err := s.join(nil)
+	if err != nil {
+		return built{}, err
+	}
+	add := func(u *unit, v *version) error {
+		before := u.served
+		u.served = v
+		joined, err := s.join(served(units))
+		if err != nil {
+			u.served = before
+			return err
+		}
+		next = joined
+		return nil
+	}
+	ordered := slices.SortedStableFunc(slices.Values(units), func(a, b *unit) int {
+		rank := map[bool]int{true: 0, false: 1}
+		return cmp.Compare(rank[a.established()], rank[b.established()])
+	})
+	for _, u := range ordered {
+		if u.good != nil && u.good.err == nil {
+			u.good.err = add(u, u.good)
+		}
+	}
+	conflicts := map[*unit]error{}
+	for range 2 { // the second time, as another unit may have given up what it has in common with one before it
+		for _, u := range ordered {
+			if u.newest.err == nil && u.served != u.newest {
+				conflicts[u] = add(u, u.newest)
+			}
+		}
+	}
+	for _, u := range units {
+		if u.served != u.newest && u.newest.err == nil {
+			u.newest.err = conflicts[u]
+		}
+	}
+	return next, nil
+}
+
+// served returns the versions that are served.
+func served(units []*unit) []*version {
+	var versions []*version
+	for _, u := range units {
+		if u.served != nil {
+			versions = append(versions, u.served)
+		}
+	}
+	return versions
+}
+
+// join compiles versions together.
+func (s *Store) join(versions []*version) (built, error) {
+	files := make([]source.File, len(versions))
+	for i, v := range versions {
+		files[i] = v.file
+	}
+	return profile.Guard(files, func(files []source.File) (built, error) {
+		return s.build(slices.DeleteFunc(slices.Clone(versions), func(v *version) bool {
+			return !slices.ContainsFunc(files, func(f source.File) bool { return f.Name == v.file.Name })
+		}))
+	})
+}
+
+// build compiles versions together. Its error is source.Findings where the documents are wrong.
+func (s *Store) build(versions []*version) (built, error) {
+	var (
+		documents []*profile.Document
+		findings  source.Findings
+		named     = map[string]source.Position{}
+	)
+	for _, v := range versions {
+		own, problems := profile.Load(v.file)
+		if len(problems) == 0 {
+			problems = v.parameters.Override(own)
+		}
+		findings = append(findings, problems...)
+		for _, d := range own {
+			if earlier, ok := named[d.Metadata.Name]; ok {
+				findings = append(findings, d.Node.Finding("metadata.name", "the profile %q is already defined at %s", d.Metadata.Name, earlier).Of(source.DuplicateName))
+				continue
+			}
+			named[d.Metadata.Name] = d.Node.Position()
+			documents = append(documents, d)
+		}
+	}
+	program, err := s.compile(documents)
+	if len(findings) == 0 {
+		return built{documents, program}, err
+	}
+	// What is wrong with the rules is reported together with it.
+	var more source.Findings
+	if errors.As(err, &more) {
+		findings = append(findings, more...)
+	}
+	return built{}, findings.Err()
+}
+
+// State says which version of a profile is served.
+type State string
+
+// The states of profiles.
+const (
+	// StateValid: the newest version is served.
+	StateValid State = "valid"
+	// StateLastGood: the newest version is invalid, and the last good one is served.
+	StateLastGood State = "last-good"
+	// StateInvalid: the newest version is invalid, and there is no good one.
+	StateInvalid State = "invalid"
+)
+
+// Status is what became of a file of profiles.
+type Status struct {
+	// Source is the file: a path, or configmap/<namespace>/<name>/<key>.
+	Source string
+	// Profiles are the names of its profiles, as far as they are known.
+	Profiles []string
+	State    State
+	// Err is what is wrong with the newest version; nil where it is valid.
+	Err error
+
+	served *version
+	claims []mutation.Registration
+}
+
+// statusOf returns the status of a unit after a choice.
+func statusOf(u *unit) Status {
+	status := Status{Source: u.source, State: StateValid, served: u.served}
+	documents := documentsIn(u.newest.file)
+	if len(documents) == 0 && u.good != nil {
+		documents = documentsIn(u.good.file)
+	}
+	for _, d := range documents {
+		if d.Metadata.Name != "" {
+			status.Profiles = append(status.Profiles, d.Metadata.Name)
+		}
+	}
+	switch {
+	case u.served == nil:
+		status.State, status.Err = StateInvalid, u.newest.err
+		for _, d := range documents {
+			status.claims = append(status.claims, mutation.Claims(d)...)
+		}
+	case u.served != u.newest:
+		status.State, status.Err = StateLastGood, u.newest.err
+	}
+	return status
+}
+
+// name returns the profile by which people know the file.
+func (s *Status) name() string {
+	if len(s.Profiles) == 0 {
+		return s.Source
+	}
+	return strings.Join(s.Profiles, "+")
+}
+
+// maxFindings bounds the findings in a message to a client of the API server; the log has all.
+const maxFindings = 3
+
+// reason returns why the objects of an invalid profile are denied.
+func (s *Status) reason() string {
+	lines := findingLines(s.Err)
+	if len(lines) == 0 {
+		lines = []string{s.Err.Error()}
+	}
+	if more := len(lines) - maxFindings; more > 0 {
+		lines = append(lines[:maxFindings:maxFindings], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("the profile %s is invalid, and no earlier version of it can be served: %s", s.name(), strings.Join(lines, "; "))
+}
+
+// problems joins what is wrong with the newest versions: as source.Findings where all are findings.
+func problems(statuses []Status) error {
+	var findings source.Findings
+	var others []error
+	for i := range statuses {
+		var own source.Findings
+		switch err := statuses[i].Err; {
+		case err == nil:
+		case errors.As(err, &own):
+			for _, finding := range own {
+				if !slices.ContainsFunc(findings, func(f source.Finding) bool { return f.Error() == finding.Error() }) {
+					findings = append(findings, finding)
+				}
+			}
+		case !slices.ContainsFunc(others, func(other error) bool { return other.Error() == err.Error() }):
+			others = append(others, err)
+		}
+	}
+	switch {
+	case len(others) == 0:
+		return findings.Err()
+	case len(others) == 1 && len(findings) == 0:
+		return others[0]
+	default:
+		return errors.Join(append(others, findings.Err())...)
+	}
+}

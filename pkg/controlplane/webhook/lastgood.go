@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+const (
+	// LastGoodLabel marks, with the value "true", the ConfigMaps of the own namespace that keep last good versions of profiles.
+	LastGoodLabel = "graft.provider.extensions.gardener.cloud/last-good"
+	// SourceAnnotation names the file, or the key of a ConfigMap, whose version is kept.
+	SourceAnnotation = "graft.provider.extensions.gardener.cloud/source"
+	// DigestAnnotation identifies the version.
+	DigestAnnotation = "graft.provider.extensions.gardener.cloud/digest"
+
+	// versionKey is the key under which a version is kept.
+	versionKey = "version.json.gz"
+	// maxKeptBytes is the largest version that is kept, compressed: a ConfigMap has a mebibyte at most
+	// (k8s.io/kubernetes: pkg/apis/core/types.go, MaxSecretSize).
+	maxKeptBytes = 1<<20 - 16<<10
+	// maxVersionBytes is the largest version that is read, before it was compressed.
+	maxVersionBytes = 32 << 20
+	// keepInterval is how often what is kept is compared without a reason.
+	keepInterval = 5 * time.Minute
+)
+
+// LastGood keeps the last good version of each file of profiles in a ConfigMap of the own namespace, so that a restart does not lose it. All replicas
+// restore from it, and the one that leads writes it. A version is compiled again before it is served.
+type LastGood struct {
+	// Client writes and deletes, and Reader lists what is kept, from no cache.
+	Client client.Client
+	Reader client.Reader
+	// Namespace is the own namespace, and Name the beginning of the names of the ConfigMaps.
+	Namespace, Name string
+	Store           *Store
+	Log             logr.Logger
+
+	synced *[]Status
+	next   time.Time
+}
+
+// kept is a version as it is written.
+type kept struct {
+	Data        []byte            `json:"data"`
+	Attachments map[string][]byte `json:"attachments,omitempty"`
+	Parameters  []byte            `json:"parameters,omitempty"`
+}
+
+// Restore reads what is kept into the store, before the first Load. A version that cannot be read is reported and left out.
+func (l *LastGood) Restore(ctx context.Context) error {
+	records, err := l.list(ctx)
+	if err != nil {
+		return err
+	}
+	good := map[string]*version{}
+	for i := range records {
+		name := records[i].Annotations[SourceAnnotation]
+		v, err := unpack(&records[i])
+		if err != nil {
+			l.Log.Error(err, "The last good version of a profile cannot be read, and is not used", "source", name, "configMap", records[i].Name)
+			continue
+		}
+		good[name] = v
+	}
+	l.Store.restore(good)
+	return nil
+}
+
+// Start keeps versions until the context ends. It runs in the leader.
+func (l *LastGood) Start(ctx context.Context) error {
+	watch.Poll(ctx, nil, func(ctx context.Context) {
+		statuses := l.Store.statuses.Load()
+		if statuses == nil || statuses == l.synced && time.Now().Before(l.next) {
+			return
+		}
+		if err := l.Sync(ctx); err != nil {
+			l.Log.Error(err, "Keeping the last good versions of profiles failed")
+			l.next = time.Now().Add(10 * time.Second)
+		} else {
+			l.next = time.Now().Add(keepInterval)
+		}
+		l.synced = statuses
+	})
+	return nil
+}
+
+// Sync writes the versions that are served, and deletes those of which the file or the ConfigMap is gone.
+func (l *LastGood) Sync(ctx context.Context) error {
+	records, err := l.list(ctx)
+	if err != nil {
+		return err
+	}
+	there := map[string]*corev1.ConfigMap{}
+	for i := range records {
+		there[records[i].Name] = &records[i]
+	}
+	var problems []error
+	for _, status := range l.Store.Statuses() {
+		name := l.nameOf(status.Source)
+		if current := there[name]; status.served != nil {
+			problems = append(problems, l.keep(ctx, status, current))
+		}
+		delete(there, name)
+	}
+	for _, gone := range there {
+		problems = append(problems, client.IgnoreNotFound(l.Client.Delete(ctx, gone)))
+	}
+	return errors.Join(problems...)
+}
+
+func (l *LastGood) list(ctx context.Context) ([]corev1.ConfigMap, error) {
+	list := &corev1.ConfigMapList{}
+	if err := l.Reader.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{LastGoodLabel: "true"}); err != nil {
+		return nil, fmt.Errorf("listing the last good versions of profiles: %w", err)
+	}
+	return list.Items, nil
+}
+
+// nameOf returns the name of the ConfigMap for a source.
+func (l *LastGood) nameOf(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return l.Name + "-last-good-" + hex.EncodeToString(sum[:6])
+}
+
+// keep writes the version of a status where another one is kept; current may be nil. A version that is too large is not kept, and neither is the one
+// before, which is not the last good one.
+func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.ConfigMap) error {
+	digest := status.served.digest()
+	if current != nil && current.Annotations[DigestAnnotation] == digest {
+		return nil
+	}
+	data, err := pack(status.served)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxKeptBytes {
+		l.Log.Error(nil, "The last good version of a profile cannot be kept for a restart: it is too large", "source", status.Source,
+			"profile", status.name(), "compressedBytes", len(data), "limit", maxKeptBytes)
+		if current != nil {
+			return client.IgnoreNotFound(l.Client.Delete(ctx, current))
+		}
+		return nil
+	}
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.nameOf(status.Source)}}
+	if current != nil {
+		record = current.DeepCopy()
+	}
+	record.Labels = map[string]string{LastGoodLabel: "true"}
+	record.Annotations = map[string]string{SourceAnnotation: status.Source, DigestAnnotation: digest}
+	record.BinaryData = map[string][]byte{versionKey: data}
+	if record.OwnerReferences, err = l.owners(ctx, status.Source); err != nil {
+		return err
+	}
+	if current == nil {
+		err = l.Client.Create(ctx, record)
+	} else {
+		err = l.Client.Update(ctx, record)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the last good version of %s: %w", status.Source, err)
+	}
+	return nil
+}
+
+// owners are the ConfigMap of a source, with which Kubernetes deletes the version even where no replica runs; none for a file.
+func (l *LastGood) owners(ctx context.Context, source string) ([]metav1.OwnerReference, error) {
+	key, ok := configMapOf(source)
+	if !ok {
+		return nil, nil
+	}
+	owner := &corev1.ConfigMap{}
+	if err := l.Client.Get(ctx, key, owner); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading the ConfigMap of a profile: %w", err)
+	}
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}, nil
+}
+
+// configMapOf returns the ConfigMap in which a source is a key; false for a file.
+func configMapOf(source string) (client.ObjectKey, bool) {
+	parts := strings.Split(source, "/")
+	if len(parts) != 4 || parts[0] != configMapPrefix {
+		return client.ObjectKey{}, false
+	}
+	return client.ObjectKey{Namespace: parts[1], Name: parts[2]}, true
+}
+
+// pack compresses a version.
+func pack(v *version) ([]byte, error) {
+	k := kept{Data: v.file.Data, Attachments: v.file.Attachments}
+	if len(v.parameters) > 0 {
+		k.Parameters = v.parameters.YAML()
+	}
+	var out bytes.Buffer
+	compressed := gzip.NewWriter(&out)
+	if err := errors.Join(json.NewEncoder(compressed).Encode(k), compressed.Close()); err != nil {
+		return nil, fmt.Errorf("packing the last good version of a profile: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// unpack reads a version that is kept, and holds it against its digest.
+func unpack(record *corev1.ConfigMap) (*version, error) {
+	compressed, err := gzip.NewReader(bytes.NewReader(record.BinaryData[versionKey]))
+	if err != nil {
+		return nil, fmt.Errorf("unpacking %s: %w", versionKey, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(compressed, maxVersionBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpacking %s: %w", versionKey, err)
+	}
+	if len(data) > maxVersionBytes {
+		return nil, fmt.Errorf("unpacking %s: it is larger than %d bytes", versionKey, maxVersionBytes)
+	}
+	var k kept
+	if err := json.Unmarshal(data, &k); err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", versionKey, err)
+	}
+	v := &version{file: source.File{Name: record.Annotations[SourceAnnotation], Data: k.Data, Attachments: k.Attachments}}
+	if len(k.Parameters) > 0 {
+		if v.parameters, err = profile.ParseParameters(source.File{Name: v.file.Name + " (last good parameters)", Data: k.Parameters}); err != nil {
+			return nil, err
+		}
+	}
+	if digest := v.digest(); digest != record.Annotations[DigestAnnotation] {
+		return nil, fmt.Errorf("its digest is %s, and not %s as noted", digest, record.Annotations[DigestAnnotation])
+	}
+	return v, nil
+}

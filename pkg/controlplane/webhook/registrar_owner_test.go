@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+)
+
+// TestRegistrarForeign holds that the registration of another namespace that exists is not overwritten, and that of one that does not exist is.
+func TestRegistrarForeign(t *testing.T) {
+	for name, test := range map[string]struct {
+		object client.Object
+		want   bool
+	}{
+		"there":         {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another"}}, false},
+		"gone":          {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a third"}}, true},
+		"being deleted": {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another", DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}, Finalizers: []string{"kubernetes"}}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, test.object, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
+				Name: service.Name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "another", UID: "x"}},
+			}})
+			_, err := b.Reconcile(t.Context(), reconcile.Request{})
+			if (err == nil) != test.want || err != nil && !strings.Contains(err.Error(), "belongs to the installation in the namespace another") {
+				t.Errorf("the error is %v", err)
+			}
+			if got := b.read(t); (len(got.Webhooks) > 0) != test.want || (got.OwnerReferences[0].Name == "another") == test.want {
+				t.Errorf("it is %+v", got)
+			}
+			if err := b.Check(t.Context(), false); (err == nil) != test.want {
+				t.Errorf("ready: %v", err)
+			}
+		})
+	}
+}
+
+// TestRegistrarOwner holds that the ClusterRole of the installation, which is deleted first, owns the registration.
+func TestRegistrarOwner(t *testing.T) {
+	b := newBench(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: service.Name, UID: "r"}})
+	b.reconcile(t)
+	if got := b.read(t); len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Kind != "ClusterRole" || got.OwnerReferences[0].UID != "r" || ownerOf(got) != service.Namespace {
+		t.Errorf("the owner is %+v, of %s", got.OwnerReferences, ownerOf(got))
+	}
+}
+
+// earlierRegistration is that of a version which gave all installations the same name.
+func earlierRegistration(owner string) *admissionregistrationv1.MutatingWebhookConfiguration {
+	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
+		Name: service.Service, Labels: map[string]string{nameLabel: service.Service}, UID: "e",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: owner, UID: "u"}},
+	}}
+}
+
+func (b *bench) hasEarlier(t *testing.T) bool {
+	t.Helper()
+	err := b.Client.Get(t.Context(), client.ObjectKey{Name: service.Service}, &admissionregistrationv1.MutatingWebhookConfiguration{})
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return !apierrors.IsNotFound(err)
+}
+
+// TestRegistrarMigrates upgrades an installation of a version without segments: both are called by plain paths until its replicas are gone.
+func TestRegistrarMigrates(t *testing.T) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Service, Generation: 2},
+		Status: appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 1}}
+	b := newBench(t, earlierRegistration(service.Namespace), deployment)
+	callers := &Callers{Segments: b.Segments, Reader: b.Client, Name: service.Name, Metrics: b.Metrics, Clock: b.clock}
+	if err := callers.Prime(t.Context(), b.Registrar); err != nil {
+		t.Fatal(err)
+	}
+	const secretPath = "/webhooks/s3gment/controlplane/openstack"
+	step := func(what, registered string, earlier, plain bool) {
+		t.Helper()
+		b.reconcile(t)
+		if err := callers.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := pathOf(&b.read(t).Webhooks[0]); got != registered || b.hasEarlier(t) != earlier || callers.accepts("") != plain || !callers.accepts("s3gment") {
+			t.Errorf("%s: registered is %s, with that of the earlier version: %v; plain paths are accepted: %v", what, got, b.hasEarlier(t), callers.accepts(""))
+		}
+	}
+	step("while replicas are replaced", plainPath, true, true)
+	deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2}
+	if err := b.Client.Status().Update(t.Context(), deployment); err != nil {
+		t.Fatal(err)
+	}
+	step("while the last ones end", plainPath, true, true)
+	b.clock.SetTime(b.clock.Now().Add(settle))
+	step("when they are gone", secretPath, false, true)
+	b.clock.SetTime(b.clock.Now().Add(settle + time.Second))
+	step("when all API servers know it", secretPath, false, false)
+}
+
+// TestRegistrarLeaves holds that the registration of an earlier version in another namespace is not removed, and changes no path.
+func TestRegistrarLeaves(t *testing.T) {
+	b := newBench(t, earlierRegistration("another"))
+	b.reconcile(t)
+	if !b.hasEarlier(t) || pathOf(&b.read(t).Webhooks[0]) == plainPath {
+		t.Error("the registration of another installation was taken for one's own")
+	}
+}
+
+// TestWithdraw removes the registration where the installation is being removed, and not otherwise.
+func TestWithdraw(t *testing.T) {
+	deleted := &metav1.Time{Time: time.Unix(1, 0)}
+	managed := func(at *metav1.Time) client.Object {
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "garden", Name: "provider-graft", DeletionTimestamp: at, Finalizers: []string{"resources.gardener.cloud/gardener-resource-manager"},
+		}}
+		object.SetGroupVersionKind(managedResourceKind)
+		return object
+	}
+	for name, test := range map[string]struct {
+		namespace *metav1.Time
+		managed   client.Object
+		gone      bool
+	}{
+		"a restart":                              {nil, managed(nil), false},
+		"without Gardener":                       {nil, nil, false},
+		"the namespace is being deleted":         {deleted, managed(nil), true},
+		"the ControllerInstallation is, as well": {nil, managed(deleted), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.reconcile(t)
+			b.ManagedResource = client.ObjectKey{Namespace: "garden", Name: "provider-graft"}
+			if test.managed != nil {
+				b.managed = metadataReader{object: test.managed}
+			}
+			if test.namespace != nil {
+				b.Reader = metadataReader{b.Client, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: test.namespace}}}
+			}
+			if err := b.Withdraw(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			b.reconcile(t) // which must not write it again
+			err := b.Client.Get(t.Context(), client.ObjectKey{Name: service.Name}, &admissionregistrationv1.MutatingWebhookConfiguration{})
+			if apierrors.IsNotFound(err) != test.gone {
+				t.Errorf("the registration: %v", err)
+			}
+		})
+	}
+}
+
+// metadataReader answers with one object when metadata is asked for.
+type metadataReader struct {
+	client.Reader
+	object client.Object
+}
+
+func (a metadataReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	if metadata, ok := into.(*metav1.PartialObjectMetadata); ok {
+		metadata.ObjectMeta = *a.object.(*metav1.PartialObjectMetadata).ObjectMeta.DeepCopy()
+		return nil
+	}
+	return a.Reader.Get(ctx, key, into, o...)
+}
+
+// TestWithdrawAnnounces tells another installation before the registration goes.
+func TestWithdrawAnnounces(t *testing.T) {
+	namespace, registration := other("extension-next", time.Unix(1e9, 0), openstackName)
+	b := newBench(t, namespace, registration)
+	b.reconcile(t)
+	result, err := b.withdraw(t.Context(), nil)
+	if got := b.read(t); err != nil || result.RequeueAfter == 0 || got.Annotations[ServesAnnotation] != "" || len(got.Webhooks) == 0 {
+		t.Errorf("%v, %v: %+v", result, err, got)
+	}
+	if result, err := b.withdraw(t.Context(), nil); err != nil || result.RequeueAfter != 0 {
+		t.Errorf("%v, %v", result, err)
+	}
+}
+
+// TestObserved holds that a webhook of which all rules only observe is none in place of which another installation yields.
+func TestObserved(t *testing.T) {
+	b := newBench(t)
+	b.registrations = append(b.registrations, mutation.Registration{Set: "controlplane", Provider: "aws", Forms: forms(t, "kube-apiserver"), Observed: true})
+	b.reconcile(t)
+	if got := b.read(t).Annotations[ServesAnnotation]; got != openstackName {
+		t.Errorf("it serves %s", got)
+	}
+}

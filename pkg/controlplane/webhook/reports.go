@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
+)
+
+// ConditionAnnotation holds on the ConfigMap of a profile, as a metav1.Condition of the type ProfileValid, which version is served.
+const ConditionAnnotation = "graft.provider.extensions.gardener.cloud/condition"
+
+// Reports tells on the ConfigMaps of profiles what became of them: an Event when that changes, and a condition. What is to be said of a file is an
+// Event on the Deployment of the program. It runs in the leader.
+type Reports struct {
+	// Client reads the ConfigMaps from the cache and patches them.
+	Client client.Client
+	Events record.EventRecorder
+	// Namespace and Name are those of the Deployment.
+	Namespace, Name string
+	Store           *Store
+	Log             logr.Logger
+
+	reported *[]Status
+	next     time.Time
+	// said is the last condition by object, so that each is an Event once.
+	said map[client.ObjectKey]string
+}
+
+// Start reports until the context ends.
+func (r *Reports) Start(ctx context.Context) error {
+	watch.Poll(ctx, nil, func(ctx context.Context) {
+		statuses := r.Store.statuses.Load()
+		if statuses == nil || statuses == r.reported && time.Now().Before(r.next) {
+			return
+		}
+		r.next = time.Now().Add(keepInterval)
+		if err := r.Report(ctx); err != nil {
+			r.Log.Error(err, "Reporting on profiles failed")
+			r.next = time.Now().Add(10 * time.Second)
+		}
+		r.reported = statuses
+	})
+	return nil
+}
+
+// Report tells what has changed.
+func (r *Reports) Report(ctx context.Context) error {
+	if r.said == nil {
+		r.said = map[client.ObjectKey]string{}
+	}
+	conditions := map[client.ObjectKey]metav1.Condition{}
+	for _, status := range r.Store.Statuses() {
+		key, ok := configMapOf(status.Source)
+		if !ok {
+			key = client.ObjectKey{Namespace: r.Namespace} // all files together
+		}
+		conditions[key] = join(conditions[key], status.condition())
+	}
+	var problems []error
+	for key, condition := range conditions {
+		problems = append(problems, r.report(ctx, key, condition))
+	}
+	return errors.Join(problems...)
+}
+
+// condition returns the status as a condition.
+func (s *Status) condition() metav1.Condition {
+	condition := metav1.Condition{Type: "ProfileValid", Status: metav1.ConditionFalse}
+	switch s.State {
+	case StateValid:
+		condition.Status, condition.Reason = metav1.ConditionTrue, "Valid"
+		condition.Message = fmt.Sprintf("profile %s: the version %s is served", s.name(), s.served.digest()[:12])
+	case StateLastGood:
+		condition.Reason = "LastGood"
+		condition.Message = fmt.Sprintf("profile %s: the newest version is invalid, and the last good version %s is served: %s",
+			s.name(), s.served.digest()[:12], s.Err)
+	default:
+		condition.Reason, condition.Message = "Invalid", s.reason()
+	}
+	return condition
+}
+
+// join returns the condition of an object with several files: the worst of all, with what is wrong with each.
+func join(a, b metav1.Condition) metav1.Condition {
+	if a.Type == "" || a.Status == metav1.ConditionTrue && b.Status == metav1.ConditionFalse {
+		return b
+	}
+	if a.Status == b.Status {
+		a.Message += "\n" + b.Message
+		if b.Reason == "Invalid" {
+			a.Reason = b.Reason
+		}
+	}
+	return a
+}
+
+func (r *Reports) report(ctx context.Context, key client.ObjectKey, condition metav1.Condition) error {
+	object := &corev1.ConfigMap{}
+	reference := &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: r.Namespace, Name: r.Name}
+	before := metav1.Condition{Status: metav1.ConditionTrue}
+	if key.Name != "" {
+		if err := r.Client.Get(ctx, key, object); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading the ConfigMap of a profile: %w", err)
+		}
+		reference = &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: key.Namespace, Name: key.Name, UID: object.UID}
+		_ = json.Unmarshal([]byte(object.Annotations[ConditionAnnotation]), &before) // what cannot be read is written again
+	}
+	said := string(condition.Status) + condition.Reason + condition.Message
+	if r.said[key] == "" && condition.Status == metav1.ConditionTrue && before.Status == metav1.ConditionTrue {
+		r.said[key] = said // a profile that was and is valid is no news
+	}
+	if r.said[key] != said {
+		r.say(reference, condition)
+		r.said[key] = said
+	}
+	if key.Name == "" || before.Status == condition.Status && before.Reason == condition.Reason && before.Message == condition.Message {
+		return nil
+	}
+	condition.LastTransitionTime = metav1.Now()
+	if before.Status == condition.Status && !before.LastTransitionTime.IsZero() {
+		condition.LastTransitionTime = before.LastTransitionTime
+	}
+	text, err := json.Marshal(condition)
+	if err != nil {
+		return err
+	}
+	patched := object.DeepCopy()
+	metav1.SetMetaDataAnnotation(&patched.ObjectMeta, ConditionAnnotation, string(text))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, patched, client.MergeFrom(object)))
+}
+
+func (r *Reports) say(reference *corev1.ObjectReference, condition metav1.Condition) {
+	kind, reason := corev1.EventTypeNormal, "ProfileValid"
+	if condition.Status == metav1.ConditionFalse {
+		kind, reason = corev1.EventTypeWarning, "Profile"+condition.Reason
+	}
+	r.Events.Event(reference, kind, reason, shorten(condition.Message))
+}

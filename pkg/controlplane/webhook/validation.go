@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// validationPath is where ConfigMaps of profiles are validated, without a segment.
+const validationPath = PathPrefix + "validate/profiles"
+
+// IsValidation reports whether a path is that of the validation of profiles.
+func IsValidation(path string) bool {
+	_, rest := splitPath(path)
+	return rest == validationPath
+}
+
+// validationTimeoutSeconds is how long the API server waits for it. Compiling a profile takes some tenths of a second.
+const validationTimeoutSeconds = 10
+
+// Check returns what is wrong with files of profiles by themselves, and as warnings what they contradict among the profiles that are served, and what
+// they may not read: who applies several objects cannot choose the order. One check runs at a time.
+func (s *Store) Check(ctx context.Context, files []source.File) (warnings []string, err error) {
+	select {
+	case s.checking <- struct{}{}:
+		defer func() { <-s.checking }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("another ConfigMap is being checked: %w", ctx.Err())
+	}
+	var wrong []Status
+	var versions []*version
+	for _, file := range files {
+		v := &version{file: file, parameters: s.parametersOf(file)}
+		_, v.err = s.join([]*version{v})
+		wrong = append(wrong, Status{Source: file.Name, Err: v.err})
+		versions = append(versions, v)
+	}
+	if err := problems(wrong); err != nil {
+		return nil, err
+	}
+	for _, status := range s.Statuses() {
+		replaced := slices.ContainsFunc(files, func(f source.File) bool { return f.Name == status.Source })
+		if status.served != nil && !replaced {
+			versions = append(versions, status.served)
+		}
+	}
+	together, err := s.join(versions)
+	if err != nil {
+		return append(findingLines(err), "the profiles that are in force stay in force, and this one is not served while it contradicts them"), nil
+	}
+	refused, _ := s.permit(ctx, together.program)
+	for _, file := range files {
+		warnings = append(warnings, findingLines(in(refused, file.Name))...)
+	}
+	return warnings, nil
+}
+
+// Validator answers the API server whether a ConfigMap of profiles may be written.
+type Validator struct{ Store *Store }
+
+// Handle denies a ConfigMap with an invalid profile: its message has each finding with the key, line and column.
+func (v Validator) Handle(ctx context.Context, request admission.Request) admission.Response {
+	configMap := &corev1.ConfigMap{}
+	if err := json.Unmarshal(request.Object.Raw, configMap); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decoding the ConfigMap: %w", err))
+	}
+	if configMap.Labels[ProfileLabel] != "true" {
+		return admission.Allowed("")
+	}
+	configMap.Namespace, configMap.Name = request.Namespace, request.Name
+	files := filesOf(configMap)
+	if len(files) == 0 {
+		return admission.Allowed("").WithWarnings("no key of this ConfigMap ends in .yaml or .yml, so that it holds no profile")
+	}
+	warnings, err := v.Store.Check(ctx, files)
+	if err != nil {
+		return admission.Denied(err.Error())
+	}
+	return admission.Allowed("").WithWarnings(warnings...)
+}
+
+// Handler returns the HTTP handler.
+func (v Validator) Handler() http.Handler { return &admission.Webhook{Handler: v} }
+
+// reconcileValidation keeps the registration of the Validator: for the labelled ConfigMaps of the own namespace. Without a namespace there are none.
+func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segment string, owners []metav1.OwnerReference) error {
+	if r.Endpoint.Namespace == "" || !r.ValidateProfiles {
+		return nil
+	}
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Endpoint.Name}}
+	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, configuration, func() error {
+		metav1.SetMetaDataLabel(&configuration.ObjectMeta, v1beta1constants.LabelExcludeWebhookFromRemediation, "true")
+		configuration.OwnerReferences = owners
+		configuration.Webhooks = []admissionregistrationv1.ValidatingWebhook{r.Endpoint.validation(bundle, segment)}
+		return nil
+	})
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return nil // the cache is behind, and the next look compares again
+	}
+	if err != nil {
+		return fmt.Errorf("writing the registration of the validation: %w", err)
+	}
+	return nil
+}
+
+// validation is the webhook for ConfigMaps of profiles.
+func (e Endpoint) validation(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
+	path := validationPath
+	if segment != "" {
+		path = PathPrefix + segment + strings.TrimPrefix(validationPath, strings.TrimSuffix(PathPrefix, "/"))
+	}
+	equals := func(key string, value string) metav1.LabelSelector {
+		return metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	}
+	return admissionregistrationv1.ValidatingWebhook{
+		Name:         "profiles" + webhookDomain,
+		ClientConfig: e.clientConfig(path, bundle),
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}, Scope: ptr.To(admissionregistrationv1.NamespacedScope),
+			},
+		}},
+		// A ConfigMap can be mended while no replica answers; what is wrong with it is found when it is loaded.
+		FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
+		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       ptr.To(equals(corev1.LabelMetadataName, e.Namespace)),
+		ObjectSelector:          ptr.To(equals(ProfileLabel, "true")),
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+		TimeoutSeconds:          ptr.To[int32](validationTimeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"},
+		MatchConditions: []admissionregistrationv1.MatchCondition{{
+			// Metadata of an invalid one may change, such as its condition and its finalizers.
+			Name: "profile-changes",
+			Expression: strings.Join([]string{
+				"oldObject == null", "!has(oldObject.metadata.labels)", fmt.Sprintf("!(%q in oldObject.metadata.labels)", ProfileLabel),
+				fmt.Sprintf("oldObject.metadata.labels[%q] != %q", ProfileLabel, "true"),
+				"(has(object.data) ? object.data : {}) != (has(oldObject.data) ? oldObject.data : {})",
+			}, " || "),
+		}},
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// TestValidator holds that a ConfigMap is refused for what is wrong with it by itself, and warned of for what it contradicts.
+func TestValidator(t *testing.T) {
+	store := NewStore(compileTogether, nil, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	if err := store.Load(t.Context(), &reader{files: append(
+		filesOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "a"}, Data: map[string]string{"p.yaml": string(valued("a", "one", "1").Data)}}),
+		valued("b", "two", "1"),
+	)}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		data    map[string]string
+		label   string
+		denied  string // what the message has; empty: allowed
+		warning string
+	}{
+		"right":               {data: map[string]string{"p.yaml": string(valued("a", "one", "2").Data)}},
+		"a typo":              {data: map[string]string{"p.yaml": string(typo(valued("a", "one", "2")).Data)}, denied: "configmap/own/a/p.yaml:6:1: "},
+		"no YAML":             {data: map[string]string{"p.yaml": "a: [\n"}, denied: "configmap/own/a/p.yaml"},
+		"one of two keys":     {data: map[string]string{"p.yaml": string(valued("a", "one", "2").Data), "q.yaml": "kind: X\n"}, denied: "configmap/own/a/q.yaml:1:"},
+		"a typo, no profile":  {data: map[string]string{"p.yaml": "a: [\n"}, label: "false"},
+		"a contradiction":     {data: map[string]string{"p.yaml": string(valued("c", "two", "2").Data)}, warning: "configmap/own/a/p.yaml:5:"},
+		"a name that another": {data: map[string]string{"p.yaml": string(valued("b", "one", "1").Data)}, warning: `"b" is already defined`},
+		"no file":             {data: map[string]string{"p.txt": "x"}, warning: "no key of this ConfigMap ends in .yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			label := "true"
+			if c.label != "" {
+				label = c.label
+			}
+			raw, err := json.Marshal(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{ProfileLabel: label}}, Data: c.data})
+			if err != nil {
+				t.Fatal(err)
+			}
+			response := Validator{store}.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Namespace: "own", Name: "a", Object: runtime.RawExtension{Raw: raw},
+			}})
+			if response.Allowed != (c.denied == "") || !strings.Contains(response.Result.Message, c.denied) {
+				t.Errorf("allowed is %v: %s", response.Allowed, response.Result.Message)
+			}
+			if got := strings.Join(response.Warnings, "\n"); (got == "") != (c.warning == "") || !strings.Contains(got, c.warning) {
+				t.Errorf("the warnings are %q", got)
+			}
+		})
+	}
+}
