@@ -81,12 +81,11 @@ func (p *program) allListeners() ([]server.Listener, error) {
 	if err != nil || path == "" {
 		return listeners, err
 	}
-	disk, _ := p.store.(remote.Disk)
 	log := p.log.WithName("administration")
 	return append(listeners, server.Listener{Network: "unix", Address: path, Mode: 0o600, UID: -1, GID: -1, Contracts: []server.Contract{{
-		Name: "administration", Always: true, Endpoint: first("/v1/", "allocations", "export", "verify", "compact", "release", "gc", "import"),
+		Name: "administration", Always: true, Endpoint: first("/v1/", "allocations", "export", "verify", "release", "gc", "import"),
 		Handler: remote.New(remote.Options{
-			Store: p.store, Disk: disk, Release: p.reloader.Service().Release, Now: time.Now,
+			Store: p.store, Release: p.reloader.Service().Release, Now: time.Now,
 			GC:     p.leaks.sweep,
 			Report: func(err error) { log.Error(err, "Administration failed") },
 		}),

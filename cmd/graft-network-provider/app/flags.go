@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -27,6 +29,7 @@ type Flags struct {
 	metricsAddress          string
 	configurations, plugins string
 	logLevel, logFormat     string
+	limits                  serving.LimitFlags
 }
 
 // Options are the completed flags and configuration.
@@ -57,6 +60,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.metricsAddress, "metrics-address", "", `host:port of /metrics, /healthz and /readyz, "0" for none (default 127.0.0.1:9474)`)
 	set.StringVar(&f.configurations, "cni-conf-dir", "", "folder of CNI network configurations (default /etc/cni/net.d)")
 	set.StringVar(&f.plugins, "cni-bin-dir", "", "folder of CNI plugins (default /opt/cni/bin)")
+	f.limits.AddTo(set)
 	set.StringVar(&f.logLevel, "log-level", "", "debug, info or error (default info)")
 	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
 	set.BoolVar(&f.check, "check", false, "say whether configuration and profiles are right, and end; the ledger is not opened")
@@ -66,7 +70,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	file := source.File{Name: f.config}
 	if f.config != "" {
-		data, err := os.ReadFile(f.config)
+		data, err := disk.ReadFile(f.config, disk.DocumentSize)
 		if err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
@@ -100,11 +104,11 @@ func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.NetworkProviderCo
 		c.Node = f.node
 	}
 	c.Profiles.Paths = append(c.Profiles.Paths, f.profiles...)
+	problems := []error{f.limits.Override(set, &c.Limits.Connections, &c.Limits.Streams, &c.Limits.Requests, &c.Limits.BodiesBytes)}
 	if len(f.listen) == 0 {
-		return nil
+		return errors.Join(problems...)
 	}
 	c.Listeners = nil
-	var problems []error
 	for _, text := range f.listen {
 		l, err := f.listener(text)
 		problems = append(problems, err)

@@ -14,14 +14,14 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
 
 // hold writes into the ledger, which no server has, who has been holding an address of the pool overlay since when.
 func (n *node) hold(t *testing.T, owners map[string]time.Time) {
 	t.Helper()
-	store, err := pebble.Open(n.path("ledger"), pebble.Options{})
+	store, err := file.Open(n.path("ledger"), file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

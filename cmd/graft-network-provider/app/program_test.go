@@ -7,6 +7,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -221,6 +223,14 @@ func TestRefusesToStart(t *testing.T) {
 		n.profile(t, "x", "")
 		if status, said := n.try(t, test.more...); status != 1 || !strings.HasPrefix(said, test.want) {
 			t.Errorf("%s: %d, %s", name, status, said)
+		}
+	}
+	if err := errors.Join(os.MkdirAll(n.path("in"), 0o755), os.Symlink("../acme.yaml", n.path("in/link.yaml")), syscall.Mkfifo(n.path("in/pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"in": "in/link.yaml: it is or contains a link that leads out of the folder", "in/pipe": "in/pipe: it is a pipe"} {
+		if status, said := n.try(t, "--profiles="+n.path(path)); status != 1 || !strings.Contains(said, want) {
+			t.Errorf("%s: %d, %s", path, status, said)
 		}
 	}
 	n.profile(t, "10.0.0.9", "")

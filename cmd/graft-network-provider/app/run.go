@@ -29,6 +29,7 @@ import (
 
 	"github.com/gardener/gardener/pkg/logger"
 
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
@@ -38,6 +39,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -170,7 +172,7 @@ func (p *program) run(ctx context.Context) (err error) {
 		return err
 	}
 	p.server, err = server.New(ctx, server.Options{
-		Listeners: listeners, Requests: int(p.Config.Limits.Requests), Connections: int(p.Config.Limits.Connections),
+		Listeners: listeners, Limits: limits(p.Config.Limits),
 		Metrics: p.metrics, Log: p.log.WithName("server"), Draining: p.draining.Load,
 	})
 	if err != nil {
@@ -196,6 +198,15 @@ func (p *program) run(ctx context.Context) (err error) {
 	}
 	p.log.Info("Stopped")
 	return err
+}
+
+// limits returns the limits of the configuration. A request that finds no free place is refused at once, because callers retry. Requests whose
+// callers have left hold at most half of the places, so that a hanging cloud does not take all of them.
+func limits(l configv1alpha1.NetworkLimits) serving.Limits {
+	return serving.Limits{
+		Connections: int(l.Connections), Streams: int(l.Streams), Requests: int(l.Requests), Behind: int(l.Requests) / 2,
+		BodyBytes: int64(l.BodyBytes), BodiesBytes: int64(l.BodiesBytes), BodyTimeout: serving.BodyTimeout,
+	}
 }
 
 // drain ends serving a while after the context has ended: until then /readyz fails, and requests are still answered, so that whoever balances

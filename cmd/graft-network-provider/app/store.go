@@ -12,14 +12,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/go-logr/logr"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 )
 
 // openStore opens the ledger's: the folder on this machine, or etcd. Exit ends the program, and is called when the folder cannot be written any more.
@@ -30,25 +30,21 @@ func openStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger, ex
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the ledger: %w", err)
 	}
-	return pebble.Open(c.Path, folderOptions(c.Path, log, exit))
+	return file.Open(c.Path, folderOptions(c.Path, log, exit))
 }
 
-// folderOptions end the program when the engine cannot go on: what it has acknowledged is safe unless files are damaged, and nothing more can be.
-func folderOptions(path string, log logr.Logger, exit func(status int)) pebble.Options {
-	return pebble.Options{
-		Report: func(line string) { log.Info("The ledger's engine says", "line", line) },
-		Die: func(why error) {
-			remedy := "Ending since the ledger cannot be written: look whether the disk is full or broken, make room beside the folder, " +
-				"and start again; all that was answered is in it"
-			if errors.Is(why, pebble.ErrDamaged) {
-				remedy = "Ending since the ledger is damaged: keep the folder, look whether the disk is broken, and import the newest export into an empty folder; " +
-					"what was answered after that export is not in it"
-			}
-			first, _, _ := strings.Cut(why.Error(), "\n")
-			log.Error(errors.New(first), remedy, "folder", path)
-			exit(1)
-		},
-	}
+// folderOptions end the program after an error of the disk: what was answered is safe unless files are damaged, and nothing more can be.
+func folderOptions(path string, log logr.Logger, exit func(status int)) file.Options {
+	return file.Options{Fatal: func(why error) {
+		remedy := "Ending since the ledger cannot be written: check whether the disk is full or broken, free space beside the folder, " +
+			"and start again; everything that was answered is in it"
+		if errors.Is(why, file.ErrDamaged) {
+			remedy = "Ending since the ledger is damaged: keep the folder, check the disk, and import the newest export into an empty folder; " +
+				"what was answered after that export is not in it"
+		}
+		log.Error(why, remedy, "folder", path)
+		exit(1)
+	}}
 }
 
 func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledger.Store, error) {
@@ -70,7 +66,7 @@ func etcdTLS(c configv1alpha1.Etcd) (*tls.Config, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CAFile != "" {
-		data, err := os.ReadFile(c.CAFile)
+		data, err := disk.ReadFile(c.CAFile, disk.CertificateSize)
 		if err != nil {
 			return nil, fmt.Errorf("reading the CAs of etcd: %w", err)
 		}

@@ -30,7 +30,7 @@ type Contract struct {
 	Endpoint func(path string) string
 	// Timeout bounds one request; 0: nothing does.
 	Timeout time.Duration
-	// MaximumBytes bounds the body of a request; 0: nothing does.
+	// MaximumBytes bounds the body of a request; 0: wire.DefaultMaximumBytes does, and nothing where it is answered Always.
 	MaximumBytes int64
 	// Always says that it is answered however much there is to do.
 	Always bool
@@ -65,20 +65,10 @@ type TLS struct {
 // Options are those of a server.
 type Options struct {
 	Listeners []Listener
-	// Requests are how many are worked on at a time.
-	Requests int
-	// Connections are how many are open at a time at each listener; what is beyond waits. 0: nothing bounds them.
-	Connections int
+	// Limits are those of all listeners together.
+	Limits serving.Limits
 	// Draining says that the program is about to end, so that callers are sent elsewhere; nil: never.
 	Draining func() bool
 	Metrics  *Metrics
 	Log      logr.Logger
 }
-
-// How long callers may take: for the head of a request, for its body, between requests, and for an answer after it should be there.
-const (
-	headTimeout  = serving.HeadTimeout
-	bodyTimeout  = 15 * time.Second
-	idleTimeout  = serving.IdleTimeout
-	writeTimeout = 15 * time.Second
-)

@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
 )
 
@@ -50,14 +51,25 @@ func newWorld(t *testing.T, l Listener, handle http.HandlerFunc) *world {
 	return newWorldWithin(t, 500*time.Millisecond, l, handle)
 }
 
+// few are the limits of most tests.
+func few() serving.Limits {
+	return serving.Limits{Connections: 4, Streams: 32, Requests: 2, Behind: 1, BodyBytes: 1 << 20, BodyTimeout: serving.BodyTimeout}
+}
+
 // newWorldWithin is newWorld with a time in which what was begun is to be finished.
 func newWorldWithin(t *testing.T, grace time.Duration, l Listener, handle http.HandlerFunc) *world {
+	t.Helper()
+	return newLimitedWorld(t, grace, few(), l, handle)
+}
+
+// newLimitedWorld is newWorldWithin with other limits.
+func newLimitedWorld(t *testing.T, grace time.Duration, limits serving.Limits, l Listener, handle http.HandlerFunc) *world {
 	t.Helper()
 	w := &world{registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	if l.Contracts = []Contract{contract(handle)}; l.Network == "" {
 		l.Network, l.Address, l.Mode, l.UID, l.GID = "unix", filepath.Join(t.TempDir(), "s.sock"), 0o600, -1, -1
 	}
-	w.options = Options{Listeners: []Listener{l}, Requests: 2, Connections: 4, Metrics: NewMetrics(w.registry), Log: funcr.New(func(_, line string) {
+	w.options = Options{Listeners: []Listener{l}, Limits: limits, Metrics: NewMetrics(w.registry), Log: funcr.New(func(_, line string) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 		w.log.WriteString(line + "\n")

@@ -6,12 +6,12 @@ package server
 
 import (
 	"crypto/tls"
-	"net"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Metrics count what callers ask for. The values of their labels are names of the program and of its configuration: nothing that a caller
@@ -23,7 +23,7 @@ type Metrics struct {
 	turned   *prometheus.CounterVec
 	panics   prometheus.Counter
 	expiry   *prometheus.GaugeVec
-	open     *prometheus.GaugeVec
+	guard    *serving.Metrics
 	behind   prometheus.Counter
 }
 
@@ -63,16 +63,13 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_network_certificate_expiry_timestamp_seconds",
 			Help: "When the certificate of a listener ends.",
 		}, []string{"listener"}),
-		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "graft_network_connections",
-			Help: "Connections that are open at a listener.",
-		}, []string{"listener"}),
+		guard: serving.NewMetrics(registry, "network-provider"),
 		behind: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_network_background_failures_total",
 			Help: "Attempts without a caller that failed, such as a release in the cloud; they are made again.",
 		}),
 	}
-	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.open, m.behind)
+	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.behind)
 	m.turned.WithLabelValues(refusedToken)
 	m.turned.WithLabelValues(refusedBusy)
 	m.turned.WithLabelValues(refusedPage)
@@ -91,20 +88,6 @@ func (m *Metrics) ended(contract, endpoint string, code int, took time.Duration)
 }
 
 func (m *Metrics) refused(reason string) { m.turned.WithLabelValues(reason).Inc() }
-
-// connection counts those of a listener.
-func (m *Metrics) connection(listener string) func(net.Conn, http.ConnState) {
-	open := m.open.WithLabelValues(listener)
-	return func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			open.Inc()
-		case http.StateClosed, http.StateHijacked:
-			open.Dec()
-		case http.StateActive, http.StateIdle:
-		}
-	}
-}
 
 // certificate tells when that of a listener ends.
 func (m *Metrics) certificate(listener string, config *tls.Config) {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // TestPartialBody holds that who sends half a body is answered, whatever the answer is, and that the connection ends soon after it.
@@ -31,7 +30,7 @@ func TestPartialBody(t *testing.T) {
 	for name, test := range map[string]struct {
 		listener Listener
 		path     string
-		most     int64
+		most     int
 		handle   http.HandlerFunc
 		want     int
 	}{
@@ -42,9 +41,9 @@ func TestPartialBody(t *testing.T) {
 		"it is not asked for": {path: "/else", most: 9, handle: read, want: http.StatusRequestTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, test.listener, test.handle)
-			g := w.places[0].server.Handler.(serving.Drain).Handler.(*guard)
-			g.patience, g.load.most = patience, test.most
+			limits := few()
+			limits.BodyTimeout, limits.Requests = patience, test.most
+			w := newLimitedWorld(t, time.Second, limits, test.listener, test.handle)
 			connection, err := net.Dial("unix", w.Addresses()[0])
 			if err != nil {
 				t.Fatal(err)
@@ -75,8 +74,9 @@ func TestPartialBody(t *testing.T) {
 
 // TestWholeBodies holds that what has come whole keeps its connection, and that the next request has a deadline of its own.
 func TestWholeBodies(t *testing.T) {
-	w := newWorld(t, Listener{}, echo)
-	w.places[0].server.Handler.(serving.Drain).Handler.(*guard).patience = 50 * time.Millisecond
+	limits := few()
+	limits.BodyTimeout = 50 * time.Millisecond
+	w := newLimitedWorld(t, time.Second, limits, Listener{}, echo)
 	connection, err := net.Dial("unix", w.Addresses()[0])
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // TestRefuse holds that what the server refuses itself, and what it panicked of, is said in the contract's own form; and that a panic of another
@@ -38,8 +39,8 @@ func TestRefuse(t *testing.T) {
 			panic(&wire.Panic{Value: value, Stack: []byte("elsewhere.go")})
 		}),
 	}
-	g := &guard{
-		contracts: []Contract{c}, load: &load{most: 1}, metrics: NewMetrics(prometheus.NewRegistry()), browsers: true,
+	g := &entrance{
+		contracts: []Contract{c}, guard: serving.NewGuard(few(), nil), metrics: NewMetrics(prometheus.NewRegistry()), browsers: true,
 		log: funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}),
 	}
 	ask := func(path, origin string) string {
@@ -60,8 +61,8 @@ func TestRefuse(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	}
-	g.load.most = 0
-	if got := ask("/do", ""); got != "429 /do: the server works on 0 requests already; try again" {
+	g.guard = serving.NewGuard(serving.Limits{}, nil)
+	if got := ask("/do", ""); got != "429 /do: the server works on as much as it can; try again" {
 		t.Errorf("got %s", got)
 	}
 	if !strings.Contains(log.String(), "index out of range") || !strings.Contains(log.String(), "elsewhere.go") || strings.Contains(log.String(), "secret") {

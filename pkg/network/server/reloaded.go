@@ -11,13 +11,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -48,7 +48,7 @@ func (r *reloaded[T]) load() error {
 	files := make([]source.File, len(r.names))
 	contents := make([][]byte, len(r.names))
 	for i, name := range r.names {
-		data, err := os.ReadFile(name)
+		data, err := disk.ReadFile(name, disk.CertificateSize)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/net/netutil"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
@@ -39,9 +38,9 @@ type place struct {
 // New opens all addresses: callers can connect, and wait until Serve begins. What is opened is closed by Serve, or by Close.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o}
-	load := &load{most: int64(s.options.Requests)}
+	guard := serving.NewGuard(o.Limits, o.Metrics.guard)
 	for _, l := range o.Listeners {
-		p, err := s.open(ctx, l, load)
+		p, err := s.open(ctx, l, guard)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", l, err), s.Close())
 		}
@@ -54,7 +53,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 // String is the address as it is written in a configuration.
 func (l Listener) String() string { return l.Network + "://" + l.Address }
 
-func (s *Server) open(ctx context.Context, l Listener, load *load) (*place, error) {
+func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*place, error) {
 	logger := s.options.Log.WithValues("listener", l.String())
 	p := &place{Listener: l}
 	var err error
@@ -73,18 +72,10 @@ func (s *Server) open(ctx context.Context, l Listener, load *load) (*place, erro
 		return nil, err
 	}
 	browsers := p.listener.Addr().Network() == "tcp"
-	if s.options.Connections > 0 {
-		p.listener = netutil.LimitListener(p.listener, s.options.Connections)
-	}
-	p.server = &http.Server{
-		Handler: serving.Drain{Draining: s.options.Draining, Handler: &guard{
-			contracts: l.Contracts, tokens: p.tokens, browsers: browsers, load: load, patience: bodyTimeout,
-			metrics: s.options.Metrics, log: logger,
-		}},
-		// Bodies and answers have deadlines of their own: that of a whole request would end what takes long in the cloud.
-		ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: serving.MaximumHead,
-		ErrorLog: serving.ErrorLog(logger), ConnState: s.options.Metrics.connection(l.String()),
-	}
+	p.listener = guard.Listen(p.listener)
+	p.server = guard.Server(serving.Drain{Draining: s.options.Draining, Handler: &entrance{
+		contracts: l.Contracts, tokens: p.tokens, browsers: browsers, guard: guard, metrics: s.options.Metrics, log: logger,
+	}}, logger)
 	if p.tls != nil {
 		p.server.TLSConfig = &tls.Config{
 			MinVersion:         tls.VersionTLS12,

@@ -14,6 +14,8 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
 // plugin is an IPAM plugin, with what it is told on its standard input.
@@ -60,7 +62,7 @@ func find(folder, name string) (*libcni.NetworkConfigList, error) {
 			if entry.IsDir() || !slices.Contains(extensions, filepath.Ext(entry.Name())) {
 				continue
 			}
-			list, err := read(filepath.Join(folder, entry.Name()))
+			list, err := read(folder, entry.Name())
 			if err != nil {
 				broken = append(broken, entry.Name())
 			} else if list.Name == name {
@@ -74,17 +76,41 @@ func find(folder, name string) (*libcni.NetworkConfigList, error) {
 	return nil, wrong("%s is not in %s", name, folder)
 }
 
-func read(path string) (*libcni.NetworkConfigList, error) {
-	if filepath.Ext(path) == ".conflist" {
-		return libcni.NetworkConfFromFile(path)
-	}
-	raw, err := os.ReadFile(path)
+func read(folder, name string) (*libcni.NetworkConfigList, error) {
+	raw, err := disk.ReadInside(folder, name, disk.DocumentSize)
 	if err != nil {
 		return nil, err
+	}
+	if filepath.Ext(name) == ".conflist" {
+		return readList(folder, raw)
 	}
 	single, err := libcni.NetworkPluginConfFromBytes(raw)
 	if err != nil {
 		return nil, err
 	}
 	return &libcni.NetworkConfigList{Name: single.Network.Name, CNIVersion: single.Network.CNIVersion, Plugins: []*libcni.PluginConfig{single}}, nil
+}
+
+// readList reads a list with the plugins that stand beside it, in files of a folder of its name (CNI specification 1.1, libcni.NetworkConfFromFile).
+func readList(folder string, raw []byte) (*libcni.NetworkConfigList, error) {
+	list, err := libcni.NetworkConfFromBytes(raw)
+	if err != nil || list.LoadOnlyInlinedPlugins {
+		return list, err
+	}
+	files, err := libcni.ConfFiles(filepath.Join(folder, list.Name), []string{".conf"})
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		raw, err := disk.ReadInside(folder, filepath.Join(list.Name, filepath.Base(file)), disk.DocumentSize)
+		if err != nil {
+			return nil, err
+		}
+		plugin, err := libcni.NetworkPluginConfFromBytes(raw)
+		if err != nil {
+			return nil, err
+		}
+		list.Plugins = append(list.Plugins, plugin)
+	}
+	return list, nil
 }

@@ -10,21 +10,18 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
 // files are those of the server, by path; empty ones are not used.
 type files struct {
 	ca, cert, key, token string
 }
-
-// maximumFile is how many bytes of a file are read.
-const maximumFile = 1 << 20
 
 // client makes a new transport when a certificate has changed.
 type client struct {
@@ -82,12 +79,7 @@ func readAll(paths ...string) (content [3][]byte, err error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading a file of the cloud: %w", err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	raw, err := io.ReadAll(io.LimitReader(file, maximumFile))
+	raw, err := disk.ReadFile(path, disk.CertificateSize)
 	if err != nil {
 		return nil, fmt.Errorf("reading a file of the cloud: %w", err)
 	}

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/go-logr/logr/testr"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -25,20 +24,21 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 // world is a server over a ledger that can be opened again, and a kernel that is not.
 type world struct {
 	t        testing.TB
-	disk     *vfs.MemFS
-	store    *pebble.Store
+	folder   string
+	store    *file.Store
 	ledger   *ledger.Ledger
 	policy   *policy.Policy
 	clock    *clocktesting.FakeClock
@@ -59,7 +59,7 @@ func newWorld(t testing.TB) *world {
 func newWorldOf(t testing.TB, profile string) *world {
 	t.Helper()
 	w := &world{
-		t: t, disk: vfs.NewCrashableMem(), policy: load(t, profile), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), kernel: newKernel(),
+		t: t, folder: memory.Folder(t), policy: load(t, profile), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), kernel: newKernel(),
 	}
 	w.open()
 	t.Cleanup(func() { w.shut() })
@@ -86,7 +86,7 @@ func load(t testing.TB, file string) *policy.Policy {
 func (w *world) open() {
 	w.t.Helper()
 	var err error
-	if w.store, err = pebble.Open("ledger", pebble.Options{FS: w.disk}); err != nil {
+	if w.store, err = file.Open(w.folder, file.Options{}); err != nil {
 		w.t.Fatal(err)
 	}
 	var kept []ledger.Pool

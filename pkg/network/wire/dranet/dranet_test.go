@@ -6,15 +6,17 @@ package dranet_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -116,18 +118,18 @@ func TestCrash(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			behind := &fakeCloud{}
 			w := newWorld(t, document, behind)
-			var disk *vfs.MemFS
+			crashed := filepath.Join(t.TempDir(), "ledger")
 			behind.hook = func(a network.Allocation) error {
 				behind.mutex.Lock()
 				defer behind.mutex.Unlock()
-				disk, behind.has[a.Owner] = w.disk.CrashClone(vfs.CrashCloneCfg{}), c.has
-				return errLost
+				behind.has[a.Owner] = c.has
+				return errors.Join(errLost, os.CopyFS(crashed, os.DirFS(w.folder)))
 			}
 			if status, answer := w.post("/GetProfileConfig", ask("c1", `{"name":"dummy1"}`)); status != http.StatusInternalServerError {
 				t.Errorf("got %d %s", status, answer)
 			}
 			w.shut()
-			behind.hook, w.disk = nil, disk
+			behind.hook, w.folder = nil, crashed
 			w.open()
 			for _, claim := range []string{"c2", "c1", "c1"} {
 				if status, answer := w.post("/GetProfileConfig", ask(claim, `{"name":"dummy1"}`)); status != http.StatusOK {

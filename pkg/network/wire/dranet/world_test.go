@@ -17,27 +17,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/go-logr/logr/testr"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 // world is a server over a ledger that can be opened again.
 type world struct {
 	t       testing.TB
-	disk    *vfs.MemFS
-	store   *pebble.Store
+	folder  string
+	store   *file.Store
 	ledger  *ledger.Ledger
 	policy  *policy.Policy
 	clock   *clocktesting.FakeClock
@@ -52,7 +52,7 @@ type world struct {
 
 func newWorld(t testing.TB, file string, behind cloud.Cloud) *world {
 	t.Helper()
-	w := &world{t: t, disk: vfs.NewCrashableMem(), policy: load(t, file), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), cloud: behind}
+	w := &world{t: t, folder: memory.Folder(t), policy: load(t, file), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), cloud: behind}
 	w.open()
 	t.Cleanup(func() { w.shut() })
 	return w
@@ -78,7 +78,7 @@ func load(t testing.TB, file string) *policy.Policy {
 func (w *world) open() {
 	w.t.Helper()
 	var err error
-	if w.store, err = pebble.Open("ledger", pebble.Options{FS: w.disk}); err != nil {
+	if w.store, err = file.Open(w.folder, file.Options{}); err != nil {
 		w.t.Fatal(err)
 	}
 	var kept []ledger.Pool

@@ -5,6 +5,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"runtime/debug"
@@ -16,16 +17,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// guard stands before the contracts of a listener.
-type guard struct {
+// entrance lets requests to the contracts of a listener. It knows who may ask; how much is asked for, the guard of the server bounds.
+type entrance struct {
 	contracts []Contract
 	// tokens are nil where callers need none.
 	tokens *reloaded[tokens]
 	// browsers says that pages can reach the listener: a browser lets any of them post to any TCP address, such as those of loopback.
 	browsers bool
-	load     *load
-	// patience is how long a body may take to come.
-	patience time.Duration
+	guard    *serving.Guard
 	metrics  *Metrics
 	log      logr.Logger
 }
@@ -34,59 +33,57 @@ type guard struct {
 const unknown = "other"
 
 // none answers what is of no contract, where there are several.
-var none = Contract{Name: "none", Always: true, Timeout: bodyTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+var none = Contract{Name: "none", Always: true, Timeout: serving.BodyTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 	wire.Problemf(http.StatusNotFound, "no contract that is answered here has this path").Write(w)
 })}
 
 // find is the contract that answers a path, and the name of the endpoint. A contract that is alone knows best what there is in place of it.
-func (g *guard) find(path string) (Contract, string) {
-	for _, c := range g.contracts {
+func (e *entrance) find(path string) (Contract, string) {
+	for _, c := range e.contracts {
 		if endpoint := c.Endpoint(path); endpoint != "" {
 			return c, endpoint
 		}
 	}
-	if len(g.contracts) == 1 {
-		return g.contracts[0], unknown
+	if len(e.contracts) == 1 {
+		return e.contracts[0], unknown
 	}
 	return none, unknown
 }
 
 // ServeHTTP implements http.Handler.
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	contract, endpoint := g.find(r.URL.Path)
+	contract, endpoint := e.find(r.URL.Path)
 	answer := &answer{ResponseWriter: w}
-	g.hurry(answer, r)
-	g.metrics.began()
+	e.metrics.began()
 	defer func() {
-		g.metrics.ended(contract.Name, endpoint, answer.code(), time.Since(began))
-		g.log.V(1).Info("Answered", "contract", contract.Name, "endpoint", endpoint, "code", answer.code(), "duration", time.Since(began))
+		e.metrics.ended(contract.Name, endpoint, answer.code(), time.Since(began))
+		e.log.V(1).Info("Answered", "contract", contract.Name, "endpoint", endpoint, "code", answer.code(), "duration", time.Since(began))
 	}()
-	defer g.survive(answer, r, contract, endpoint)
+	defer e.survive(answer, r, contract, endpoint)
 	switch {
-	case g.browsers && fromPage(r):
-		g.metrics.refused(refusedPage)
-		contract.refuse(answer, r, wire.Problemf(http.StatusForbidden, "nothing is answered to web pages"))
-	case !g.permitted(r):
-		g.metrics.refused(refusedToken)
+	case e.browsers && fromPage(r):
+		e.refuse(answer, r, contract, refusedPage, wire.Problemf(http.StatusForbidden, "nothing is answered to web pages"))
+	case !e.permitted(r):
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		contract.refuse(answer, r, wire.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows"))
-	case !contract.Always && !free(r) && !g.load.enter():
-		g.metrics.refused(refusedBusy)
-		busy := wire.Problemf(http.StatusTooManyRequests, "the server works on %d requests already; try again", g.load.most)
-		busy.RetryAfter = time.Second
-		contract.refuse(answer, r, busy)
+		e.refuse(answer, r, contract, refusedToken, wire.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows"))
+	case contract.Always || free(r):
+		e.guard.Free(answer, r, func(w http.ResponseWriter, r *http.Request) { serve(r.Context(), w, r, contract) })
 	default:
-		if !contract.Always && !free(r) {
-			ctx, depart := g.load.hold(r.Context())
-			defer depart()
-			r = r.WithContext(ctx)
+		if err := e.guard.Serve(answer, r, cmp.Or(contract.MaximumBytes, wire.DefaultMaximumBytes),
+			func(ctx context.Context, w http.ResponseWriter, r *http.Request) { serve(ctx, w, r, contract) }); err != nil {
+			busy := wire.Problemf(http.StatusTooManyRequests, "%s", err)
+			busy.RetryAfter = time.Second
+			e.refuse(answer, r, contract, refusedBusy, busy)
 		}
-		g.serve(answer, r, contract)
 	}
-	if answer.status == 0 {
-		answer.begin(http.StatusOK)
-	}
+}
+
+// refuse counts a refusal, and answers it in the contract's own form.
+func (e *entrance) refuse(w http.ResponseWriter, r *http.Request, c Contract, reason string, p *wire.Problem) {
+	e.metrics.refused(reason)
+	serving.CloseAfter(w, r)
+	c.refuse(w, r, p)
 }
 
 // refuse answers a problem in the contract's own form.
@@ -105,41 +102,33 @@ var crossing = http.NewCrossOriginProtection()
 func fromPage(r *http.Request) bool { return r.Header.Get("Origin") != "" || crossing.Check(r) != nil }
 
 // permitted says whether the caller may ask; who may connect at all is known before.
-func (g *guard) permitted(r *http.Request) bool {
-	return g.tokens == nil || g.tokens.get().permit(r.Header.Get("Authorization"))
+func (e *entrance) permitted(r *http.Request) bool {
+	return e.tokens == nil || e.tokens.get().permit(r.Header.Get("Authorization"))
 }
 
 // free says whether a request costs nothing to speak of: those that ask how the server is must be answered when there is much to do too.
 func free(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // serve lets the contract answer, within its bounds.
-func (g *guard) serve(w http.ResponseWriter, r *http.Request, c Contract) {
+func serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c Contract) {
 	control := http.NewResponseController(w)
 	if c.Timeout > 0 {
-		ctx, cancel := context.WithTimeout(r.Context(), c.Timeout)
+		limited, cancel := context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
-		r = r.WithContext(ctx)
-		_ = control.SetWriteDeadline(time.Now().Add(c.Timeout + writeTimeout)) // who cannot has no connection to be held up by
+		ctx = limited
+		_ = control.SetWriteDeadline(time.Now().Add(c.Timeout + serving.WriteTimeout)) // who cannot has no connection to be held up by
 	} else {
 		_ = control.SetReadDeadline(time.Time{})
 	}
+	r = r.WithContext(ctx)
 	if c.MaximumBytes > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, c.MaximumBytes)
 	}
 	c.Handler.ServeHTTP(w, r)
 }
 
-// hurry bounds the time in which the body comes, whoever sends it and whatever is answered: net/http reads what is left of one before it closes a
-// connection, and without a deadline it would do so as long as the caller likes.
-func (g *guard) hurry(w *answer, r *http.Request) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return
-	}
-	w.body = serving.Hurry(w.ResponseWriter, r, time.Now().Add(g.patience))
-}
-
 // survive makes an answer of a panic; it is deferred.
-func (g *guard) survive(w *answer, r *http.Request, contract Contract, endpoint string) {
+func (e *entrance) survive(w *answer, r *http.Request, contract Contract, endpoint string) {
 	panicked := recover()
 	if panicked == nil {
 		return
@@ -151,8 +140,8 @@ func (g *guard) survive(w *answer, r *http.Request, contract Contract, endpoint 
 	if serving.Aborted(panicked) {
 		panic(panicked)
 	}
-	g.metrics.panics.Inc()
-	g.log.Error(serving.Panicked(panicked), "A request panicked: this is a bug", "contract", contract.Name, "endpoint", endpoint, "stack", string(stack))
+	e.metrics.panics.Inc()
+	e.log.Error(serving.Panicked(panicked), "A request panicked: this is a bug", "contract", contract.Name, "endpoint", endpoint, "stack", string(stack))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // an answer has begun, and must not look whole
 	}
@@ -163,22 +152,12 @@ func (g *guard) survive(w *answer, r *http.Request, contract Contract, endpoint 
 type answer struct {
 	http.ResponseWriter
 	status int
-	// body is that of the request; nil: it has none.
-	body *serving.Body
-}
-
-// begin notes the status. An answer to a body that has not come whole ends the connection: net/http sends it at once then, and does not wait for the rest.
-func (a *answer) begin(status int) {
-	a.status = status
-	if a.body != nil && !a.body.Whole() {
-		a.Header().Set("Connection", "close")
-	}
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 && status >= http.StatusOK {
-		a.begin(status)
+		a.status = status
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
@@ -186,7 +165,7 @@ func (a *answer) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (a *answer) Write(data []byte) (int, error) {
 	if a.status == 0 {
-		a.begin(http.StatusOK)
+		a.status = http.StatusOK
 	}
 	return a.ResponseWriter.Write(data)
 }
