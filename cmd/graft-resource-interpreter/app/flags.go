@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,9 @@ import (
 	"github.com/spf13/pflag"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -37,6 +38,7 @@ type Flags struct {
 	timeoutSeconds              int32
 	leaderElection              bool
 	logLevel, logFormat         string
+	limits                      serving.LimitFlags
 }
 
 // Options are the completed flags and configuration.
@@ -72,6 +74,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.service, "service", "", "namespace/name[:port] of the Service where Karmada asks, for --register: no agent of a member cluster can")
 	set.Int32Var(&f.timeoutSeconds, "timeout-seconds", 0, "how long Karmada waits for an answer, 1 to 30, for --register (default 10)")
 	set.BoolVar(&f.leaderElection, "leader-election", true, "let one replica write the registration; false by default with --certificate-folder")
+	f.limits.AddTo(set)
 	set.StringVar(&f.logLevel, "log-level", "", "debug, info or error (default info)")
 	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
 	set.BoolVar(&f.check, "check", false, "say whether configuration and profiles are right, and end")
@@ -81,7 +84,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	file := source.File{Name: f.config}
 	if f.config != "" {
-		data, err := os.ReadFile(f.config)
+		data, err := disk.ReadFile(f.config, disk.DocumentSize)
 		if err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
@@ -117,7 +120,8 @@ func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpret
 	if set.Changed("leader-election") {
 		c.LeaderElection.Enabled = &f.leaderElection
 	}
-	return f.registration(set, c)
+	l := &c.Limits
+	return errors.Join(f.limits.Override(set, &l.Connections, &l.Streams, &l.Requests, &l.BodiesBytes), f.registration(set, c))
 }
 
 // certificate lays another source of the certificate over that of the configuration.

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -190,6 +192,9 @@ func TestRefuses(t *testing.T) {
 	m.write(t, "tls.crt", string(certificate))
 	m.write(t, "tls.key", string(key))
 	m.write(t, "wrong.yaml", "apiVersion: v1\nkind: InterpreterProfile\n")
+	if err := errors.Join(os.MkdirAll(m.path("in"), 0o755), os.Symlink("../wrong.yaml", m.path("in/link.yaml")), syscall.Mkfifo(m.path("pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	files := []string{"--tls-cert-file=" + m.path("tls.crt"), "--tls-key-file=" + m.path("tls.key")}
 	folder := []string{"--certificate-folder=" + m.path("x")}
 	for about, test := range map[string]struct {
@@ -207,6 +212,9 @@ func TestRefuses(t *testing.T) {
 		"another service": {append(files, "--register=a", "--service=a/b"),
 			"Error: certificate.files: callers would not know the server: x509: certificate is valid for a.example.com, localhost, not b.a.svc\n"},
 		"a profile": {append(folder, "--profiles="+m.path("wrong.yaml")), "wrong.yaml:1:1: metadata.name: is missing\n"},
+		"a link out of a folder": {append(folder, "--profiles="+m.path("in")),
+			"in/link.yaml: read in/link.yaml: it is or contains a link that leads out of the folder"},
+		"a pipe": {append(folder, "--profiles="+m.path("pipe")), "Error: reading a profile: read pipe: it is a pipe"},
 		"no cluster": {append(folder, "--register=a", "--url=https://a", "--karmada-kubeconfig=x"),
 			"Error: registration.kubeconfig: reading the kubeconfig: stat x: no such file or directory\n"},
 		"nowhere to ask":               {append(folder, "--register=a"), "Error: registration: exactly one of url and service is needed\n"},

@@ -110,8 +110,10 @@ func (p *program) prepare(ctx context.Context) error {
 	p.server, err = server.New(ctx, server.Options{
 		Address: p.Config.Server.Address, Interpreter: p.reloader, Prompt: true, Certificate: certificate.Serve(p.source), Metrics: metrics,
 		Log: p.log.WithName("server"), Draining: p.draining.Load,
-		Limits: server.Limits{
-			Requests: int(l.Requests), Connections: int(l.Connections), BodyBytes: int64(l.BodyBytes), BodiesBytes: int64(l.BodiesBytes),
+		Limits: serving.Limits{
+			Connections: int(l.Connections), Streams: int(l.Streams),
+			Requests: int(l.Requests), Waiting: 4 * int(l.Requests), Behind: int(l.Requests),
+			BodyBytes: int64(l.BodyBytes), BodiesBytes: int64(l.BodiesBytes), BodyTimeout: serving.BodyTimeout,
 			Patience: 30 * time.Second, // a caller says how long it waits, which is never longer
 		},
 	})

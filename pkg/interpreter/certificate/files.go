@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -85,7 +85,7 @@ func (f *Files) read() error {
 		if name == "" {
 			continue
 		}
-		data, err := os.ReadFile(name)
+		data, err := disk.ReadFile(name, disk.CertificateSize)
 		if err != nil {
 			return err
 		}

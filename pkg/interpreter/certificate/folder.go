@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
 // Folder is a Store on this machine, which programs share there as replicas share a Secret. Beside what it keeps it writes ca.crt, by which callers know them.
@@ -30,7 +32,7 @@ func (f *Folder) String() string { return "the folder " + f.Path }
 
 // Read implements Store.
 func (f *Folder) Read(context.Context) (Stored, error) {
-	text, err := os.ReadFile(filepath.Join(f.Path, folderFile))
+	text, err := disk.ReadInside(f.Path, folderFile, disk.CertificateSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Stored{}, nil
 	}

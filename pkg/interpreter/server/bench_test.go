@@ -23,9 +23,9 @@ import (
 // BenchmarkLayers is what stands around the rules, without the network: the guard, the codec and the metrics.
 func BenchmarkLayers(b *testing.B) {
 	o := Options{Interpreter: working(healthy), Log: logr.Discard(), Metrics: NewMetrics(prometheus.NewRegistry(), knowsQueues)}
-	o.Limits.setDefaults()
+	o.Limits = DefaultLimits()
 	codec := wire.New(wire.Options{Interpreter: o.Interpreter, Log: o.Log, Answered: o.Metrics.answered})
-	for name, handler := range map[string]http.Handler{"codec": codec, "guard": serving.Drain{Handler: newGuard(codec, o)}} {
+	for name, handler := range map[string]http.Handler{"codec": codec, "guard": serving.Drain{Handler: &entrance{next: codec, guard: serving.NewGuard(o.Limits, nil), Options: o}}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			body := fmt.Appendf(nil, message, "InterpretHealth")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // TestReloadBeside holds that answers are counted while profiles come and go, and that of kinds that are gone at last nothing stays.
@@ -57,7 +58,7 @@ func TestLeavesEarly(t *testing.T) {
 			runtime.Gosched()
 		}
 		return interpreter.Response{}, ctx.Err()
-	}), Limits{Requests: 1})
+	}), serving.Limits{Requests: 1})
 	client := f.client(nil)
 	for range 3 {
 		ctx, leave := context.WithCancel(t.Context())

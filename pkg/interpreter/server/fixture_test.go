@@ -74,7 +74,7 @@ func issued(t *testing.T, begun time.Duration) (*certificate.Issued, *clocktesti
 	return source, clock
 }
 
-func serve(t *testing.T, w wire.Interpreter, l Limits) *fixture {
+func serve(t *testing.T, w wire.Interpreter, l serving.Limits) *fixture {
 	t.Helper()
 	f := &fixture{t: t, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	f.source, f.clock = issued(t, 0)
@@ -83,9 +83,13 @@ func serve(t *testing.T, w wire.Interpreter, l Limits) *fixture {
 }
 
 // begin serves within limits; where they say nothing of time, requests have as much as the slowest machine takes.
-func (f *fixture) begin(w wire.Interpreter, l Limits) {
+func (f *fixture) begin(w wire.Interpreter, l serving.Limits) {
 	f.t.Helper()
+	d := DefaultLimits()
 	l.Patience, l.BodyTimeout = cmp.Or(l.Patience, 5*time.Minute), cmp.Or(l.BodyTimeout, 5*time.Minute)
+	l.Requests, l.Waiting, l.Behind = cmp.Or(l.Requests, d.Requests), cmp.Or(l.Waiting, d.Waiting), cmp.Or(l.Requests, d.Requests)
+	l.Connections, l.Streams = d.Connections, d.Streams
+	l.BodyBytes, l.BodiesBytes = cmp.Or(l.BodyBytes, d.BodyBytes), cmp.Or(l.BodiesBytes, d.BodiesBytes)
 	var err error
 	f.Server, err = New(f.t.Context(), Options{
 		Address: "127.0.0.1:0", Interpreter: w, Prompt: f.prompt, Certificate: certificate.Serve(f.source), Limits: l, Log: logr.Discard(),
@@ -158,5 +162,5 @@ func eventually(t *testing.T, about string, right func() bool) {
 	}
 }
 
-// guard is the guard of the server.
-func (f *fixture) guard() *guard { return f.server.Handler.(serving.Drain).Handler.(*guard) }
+// entrance is that of the server.
+func (f *fixture) entrance() *entrance { return f.server.Handler.(serving.Drain).Handler.(*entrance) }

@@ -17,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // TestDrain holds that what is worked on is answered when the server ends, and that nobody is let in any more.
@@ -26,7 +27,7 @@ func TestDrain(t *testing.T) {
 		close(inside)
 		<-release
 		return healthy(ctx, r)
-	}), Limits{})
+	}), serving.Limits{})
 	answered := make(chan error, 1)
 	go func() {
 		_, err := f.caller(wire.KindContext, 20).Interpret(context.Background(), asked(interpreter.Health, 10))
@@ -49,7 +50,7 @@ func TestDrain(t *testing.T) {
 func TestRotation(t *testing.T) {
 	f := &fixture{t: t, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	f.source, f.clock = issued(t, 55*time.Minute)
-	f.begin(working(healthy), Limits{})
+	f.begin(working(healthy), serving.Limits{})
 	f.server.SetKeepAlivesEnabled(false)
 	var caller atomic.Pointer[func() error]
 	register := func() {

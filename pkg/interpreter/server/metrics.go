@@ -5,8 +5,6 @@
 package server
 
 import (
-	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Metrics count what Karmada asks. The values of their labels are names of the program, and kinds of profiles: nothing that a caller sends becomes one.
@@ -23,10 +22,9 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 	bytes    *prometheus.HistogramVec
 	inFlight prometheus.Gauge
-	bodies   prometheus.Gauge
 	refused  prometheus.Counter
 	panics   prometheus.Counter
-	open     prometheus.Gauge
+	guard    *serving.Metrics
 	knows    func(interpreter.Kind) bool
 
 	// mutex guards seen, the names of kinds that are labels, and counted.
@@ -75,10 +73,6 @@ func NewMetrics(registry prometheus.Registerer, knows func(interpreter.Kind) boo
 			Name: "graft_interpreter_requests_in_flight",
 			Help: "Questions that are being answered, or wait for that.",
 		}),
-		bodies: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_interpreter_bodies_in_flight_bytes",
-			Help: "Size of the bodies that are worked on, without those below 64 KiB.",
-		}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_interpreter_requests_refused_total",
 			Help: "Questions that have waited in vain, or found too many waiting, since there was too much to do.",
@@ -87,13 +81,10 @@ func NewMetrics(registry prometheus.Registerer, knows func(interpreter.Kind) boo
 			Name: "graft_interpreter_panics_total",
 			Help: "Questions on which the server itself panicked; panics of rules are answers with code 500.",
 		}),
-		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_interpreter_connections",
-			Help: "Connections that are open.",
-		}),
+		guard: serving.NewMetrics(registry, "resource-interpreter"),
 		knows: knows, seen: map[string]interpreter.Kind{}, counted: map[question]*counters{},
 	}
-	registry.MustRegister(m.requests, m.duration, m.bytes, m.inFlight, m.bodies, m.refused, m.panics, m.open)
+	registry.MustRegister(m.requests, m.duration, m.bytes, m.inFlight, m.refused, m.panics)
 	return m
 }
 
@@ -172,16 +163,5 @@ func (m *Metrics) Forget() {
 			m.requests.DeletePartialMatch(prometheus.Labels{"kind": label})
 			m.duration.DeletePartialMatch(prometheus.Labels{"kind": label})
 		}
-	}
-}
-
-// connection counts those that are open.
-func (m *Metrics) connection(_ net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		m.open.Inc()
-	case http.StateClosed, http.StateHijacked:
-		m.open.Dec()
-	case http.StateActive, http.StateIdle:
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // client trusts the server.
@@ -42,7 +43,7 @@ const message = `{"apiVersion":"config.karmada.io/v1alpha1","kind":"ResourceInte
 
 // TestProtocols holds what is spoken.
 func TestProtocols(t *testing.T) {
-	f := serve(t, working(healthy), Limits{})
+	f := serve(t, working(healthy), serving.Limits{})
 	for about, test := range map[string]struct {
 		change func(*tls.Config)
 		want   string
@@ -74,7 +75,7 @@ func TestLeft(t *testing.T) {
 		inside.Add(1)
 		<-release // whatever the context says
 		return healthy(ctx, r)
-	}), Limits{Requests: 2})
+	}), serving.Limits{Requests: 2})
 	client := f.client(nil)
 	for range 6 {
 		if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=30ms"); status == http.StatusOK && text == "0 " {
@@ -93,14 +94,14 @@ func TestLeft(t *testing.T) {
 
 // TestPanics holds that the server answers whatever panics, and goes on.
 func TestPanics(t *testing.T) {
-	f := serve(t, working(func(context.Context, interpreter.Request) (interpreter.Response, error) { panic("a secret") }), Limits{})
+	f := serve(t, working(func(context.Context, interpreter.Request) (interpreter.Response, error) { panic("a secret") }), serving.Limits{})
 	for range 2 {
 		if status, text := f.post(f.client(nil), fmt.Sprintf(message, "InterpretHealth"), ""); status != 200 || text != "500 the server failed; its log says why" {
 			t.Errorf("%d, %s", status, text)
 		}
 	}
 	o := Options{Metrics: NewMetrics(prometheus.NewRegistry(), knowsQueues), Log: logr.Discard()}
-	o.Limits.setDefaults()
+	o.Limits = DefaultLimits()
 	for about, test := range map[string]struct {
 		handler http.HandlerFunc
 		aborts  bool
@@ -113,7 +114,7 @@ func TestPanics(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		aborted := func() (aborted bool) {
 			defer func() { aborted = recover() != nil }()
-			newGuard(anywhere{test.handler}, o).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
+			(&entrance{next: anywhere{test.handler}, guard: serving.NewGuard(o.Limits, nil), Options: o}).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
 			return false
 		}()
 		if aborted != test.aborts || !aborted && recorder.Code != http.StatusInternalServerError {
@@ -139,7 +140,7 @@ func TestMetrics(t *testing.T) {
 			return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeUnknown, Message: "no"}
 		}
 		return healthy(ctx, r)
-	}), Limits{})
+	}), serving.Limits{})
 	client := f.client(nil)
 	f.post(client, fmt.Sprintf(message, "InterpretHealth"), "")
 	f.post(client, fmt.Sprintf(message, "Destroy"), "")
@@ -161,7 +162,7 @@ graft_interpreter_requests_total{code="404",dialect="ResourceInterpreterContext"
 	if err := counted(want); err != nil {
 		t.Error(err)
 	}
-	metrics := f.guard().metrics
+	metrics := f.entrance().Metrics
 	metrics.knows = func(k interpreter.Kind) bool { return k.Version != "v0" }
 	about := func(version string) wire.Answered {
 		of := interpreter.Kind{Group: queue.Group, Version: version, Kind: queue.Kind}

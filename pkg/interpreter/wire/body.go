@@ -5,7 +5,6 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -30,24 +29,17 @@ func unencoded(r *http.Request) error {
 	return nil
 }
 
-// ready is the most that is made ready for a body before it comes, in bytes.
-const ready = 1 << 20
-
-// readBody reads a body that says how long it is; -1: it does not. What there is of it is given also with an error. Of one that is too large, as much
-// again is read, so that a caller that is still sending comes to read the answer.
-func (e *exchange) readBody(body io.Reader, length, maximum int64) ([]byte, error) {
-	e.incoming.Reset()
-	e.incoming.Grow(int(min(max(length, 0)+bytes.MinRead, ready, maximum+1)))
-	e.limited = io.LimitedReader{R: body, N: maximum + 1}
-	_, err := e.incoming.ReadFrom(&e.limited)
-	read := e.incoming.Bytes()
+// readBody reads a body. What there is of it is given also with an error. Of one that is too large, as much again is read, so that a caller that is still
+// sending comes to read the answer.
+func readBody(r *http.Request, maximum int64) ([]byte, error) {
+	read, err := serving.ReadAll(r, maximum)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return read, &interpreter.Failure{Code: http.StatusRequestTimeout, Message: "the body did not come in time"}
 	case err != nil:
 		return read, malformed("the body could not be read to its end")
 	case int64(len(read)) > maximum:
-		_, _ = io.CopyN(io.Discard, body, maximum)
+		_, _ = io.CopyN(io.Discard, r.Body, maximum)
 		return read, &interpreter.Failure{Code: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body is larger than %d bytes", maximum)}
 	}
 	return read, nil

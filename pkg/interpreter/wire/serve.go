@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -31,23 +30,24 @@ type exchange struct {
 	Answered
 	asked  asked
 	answer answer
-	// body and message are those of the request and of the answer, for which there is memory in incoming and outgoing.
+	// body and message are those of the request and of the answer, for which there is memory in outgoing.
 	body, message []byte
-	incoming      bytes.Buffer
-	limited       io.LimitedReader
 	outgoing      []byte
 	// left says that something still works on it which nobody waits for.
 	left bool
 }
 
+// ready is the most memory that is kept for the next answer, in bytes.
+const ready = 1 << 20
+
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 // release gives the memory to the next exchange, if it is not too much.
 func (e *exchange) release() {
-	if e.left || e.incoming.Cap() > ready || cap(e.outgoing) > ready {
+	if e.left || cap(e.outgoing) > ready {
 		return
 	}
-	*e = exchange{incoming: e.incoming, outgoing: e.outgoing[:0]}
+	*e = exchange{outgoing: e.outgoing[:0]}
 	exchanges.Put(e)
 }
 
@@ -103,7 +103,7 @@ func (h *Handler) answer(ctx context.Context, e *exchange, w http.ResponseWriter
 		return err
 	}
 	var err error
-	if e.body, err = e.readBody(r.Body, r.ContentLength, h.options.MaximumBytes); err != nil {
+	if e.body, err = readBody(r, h.options.MaximumBytes); err != nil {
 		return err
 	}
 	if err = e.asked.read(e.body); e.asked.dialect != nil {
