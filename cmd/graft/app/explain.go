@@ -59,8 +59,9 @@ not shown.
 
 What rules say when Karmada asks about an object, ` + "`graft explain interpret`" + ` explains.
 
-Without an object it explains words, and needs no profile: operations, targets, variables and functions of expressions, flags
-and feature gates of Kubernetes by version, and the fields of documents by their path. Without any word it lists these topics.
+Without an object it explains words, and needs no profile: operations, targets, variables and functions of expressions, flags,
+feature gates and admission plugins of Kubernetes by version, and the fields of documents by their path. Without any word it
+lists these topics.
 
 Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
 		Example: `  # why rules apply to the kube-apiserver or do not
@@ -72,7 +73,10 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
   # what an operation takes, what a field is for, and in which versions there is a feature gate
   graft explain operation flags
   graft explain profile.lookups.keys
-  graft explain gate VolumeAttributesClass`,
+  graft explain gate VolumeAttributesClass
+
+  # in which versions of kube-apiserver there is an admission plugin
+  graft explain plugin NodeRestriction`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeExplained,
 		RunE:              func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/example/profiles"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scaffold"
 )
 
@@ -154,26 +154,27 @@ func (o *initOptions) files() (scaffold.Files, []scaffold.Left, error) {
 		files, err := scaffold.New(*a)
 		return files, nil, err
 	}
-	folder, file, err := o.source()
+	read, file, err := o.source()
 	if err != nil {
 		return nil, nil, err
 	}
-	return scaffold.From(folder, file, a.Name, a.Provider)
+	return scaffold.From(read, file, a.Name, a.Provider)
 }
 
 // source is where the profile to begin from stands: an example by its name, or a path.
-func (o *initOptions) source() (fs.FS, string, error) {
+func (o *initOptions) source() (read func(path string) ([]byte, error), file string, err error) {
 	if slices.Contains(profiles.Names(), o.from) {
-		return profiles.Files, o.from + "/" + scaffold.ProfileFile, nil
+		return profiles.Files.ReadFile, o.from + "/" + scaffold.ProfileFile, nil
 	}
 	info, err := os.Stat(o.from)
 	if err != nil {
 		return nil, "", fmt.Errorf("--from %s is neither a path nor one of the examples %s: %w", o.from, strings.Join(profiles.Names(), ", "), err)
 	}
-	if info.IsDir() {
-		return os.DirFS(o.from), scaffold.ProfileFile, nil
+	folder, file := o.from, scaffold.ProfileFile
+	if !info.IsDir() {
+		folder, file = filepath.Dir(o.from), filepath.Base(o.from)
 	}
-	return os.DirFS(filepath.Dir(o.from)), filepath.Base(o.from), nil
+	return func(path string) ([]byte, error) { return disk.ReadInside(folder, path, disk.DocumentSize) }, file, nil
 }
 
 // interrupted is the error of a context that ended while a question was open.

@@ -8,13 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
@@ -177,7 +177,7 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 		asked.Replicas = &o.replicas
 	}
 	if o.members != "" {
-		data, err := os.ReadFile(o.members)
+		data, err := disk.ReadStream(o.members, disk.DocumentSize)
 		if err != nil {
 			return asked, fmt.Errorf("reading --members: %w", err)
 		}

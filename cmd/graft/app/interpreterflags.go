@@ -73,7 +73,7 @@ func (f *interpreterFlags) files() ([]source.File, error) {
 	if len(f.paths) == 0 {
 		return nil, nil
 	}
-	return folder.Read(f.paths...)
+	return folder.ReadNamed(f.paths...)
 }
 
 // decode decodes profiles, and adds those of Gardener.

@@ -28,7 +28,6 @@ Where a path is asked for, an export is read, too, by the commands that only loo
 		newLedgerExportCommand,
 		newLedgerImportCommand,
 		newLedgerVerifyCommand,
-		newLedgerCompactCommand,
 		newLedgerReleaseCommand,
 		newLedgerGCCommand,
 	} {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
@@ -87,7 +87,7 @@ func plantRows(t *testing.T, rows map[string]string) {
 	if len(rows) == 0 {
 		return
 	}
-	store, err := pebble.Open("ledger", pebble.Options{})
+	store, err := file.Open("ledger", file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func plantRows(t *testing.T, rows map[string]string) {
 // serveLedger is a server that has the folder.
 func serveLedger(t *testing.T) {
 	t.Helper()
-	store, err := pebble.Open("ledger", pebble.Options{})
+	store, err := file.Open("ledger", file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func serveLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: remote.New(remote.Options{
-		Store: store, Disk: store, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
+		Store: store, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
 		Release: func(ctx context.Context, owner network.Owner) error {
 			_, err := ledger.MarkReleasing(ctx, store, owner)
 			return err

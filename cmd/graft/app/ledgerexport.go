@@ -49,6 +49,8 @@ Exit status 1 says that rows were left out, or that they do not fit together: th
 	set := command.Flags()
 	set.SortFlags = false
 	set.StringVar(&o.file, "output-file", "", "file to write to in place of standard output; it is there whole or not at all")
+	set.BoolVar(&o.place.oldCopy, "old-copy", false, "read a folder whose file is older than its newest commit, such as a restored copy: "+
+		"what was given out later is not in the export, and may be given out twice")
 	set.BoolVar(&o.leaveOut, "leave-out-broken", false, "leave out rows that cannot be read, in place of ending with an error")
 	o.place.addTo(command, set)
 	return command

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
 
@@ -30,6 +30,8 @@ type ledgerFlags struct {
 	ca, cert, key   string
 	server          string
 	forServersAlone bool
+	// oldCopy accepts a folder whose file is older than the newest commit.
+	oldCopy bool
 }
 
 // addTo defines the flags.
@@ -102,13 +104,13 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 		}
 		return exported{f.path}, nil
 	}
-	store, err := pebble.Open(f.path, pebble.Options{ReadOnly: does == looks, Existing: does != founds, Die: s.die})
+	store, err := file.Open(f.path, file.Options{ReadOnly: does == looks, Existing: does != founds, OldCopy: f.oldCopy, Fatal: s.die})
 	switch {
 	case err == nil:
-		return &opened{store: store, disk: store}, nil
-	case errors.Is(err, pebble.ErrHeld):
+		return &opened{store: store}, nil
+	case errors.Is(err, file.ErrHeld):
 		return f.ask(s, does, err)
-	case errors.Is(err, pebble.ErrMissing):
+	case errors.Is(err, file.ErrMissing):
 		return nil, fmt.Errorf("there is no ledger in %s", f.path)
 	}
 	return nil, err

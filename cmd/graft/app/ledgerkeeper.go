@@ -24,7 +24,6 @@ type keeper interface {
 	search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error
 	export(ctx context.Context, out io.Writer, o archive.ExportOptions) (archive.Exported, error)
 	verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error)
-	compact(ctx context.Context) (remote.Compacted, error)
 	// release gives what was held, and says whether it is released; else the server does that when it starts.
 	release(ctx context.Context, owner network.Owner) (a network.Allocation, done bool, err error)
 	close() error
@@ -33,8 +32,7 @@ type keeper interface {
 // opened is a ledger that this program has.
 type opened struct {
 	store ledger.Store
-	// disk is nil where there is nothing to compact. shared says that servers may have the ledger, too.
-	disk   remote.Disk
+	// shared says that servers may have the ledger, too.
 	shared bool
 }
 
@@ -48,20 +46,6 @@ func (o *opened) export(ctx context.Context, out io.Writer, options archive.Expo
 
 func (o *opened) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
 	return ledger.Verify(ctx, o.store, ledger.VerifyOptions{Now: time.Now(), Progress: progress})
-}
-
-func (o *opened) compact(ctx context.Context) (done remote.Compacted, err error) {
-	if o.disk == nil {
-		return done, errors.New("a ledger in etcd is compacted by etcd itself")
-	}
-	if done.Before, err = o.disk.Size(); err != nil {
-		return done, err
-	}
-	if err := o.disk.Compact(ctx); err != nil {
-		return done, err
-	}
-	done.After, err = o.disk.Size()
-	return done, err
 }
 
 func (o *opened) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
@@ -85,8 +69,6 @@ func (a *asked) export(ctx context.Context, out io.Writer, o archive.ExportOptio
 func (a *asked) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
 	return a.client.Verify(ctx, progress)
 }
-
-func (a *asked) compact(ctx context.Context) (remote.Compacted, error) { return a.client.Compact(ctx) }
 
 func (a *asked) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
 	held, err := a.client.Release(ctx, owner)
@@ -140,10 +122,6 @@ func (e exported) export(context.Context, io.Writer, archive.ExportOptions) (arc
 
 func (e exported) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
 	return archive.Verify(ctx, func() (io.ReadCloser, error) { return os.Open(e.path) }, progress)
-}
-
-func (e exported) compact(context.Context) (remote.Compacted, error) {
-	return remote.Compacted{}, errExported
 }
 
 func (e exported) release(context.Context, network.Owner) (network.Allocation, bool, error) {

@@ -172,7 +172,7 @@ func writeDocker(s *Streams, p *policy.Policy, d netmanifest.Discovery) error {
 
 // loadPolicy reads and compiles NetworkProfiles. The error is source.Findings where they are wrong.
 func loadPolicy(paths []string) (*policy.Policy, error) {
-	files, err := folder.Read(paths...)
+	files, err := folder.ReadNamed(paths...)
 	if err != nil {
 		return nil, err
 	}

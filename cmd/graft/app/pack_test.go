@@ -117,3 +117,30 @@ func TestPackRefuses(t *testing.T) {
 		t.Errorf("without a file: status %d: %s", status, problems)
 	}
 }
+
+// TestPackLink holds that an image has no file from outside of the folder of its profile.
+func TestPackLink(t *testing.T) {
+	base := t.TempDir()
+	folder := filepath.Join(base, "in")
+	token, link := filepath.Join(base, "token"), filepath.Join(folder, "token")
+	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: acme}\nproviders: [acme]\n" +
+		"controlplane:\n  node:\n  - file: {path: /etc/a, contentFrom: token}\n"
+	if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(token, []byte("secret"), 0o600), os.Symlink("../token", link),
+		os.WriteFile(filepath.Join(folder, "profile.yaml"), []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(base, "a.tar")
+	out, problems, status := packs(folder, "--output-file", file)
+	if status != statusFound || out != "" || !strings.Contains(problems, link+": it is or contains a link that leads out of the folder") {
+		t.Errorf("status %d: %s%s", status, out, problems)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("there is a file")
+	}
+	if err := errors.Join(os.Remove(link), os.WriteFile(filepath.Join(folder, "real"), []byte("ours"), 0o600), os.Symlink("real", link)); err != nil {
+		t.Fatal(err)
+	}
+	if _, problems, status := packs(folder, "--output-file", file); status != 0 || !strings.Contains(problems, "packed 2 files") {
+		t.Errorf("a link that stays inside: status %d: %s", status, problems)
+	}
+}

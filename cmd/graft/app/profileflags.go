@@ -17,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -71,7 +72,7 @@ func (f *profileFlags) read() ([]source.File, error) {
 		}
 		paths = []string{defaultProfile}
 	}
-	return folder.Read(paths...)
+	return folder.ReadNamed(paths...)
 }
 
 // defaultProfile is what is read when no profile is named.
@@ -122,7 +123,7 @@ func (f *profileFlags) options() (mutation.Options, error) {
 	}
 	options := mutation.Options{Generation: generation, Mark: f.mark}
 	if f.imageOverwrite != "" {
-		raw, err := os.ReadFile(f.imageOverwrite)
+		raw, err := disk.ReadStream(f.imageOverwrite, disk.DocumentSize)
 		if err != nil {
 			return options, fmt.Errorf("reading --image-overwrite: %w", err)
 		}
@@ -137,7 +138,7 @@ func (f *profileFlags) options() (mutation.Options, error) {
 func (f *profileFlags) override(documents []*profile.Document) error {
 	parameters := profile.Parameters{}
 	if f.config != "" {
-		data, err := os.ReadFile(f.config)
+		data, err := disk.ReadStream(f.config, disk.DocumentSize)
 		if err != nil {
 			return fmt.Errorf("reading --config: %w", err)
 		}

@@ -67,7 +67,8 @@ With --values it writes the values of the chart that make the same of the chart'
 	set := command.Flags()
 	set.SortFlags = false
 	profiles.addTo(set)
-	set.StringVar(&options.Name, "name", "gardener-extension-provider-graft", "name of the roles, the service account and the registration of webhooks")
+	set.StringVar(&options.Name, "name", "gardener-extension-provider-graft", "name of the service account and the roles; "+
+		"outside of the namespace, roles and webhook registration are called NAME.NAMESPACE")
 	set.StringVar(&options.Namespace, "namespace", "extension-provider-graft", "namespace of the extension")
 	set.StringVar(&options.Gate, "gate", "", "type of the Extensions by which gardenlet waits for the webhooks, as in config.gate.type of the chart; no gate without one")
 	set.BoolVar(&values, "values", false, "write the chart's values in place of roles")

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
@@ -170,7 +170,7 @@ func (f *sceneFlags) complete(provider string) (scene.Options, error) {
 }
 
 func readJSON(path string) (json.RawMessage, error) {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadStream(path, disk.DocumentSize)
 	if err != nil {
 		return nil, err
 	}

@@ -118,6 +118,7 @@ func caseOf(t *testing.T, program *mutation.Program, o sample.Options, generatio
 		{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "cloudprovider"}, "data": map[string]any{}},
 		{"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Infrastructure", "metadata": map[string]any{"name": c.Facts.Shoot.Name},
 			"status": map[string]any{"nodesCIDR": "10.250.0.0/16"}},
+		{"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "BackupBucket", "metadata": map[string]any{"name": "backups"}},
 	}}
 	for _, object := range objects {
 		before, err := manifest.New(object.JSON, source.Position{})

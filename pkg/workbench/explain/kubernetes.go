@@ -207,6 +207,50 @@ func gatePage(name string) (*Page, error) {
 	return page, nil
 }
 
+// plugins lists the admission plugins of kube-apiserver in any version.
+func plugins() []Row {
+	names := map[string]bool{}
+	for _, m := range kubeflags.Versions() {
+		for _, name := range kubeflags.Plugins(m) {
+			names[name] = true
+		}
+	}
+	var rows []Row
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		history, _ := kubeflags.Plugin(name)
+		rows = append(rows, Row{Name: name, Text: history.Span.String() + ", " + byDefault(history)})
+	}
+	return rows
+}
+
+func byDefault(history kubeflags.PluginHistory) string {
+	if history.Default {
+		return "on by default"
+	}
+	return "off by default"
+}
+
+// pluginPage is about an admission plugin of kube-apiserver.
+func pluginPage(name string) (*Page, error) {
+	page := &Page{Heads: []Head{{"PLUGIN", name}, {"COMPONENT", "kube-apiserver"}}}
+	history, known := kubeflags.Plugin(name)
+	if !known {
+		former, gone := kubeflags.FormerPlugin(name)
+		if !gone {
+			return nil, unknownName("plugin", name, plugins())
+		}
+		page.Heads = append(page.Heads, Head{"KUBERNETES", fmt.Sprintf("it went before %s; %s was the last that had it", kubeflags.Versions()[0], former)})
+		return page, nil
+	}
+	page.Heads = append(page.Heads, Head{"KUBERNETES", history.Span.String()}, Head{"DEFAULT", byDefault(history)}, Head{"OPERATION", "admissionPlugins"})
+	list := "enable"
+	if history.Default {
+		list = "disable"
+	}
+	page.section(Section{Title: "EXAMPLE", Lines: []string{"- admissionPlugins: {" + list + ": [" + name + "]}"}})
+	return page, nil
+}
+
 // stages say for each version what a gate is in it.
 func stages(history kubeflags.GateHistory) []Row {
 	var rows []Row

@@ -67,7 +67,7 @@ type Rule struct {
 	Position *Position `json:"position"`
 	// Operation is what the rule does, such as flags.
 	Operation string `json:"operation"`
-	// Outcome is changed, unchanged, skipped, overridden, observed or failed; empty where the object was denied before that was known.
+	// Outcome is changed, unchanged, skipped, overridden, observed, failed or denied; empty where the object was denied before that was known.
 	Outcome string `json:"outcome,omitempty"`
 	// Reason says why a rule was skipped or failed, by which it was overridden, or what it would do.
 	Reason string `json:"reason,omitempty"`

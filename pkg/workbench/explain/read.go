@@ -56,12 +56,20 @@ func (r *reader) rule(e *mutation.ExplainedRule) Rule {
 		rule.When = &when
 	}
 	if e.Failed != nil {
-		rule.Outcome, rule.Reason = failed, r.veil(withoutRule(e))
+		rule.Outcome, rule.Reason = outcomeOf(e), r.veil(withoutRule(e))
 	}
 	for _, step := range e.Steps {
 		rule.Steps = append(rule.Steps, r.step(step))
 	}
 	return rule
+}
+
+// outcomeOf returns what became of a rule that failed: a denial whose condition holds does what it is for.
+func outcomeOf(e *mutation.ExplainedRule) string {
+	if failure := new(mutation.Failure); errors.As(e.Failed, &failure) && failure.By != nil {
+		return string(mutation.Denied)
+	}
+	return failed
 }
 
 // withoutRule is why a rule failed, without its name, which stands above.

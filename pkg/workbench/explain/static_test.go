@@ -28,6 +28,7 @@ func TestStatic(t *testing.T) {
 		"flag", "flag kube-apiserver/--feature-gates", "flag feature-gates", "flag kubelet cloud-config", "flag kubelet cni-bin-dir",
 		"flag kube-apiserver advertise-address", "flag kube-apiserver secure-port",
 		"gate VolumeAttributesClass", "gate kubelet/InPlacePodVerticalScaling",
+		"plugin NodeRestriction", "plugin JobValidation", "plugin DefaultStorageClass", "plugin PersistentVolumeLabel",
 		"profile", "profile.lookups.keys", "profile.lookups.cloudprovider.object", "profile.controlplane", "profile.controlplane.kubelet",
 		"profile.controlplane.kube-apiserver.flags.set", "ProviderProfile.controlplane.kubelet.configuration.set.memorySwap", "profile.controlplane.objects",
 		"configuration", "test.cases", "case.expect",
@@ -77,7 +78,7 @@ func TestStaticUnknown(t *testing.T) {
 		{"profile.lookups.x.key", `lookups.<name> has no field "key" (did you mean "keys"?)`},
 		{"profile.controlplane.kube-apiserver.flag", `controlplane.kube-apiserver[] has no field "flag" (did you mean "flags"?)`},
 		{"profile.kubernetes.x", `kubernetes has no fields below it that are known`},
-		{"qqqqqqqqqqqq", `"qqqqqqqqqqqq" is neither a topic (operation, target, variable, function, flag, gate, profile, configuration, network, interpreter, provider, interpreting, test, case, interpretertest, interpretercase) nor an object, which is written as kind/name`},
+		{"qqqqqqqqqqqq", `"qqqqqqqqqqqq" is neither a topic (operation, target, variable, function, flag, gate, plugin, profile, configuration, network, interpreter, provider, interpreting, test, case, interpretertest, interpretercase) nor an object, which is written as kind/name`},
 	} {
 		t.Run(c.words, func(t *testing.T) {
 			_, err := explain.Static(strings.Fields(c.words)...)

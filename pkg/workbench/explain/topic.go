@@ -32,6 +32,7 @@ func topics() []topic {
 		{name: "function", summary: "what expressions can call", names: functions, page: functionPage},
 		{name: "flag", summary: "the flags of Kubernetes' components, by version: flag kube-apiserver/v", names: components, page: flagPage, below: flagsBelow},
 		{name: "gate", summary: "the feature gates of Kubernetes' components, by version", names: gates, page: gatePage},
+		{name: "plugin", summary: "the admission plugins of kube-apiserver, by version", names: plugins, page: pluginPage},
 	}
 	for _, k := range kinds {
 		all = append(all, k.topic())
@@ -117,6 +118,7 @@ func overview() *Page {
 		"graft explain operation flags",
 		"graft explain profile.lookups.keys",
 		"graft explain gate kube-apiserver/VolumeAttributesClass",
+		"graft explain plugin NodeRestriction",
 	}})
 	return page
 }

@@ -67,7 +67,8 @@ func (o *Object) summary() string {
 	var parts []string
 	for _, of := range []struct{ outcome, what string }{
 		{string(mutation.Changed), "changed it"}, {string(mutation.Unchanged), "already so"}, {string(mutation.Skipped), "skipped"},
-		{string(mutation.Overridden), "overridden"}, {string(mutation.Observed), "observed"}, {failed, "failed"}, {"", "would apply"},
+		{string(mutation.Overridden), "overridden"}, {string(mutation.Observed), "observed"}, {failed, "failed"}, {string(mutation.Denied), "denied it"},
+		{"", "would apply"},
 	} {
 		if n := o.count(of.outcome); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, of.what))

@@ -82,7 +82,7 @@ func (s Style) toneOf(outcome string) colour.Tone {
 	switch outcome {
 	case string(mutation.Changed):
 		return colour.Added
-	case failed:
+	case failed, string(mutation.Denied):
 		return colour.Alarm
 	}
 	return colour.Dim

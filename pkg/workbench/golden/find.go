@@ -150,7 +150,7 @@ func isCase(folder string) bool {
 
 // file reads the tables of a file; other documents are no tests.
 func (f *finder) file(path string) error {
-	data, err := os.ReadFile(path)
+	data, err := Read(path)
 	if err != nil || !slices.ContainsFunc(f.kinds, func(k Kind) bool { return bytes.Contains(data, []byte(k.Profile()+"Test")) }) {
 		return err
 	}
@@ -191,7 +191,7 @@ func (f *finder) folder(path string) {
 	f.seen[path] = true
 	kind := f.kinds[0]
 	if profile, ok := profileOf(path); ok && len(f.kinds) > 1 {
-		data, err := os.ReadFile(profile)
+		data, err := Read(profile)
 		nodes, _ := source.Parse(source.File{Name: profile, Data: data})
 		for _, other := range f.kinds {
 			if err == nil && len(nodes) > 0 && kindOf(nodes[0]) == other.Profile() {
@@ -206,7 +206,7 @@ func (f *finder) folder(path string) {
 // profileOf is the profile of a case in a folder.
 func profileOf(folder string) (string, bool) {
 	name := filepath.Join(folder, CaseFile)
-	if data, err := os.ReadFile(name); err == nil {
+	if data, err := Read(name); err == nil {
 		if nodes, _ := source.Parse(source.File{Name: name, Data: data}); len(nodes) > 0 {
 			if named := nodes[0].Get("profiles").Items(); len(named) > 0 {
 				return filepath.Join(folder, filepath.FromSlash(named[0].Value)), true

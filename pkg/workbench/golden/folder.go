@@ -7,7 +7,6 @@ package golden
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -17,7 +16,7 @@ import (
 func ReadCase(folder string, into any) (source.Node, source.Findings) {
 	none := source.Node{File: folder}
 	name := filepath.Join(folder, CaseFile)
-	data, err := os.ReadFile(name)
+	data, err := Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}

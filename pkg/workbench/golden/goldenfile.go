@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"znkr.io/diff"
@@ -28,7 +27,7 @@ func Missing(path string) Failure {
 
 // Hold compares a golden file with what was got, byte for byte.
 func Hold(path string, got []byte) (Golden, error) {
-	want, err := os.ReadFile(path)
+	want, err := Read(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Golden{}, fmt.Errorf("reading a golden file: %w", err)
 	}

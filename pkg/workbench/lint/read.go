@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -41,7 +42,7 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 				continue
 			}
 			seen[path] = true
-			data, err := io.ReadAll(stdin)
+			data, err := io.ReadAll(io.LimitReader(stdin, maximumSize))
 			if err != nil {
 				return nil, fmt.Errorf("reading the standard input: %w", err)
 			}
@@ -58,43 +59,48 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 			}
 			seen[filepath.Clean(name)] = true
 			if isFolder && !folder.IsYAML(name) {
-				if mentionsUs(beginning(name)) {
+				if mentionsUs(beginning(path, name)) {
 					inputs = append(inputs, Input{File: source.File{Name: name}, Found: true, Unread: true})
 				}
 				continue
 			}
-			input, err := read(name)
+			data, err := readFile(path, name, isFolder)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("reading %s: %w", name, cause(err))
 			}
-			input.Found = isFolder
-			inputs = append(inputs, input)
+			inputs = append(inputs, Input{File: folder.Attach(source.File{Name: name, Data: data}), Found: isFolder})
 		}
 	}
 	return inputs, nil
 }
 
-// beginning is what a file begins with, as far as a document would say whose it is; nothing of one that cannot be read.
-func beginning(name string) []byte {
+// maximumSize bounds what is read of one file, in bytes. Documents of Graft are smaller; other YAML in a folder need not be.
+const maximumSize = 64 << 20
+
+// beginning is what a file in a folder begins with, as far as a document would say whose it is; nothing of one that cannot be read.
+func beginning(path, name string) []byte {
 	const enough = 64 << 10
-	file, err := os.Open(name)
+	inside, err := filepath.Rel(path, name)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(io.LimitReader(file, enough))
+	data, err := disk.Beginning(path, inside, enough)
 	if err != nil {
 		return nil
 	}
 	return data
 }
 
-func read(name string) (Input, error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return Input{}, fmt.Errorf("reading %s: %w", name, cause(err))
+// readFile reads the file at a path, or one in the folder there.
+func readFile(path, name string, isFolder bool) ([]byte, error) {
+	if !isFolder {
+		return disk.ReadStream(path, maximumSize)
 	}
-	return Input{File: folder.Attach(source.File{Name: name, Data: data})}, nil
+	inside, err := filepath.Rel(path, name)
+	if err != nil {
+		return nil, err
+	}
+	return disk.ReadInside(path, inside, maximumSize)
 }
 
 // cause is an error without the path, which the message has already.

@@ -9,9 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 const sound = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -83,6 +86,43 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read([]string{filepath.Join(folder, "none")}, nil); err == nil || !strings.Contains(err.Error(), "none: no such file") {
 		t.Errorf("a path that does not exist gives %v", err)
+	}
+}
+
+// TestReadRefuses holds that nothing is read of a folder that is not in it, and which findings documents get by it.
+func TestReadRefuses(t *testing.T) {
+	base := t.TempDir()
+	at := func(name string) string { return filepath.Join(base, "in", name) }
+	text := strings.Replace(sound, "kube-controller-manager:\n  - env: {set: {A: a}}", "node:\n  - file: {path: /etc/a, contentFrom: token}", 1)
+	if err := errors.Join(os.MkdirAll(at("deep"), 0o755), os.WriteFile(filepath.Join(base, "token"), []byte("secret"), 0o600),
+		os.WriteFile(at("profile.yaml"), []byte(text), 0o600), os.Symlink("../token", at("token")), syscall.Mkfifo(at("pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{at(""), at("profile.yaml")} {
+		inputs, err := Read([]string{path}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := Run(Options{}, inputs)
+		want := "contentFrom: read " + at("token") + ": it is or contains a link that leads out of the folder"
+		if len(report.Findings) != 1 || report.Findings[0].Rule != source.MissingFile || !strings.Contains(report.Findings.Error(), want) {
+			t.Errorf("%s: %v", path, report.Findings)
+		}
+	}
+	for name, test := range map[string]struct{ target, want string }{
+		"outside.yaml": {"../../token", "leads out of the folder"}, "zero.yaml": {"/dev/zero", "leads out of the folder"},
+		"pipe.yaml": {"../pipe", "it is a pipe"}, "loop.yaml": {"loop.yaml", "too many levels of symbolic links"},
+	} {
+		link := at(filepath.Join("deep", name))
+		if err := os.Symlink(test.target, link); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read([]string{at("")}, nil); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), link) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -7,16 +7,16 @@ package lint
 import (
 	"bytes"
 	"fmt"
-	"os"
 
 	"znkr.io/diff/textdiff"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
 // Write puts the mended text in the place of the file: all of it or nothing. Permissions stay, and so does a symbolic link to it.
 func (r Repaired) Write() error {
-	now, err := os.ReadFile(r.Name)
+	now, err := disk.ReadFile(r.Name, maximumSize)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", r.Name, cause(err))
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -161,4 +162,43 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestReadRefuses holds that links in a folder stay inside and lead to regular files, and that what is named is read whatever it is.
+func TestReadRefuses(t *testing.T) {
+	base := t.TempDir()
+	at := func(name string) string { return filepath.Join(base, "in", name) }
+	object := []byte("{apiVersion: v1, kind: Secret, metadata: {name: a}}")
+	if err := errors.Join(os.MkdirAll(at("deep"), 0o755), os.WriteFile(filepath.Join(base, "outside.yaml"), object, 0o600),
+		os.WriteFile(at("a.yaml"), object, 0o600), os.Symlink("../a.yaml", at("deep/inside.yaml")), syscall.Mkfifo(at("pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if objects, err := manifest.Read([]string{at("")}, nil); err != nil || len(objects) != 2 {
+		t.Errorf("a link that stays inside: %d objects, %v", len(objects), err)
+	}
+	for name, test := range map[string]struct{ target, want string }{
+		"outside.yaml": {"../../outside.yaml", "leads out of the folder"}, "zero.yaml": {"/dev/zero", "leads out of the folder"},
+		"pipe.yaml": {"../pipe", "it is a pipe"}, "loop.yaml": {"loop.yaml", "too many levels of symbolic links"},
+	} {
+		link := at("deep/" + name)
+		if err := os.Symlink(test.target, link); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := manifest.Read([]string{at("")}, nil); err == nil || !strings.Contains(err.Error(), link+": ") || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name == "outside.yaml" {
+			if objects, err := manifest.Read([]string{link}, nil); err != nil || len(objects) != 1 {
+				t.Errorf("a link that is named: %d objects, %v", len(objects), err)
+			}
+		}
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wrote := make(chan error, 1)
+	go func() { wrote <- os.WriteFile(at("pipe"), object, 0o600) }()
+	if objects, err := manifest.Read([]string{at("pipe")}, nil); err != nil || len(objects) != 1 || <-wrote != nil {
+		t.Errorf("a pipe that is named: %d objects, %v", len(objects), err)
+	}
 }

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -27,7 +27,7 @@ var ErrTwiceStdin = errors.New("standard input (-) can be read only once")
 
 // Read reads the objects of files and folders in the order of the paths; "-" is standard input. Folders are read with the
 // folders in them, their files that end in .yaml, .yml or .json, sorted. The error is source.Findings where something is no
-// object.
+// object. Links in folders must stay inside, and lead to regular files; what is named is read whatever it is.
 func Read(paths []string, stdin io.Reader) ([]Object, error) {
 	var (
 		objects  []Object
@@ -45,12 +45,28 @@ func Read(paths []string, stdin io.Reader) ([]Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range files {
-			found, wrong := Parse(file)
-			objects, findings = append(objects, found...), append(findings, wrong...)
-		}
+		found, wrong := parseAll(files)
+		objects, findings = append(objects, found...), append(findings, wrong...)
 	}
 	return objects, findings.Err()
+}
+
+// ReadWith reads the objects of a file or folder, as Read does, with a function that reads each file.
+func ReadWith(path string, read func(path string) ([]byte, error)) ([]Object, error) {
+	files, err := filesBelow(path, read)
+	if err != nil {
+		return nil, err
+	}
+	objects, findings := parseAll(files)
+	return objects, findings.Err()
+}
+
+func parseAll(files []source.File) (objects []Object, findings source.Findings) {
+	for _, file := range files {
+		found, wrong := Parse(file)
+		objects, findings = append(objects, found...), append(findings, wrong...)
+	}
+	return objects, findings
 }
 
 func filesAt(path string, stdin io.Reader) ([]source.File, error) {
@@ -61,8 +77,21 @@ func filesAt(path string, stdin io.Reader) ([]source.File, error) {
 		}
 		return []source.File{{Name: "standard input", Data: data}}, nil
 	}
-	var files []source.File
-	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+	return filesBelow(path, func(name string) ([]byte, error) {
+		if name == path {
+			return disk.ReadStream(path, maximumSize)
+		}
+		inside, err := filepath.Rel(path, name)
+		if err != nil {
+			return nil, err
+		}
+		return disk.ReadInside(path, inside, maximumSize)
+	})
+}
+
+// filesBelow reads the file at a path, or the manifests in the folder there and in those below it.
+func filesBelow(path string, read func(name string) ([]byte, error)) (files []source.File, err error) {
+	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -74,7 +103,7 @@ func filesAt(path string, stdin io.Reader) ([]source.File, error) {
 		case entry.IsDir() || name != path && !isManifest(name):
 			return nil
 		}
-		data, err := os.ReadFile(name) // #nosec G122 -- whoever names the folder decides what is in it
+		data, err := read(name)
 		files = append(files, source.File{Name: name, Data: data})
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,13 +23,16 @@ import (
 
 // Options say for whom the roles are.
 type Options struct {
-	// Name is that of the roles, and of the extension's registration of webhooks.
+	// Name is that of the extension's objects in its namespace. Roles and webhook registrations elsewhere have the namespace in their names, too.
 	Name string
 	// Namespace is that of the extension.
 	Namespace string
 	// Gate is the type of the Extensions by which gardenlet waits; empty for no gate.
 	Gate string
 }
+
+// clusterName names what the installation has outside of its namespace (webhook.Certificates.ClusterName).
+func (o Options) clusterName() string { return o.Name + "." + o.Namespace }
 
 // Role is a ClusterRole, or where it has a namespace a Role.
 type Role struct {
@@ -45,8 +49,8 @@ var (
 // Secrets are allowed by their names alone, but in the extension's own namespace and where a profile computes the names.
 func Roles(p *mutation.Program, o Options) []Role {
 	roles := map[string][]rbacv1.PolicyRule{
-		"":          slices.Concat(facts(p), gate(o.Gate), registration(o.Name), denials()),
-		o.Namespace: own(),
+		"":          slices.Concat(facts(p), gate(o.Gate), registration(o), denials()),
+		o.Namespace: own(o.Name),
 	}
 	for _, key := range needs(p) {
 		roles[key.namespace] = append(roles[key.namespace], key.rule)
@@ -96,12 +100,23 @@ func gate(name string) []rbacv1.PolicyRule {
 	}
 }
 
-// registration is what the webhooks' own registration needs. Creation cannot be restricted to a name (Kubernetes' documentation of resourceNames).
-func registration(name string) []rbacv1.PolicyRule {
+// registration is what the webhooks' own registration needs, and seeing those of other installations. Creation cannot be restricted to a name (Kubernetes'
+// documentation of resourceNames). The name without the namespace is that which earlier versions gave the registration in every installation.
+func registration(o Options) []rbacv1.PolicyRule {
 	groups, resources := []string{"admissionregistration.k8s.io"}, []string{"mutatingwebhookconfigurations"}
+	validations := []string{"validatingwebhookconfigurations"}
 	return []rbacv1.PolicyRule{
-		{APIGroups: groups, Resources: resources, Verbs: []string{"create"}},
-		{APIGroups: groups, Resources: resources, ResourceNames: []string{name}, Verbs: []string{"get", "list", "watch", "update"}},
+		{APIGroups: groups, Resources: append(slices.Clone(resources), validations...), Verbs: []string{"create"}},
+		{APIGroups: groups, Resources: resources, Verbs: []string{"list", "watch"}},
+		{APIGroups: groups, Resources: resources, ResourceNames: []string{o.clusterName(), o.Name}, Verbs: []string{"get", "update", "delete"}},
+		{APIGroups: groups, Resources: validations, ResourceNames: []string{o.clusterName()}, Verbs: []string{"get", "update"}},
+		{
+			APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{o.clusterName()}, Verbs: got,
+		},
+		{
+			APIGroups: []string{"resources.gardener.cloud"}, Resources: []string{"managedresources"},
+			ResourceNames: []string{strings.TrimPrefix(o.Namespace, "extension-")}, Verbs: followed,
+		},
 	}
 }
 
@@ -110,11 +125,12 @@ func denials() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}}
 }
 
-// own is what is kept in the extension's namespace: certificates, profiles, leader election and heartbeat, events.
-func own() []rbacv1.PolicyRule {
+// own is what is kept in the extension's namespace: certificates, profiles, the Deployment, leader election and heartbeat, events.
+func own(name string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: followed},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, ResourceNames: []string{name}, Verbs: got},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "patch"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
@@ -166,7 +182,10 @@ func Objects(p *mutation.Program, o Options) []any {
 	var all []any
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: o.Name, Namespace: o.Namespace}}
 	for _, role := range Roles(p, o) {
-		meta := metav1.ObjectMeta{Name: o.Name, Namespace: role.Namespace}
+		meta := metav1.ObjectMeta{Name: o.clusterName(), Namespace: role.Namespace}
+		if role.Namespace == o.Namespace {
+			meta.Name = o.Name
+		}
 		kind, binding := "Role", "RoleBinding"
 		if role.Namespace == "" {
 			kind, binding = "ClusterRole", "ClusterRoleBinding"
@@ -174,7 +193,7 @@ func Objects(p *mutation.Program, o Options) []any {
 		of := func(kind string) metav1.TypeMeta {
 			return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 		}
-		reference := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: o.Name}
+		reference := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: meta.Name}
 		if role.Namespace == "" {
 			all = append(all, &rbacv1.ClusterRole{TypeMeta: of(kind), ObjectMeta: meta, Rules: role.Rules},
 				&rbacv1.ClusterRoleBinding{TypeMeta: of(binding), ObjectMeta: meta, RoleRef: reference, Subjects: subjects})

@@ -29,7 +29,7 @@ var ErrGit = errors.New("reading from git")
 func Read(ctx context.Context, name string) ([]source.File, error) {
 	revision, file, isRevision := strings.Cut(name, ":")
 	if _, err := os.Stat(name); err == nil || !isRevision || revision == "" {
-		return folder.Read(name)
+		return folder.ReadNamed(name)
 	}
 	repository := repository{revision: revision}
 	if err := repository.open(ctx); err != nil {

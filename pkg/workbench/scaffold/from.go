@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -31,14 +30,15 @@ type Left struct {
 }
 
 // From makes the files of a profile from one that exists: with another name and provider, its comments, and the files that it names. The
-// lines are those in which the provider of before still stands; whether they must change, only its author knows.
-func From(folder fs.FS, file, name, provider string) (Files, []Left, error) {
-	data, err := fs.ReadFile(folder, file)
+// lines are those in which the provider of before still stands; whether they must change, only its author knows. read reads a file by its path
+// with slashes.
+func From(read func(path string) ([]byte, error), file, name, provider string) (Files, []Left, error) {
+	data, err := read(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the profile to begin from: %w", err)
 	}
 	attached := profile.Attach(source.File{Name: file, Data: data}, func(beside string) ([]byte, error) {
-		return fs.ReadFile(folder, path.Join(path.Dir(file), beside))
+		return read(path.Join(path.Dir(file), beside))
 	})
 	documents, findings := profile.Load(attached)
 	if err := findings.Err(); err != nil {

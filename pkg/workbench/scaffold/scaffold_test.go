@@ -107,7 +107,7 @@ func TestRefused(t *testing.T) {
 func TestFrom(t *testing.T) {
 	for _, name := range profiles.Names() {
 		t.Run(name, func(t *testing.T) {
-			files, _, err := scaffold.From(profiles.Files, name+"/profile.yaml", "mine", "acme")
+			files, _, err := scaffold.From(profiles.Files.ReadFile, name+"/profile.yaml", "mine", "acme")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +149,7 @@ func TestFromForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := fstest.MapFS{"p.yaml": {Data: []byte(head + test.text + rules)}}
-			files, left, err := scaffold.From(folder, "p.yaml", "mine", "acme")
+			files, left, err := scaffold.From(folder.ReadFile, "p.yaml", "mine", "acme")
 			if test.failure != "" {
 				if err == nil || !strings.Contains(err.Error(), test.failure) {
 					t.Errorf("got %v, want %s", err, test.failure)

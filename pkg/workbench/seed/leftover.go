@@ -62,7 +62,7 @@ type write struct {
 	place, rule string
 	// item is what is added to a place beside what others add there; empty where the place is written as a whole.
 	item string
-	// stands says that the object had what the rule writes.
+	// stands says that the object had what the rule writes. A removal stands only where Gardener may write what was removed.
 	stands bool
 }
 
@@ -82,7 +82,7 @@ func written(ctx context.Context, p *mutation.Program, s *scene.Scene, object ma
 		_, err := p.Trace(ctx, request, s.Source(), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
 			made := o.Document.Edits()
 			if !step.Kept && !step.Lasts() && rule.Profile != "" {
-				one := write{place: step.Place.String(), rule: rule.Name(), stands: made == edits}
+				one := write{place: step.Place.String(), rule: rule.Name(), stands: made == edits && !step.RemovesNothing(o)}
 				if whole := position.ReplaceAllString(one.place, ""); whole != one.place {
 					one.place, one.item = whole, step.Value.String()
 				}

@@ -5,6 +5,7 @@
 package seed_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,6 +44,16 @@ func TestLeftovers(t *testing.T) {
 		},
 		{"what records take back", scheduler, "controlplane: {kube-scheduler: [{labels: {set: {l: '1'}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
 		{"what never stood there", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
+		{"a removed flag that Gardener does not set", scheduler, "controlplane: {kube-scheduler: [{flags: {remove: [contention-profiling]}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
+		{
+			"a removed flag that Gardener sets", strings.Replace(scheduler, `,"--v=3"`, "", 1),
+			"controlplane: {kube-scheduler: [{name: quiet, flags: {remove: [v]}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}",
+			[]rollout.Effect{{
+				Impact: rollout.Pods, Places: []string{"flag --v of container kube-scheduler"},
+				What: "pods are replaced, unless Gardener's own values are the same, when Gardener writes anew what is only in OLD: quiet",
+			}},
+		},
+		{"a removed flag of the kubelet that Gardener does not set", config, "controlplane: {kubelet: [{flags: {remove: [cloud-provider]}}]}", "controlplane: {kubelet: [{flags: {set: {a: 1}}}]}", nil},
 		{
 			"an addition that both have in other lines", config,
 			"controlplane: {kubelet: [{unit: {section: Service, add: {ExecStartPre: /bin/a}}}]}",

@@ -86,7 +86,7 @@ func (r *folderReader) manifests(name string) []manifest.Object {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		objects, err := manifest.Read([]string{path}, nil)
+		objects, err := manifest.ReadWith(path, golden.Read)
 		if err != nil {
 			r.add(err)
 		}

@@ -49,7 +49,7 @@ func (r *run) hold(ctx context.Context, h held) ([]golden.Golden, error) {
 		g, err := golden.Hold(h.path, []byte(text))
 		return []golden.Golden{g}, err
 	}
-	data, err := os.ReadFile(h.path)
+	data, err := golden.Read(h.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading a golden file: %w", err)
 	}
@@ -178,7 +178,7 @@ func (r *run) holdFolder(folder string) ([]golden.Golden, error) {
 			continue
 		}
 		g := golden.Golden{Path: filepath.Join(folder, entry.Name())}
-		data, err := os.ReadFile(g.Path)
+		data, err := golden.Read(g.Path)
 		if err != nil {
 			return nil, fmt.Errorf("reading a golden file: %w", err)
 		}

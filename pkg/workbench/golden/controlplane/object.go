@@ -84,6 +84,9 @@ func (o *object) pass(ctx context.Context, object, old []byte) ([]byte, []mutati
 			Document: scanned, OldObject: old,
 		}, o.scene.Source())
 		if err != nil {
+			if failure := new(mutation.Failure); errors.As(err, &failure) && failure.By != nil {
+				applied = append(applied, *failure.By)
+			}
 			return nil, applied, err
 		}
 		applied = append(applied, result.Applied...)

@@ -121,6 +121,9 @@ func (p *program) files() []source.File {
 func (p *program) listRules() []golden.RuleOutcome {
 	conditional := map[source.Position]bool{}
 	for _, document := range p.documents {
+		for _, denial := range document.Deny {
+			conditional[denial.Name.At.Position()] = true
+		}
 		for _, set := range []v1alpha1.Set{document.ControlPlane, document.ControlPlaneExposure, document.ControlPlaneBackup} {
 			for _, entry := range set {
 				for _, rule := range entry.Rules {
@@ -168,7 +171,7 @@ func (p *program) tally() tally {
 
 var effects = map[mutation.Outcome]golden.Effect{
 	mutation.Skipped: golden.Skipped, mutation.Observed: golden.Observed, mutation.Overridden: golden.Overridden,
-	mutation.Unchanged: golden.Unchanged, mutation.Changed: golden.Changed,
+	mutation.Unchanged: golden.Unchanged, mutation.Changed: golden.Changed, mutation.Denied: golden.Changed,
 }
 
 func (t tally) add(applied []mutation.Applied) {

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
@@ -104,7 +105,7 @@ func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
 // file is the one object of a file.
 func (o *objects) file(n source.Node, path string) ([]byte, source.Findings) {
 	name := filepath.Join(o.folder, filepath.FromSlash(n.Value))
-	found, err := manifest.Read([]string{name}, nil)
+	found, err := manifest.ReadWith(name, golden.Read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		var known []string
@@ -126,7 +127,7 @@ func (o *objects) beside(name string) (manifest.Object, bool, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return manifest.Object{}, false, nil
 	}
-	found, err := manifest.Read([]string{path}, nil)
+	found, err := manifest.ReadWith(path, golden.Read)
 	if err == nil && len(found) != 1 {
 		err = source.Findings{source.Node{File: path}.Finding("", "has %d objects, and must have one", len(found))}
 	}
