@@ -13,6 +13,16 @@ gardener-extension-provider-graft{{ include "graft.runtime" . }}
 {{ if eq (toString .Values.gardener.runtimeCluster.enabled) "true" }}-runtime{{ end }}
 {{- end }}
 
+{{- /* The name of what stands outside of the namespace: two installations in one cluster share nothing. It must be what the program calls its registration. */ -}}
+{{- define "graft.cluster" -}}
+{{ include "graft.name" . }}.{{ .Release.Namespace }}
+{{- end }}
+
+{{- /* The ManagedResource by which Gardener installs the chart, as its namespace tells. */ -}}
+{{- define "graft.managed" -}}
+{{ if hasPrefix "runtime-extension-" .Release.Namespace }}extension-{{ trimPrefix "runtime-extension-" .Release.Namespace }}-garden{{ else }}{{ trimPrefix "extension-" .Release.Namespace }}{{ end }}
+{{- end }}
+
 {{- define "graft.selector" -}}
 app.kubernetes.io/name: {{ include "graft.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -22,6 +32,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "graft.check" -}}
 {{- if and .Values.config.drift.enabled (not .Values.drift.objects) }}
 {{- fail "nothing may be read in search of drift: name what profiles have rules for in drift.objects, which `graft drift --rbac` writes, or set config.drift.enabled to false" }}
+{{- end }}
+{{- end }}
+
+{{- /* The images of profiles as a list, which may be given as a text. */ -}}
+{{- define "graft.profileImages" -}}
+{{- if kindIs "string" .Values.profileImages }}
+{{- regexSplit "[\\s,]+" .Values.profileImages -1 | compact | toJson }}
+{{- else }}
+{{- .Values.profileImages | toJson }}
 {{- end }}
 {{- end }}
 
@@ -36,11 +55,30 @@ server:
 profiles:
   configMaps:
     enabled: true
-  {{- with .Values.profileImages }}
+  {{- with include "graft.profileImages" . | fromJsonArray }}
   paths:
   {{- range $i, $_ := . }}
   - /etc/graft-profiles/{{ $i }}
   {{- end }}
   {{- end }}
 {{ toYaml (omit .Values.config "server" "profiles") }}
+{{- end }}
+
+{{- /* Four fifths of the container's memory limit, in bytes: the rest is for what Go does not count. Empty without a limit. */}}
+{{- define "graft.goMemoryLimit" -}}
+{{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) }}
+{{- if kindIs "float64" $limit }}{{ $limit = printf "%.0f" $limit }}{{ end }}
+{{- with toString $limit }}
+{{- $units := dict "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 }}
+{{- $unit := regexFind "[A-Za-z]+$" . }}
+{{- mulf (float64 (trimSuffix $unit .)) (get $units $unit | default 1.0) 0.8 | printf "%.0f" }}
+{{- end }}
+{{- end }}
+
+{{- /* Go's runtime keeps within the limit of the container, in place of being killed. */}}
+{{- define "graft.memoryEnvironment" -}}
+{{- with include "graft.goMemoryLimit" . }}
+- name: GOMEMLIMIT
+  value: {{ . | quote }}
+{{- end }}
 {{- end }}

@@ -113,3 +113,22 @@ metrics:
 {{ toYaml . }}
 {{- end }}
 {{- end }}
+
+{{- /* Four fifths of the container's memory limit, in bytes: the rest is for what Go does not count. Empty without a limit. */}}
+{{- define "graft.goMemoryLimit" -}}
+{{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) }}
+{{- if kindIs "float64" $limit }}{{ $limit = printf "%.0f" $limit }}{{ end }}
+{{- with toString $limit }}
+{{- $units := dict "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 }}
+{{- $unit := regexFind "[A-Za-z]+$" . }}
+{{- mulf (float64 (trimSuffix $unit .)) (get $units $unit | default 1.0) 0.8 | printf "%.0f" }}
+{{- end }}
+{{- end }}
+
+{{- /* Go's runtime keeps within the limit of the container, in place of being killed. */}}
+{{- define "graft.memoryEnvironment" -}}
+{{- with include "graft.goMemoryLimit" . }}
+- name: GOMEMLIMIT
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
