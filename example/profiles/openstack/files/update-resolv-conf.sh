@@ -3,24 +3,33 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-# Writes the resolv.conf that the kubelet gives to Pods: that of systemd-resolved with the real name servers, which the node's
-# own /etc/resolv.conf hides behind a stub, and with the options that the cloud profile asks for.
+# Provides the resolv.conf that the kubelet gives to Pods: that of systemd-resolved with the real name servers, which the node's
+# own /etc/resolv.conf hides behind a stub, or /etc/resolv.conf on machines without systemd-resolved. Options of the cloud
+# profile are added after those of the resolver.
 set -eu
 
 from=/run/systemd/resolve/resolv.conf
-[ -r "$from" ] || from=/etc/resolv.conf
+[ -f "$from" ] || from=/etc/resolv.conf
 to=/etc/resolv-for-kubelet.conf
+
+# A Pod keeps the file that it is started with. The unit starts this script again until the machine has a name server.
+if ! grep -Eq '^[[:space:]]*nameserver[[:space:]]' "$from"; then
+  echo "$from has no name server yet" >&2
+  exit 10
+fi
 
 new=$(mktemp "$to.XXXXXX")
 trap 'rm -f "$new"' EXIT
 
-grep -v '^options ' "$from" > "$new" || true
-if [ -n "${RESOLV_CONF_OPTIONS:-}" ]; then
-  echo "options $RESOLV_CONF_OPTIONS" >> "$new"
+if [ -z "${RESOLV_CONF_OPTIONS:-}" ]; then
+  ln -sf "$from" "$new"
 else
-  grep '^options ' "$from" >> "$new" || true
+  {
+    cat "$from"
+    printf '\noptions %s\n' "$RESOLV_CONF_OPTIONS"
+  } > "$new"
+  chmod 0644 "$new"
 fi
-chmod 0644 "$new"
 
-# The kubelet reads the file for each Pod, so that it must never be half written, and need not be told.
-cmp -s "$new" "$to" || mv "$new" "$to"
+# The kubelet reads the file for each Pod, so that it must never be half written.
+mv -f "$new" "$to"
