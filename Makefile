@@ -30,7 +30,7 @@ BENCH     ?= .
 STORES    ?= .
 # How often test-system kills the network provider; `make test` does so a few hundred times.
 CRASHES   ?= 2000
-HELD      ?= 100,100000,10000000
+HELD      ?= 100,1000000
 SHOOTS    ?= 10,1000,10000
 TESTFLAGS ?=
 PLATFORMS ?= linux/amd64,linux/arm64
@@ -47,7 +47,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -121,16 +121,26 @@ test-race: ## Run the unit tests with the race detector (the first time, ten min
 	@echo '==> unit tests with the race detector'
 	go test -vet=off -race $(TESTFLAGS) $(RACE)
 
+mutants: ## Remove the clauses of the control-plane contract one at a time; the test that docs/contract.md names for each must fail.
+	@go run ./hack/mutants
+
 test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
 	@hack/system/packages.sh
 	@$(TOOLS) etcd kube-apiserver registry oras crane
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
 	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel that has all kinds of links and a clock of its own'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
+	@echo '==> the contract without one clause at a time, about two minutes'
+	@$(MAKE) --no-print-directory mutants
 	@echo '==> images and charts in a registry, as the page of packaging says'
 	cd hack/images && go test -tags system -run '^TestPage' $(TESTFLAGS) ./...
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
+
+# Not part of test-system yet: its Shoot is hibernated still, and the programs of Gardener take a while to build.
+test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, whose programs are built from its module, in namespaces of its own.
+	@$(TOOLS) etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
+	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
 
 bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, memory, interpretations, allocations, endpoints and containers beside their floors and peers.
 
@@ -152,9 +162,9 @@ bench-interpretations: ## Measure answers for Karmada beside their floor, and be
 	@go build -o .cache/bin/interpretation ./test/benchmark/interpretation
 	@.cache/bin/interpretation -rows '$(BENCH)'
 
-bench-allocations: ## Measure allocations beside the stores alone (STORES=<regexp> HELD=100,100000,10000000 choose).
+bench-allocations: ## Measure allocations beside the stores alone (STORES=<regexp> HELD=100,1000000 choose).
 	@$(TOOLS) etcd
-	@echo '==> allocations, about ten minutes, most of which ten million take to be there; docs/benchmarks.md explains the rows'
+	@echo '==> allocations, about ten minutes; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/allocation ./test/benchmark/allocation
 	@.cache/bin/allocation -stores '$(STORES)' -held '$(HELD)'
 
@@ -178,7 +188,7 @@ bench-units: ## Run the Go benchmarks of the packages (BENCH=<regexp> to choose)
 check: check-format ## Check format, vet, linters with the import rules, generated files and charts.
 	@echo '==> go vet'
 	go vet ./...
-	go vet -tags system ./test/system/...
+	go vet -tags 'system gardener' ./test/system/...
 	cd hack/tools/chart && go vet ./...
 	cd hack/tools/monitoring && go vet ./...
 	cd hack/images && go vet ./... && go vet -tags system ./...
@@ -229,7 +239,7 @@ tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
 
 vendor: ## Copy all dependencies into vendor folders, for builds without a network.
 	go mod vendor
-	for module in kubernetes etcd cni lint chart monitoring registry; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
+	for module in kubernetes gardener etcd cni lint chart monitoring registry; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
 	cd test/libnetwork && go mod vendor
 	cd hack/images && go mod vendor
 

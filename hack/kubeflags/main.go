@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command kubeflags writes pkg/controlplane/kubeflags/table.json: the flags and feature gates of kube-apiserver,
-// kube-controller-manager, kube-scheduler and kubelet, and the fields of the KubeletConfiguration, in each minor version of
-// Kubernetes. It asks the components themselves: for each release it makes a module in .cache/kubeflags, compiles one small
-// program with their options, and reads what that prints. Cluster-autoscaler, which is no part of Kubernetes' module, is left out.
+// kube-controller-manager, kube-scheduler and kubelet, the admission plugins of kube-apiserver, and the fields of the
+// KubeletConfiguration, in each minor version of Kubernetes. It asks the components themselves: for each release it makes a module in
+// .cache/kubeflags, compiles one small program with their options, and reads what that prints. Cluster-autoscaler, which is no part of Kubernetes' module, is left out.
 //
 // `make kubeflags` runs it from the root of the module. Compiling a release takes minutes, so it is no part of `make generate`;
 // what a release printed is kept, and a release is compiled again only when its number or the program changes. Enter at main; release.go asks,

@@ -37,6 +37,9 @@ func merge(dumps []dump) (*table, error) {
 	}
 	t.Gates = mergeGates(dumps)
 	var err error
+	if t.Plugins, err = mergePlugins(dumps); err != nil {
+		return nil, fmt.Errorf("merging the admission plugins: %w", err)
+	}
 	if t.Fields, err = mergeFields(dumps); err != nil {
 		return nil, fmt.Errorf("merging the fields of the KubeletConfiguration: %w", err)
 	}
@@ -166,6 +169,8 @@ func (t *table) bytes() []byte {
 	writeGroups(&out, t.Flags)
 	fmt.Fprint(&out, "},\n\"gates\": {")
 	writeGroups(&out, t.Gates)
+	fmt.Fprint(&out, "},\n\"plugins\": {")
+	writeEntries(&out, t.Plugins)
 	fmt.Fprint(&out, "},\n\"fields\": {")
 	writeEntries(&out, t.Fields)
 	fmt.Fprint(&out, "}\n}\n")

@@ -25,6 +25,9 @@ func dumpOf(t *testing.T, release string, minor int, text string) dump {
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			t.Fatal(err)
 		}
+		if p.Plugins == "" {
+			p.Plugins = "on by default: default enabled ones (On). Comma-delimited list of admission plugins: Off, On."
+		}
 		d.parts[component] = p
 	}
 	return d
@@ -32,7 +35,8 @@ func dumpOf(t *testing.T, release string, minor int, text string) dump {
 
 func TestMerge(t *testing.T) {
 	dumps := []dump{
-		dumpOf(t, "v1.31.2", 31, `{"flags":{"old":{"type":"bool"},"late":{"type":"int","deprecated":"x"},"both":{"type":"string"}},"gates":{"A":{"stage":"alpha"}},"fields":{"a":"bool"}}`),
+		dumpOf(t, "v1.31.2", 31, `{"flags":{"old":{"type":"bool"},"late":{"type":"int","deprecated":"x"},"both":{"type":"string"}},"gates":{"A":{"stage":"alpha"}},"fields":{"a":"bool"},
+			"plugins":"default enabled ones (On, Went). Comma-delimited list of admission plugins: Off, On, Went. And so on."}`),
 		dumpOf(t, "v1.32.0", 32, `{"flags":{"late":{"type":"int64","deprecated":"y"},"both":{"type":"string"}},"gates":{"A":{"stage":"beta","default":true}},"fields":{"a":"bool","b":"list","b[]":"string"}}`),
 		dumpOf(t, "v1.33.9", 33, `{"flags":{"late":{"type":"int64","deprecated":"y"},"new":{"type":"duration"},"both":{"type":"string"}},"gates":{"B":{"stage":"ga","default":true,"locked":true}},"fields":{"a":"bool"}}`),
 	}
@@ -55,6 +59,9 @@ func TestMerge(t *testing.T) {
 		Releases: []string{"v1.31.2", "v1.32.0", "v1.33.9"}, Versions: []kubeflags.Minor{31, 32, 33}, Messages: []string{"x", "y"},
 		Flags: map[string]map[string]kubeflags.FlagRow{},
 		Gates: map[string]map[string]string{"*": {}},
+		Plugins: map[string]kubeflags.PluginHistory{
+			"Off": {}, "On": {Default: true}, "Went": {Span: kubeflags.Span{Removed: 32}, Default: true},
+		},
 		Fields: map[string]kubeflags.FieldHistory{
 			"a": {Kind: "bool"}, "b": {Span: kubeflags.Span{Since: 32, Removed: 33}, Kind: "list"}, "b[]": {Span: kubeflags.Span{Since: 32, Removed: 33}, Kind: "string"},
 		},
@@ -72,14 +79,16 @@ func TestMerge(t *testing.T) {
 
 func TestMergeWrong(t *testing.T) {
 	none := `{}`
+	without := func(d dump) dump { d.parts["kube-apiserver"] = part{Plugins: "no list"}; return d }
 	for name, test := range map[string]struct {
 		want  string
 		dumps []dump
 	}{
-		"gap":    {"v1.33.0 does not follow v1.31.0", []dump{dumpOf(t, "v1.31.0", 31, none), dumpOf(t, "v1.33.0", 33, none)}},
-		"back":   {"it went in 1.32 and is there again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"flags":{"a":{"type":"bool"}}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"flags":{"a":{"type":"bool"}}}`)}},
-		"kind":   {"a is a list in v1.32.0 and was a bool", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, `{"fields":{"a":"list"}}`)}},
-		"fields": {"it went in 1.32 and is there again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"fields":{"a":"bool"}}`)}},
+		"gap":     {"v1.33.0 does not follow v1.31.0", []dump{dumpOf(t, "v1.31.0", 31, none), dumpOf(t, "v1.33.0", 33, none)}},
+		"back":    {"it went in 1.32 and is there again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"flags":{"a":{"type":"bool"}}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"flags":{"a":{"type":"bool"}}}`)}},
+		"plugins": {"kube-apiserver of v1.32.0: the help of --enable-admission-plugins lists no plugins", []dump{dumpOf(t, "v1.31.0", 31, none), without(dumpOf(t, "v1.32.0", 32, none))}},
+		"kind":    {"a is a list in v1.32.0 and was a bool", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, `{"fields":{"a":"list"}}`)}},
+		"fields":  {"it went in 1.32 and is there again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"fields":{"a":"bool"}}`)}},
 	} {
 		if _, err := merge(test.dumps); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)

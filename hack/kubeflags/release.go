@@ -55,7 +55,8 @@ type part struct {
 		Stage   string `json:"stage"`
 		Locked  bool   `json:"locked"`
 	} `json:"gates"`
-	Fields map[string]string `json:"fields"`
+	Fields  map[string]string `json:"fields"`
+	Plugins string            `json:"plugins"`
 }
 
 // ask compiles the program against a release, unless that was done before, and reads what it prints.

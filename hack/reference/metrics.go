@@ -42,9 +42,12 @@ programs, of profiles and of the configuration: nothing that a caller sends beco
 [the charts](../operations/monitoring.md).
 `)
 	for _, program := range []struct{ title, prefix string }{
-		{"The extension", "graft_"}, {"The network provider", "graft_network_"}, {"The resource interpreter", "graft_interpreter_"},
+		{"All three programs", "graft_server_"}, {"The extension", "graft_"}, {"The network provider", "graft_network_"}, {"The resource interpreter", "graft_interpreter_"},
 	} {
 		fmt.Fprintf(out, "\n## %s\n\n", program.title)
+		if program.prefix == "graft_server_" {
+			out.WriteString("Their label `server` says of which program they are: `extension`, `network-provider` or `resource-interpreter`.\n\n")
+		}
 		table(out, "metric", "type", "meaning")
 		for _, m := range all {
 			if m.prefix() != program.prefix {
@@ -61,7 +64,7 @@ programs, of profiles and of the configuration: nothing that a caller sends beco
 }
 
 func (m metric) prefix() string {
-	for _, prefix := range []string{"graft_network_", "graft_interpreter_"} {
+	for _, prefix := range []string{"graft_server_", "graft_network_", "graft_interpreter_"} {
 		if strings.HasPrefix(m.name, prefix) {
 			return prefix
 		}

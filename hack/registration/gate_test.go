@@ -54,11 +54,11 @@ func TestValid(t *testing.T) {
 				t.Fatal(err)
 			}
 			documents := strings.Split(string(data), "\n---\n")
-			registration := decode(t, []byte(documents[1]), &core.ControllerRegistration{})
+			registration := decode(t, []byte(documents[2]), &core.ControllerRegistration{})
 			if problems := validation.ValidateControllerRegistration(registration); len(problems) > 0 {
 				t.Error(problems.ToAggregate())
 			}
-			deployment := decode(t, []byte(documents[2]), &core.ControllerDeployment{})
+			deployment := decode(t, []byte(documents[1]), &core.ControllerDeployment{})
 			if problems := validation.ValidateControllerDeployment(deployment); len(problems) > 0 {
 				t.Error(problems.ToAggregate())
 			}
@@ -154,7 +154,7 @@ func TestGateOfOperator(t *testing.T) {
 	}
 	var registration struct{ Spec struct{ Resources any } }
 	var same struct{ Spec struct{ Resources any } }
-	for document, into := range map[string]any{strings.Split(string(registrations), "\n---\n")[1]: &registration, string(data): &same} {
+	for document, into := range map[string]any{strings.Split(string(registrations), "\n---\n")[2]: &registration, string(data): &same} {
 		if err := sigsyaml.Unmarshal([]byte(document), into); err != nil {
 			t.Fatal(err)
 		}

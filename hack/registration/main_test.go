@@ -82,10 +82,10 @@ func TestRegistration(t *testing.T) {
 	documents := strings.Split(string(first), "\n---\n")
 	var deployment gardencorev1.ControllerDeployment
 	var registration gardencorev1beta1.ControllerRegistration
-	if err := sigsyaml.UnmarshalStrict([]byte(documents[2]), &deployment); err != nil {
+	if err := sigsyaml.UnmarshalStrict([]byte(documents[1]), &deployment); err != nil {
 		t.Fatal(err)
 	}
-	if err := sigsyaml.UnmarshalStrict([]byte(documents[1]), &registration); err != nil {
+	if err := sigsyaml.UnmarshalStrict([]byte(documents[2]), &registration); err != nil {
 		t.Fatal(err)
 	}
 	if policy := registration.Spec.Deployment.Policy; *policy != gardencorev1beta1.ControllerDeploymentPolicyAlways || len(registration.Spec.Resources) != 0 {

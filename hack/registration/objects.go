@@ -41,9 +41,21 @@ const license = `# SPDX-FileCopyrightText: The Graft authors
 #
 `
 
-const registrationText = license + `# Applied to the garden cluster, it installs Graft in every seed. Put your profiles under helm.values.profiles, as
-# charts/gardener-extension-provider-graft/values.yaml says, and the registry of your images under helm.values.image.
+const registrationText = license + `# Applied to the garden cluster, it installs Graft in every seed. Put your profiles into the text helm.values.profiles, as
+# charts/gardener-extension-provider-graft/values.yaml says, and the registry of your images under helm.values.image. The profiles are a text (profiles: |)
+# with a mapping of names to profiles in it, as kubectl apply cannot change a mapping below helm.values ("unable to find api field").
+#
+# The ControllerDeployment comes first: gardener-apiserver refuses a ControllerRegistration that refers to one that does not exist.
 ---
+apiVersion: core.gardener.cloud/v1
+kind: ControllerDeployment
+metadata:
+  name: provider-graft
+helm:
+  values:
+    image: registry.example.com/graft/%[1]s:%[3]s
+    profiles: ""
+%[5]s  rawChart: %[6]s---
 apiVersion: core.gardener.cloud/v1beta1
 kind: ControllerRegistration
 metadata:
@@ -54,16 +66,7 @@ spec:
     - name: provider-graft
     # A seed without shoots has it too: the first control plane must find its webhooks.
     policy: Always
-%[4]s---
-apiVersion: core.gardener.cloud/v1
-kind: ControllerDeployment
-metadata:
-  name: provider-graft
-helm:
-  values:
-    image: registry.example.com/graft/%[1]s:%[3]s
-    profiles: {}
-%[5]s  rawChart: `
+%[4]s`
 
 const (
 	noResources = `  # Graft reconciles none: it is installed everywhere and not on demand.
@@ -98,20 +101,24 @@ func arguments(c chart, gate string, indentation int) []any {
 	return []any{c.Name, c.Version, c.AppVersion, resources, values}
 }
 
-// registration gives the two objects for the garden cluster. It breaks the archive into lines of a double-quoted scalar, in which a backslash takes the line
-// break and the indentation away: what is read is base64 without any space.
+// registration returns the two objects for the garden cluster.
 func registration(c chart, gate string, archive []byte) []byte {
+	return fmt.Appendf(nil, registrationText, append(arguments(c, gate, 4), quoted(archive))...)
+}
+
+// quoted returns the archive as base64 in lines of a double-quoted scalar, in which a backslash takes the line break and the indentation away: what is
+// read has no space.
+func quoted(archive []byte) string {
 	const width = 120
 	encoded := base64.StdEncoding.EncodeToString(archive)
 	var out strings.Builder
-	fmt.Fprintf(&out, registrationText, arguments(c, gate, 4)...)
 	out.WriteString(`"`)
 	for len(encoded) > width {
 		out.WriteString(encoded[:width] + "\\\n    ")
 		encoded = encoded[width:]
 	}
 	out.WriteString(encoded + "\"\n")
-	return []byte(out.String())
+	return out.String()
 }
 
 const extensionText = license + `# For gardener-operator: applied to the runtime cluster, it registers Graft in the garden, so that it is installed in every

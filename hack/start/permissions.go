@@ -22,10 +22,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// extensionName is the program, its ServiceAccount and its registration; extensionNamespace is where gardenlet installs it.
+// extensionName is the program and its ServiceAccount; extensionNamespace is where gardenlet installs it, and clusterName its registration.
 const (
 	extensionName      = "gardener-extension-provider-graft"
 	extensionNamespace = "extension-provider-graft"
+	clusterName        = extensionName + "." + extensionNamespace
 )
 
 // chartRoles is the template that says what the extension may do in a seed.
@@ -55,6 +56,10 @@ func renderRoles(text string, reads []facts.Read) ([]byte, error) {
 			switch name {
 			case "graft.name":
 				return extensionName, nil
+			case "graft.cluster":
+				return clusterName, nil
+			case "graft.managed":
+				return strings.TrimPrefix(extensionNamespace, "extension-"), nil
 			case "graft.selector":
 				return "app.kubernetes.io/name: " + extensionName, nil
 			default:

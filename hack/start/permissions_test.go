@@ -68,10 +68,10 @@ func TestPermissions(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"cloud-settings"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"acme.cloud"}, Resources: []string{"policies"}, ResourceNames: []string{"defaults"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"infrastructures"}, Verbs: []string{"get"}},
-		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, Verbs: []string{"create"}},
 		{
 			APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"},
-			ResourceNames: []string{extensionName}, Verbs: []string{"get", "list", "watch", "update"},
+			ResourceNames: []string{clusterName, extensionName}, Verbs: []string{"get", "update", "delete"},
 		},
 	} {
 		if !slices.ContainsFunc(got.ClusterRules, func(rule rbacv1.PolicyRule) bool { return cmp.Equal(want, rule) }) {

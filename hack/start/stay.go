@@ -172,7 +172,7 @@ func (s *show) advice(kubeconfig string) string {
 		"  " + inside + " get deployments,etcds,services",
 		"  " + inside + " get " + s.example() + " -o yaml",
 		"  " + inside + " edit " + s.example() + "        # try to undo what a rule did",
-		"  " + kubectl + " get mutatingwebhookconfigurations " + extensionName + " -o yaml",
+		"  " + kubectl + " get mutatingwebhookconfigurations " + clusterName + " -o yaml",
 		"  tail -f " + near(s.extension.Log),
 		"",
 		"Every request that wrote something is in " + near(filepath.Join(s.folder, "audit.log")) + ", with the patches of the webhooks.",

@@ -27,12 +27,15 @@ describe() {
     registry)       module=registry   package=github.com/distribution/distribution/v3/cmd/registry versioned=github.com/distribution/distribution/v3   estimate="1 minute" ;;
     oras)           module=registry   package=oras.land/oras/cmd/oras                            versioned=oras.land/oras                           estimate="30 seconds" ;;
     crane)          module=registry   package=github.com/google/go-containerregistry/cmd/crane   versioned=github.com/google/go-containerregistry   estimate="30 seconds" ;;
+    gardener-apiserver|gardener-controller-manager|gardener-resource-manager|gardenlet)
+                    module=gardener   package=github.com/gardener/gardener/cmd/$1                versioned=github.com/gardener/gardener             estimate="10 minutes" ;;
     chart)          module=chart      package=.                                                  versioned=                                         estimate="1 minute" ;;
-    *) echo "unknown tool $1; known are: ${all[*]} registry oras crane" >&2; exit 2 ;;
+    *) echo "unknown tool $1; known are: ${all[*]} $system" >&2; exit 2 ;;
   esac
 }
-# Without arguments; registry, oras and crane are for test-system alone.
+# Without arguments, and what is for test-system alone.
 all=(etcd kube-apiserver kubectl host-local golangci-lint chart)
+system="registry oras crane gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet"
 
 # version_of prints the version that go.mod in the current folder requires of a module.
 version_of() {
@@ -56,6 +59,8 @@ link_flags() {
     for pkg in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
       flags+=" -X $pkg.gitVersion=$version -X $pkg.gitMajor=1 -X $pkg.gitMinor=${minor%%.*} -X $pkg.gitTreeState=clean"
     done
+  elif [[ $1 == github.com/gardener/gardener ]]; then
+    flags+=" -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitTreeState=clean"
   fi
   echo "$flags"
 }
@@ -73,8 +78,11 @@ build() {
     return
   fi
 
+  # Gardener's packages are those of the product: without -trimpath, and as the product is built, they are compiled once for both.
+  local settings=(env CGO_ENABLED=0 go build -trimpath)
+  [[ $module != gardener ]] || settings=(go build)
   echo "==> building $tool $version, once (about $estimate on two cores if nothing is cached yet)"
-  CGO_ENABLED=0 go build -trimpath -ldflags "$(link_flags "$versioned" "$version")" -o "$cache/bin/.$tool.$$" "$package" &
+  "${settings[@]}" -ldflags "$(link_flags "$versioned" "$version")" -o "$cache/bin/.$tool.$$" "$package" &
   local pid=$! ticks=0
   trap 'kill "$pid" 2>/dev/null; rm -f "$cache/bin/.$tool.$$"' EXIT
   while kill -0 "$pid" 2>/dev/null; do

@@ -33,6 +33,9 @@ func metrics(t *testing.T) map[string][]string {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(graft_[a-z_]+)(?:\\{([a-z,]+)\\})?` \\| ([a-z]+) \\|").FindAllStringSubmatch(string(page), -1) {
 		// What Prometheus adds for each Pod that it scrapes.
 		labels := append(strings.Split(row[2], ","), "namespace", "pod", "job", "instance")
+		if strings.HasPrefix(row[1], "graft_server_") {
+			labels = append(labels, "server") // the page names it above the table: all metrics of a server have it
+		}
 		if row[3] != "histogram" {
 			known[row[1]] = labels
 			continue
