@@ -36,7 +36,11 @@ var failing = map[string]string{
 	"gates":   head("gates", "gates") + "controlplane:\n  kube-controller-manager:\n  - featureGates: {A: true}\n",
 	"node":    head("node", "node") + "controlplane:\n  kubelet:\n  - flags: {set: {cloud-provider: external}}\n",
 	"sidecar": head("sidecar", "sidecar") + "controlplane:\n  kube-controller-manager:\n  - env: {container: sidecar, set: {A: b}}\n",
-	"sni":     head("sni", "sni") + "controlplane:\n  kube-apiserver:\n  - flags: {set: {advertise-address: 192.0.2.7}}\n",
+	"invalid": strings.Replace(setFlag("invalid", "invalid", "value", `"1"`), "flags:", "flagz:", 1),
+	"unwanted": head("unwanted", "unwanted") + "deny:\n- name: no such region\n  when: ${ shoot.region == \"region-1\" }\n" +
+		"  message: Shoots of the region ${ shoot.region } are made elsewhere\n" +
+		"controlplane:\n  kube-controller-manager:\n  - flags: {set: {x: y}}\n",
+	"sni": head("sni", "sni") + "controlplane:\n  kube-apiserver:\n  - flags: {set: {advertise-address: 192.0.2.7}}\n",
 }
 
 // lookup begins a profile with a lookup.
@@ -196,6 +200,10 @@ func failures() map[string]failure {
 				return object
 			},
 		},
+		"DeniedByRule": {
+			reason: mutation.DeniedByRule, provider: "unwanted", code: 403,
+			message: []string{"rule unwanted/no such region (", "unwanted.yaml:", "Shoots of the region region-1 are made elsewhere"},
+		},
 		"ContractBroken": {
 			reason: mutation.ContractBroken, provider: "sni", code: 403, message: []string{"Deployment kube-apiserver", "--advertise-address", "contract kube-apiserver/sni"},
 			object: func(namespace string) *unstructured.Unstructured {
@@ -203,6 +211,9 @@ func failures() map[string]failure {
 				object.SetLabels(map[string]string{"core.gardener.cloud/apiserver-exposure": "gardener-managed"})
 				return object
 			},
+		},
+		"ProfileInvalid": {
+			reason: mutation.ProfileInvalid, provider: "invalid", code: 503, message: []string{"invalid.yaml:7:5: ", `did you mean "flags"?`},
 		},
 		"NotLoaded": {
 			reason: mutation.NotLoaded, provider: "none", code: 503, message: []string{"controlplane", `"none"`}, counted: "unknown",

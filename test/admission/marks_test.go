@@ -46,7 +46,7 @@ func TestMarks(t *testing.T) {
 // so does the storage class, which cannot change.
 func TestTakenBack(t *testing.T) {
 	rules := head("acme", "acme") + "controlplane:\n  etcd-main:\n  - labels: {set: {acme: a, part: b}}\n  - storage: {class: fast}\n" +
-		"  - fields: {set: {spec.etcd.metrics: extensive}}\n"
+		"  - {override: a test, fields: {set: {spec.etcd.metrics: extensive}}}\n"
 	p := start(t, programOptions{Profiles: map[string]string{"acme": rules}})
 	object := etcd(newShoot(t, "taken-back", "acme"), "etcd-main")
 	before, found, _ := unstructured.NestedString(object.Object, "spec", "etcd", "metrics")

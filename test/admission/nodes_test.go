@@ -56,7 +56,7 @@ func expectNode(t *testing.T, without, with *unstructured.Unstructured) {
 		return
 	}
 	expectLines(t, contentOf(t, without, "units", "name", "kubelet.service"), unit,
-		"+ExecStartPre=/bin/sh -c 'hostnamectl set-hostname $(hostname | cut -d . -f 1)'", "+    --cloud-provider=external $KUBELET_EXTRA_ARGS",
+		"+ExecStartPre=/bin/sh -c 'hostnamectl set-hostname $(cut -d . -f 1 /etc/hostname)'", "+    --cloud-provider=external $KUBELET_EXTRA_ARGS",
 		`+    --v=2 \`, "-    --v=2 $KUBELET_EXTRA_ARGS")
 	expectLines(t, contentOf(t, without, "files", "path", "/var/lib/kubelet/config/kubelet"), configuration,
 		"+resolvConf: /etc/resolv-for-kubelet.conf", "-resolvConf: /etc/resolv.conf")

@@ -147,14 +147,10 @@ func testCommandLine(t *testing.T) {
 		status    int
 		output    []string
 	}{
-		"version":                     {[]string{"--version"}, 0, []string{programName + " " + builtVersion}},
-		"help":                        {[]string{"--help"}, 0, []string{"Usage:", "--profile", "--gardener-version", "--webhook-config-mode", "--leader-election", "--metrics-bind-address"}},
-		"an unknown flag":             {[]string{"--no-such-flag"}, 1, []string{"unknown flag: --no-such-flag"}},
-		"no profiles":                 {run, 1, []string{"no profiles: give --profile"}},
-		"a profile that is not there": {append(run, "--profile=/no/such/file"), 1, []string{"/no/such/file: no such file or directory"}},
-		"a wrong profile": {append(run, "--profile="+wrong), 1, []string{
-			wrong + `:4:1: `, `unknown field "provider" (did you mean "providers"?)`,
-		}},
+		"version":               {[]string{"--version"}, 0, []string{programName + " " + builtVersion}},
+		"help":                  {[]string{"--help"}, 0, []string{"Usage:", "--profile", "--gardener-version", "--webhook-config-mode", "--leader-election", "--metrics-bind-address"}},
+		"an unknown flag":       {[]string{"--no-such-flag"}, 1, []string{"unknown flag: --no-such-flag"}},
+		"no profiles":           {run, 1, []string{"no profiles: give --profile"}},
 		"a wrong configuration": {append(run, "--config="+wrong), 1, []string{wrong + ":1:13: "}},
 	} {
 		t.Run(name, func(t *testing.T) {

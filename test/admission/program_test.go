@@ -22,7 +22,6 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
@@ -200,21 +199,26 @@ func (p *program) wait() int {
 // unregister removes the registrations of programs that have ended: they would turn away what the next test writes.
 func unregister(t *testing.T) {
 	for _, name := range []string{programName, programName + "-runtime"} {
-		configuration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := client.IgnoreNotFound(land.Client().Delete(context.Background(), configuration)); err != nil {
+		err := land.Client().DeleteAllOf(context.Background(), &admissionregistrationv1.MutatingWebhookConfiguration{}, named(name))
+		if err != nil {
 			t.Error(err)
 		}
 	}
 }
 
+// named selects the registrations of programs of a name.
+func named(name string) client.MatchingLabels {
+	return client.MatchingLabels{"app.kubernetes.io/name": name}
+}
+
 // registration is what the program has registered.
 func registration(t *testing.T) *admissionregistrationv1.MutatingWebhookConfiguration {
 	t.Helper()
-	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := land.Client().Get(t.Context(), client.ObjectKey{Name: programName}, configuration); err != nil {
-		t.Fatal(err)
+	list := &admissionregistrationv1.MutatingWebhookConfigurationList{}
+	if err := land.Client().List(t.Context(), list, named(programName)); err != nil || len(list.Items) != 1 {
+		t.Fatalf("%d registrations: %v", len(list.Items), err)
 	}
-	return configuration
+	return &list.Items[0]
 }
 
 // registered are the names of the webhooks, without their common end.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -22,11 +23,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// segmented puts the secret segment of what is registered into the path of a webhook.
+func segmented(t *testing.T, path string) string {
+	t.Helper()
+	parts := strings.Split(*registration(t).Webhooks[0].ClientConfig.URL, "/")
+	return strings.Replace(path, "/webhooks/", "/webhooks/"+parts[len(parts)-3]+"/", 1)
+}
+
 // clientConfig is how the API server reaches and trusts the program, with a path of the test's choice.
 func (p *program) clientConfig(t *testing.T, path string) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	return admissionregistrationv1.WebhookClientConfig{
-		URL: ptr.To("https://" + p.Webhook + path), CABundle: registration(t).Webhooks[0].ClientConfig.CABundle,
+		URL: ptr.To("https://" + p.Webhook + segmented(t, path)), CABundle: registration(t).Webhooks[0].ClientConfig.CABundle,
 	}
 }
 
@@ -69,7 +77,7 @@ func (p *program) proxy(t *testing.T, path string, change func(*http.Request, []
 		w.WriteHeader(response.StatusCode)
 		_, _ = io.Copy(w, response.Body)
 	}))
-	config.URL = ptr.To(*config.URL + path)
+	config.URL = ptr.To(*config.URL + segmented(t, path))
 	return config
 }
 

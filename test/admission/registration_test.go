@@ -76,7 +76,7 @@ func testRegistration(t *testing.T) {
 	got.ClientConfig.CABundle = nil
 	want := &admissionregistrationv1.MutatingWebhook{
 		Name:         "controlplane.acme.graft.extensions.gardener.cloud",
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + p.Webhook + "/webhooks/controlplane/acme")},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + p.Webhook + segmented(t, "/webhooks/controlplane/acme"))},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{"CREATE", "UPDATE"},
 			Rule: admissionregistrationv1.Rule{

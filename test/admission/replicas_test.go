@@ -60,7 +60,7 @@ func testCertificates(t *testing.T) {
 	if after := registration(t).Webhooks[0].ClientConfig.CABundle; bytes.Equal(after, before) || len(after) == 0 {
 		t.Error("the registration did not follow the new CA")
 	}
-	if got := registration(t).Webhooks[0].ClientConfig.URL; *got != "https://"+next.Webhook+"/webhooks/controlplane/acme" {
+	if got := registration(t).Webhooks[0].ClientConfig.URL; *got != "https://"+next.Webhook+segmented(t, "/webhooks/controlplane/acme") {
 		t.Errorf("the registration leads to %s", *got)
 	}
 	object := stored(t, deployment(namespace, "kube-controller-manager"))

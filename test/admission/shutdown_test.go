@@ -27,7 +27,7 @@ func testShutdown(t *testing.T) {
 		if err := p.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
 		}
-		p.log.waitFor(t, "Shutting down webhook server")
+		p.log.waitFor(t, "shutting down server")
 		if status, body, _ := get("http://" + p.Health + "/readyz"); status == http.StatusOK {
 			t.Errorf("the program is ready while it shuts down: %s", body)
 		}
@@ -72,6 +72,6 @@ func (p *program) slowProxy(t *testing.T, path string, between func()) admission
 		w.WriteHeader(response.StatusCode)
 		_, _ = io.Copy(w, response.Body)
 	}))
-	config.URL = ptr.To(*config.URL + path)
+	config.URL = ptr.To(*config.URL + segmented(t, path))
 	return config
 }

@@ -206,7 +206,7 @@ func (f *fleet) leader() (leader, other *replica) {
 func (f *fleet) registration() *admissionregistrationv1.MutatingWebhookConfiguration {
 	f.t.Helper()
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := land.Client().Get(f.t.Context(), client.ObjectKey{Name: program}, configuration); err != nil {
+	if err := land.Client().Get(f.t.Context(), client.ObjectKey{Name: program + "." + namespace}, configuration); err != nil {
 		f.t.Fatal(err)
 	}
 	return configuration

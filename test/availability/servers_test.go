@@ -51,6 +51,7 @@ func (s scene) acquaint() {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	caller := &http.Client{Transport: transport, Timeout: callTimeout}
+	path := *s.registration().Webhooks[0].ClientConfig.Service.Path
 	for _, r := range s.all() {
 		for i := range clients {
 			object := manager(fmt.Sprint("shoot--sample--load-", i), 0)
@@ -63,7 +64,7 @@ func (s scene) acquaint() {
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			answer, err := caller.Post("https://"+r.Webhook+"/webhooks/controlplane/acme", "application/json", bytes.NewReader(body))
+			answer, err := caller.Post("https://"+r.Webhook+path, "application/json", bytes.NewReader(body))
 			if err != nil {
 				s.t.Fatal(err)
 			}

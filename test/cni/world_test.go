@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cni"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
@@ -97,7 +97,7 @@ type server struct {
 
 func (h *host) serve(folder string) *server {
 	h.Helper()
-	store, err := pebble.Open(folder, pebble.Options{})
+	store, err := file.Open(folder, file.Options{})
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -21,7 +21,11 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/gardener/gardener/extensions/pkg/webhook/cloudprovider"
+	webhookcmd "github.com/gardener/gardener/extensions/pkg/webhook/cmd"
+	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane"
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -41,13 +45,14 @@ func TestDocs(t *testing.T) {
 	t.Run("every reason has a row", testReasons)
 	t.Run("metrics exist", testMetrics)
 	t.Run("links lead somewhere", testLinks)
+	t.Run("switches of webhooks exist", testSwitches)
 	t.Run("profiles can be loaded", testProfiles)
 }
 
 // folders are the packages by the names under which the documents cite them.
 var folders = map[string]string{
 	"sample": "pkg/controlplane/sample", "mutation": "pkg/controlplane/mutation", "webhook": "pkg/controlplane/webhook",
-	"admission": "test/admission", "test/profiles": "test/profiles", "test/admission": "test/admission",
+	"contract": "pkg/controlplane/contract", "admission": "test/admission", "test/profiles": "test/profiles", "test/admission": "test/admission",
 }
 
 // citation is `package TestName/sub/test` in backticks.
@@ -366,6 +371,44 @@ func anchors(t *testing.T, file string) map[string]bool {
 		out[name] = true
 	}
 	return out
+}
+
+// disableWebhooks is the flag by which the pages have a provider extension do without webhooks.
+var disableWebhooks = regexp.MustCompile("--disable-webhooks=[^` \\n]+")
+
+// testSwitches gives each --disable-webhooks of the pages to Gardener's own code, which ends a program that is told to
+// disable a webhook which it does not know. The webhooks are those of today's providers that Graft replaces, and one that stays.
+func testSwitches(t *testing.T) {
+	start := func(flag string) error {
+		options := webhookcmd.NewSwitchOptions(
+			webhookcmd.Switch(controlplane.WebhookName, nil), webhookcmd.Switch(controlplane.SeedProviderWebhookName, nil),
+			webhookcmd.Switch(cloudprovider.WebhookName, nil),
+		)
+		flags := pflag.NewFlagSet("provider", pflag.ContinueOnError)
+		options.AddFlags(flags)
+		if err := flags.Parse([]string{flag}); err != nil {
+			return err
+		}
+		return options.Complete()
+	}
+	if start("--disable-webhooks=controlplane,controlplaneexposure") == nil {
+		t.Error("Gardener's code takes a name that no webhook has")
+	}
+	count := 0
+	for _, file := range documents(t) {
+		if file == "CHANGELOG.md" {
+			continue
+		}
+		for _, flag := range disableWebhooks.FindAllString(read(t, file), -1) {
+			count++
+			if err := start(flag); err != nil {
+				t.Errorf("%s: %s: %v", file, flag, err)
+			}
+		}
+	}
+	if count < 3 {
+		t.Errorf("the pages say --disable-webhooks= %d times: is it written otherwise now?", count)
+	}
 }
 
 // documents are all Markdown files of the repository, but for folders that are not part of it.

@@ -42,7 +42,7 @@ type special struct {
 
 // notCommands are languages of blocks that nobody types into a terminal. A block in a language that is neither one of these nor sh nor
 // console is an error.
-var notCommands = []string{"", "text", "yaml", "json", "go", "promql", "lua", "vim", "toml", "diff", "lisp"}
+var notCommands = []string{"", "text", "yaml", "json", "go", "promql", "lua", "vim", "toml", "diff", "lisp", "mermaid"}
 
 // TestPages runs the commands of every page, from top to bottom, in a copy of the repository of the page's own.
 func TestPages(t *testing.T) {

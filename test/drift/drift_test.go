@@ -213,13 +213,13 @@ func permitted(t *testing.T) string {
 		Namespace: extension, Name: "graft",
 		ClusterRules: []rbacv1.PolicyRule{
 			rule("extensions.gardener.cloud", "clusters", "get list watch"), rule("", "namespaces", "get list watch"),
-			rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "create"),
-			rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "get list watch update", "gardener-extension-provider-graft"),
+			rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "create list watch"),
+			rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "get update delete", "gardener-extension-provider-graft."+extension, "gardener-extension-provider-graft"),
 			rule("apps", "deployments", "get patch", "kube-apiserver", "kube-controller-manager"),
 			rule("extensions.gardener.cloud", "operatingsystemconfigs", "list patch"), rule("", "configmaps", "list patch"),
 		},
 		Rules: map[string][]rbacv1.PolicyRule{extension: {
-			rule("", "secrets", "get list watch create update patch delete"), rule("", "configmaps", "get list watch"),
+			rule("", "secrets", "get list watch create update patch delete"), rule("", "configmaps", "get list watch create update patch delete"),
 			rule("coordination.k8s.io", "leases", "get create update patch"), rule("", "events", "create patch"),
 		}},
 	})

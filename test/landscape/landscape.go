@@ -5,6 +5,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type Options struct {
 	// Without names groups of custom resource definitions that are left out, as in a seed that lacks a component.
 	// [Landscape.InstallCRDs] brings them later.
 	Without []CRDs
+	// Address is where kube-apiserver listens, for programs in other networks. Default: 127.0.0.1.
+	Address string
 	// APIServerArgs are flags of kube-apiserver by their names without dashes; they replace a default of the same name.
 	APIServerArgs map[string][]string
 	// AuditLog is a file for kube-apiserver's audit events of writing requests, with the patches of webhooks
@@ -128,7 +131,7 @@ func (l *Landscape) configure(ctx context.Context, options Options) error {
 			return fmt.Errorf("creating a data folder: %w", err)
 		}
 	}
-	if err := l.place(ctx); err != nil {
+	if err := l.place(ctx, options.Address); err != nil {
 		return err
 	}
 	etcdLog, err := l.openLog("etcd")
@@ -152,7 +155,7 @@ func (l *Landscape) configure(ctx context.Context, options Options) error {
 }
 
 // place says where the servers listen. What envtest would choose is free then, and may not be when a server comes to listen, some seconds later.
-func (l *Landscape) place(ctx context.Context) error {
+func (l *Landscape) place(ctx context.Context, address string) error {
 	addresses, err := running.FreeAddresses(ctx, 3)
 	if err != nil {
 		return err
@@ -162,6 +165,7 @@ func (l *Landscape) place(ctx context.Context) error {
 	plane.Etcd.Configure().Set("listen-peer-urls", "http://"+addresses[1])
 	serving := &plane.GetAPIServer().SecureServing
 	serving.Address, serving.Port, err = net.SplitHostPort(addresses[2])
+	serving.Address = cmp.Or(address, serving.Address)
 	return err
 }
 
@@ -201,6 +205,9 @@ func (l *Landscape) Kubeconfig() string { return filepath.Join(l.folder, "admin.
 
 // Kubectl is the path where kubectl is if it has been built (`make tools`).
 func (l *Landscape) Kubectl() string { return filepath.Join(l.binaries, "kubectl") }
+
+// Etcd is the URL of etcd, for other API servers.
+func (l *Landscape) Etcd() string { return l.environment.ControlPlane.Etcd.URL.String() }
 
 // Folder is the landscape's own folder; it is removed by [Landscape.Stop], with everything in it.
 func (l *Landscape) Folder() string { return l.folder }

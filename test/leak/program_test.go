@@ -17,7 +17,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
@@ -81,7 +81,7 @@ func TestProgram(t *testing.T) {
 // inherit makes a ledger with one holder that lives, and one that is gone.
 func (w *world) inherit(path string) {
 	w.t.Helper()
-	store, err := pebble.Open(path, pebble.Options{})
+	store, err := file.Open(path, file.Options{})
 	w.must(err)
 	defer func() { w.must(store.Close()) }()
 	var b netipx.IPSetBuilder

@@ -28,7 +28,7 @@ func TestDisk(t *testing.T) {
 	p := &program{provider.New(t), t}
 	p.Write("profile.yaml", strings.ReplaceAll(fmt.Sprintf(profile, 250), "rest: 0s", "rest: 0s, nodes: [worker-1]"))
 	p.Write("config.yaml", fmt.Sprintf(diskConfiguration, p.Folder))
-	p.FileBlocks = 64
+	p.FileBlocks = 512
 	p.Start()
 	p.Ready()
 	given := map[string]string{}

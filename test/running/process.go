@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -129,4 +130,18 @@ func (p *Process) Await(ctx context.Context, ready func(context.Context) error) 
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// Resident returns how much memory the program takes, in bytes.
+func (p *Process) Resident() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory of the program: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	var kilobytes int64
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		return 0, fmt.Errorf("reading the memory of the program: %w", err)
+	}
+	return kilobytes << 10, nil
 }

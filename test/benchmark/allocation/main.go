@@ -40,7 +40,7 @@ type options struct {
 func main() {
 	o := options{}
 	stores, rows, sizes := ".", ".", "100,100000,10000000"
-	flag.StringVar(&stores, "stores", stores, "regular expression of the stores to measure: pebble, bbolt, etcd")
+	flag.StringVar(&stores, "stores", stores, "regular expression of the stores to measure: file, bbolt, etcd")
 	flag.StringVar(&rows, "rows", rows, "regular expression of what to measure beside the store alone: service, wire")
 	flag.StringVar(&sizes, "held", sizes, "how many allocations are held while it is measured; etcd holds at most a million")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each row is measured")

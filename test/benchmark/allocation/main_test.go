@@ -29,7 +29,7 @@ func TestMeasure(t *testing.T) {
 	if err := report(&out, all); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"graft on pebble, 10 held, 256 callers: ", "pebble: opening a ledger of 10 takes "} {
+	for _, want := range []string{"graft on file, 10 held, 256 callers: ", "file: opening a ledger of 10 takes "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/pebble"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
@@ -34,13 +34,13 @@ type kind struct {
 
 // stores are all of them, one a line.
 var stores = []kind{
-	{name: "pebble", open: openPebble},
+	{name: "file", open: openFile},
 	{name: "bbolt", open: openBolt, alone: true},
 	{name: "etcd", open: openEtcd, most: 1_000_000, database: "data/member/snap/db"},
 }
 
-func openPebble(_ context.Context, _ options, folder string) (ledger.Store, error) {
-	return pebble.Open(folder, pebble.Options{})
+func openFile(_ context.Context, _ options, folder string) (ledger.Store, error) {
+	return file.Open(folder, file.Options{})
 }
 
 // served is a store of which the server is ours, and ends with it. It is all that the ledger makes use of; beside are rows of the same server that nobody

@@ -98,7 +98,7 @@ func (r *row) measure(ctx context.Context, s *seed, program starter, review func
 	if r.filled, _, err = p.resident(); err != nil {
 		return err
 	}
-	bundle, err := program.bundle(ctx, s)
+	bundle, err := program.bundle(ctx, s, p)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
@@ -22,19 +24,19 @@ type starter struct {
 	name  string
 	start func(context.Context, *seed) (*process, error)
 	// bundle is what the kube-apiserver would trust the webhook by.
-	bundle func(context.Context, *seed) ([]byte, error)
+	bundle func(context.Context, *seed, *process) ([]byte, error)
 	// room is how many bytes of memory a shoot may take while Clusters are listed, of what is free; where there is less, it is not started.
 	room int64
 }
 
 func (o options) starters(land *landscape.Landscape, itself string) []starter {
 	return []starter{
-		{name: "Graft", start: o.startGraft, bundle: func(ctx context.Context, _ *seed) ([]byte, error) { return registered(ctx, land) }},
+		{name: "Graft", start: o.startGraft, bundle: func(ctx context.Context, _ *seed, p *process) ([]byte, error) { return registered(ctx, land, p) }},
 		{
 			// The answer, as it is read and as it is decoded.
 			name: "classical", room: 4 * int64(o.size),
 			start: func(ctx context.Context, s *seed) (*process, error) { return startClassical(ctx, s, itself) },
-			bundle: func(_ context.Context, s *seed) ([]byte, error) {
+			bundle: func(_ context.Context, s *seed, _ *process) ([]byte, error) {
 				return os.ReadFile(filepath.Join(s.folder, "tls.crt"))
 			},
 		},
@@ -57,13 +59,13 @@ shutdown: {delay: 0s, timeout: 10s}
 `), 0o600); err != nil {
 		return nil, err
 	}
-	p := &process{Extension: at, url: "https://" + at.Webhook + "/webhooks/controlplane/cluster"}
+	p := &process{Extension: at, url: "https://" + at.Webhook}
 	return p, p.spawn(o.program, append(at.Arguments(config, s.kubeconfig(), filepath.Join(o.testdata, "profiles")),
 		"--webhook-config-mode=url", "--webhook-config-url="+at.Webhook, "--leader-election=false", "--kubernetes-versions=~1.33", "--log-level=error")...)
 }
 
-// registered is the CA bundle of the extension's registration.
-func registered(ctx context.Context, land *landscape.Landscape) ([]byte, error) {
+// registered is the CA bundle of the extension's registration, which also has the path at which the process is called.
+func registered(ctx context.Context, land *landscape.Landscape, p *process) ([]byte, error) {
 	list := &admissionregistrationv1.MutatingWebhookConfigurationList{}
 	if err := land.Client().List(ctx, list); err != nil {
 		return nil, err
@@ -71,7 +73,13 @@ func registered(ctx context.Context, land *landscape.Landscape) ([]byte, error) 
 	if len(list.Items) != 1 || len(list.Items[0].Webhooks) == 0 {
 		return nil, fmt.Errorf("there are %d registrations, not one", len(list.Items))
 	}
-	return list.Items[0].Webhooks[0].ClientConfig.CABundle, nil
+	for _, webhook := range list.Items[0].Webhooks {
+		if url := *webhook.ClientConfig.URL; strings.HasSuffix(url, "/controlplane/cluster") {
+			p.url = url
+			return webhook.ClientConfig.CABundle, nil
+		}
+	}
+	return nil, errors.New("no webhook of the registration is that of the provider cluster")
 }
 
 func startClassical(ctx context.Context, s *seed, itself string) (*process, error) {
