@@ -93,6 +93,27 @@ func Without(kinds []Known, left ...Operation) []Known {
 	return rest
 }
 
+// WithoutExcluded leaves the components out of kinds that are revised in any version. With the gate MultiplePodTemplatesScheduling, Karmada stores the
+// components of an object and no replicas, and then revises the object in each cluster to 0 replicas.
+func WithoutExcluded(kinds []Known) []Known {
+	type groupKind struct{ group, kind string }
+	revised := map[groupKind]bool{}
+	for _, k := range kinds {
+		if slices.Contains(k.Operations, Revise) {
+			revised[groupKind{k.Group, k.Kind.Kind}] = true
+		}
+	}
+	var rest []Known
+	for _, k := range kinds {
+		one := []Known{k}
+		if revised[groupKind{k.Group, k.Kind.Kind}] {
+			one = Without(one, Components)
+		}
+		rest = append(rest, one...)
+	}
+	return rest
+}
+
 // Request is one question. What the operation does not have is empty.
 type Request struct {
 	Operation Operation

@@ -40,9 +40,9 @@ type subject struct {
 
 func subjects() []subject {
 	const (
-		replicas, components, revise = interpreter.Replicas, interpreter.Components, interpreter.Revise
-		dependencies, retain         = interpreter.Dependencies, interpreter.Retain
-		aggregate                    = interpreter.Aggregate
+		replicas, revise     = interpreter.Replicas, interpreter.Revise
+		dependencies, retain = interpreter.Dependencies, interpreter.Retain
+		aggregate            = interpreter.Aggregate
 	)
 	return []subject{
 		{"A Worker as gardenlet writes it, and what an extension in a member has made of it", "worker", objects + "worker.yaml", -1,
@@ -50,7 +50,7 @@ func subjects() []subject {
 		{"An Etcd as gardenlet writes it, and what etcd-druid in a member says of it", "etcd", objects + "etcd.yaml", 0,
 			[]interpreter.Operation{replicas, revise, dependencies, aggregate}},
 		{"A kind that only the profile knows", "database", "example/interpreter/objects/database.yaml", 4,
-			[]interpreter.Operation{replicas, components, revise, dependencies, retain, aggregate}},
+			[]interpreter.Operation{replicas, revise, dependencies, retain, aggregate}},
 	}
 }
 

@@ -153,7 +153,7 @@ func TestOptional(t *testing.T) {
 		{nil, worker, interpreter.Components, false},
 		{[]string{"worker-replicas"}, worker, interpreter.Replicas, true},
 		{[]string{"worker-replicas"}, worker, interpreter.Revise, true},
-		{[]string{"worker-replicas"}, worker, interpreter.Components, true},
+		{[]string{"worker-replicas"}, worker, interpreter.Components, false},
 		{nil, network, interpreter.Dependencies, false},
 		{[]string{"cluster"}, network, interpreter.Dependencies, true},
 		{[]string{"other-namespaces"}, network, interpreter.Dependencies, false},

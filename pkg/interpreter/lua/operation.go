@@ -33,14 +33,11 @@ type documented struct {
 	place
 }
 
-// customization writes the scripts for a kind.
-func (t *translator) customization(kind interpreter.Kind) Customization {
+// customization writes the scripts of a kind for operations that have rules.
+func (t *translator) customization(kind interpreter.Kind, operations []interpreter.Operation) Customization {
 	c := newCustomization(kind)
-	for _, operation := range interpreter.Operations() {
+	for _, operation := range operations {
 		all := t.rulesOf(kind, operation)
-		if len(all) == 0 {
-			continue
-		}
 		into := c.Spec.Customizations.place(operation)
 		if into == nil {
 			t.add(all[0].FindingOf(NotInLua, "Karmada has no script for %s: left out", operation).Warn())

@@ -31,9 +31,10 @@ func Translate(documents []*profile.Interpreter, o Options) ([]Customization, so
 	}
 	t := &translator{documents: documents, environments: map[environment]*expression.Environment{}}
 	var all []Customization
-	for _, known := range program.Kinds() {
+	for _, known := range interpreter.WithoutExcluded(program.Kinds()) {
 		for _, version := range t.versions(known, program.Kinds(), o) {
-			all = append(all, t.customization(interpreter.Kind{Group: known.Group, Version: version, Kind: known.Kind.Kind}))
+			kind := interpreter.Kind{Group: known.Group, Version: version, Kind: known.Kind.Kind}
+			all = append(all, t.customization(kind, known.Operations))
 		}
 	}
 	findings = append(findings, t.findings...)

@@ -34,6 +34,7 @@ func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
 		entries = append(entries, c.document(d)...)
 		known = append(known, d.Findings...)
 	}
+	c.excluded(entries)
 	findings := c.findings.Beyond(known)
 	findings.Sort()
 	if len(findings.Errors())+len(known.Errors()) > 0 {
@@ -60,6 +61,8 @@ type entry struct {
 	group, version string
 	kinds          []string
 	rules
+	// componentsAt and reviseAt are where these operations are written.
+	componentsAt, reviseAt place
 }
 
 // place is where something stands in a profile.
@@ -89,7 +92,7 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 
 // kind compiles what is said of a kind, operation by operation.
 func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
-	c.of = &entry{}
+	c.of = &entry{componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
 	c.names(p, spec)
 	c.needed(p, "apiVersion", spec.APIVersion)
 	if !spec.APIVersion.At.Absent() {

@@ -5,6 +5,7 @@
 package rule
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -104,6 +105,21 @@ func (c *compiler) override(earlier *claimant, one, again claim) {
 		return
 	}
 	c.add(one.place, NoEffect, "%s is always written again at %s: move this rule behind that one", one.text, again.Node.Position())
+}
+
+// excluded finds components of kinds that are revised, also in other documents and in other versions.
+func (c *compiler) excluded(entries []*entry) {
+	for _, e := range entries {
+		revised := slices.IndexFunc(entries, func(o *entry) bool {
+			return o.group == e.group && len(o.revise) > 0 && slices.ContainsFunc(o.kinds, func(kind string) bool { return slices.Contains(e.kinds, kind) })
+		})
+		if len(e.components) == 0 || revised < 0 {
+			continue
+		}
+		c.findings = append(c.findings, e.componentsAt.FindingOf(ComponentsRevised,
+			"cannot be used with revise at %s: Karmada would revise the object to 0 replicas; remove one of them (the components are not registered)",
+			entries[revised].reviseAt.Node.Position()).Warn())
+	}
 }
 
 // filled finds lists and mappings of a rule in which nothing stands.

@@ -16,6 +16,8 @@ const (
 	WrittenTwice source.Rule = "written-twice"
 	// Conflict is a place that two rules write which always apply.
 	Conflict source.Rule = "conflict"
+	// ComponentsRevised is a kind with components that is also revised. It is a warning for the server, which does not register the components.
+	ComponentsRevised source.Rule = "components-revised"
 	// NoEffect is a place that a later rule always writes again.
 	NoEffect source.Rule = "no-effect"
 )

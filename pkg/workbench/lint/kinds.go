@@ -48,12 +48,17 @@ var networkProfile = Kind{
 	},
 }
 
-// interpreterProfile is checked as graft-resource-interpreter does when it loads profiles.
+// interpreterProfile is checked as graft-resource-interpreter does when it loads profiles. What the server only leaves unregistered is an error here.
 var interpreterProfile = Kind{
 	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfile, Heads: true,
 	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
 		documents, findings := profile.DecodeInterpreters(parts, known)
 		_, problems := rule.Compile(documents)
+		for i := range problems {
+			if problems[i].Rule == rule.ComponentsRevised {
+				problems[i].Severity = source.Error
+			}
+		}
 		return append(findings, problems.Beyond(findings)...)
 	},
 }

@@ -33,10 +33,11 @@ type Endpoint struct {
 }
 
 // Interpreter says what is asked about kinds, as it is shipped: of each kind what it has answers for, and nothing else. Karmada has no way to be told that
-// there is none, so that there is never a star for operations or kinds. Prune is left out, which Karmada does not register.
+// there is none, so that there is never a star for operations or kinds. Prune is left out, which Karmada does not register, and so are the components of
+// kinds that are revised.
 func Interpreter(name string, kinds []interpreter.Known, e Endpoint) *ResourceInterpreterWebhookConfiguration {
 	w := ResourceInterpreterWebhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout(), InterpreterContextVersions: slices.Clone(versions)}
-	for _, s := range setsOf(kinds, registered(wire.KindContext, interpreterOperations)) {
+	for _, s := range setsOf(interpreter.WithoutExcluded(kinds), registered(wire.KindContext, interpreterOperations)) {
 		w.Rules = append(w.Rules, InterpreterRule{Operations: s.operations, APIGroups: []string{s.group}, APIVersions: s.versions, Kinds: s.kinds})
 	}
 	c := &ResourceInterpreterWebhookConfiguration{
