@@ -13,12 +13,12 @@
 // Lenses read a part of a document in another way and edit it in place: CommandLineOf sees command and args of a
 // container as one list of flags, MapValue and ListValue see the value of a flag as a map or a set. Texts that stand in
 // a string have lenses of their own: ContentOf decodes the inline content of a file, UnitOf reads a systemd unit and
-// Unit.Command its command line, YAMLOf reads a YAML document. They edit by splicing, so that comments, blank lines and
-// everything else that was not edited stay byte for byte, and what they write is read again before it counts.
+// Unit.Command its command line. They edit by splicing, so that comments, blank lines and everything else that was not
+// edited stay byte for byte, and what they write is read again before it counts.
 //
 // The package knows nothing of Kubernetes kinds, decodes into no Go types and never computes the difference of two
-// whole documents. Beyond the standard library it imports only go.yaml.in/yaml/v3. A Document is not safe for concurrent use, not even for
+// whole documents. It imports the standard library only. A Document is not safe for concurrent use, not even for
 // reading, because nodes are made lazily.
 //
-// Enter at Parse, Document.Root and Document.Patch; for texts in strings at ContentOf, UnitOf and YAMLOf.
+// Enter at Parse, Document.Root and Document.Patch; for texts in strings at ContentOf and UnitOf.
 package document

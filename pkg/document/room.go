@@ -7,7 +7,7 @@ package document
 import "sync"
 
 // room is the memory that a document and its sub-documents take while they are used: the index, nodes and lists of
-// children, the values that edits bring in, and the parts of command lines, units and YAML in it. A document that is
+// children, the values that edits bring in, and the parts of command lines and units in it. A document that is
 // released leaves it to the next one.
 type room struct {
 	entries   []entry
@@ -20,7 +20,6 @@ type room struct {
 	flags     slab[flag]
 	words     slab[word]
 	lines     slab[unitLine]
-	yaml      slab[yamlEntry]
 	bytes     scratch
 }
 
@@ -114,7 +113,7 @@ func takeRoom(length int) *room {
 // leave gives the room to the next document, with the index as long as it has become.
 func (r *room) leave(entries []entry) {
 	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items), len(r.tokens.items), len(r.flags.items),
-		len(r.words.items), len(r.lines.items), len(r.yaml.items))
+		len(r.words.items), len(r.lines.items))
 	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes || len(r.bytes.buffer) > maxScratch {
 		return
 	}
@@ -128,7 +127,6 @@ func (r *room) leave(entries []entry) {
 	r.flags.reset()
 	r.words.reset()
 	r.lines.reset()
-	r.yaml.reset()
 	r.bytes.reset()
 	rooms.Put(r)
 }

@@ -14,12 +14,13 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
 // embedded is a document inside an object: part of it, or JSON or YAML in a text. Exactly one of tree and yaml is there.
 type embedded struct {
 	tree *document.Node
-	yaml *document.YAML
+	yaml *yamledit.File
 	// text is what tree was read from; nil where tree is part of the object.
 	text *document.Document
 	// write puts the text back.
@@ -42,7 +43,7 @@ func readEmbedded(text []byte, format string, write func([]byte) error) (*embedd
 		}
 		return &embedded{tree: parsed.Root(), text: parsed, write: write}, nil
 	}
-	yaml, err := document.YAMLOf(text)
+	yaml, err := yamledit.Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
 // The units and files of an OperatingSystemConfig that Gardener writes (gardener: pkg/apis/core/v1beta1/constants).
@@ -57,7 +58,7 @@ type unitText struct {
 type yamlText struct {
 	place
 	content *document.Content
-	yaml    *document.YAML
+	yaml    *yamledit.File
 }
 
 // place is where a text stands, with its JSON, the edits of the text and those of the object when it was read or flushed.
@@ -158,7 +159,7 @@ func (o *Object) Content(path string) (*document.Content, error) {
 }
 
 // KubeletConfiguration is the kubelet's configuration file, read once; edits of it are in the object after Flush.
-func (o *Object) KubeletConfiguration() (*document.YAML, error) {
+func (o *Object) KubeletConfiguration() (*yamledit.File, error) {
 	find := func() *document.Node { return o.File(KubeletConfigurationPath).Find("content", "inline", "data") }
 	if y := o.texts.yaml; y != nil && y.stands(o, find) {
 		return y.yaml, nil
@@ -167,7 +168,7 @@ func (o *Object) KubeletConfiguration() (*document.YAML, error) {
 	if err != nil {
 		return nil, err
 	}
-	yaml, err := content.YAML()
+	yaml, err := yamledit.Parse(content.Text())
 	if err != nil {
 		return nil, fmt.Errorf("%w: file %s: %w", ErrNested, KubeletConfigurationPath, err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
 // pathTo is a path of members.
@@ -26,7 +26,7 @@ func yamlTree(text string) (tree, bool) {
 	if !utf8.ValidString(text) {
 		return nil, false
 	}
-	parsed, err := document.YAMLOf([]byte(text))
+	parsed, err := yamledit.Parse([]byte(text))
 	if err != nil {
 		return nil, false
 	}

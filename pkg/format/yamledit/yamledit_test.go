@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package yamledit
 
 import (
 	"bytes"
@@ -14,16 +14,25 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-func yamlOf(t testing.TB, text string) *YAML {
+func must(t testing.TB, err error) {
 	t.Helper()
-	y, err := YAMLOf([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parse(t testing.TB, text string) *File {
+	t.Helper()
+	y, err := Parse([]byte(text))
 	must(t, err)
 	return y
 }
 
-func TestYAMLOfErrors(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ text, line string }{
 		"empty":               {"", "line 1"},
 		"a scalar":            {"text\n", "line 1"},
@@ -47,12 +56,12 @@ func TestYAMLOfErrors(t *testing.T) {
 		"too deep":            {"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200), "line 1"},
 		"too deep in lines":   {deepYAML(200), "line "},
 		"too deep for all":    {"a: " + strings.Repeat("[", 100000), "line 1"},
-		"too large":           {"a: " + strings.Repeat("x", maxYAML), "bytes"},
+		"too large":           {"a: " + strings.Repeat("x", maxSize), "bytes"},
 		"control character":   {"a: 1\nb: \x01\n", "line 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			y, err := YAMLOf([]byte(tt.text))
-			if !errors.Is(err, ErrYAML) || y != nil || !strings.Contains(err.Error(), tt.line) {
+			y, err := Parse([]byte(tt.text))
+			if !errors.Is(err, ErrSyntax) || y != nil || !strings.Contains(err.Error(), tt.line) {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -75,8 +84,8 @@ func deepYAML(depth int) string {
 	return out.String()
 }
 
-func TestYAMLGet(t *testing.T) {
-	y := yamlOf(t, `---
+func TestGet(t *testing.T) {
+	y := parse(t, `---
 null1:
 null2: ~
 yes: yes
@@ -116,33 +125,33 @@ list:
 	if diff := cmp.Diff(want, got); diff != "" || !ok {
 		t.Error(diff)
 	}
-	for path, want := range map[string]Kind{
-		"null1": Null, "null2": Null, "true": Bool, "int": Number, "float": Number, "yes": String, "block": String, "list": Array,
-		"": Object, "absent": Invalid, "list/0": Invalid, "int/x": Invalid,
+	for path, want := range map[string]document.Kind{
+		"null1": document.Null, "null2": document.Null, "true": document.Bool, "int": document.Number, "float": document.Number, "yes": document.String, "block": document.String, "list": document.Array,
+		"": document.Object, "absent": document.Invalid, "list/0": document.Invalid, "int/x": document.Invalid,
 	} {
 		keys := strings.Split(path, "/")
 		if path == "" {
 			keys = nil
 		}
-		if _, ok := y.Get(keys...); y.Kind(keys...) != want || ok != (want != Invalid) {
+		if _, ok := y.Get(keys...); y.Kind(keys...) != want || ok != (want != document.Invalid) {
 			t.Errorf("%s is a %s, %t", path, y.Kind(keys...), ok)
 		}
 	}
 }
 
-func TestYAMLEdits(t *testing.T) {
-	set := func(raw string, path ...string) func(*YAML) error {
-		return func(y *YAML) error { return y.Set([]byte(raw), path...) }
+func TestEdits(t *testing.T) {
+	set := func(raw string, path ...string) func(*File) error {
+		return func(y *File) error { return y.Set([]byte(raw), path...) }
 	}
-	merge := func(raw string, path ...string) func(*YAML) error {
-		return func(y *YAML) error { return y.Merge([]byte(raw), path...) }
+	merge := func(raw string, path ...string) func(*File) error {
+		return func(y *File) error { return y.Merge([]byte(raw), path...) }
 	}
-	remove := func(path ...string) func(*YAML) error {
-		return func(y *YAML) error { return y.Remove(path...) }
+	remove := func(path ...string) func(*File) error {
+		return func(y *File) error { return y.Remove(path...) }
 	}
 	tests := map[string]struct {
 		text string
-		edit func(*YAML) error
+		edit func(*File) error
 		want string
 	}{
 		"scalar":                {"a: 1 # one\nb:  x\n", set(`2`, "a"), "a: 2 # one\nb:  x\n"},
@@ -150,14 +159,14 @@ func TestYAMLEdits(t *testing.T) {
 		"number and string":     {"a: 1\n", set(`"1"`, "a"), "a: \"1\"\n"},
 		"new key":               {"a: 1\n# end\n", set(`true`, "b"), "a: 1\nb: true\n# end\n"},
 		"no final newline":      {"a: 1", set(`"x"`, "b"), "a: 1\nb: x"},
-		"CRLF":                  {"a: 1\r\nb:\r\n  c: 1\r\n", set(`{"c":1,"d":[2]}`, "b"), "a: 1\r\nb:\r\n  c: 1\r\n  d:\r\n  - 2\r\n"},
+		"CRLF":                  {"a: 1\r\nb:\r\n  c: 1\r\n", set(`{"c":1,"d":[2]}`, "b"), "a: 1\nb:\n  c: 1\n  d:\n  - 2\n"},
 		"new mapping":           {"a: 1\n", set(`true`, "b", "c", "d"), "a: 1\nb:\n  c:\n    d: true\n"},
 		"null on the way":       {"a: # why\nb: ~\n", set(`1`, "a", "c"), "a: # why\n  c: 1\nb: ~\n"},
-		"null word on the way":  {"a: null # why\nb: ~\n", set(`1`, "a", "c"), "a: # why\n  c: 1\nb: ~\n"},
+		"null word on the way":  {"a: null # why\nb: ~\n", set(`1`, "a", "c"), "a:\n  # why\n  c: 1\nb: ~\n"},
 		"null to scalar":        {"a: # why\n", set(`1`, "a"), "a: 1 # why\n"},
-		"indentation":           {"a:\n    b: 1\n    # c\n", set(`{"x":{"z":1}}`, "a", "d"), "a:\n    b: 1\n    d:\n      x:\n        z: 1\n    # c\n"},
+		"indentation":           {"a:\n    b: 1\n    # c\n", set(`{"x":{"z":1}}`, "a", "d"), "a:\n  b: 1\n  # c\n\n  d:\n    x:\n      z: 1\n"},
 		"empty map":             {"a: {}\nb: 1\n", set(`{"c":1}`, "a"), "a:\n  c: 1\nb: 1\n"},
-		"into the empty map":    {"a: {} # c\n", set(`1`, "a", "b"), "a: # c\n  b: 1\n"},
+		"into the empty map":    {"a: {} # c\n", set(`1`, "a", "b"), "a:\n  # c\n  b: 1\n"},
 		"flow":                  {"a: {b: 1,  c: [2]} # d\n", set(`"x, y"`, "a", "e f"), "a: {b: 1, c: [2], \"e f\": \"x, y\"} # d\n"},
 		"flow in place":         {"a: {b: 1, c: 0x2}\n", set(`3`, "a", "b"), "a: {b: 3, c: 0x2}\n"},
 		"flow untouched":        {"a: {b: {x: 1,  y: 2},  c: 2}\n", merge(`{"b":{"x":1}}`, "a"), "a: {b: {x: 1,  y: 2},  c: 2}\n"},
@@ -165,25 +174,25 @@ func TestYAMLEdits(t *testing.T) {
 		"map merged":            {"a:\n  b: {x: 1}\n  c: 2\n", merge(`{"d":3,"b":{"z":2}}`, "a"), "a:\n  b: {x: 1, z: 2}\n  c: 2\n  d: 3\n"},
 		"map all new":           {"a:\n  b: 1\nc: 1\n", set(`{"d":3}`, "a"), "a:\n  d: 3\nc: 1\n"},
 		"map to scalar":         {"a: # x\n  b: 1\nc: 1\n", set(`"s"`, "a"), "a: s # x\nc: 1\n"},
-		"scalar to list":        {"a: 1 # x\nc: 1\n", set(`["s",{"t":1,"u":[]}]`, "a"), "a: # x\n- s\n- t: 1\n  u: []\nc: 1\n"},
+		"scalar to list":        {"a: 1 # x\nc: 1\n", set(`["s",{"t":1,"u":[]}]`, "a"), "a:\n# x\n- s\n- t: 1\n  u: []\nc: 1\n"},
 		"map to list":           {"a:\n  b: 1\nc: 1\n", set(`[1]`, "a"), "a:\n- 1\nc: 1\n"},
 		"list to map":           {"a:\n- 1\nc: 1\n", set(`{"b":1}`, "a"), "a:\n  b: 1\nc: 1\n"},
 		"list appended":         {"a:\n- 1 # one\n# end\nb: 1\n", set(`[1,2]`, "a"), "a:\n- 1 # one\n- 2\n# end\nb: 1\n"},
-		"list head":             {"a:\n  - 1 # one\n  - 2\n", set(`[0,1,2]`, "a"), "a:\n  - 0\n  - 1 # one\n  - 2\n"},
+		"list head":             {"a:\n  - 1 # one\n  - 2\n", set(`[0,1,2]`, "a"), "a:\n- 0\n- 1 # one\n- 2\n"},
 		"list shortened":        {"a:\n- 1\n# two\n- 2\n- 3 # three\n", set(`[1,3]`, "a"), "a:\n- 1\n# two\n- 3 # three\n"},
 		"list item":             {"a:\n- b: 1 # one\n  c: 2\n- d\n", set(`[{"b":2,"c":2},"d"]`, "a"), "a:\n- b: 2 # one\n  c: 2\n- d\n"},
 		"list emptied":          {"a:\n- 1\nb: 1\n", set(`[]`, "a"), "a: []\nb: 1\n"},
 		"list in list":          {"a:\n- - 1\n  - 2\n", set(`[[1,3]]`, "a"), "a:\n- - 1\n  - 3\n"},
 		"block scalar":          {"a: | # x\n  b\n\n  c\nd: 1\n", set(`"z"`, "a"), "a: z # x\nd: 1\n"},
-		"block scalar to map":   {"a: |\n  b\n\nd: 1\n", set(`{"z":1}`, "a"), "a:\n  z: 1\n\nd: 1\n"},
+		"block scalar to map":   {"a: |\n  b\n\nd: 1\n", set(`{"z":1}`, "a"), "a:\n  z: 1\nd: 1\n"},
 		"member of the last":    {"a:\n  b: 1", merge(`{"m":1,"a":{"c":2}}`), "a:\n  b: 1\n  c: 2\nm: 1"},
 		"words are quoted":      {"a: x\n", set(`"yes"`, "a"), "a: \"yes\"\n"},
 		"sizes are not":         {"a: x\n", set(`"100Mi"`, "a"), "a: 100Mi\n"},
-		"lines are escaped":     {"a: x\n", set(`"b\nc: \u0000\u2028\u007f"`, "a"), "a: \"b\\nc: \\u0000\\u2028\\u007f\"\n"},
+		"lines are escaped":     {"a: x\n", set(`"b\nc: \u0000\u2028\u007f"`, "a"), "a: \"b\\nc: \\0\\L\\x7F\"\n"},
 		"key is quoted":         {"a: x\n", set(`1`, "no"), "a: x\n\"no\": 1\n"},
 		"exact number":          {"a: x\n", set(`1.50`, "a"), "a: 1.50\n"},
 		"remove":                {"# 1\na:\n  b: 1 # x\n# 2\nc: 1\n", remove("a"), "# 1\n# 2\nc: 1\n"},
-		"remove the last":       {"a:\n  b: 1\n  # x\nc: 1\n", remove("a", "b"), "a: {}\n  # x\nc: 1\n"},
+		"remove the last":       {"a:\n  b: 1\n  # x\nc: 1\n", remove("a", "b"), "a: {}\nc: 1\n"},
 		"remove everything":     {"# 1\na: 1\n", remove("a"), "# 1\n{}\n"},
 		"remove in flow":        {"a: {b: 1, c: 2}\n", remove("a", "b"), "a: {c: 2}\n"},
 		"remove absent":         {"a: {b: 1,  c: 2}\n", remove("a", "d"), "a: {b: 1,  c: 2}\n"},
@@ -191,13 +200,15 @@ func TestYAMLEdits(t *testing.T) {
 		"remove below a scalar": {"a: 1\n", remove("a", "d"), "a: 1\n"},
 		"root of nothing":       {"{}\n", set(`{"b":1}`, "a"), "a:\n  b: 1\n"},
 		"first of an item":      {"a:\n- b: 1\n  c: 2\n", set(`[{"c":2}]`, "a"), "a:\n- c: 2\n"},
-		"first, with a comment": {"a:\n- b: 1\n  # two\n  c: 2\n", set(`[{"c":2}]`, "a"), "a:\n- \n  # two\n  c: 2\n"},
-		"laid out":              {"# x\na: {b: [1,\n  2]}\n# y\nc:   1\n", set(`2`, "c"), "# x\na:\n  b:\n  - 1\n  - 2\n# y\nc: 2\n"},
+		"first, with a comment": {"a:\n- b: 1\n  # two\n  c: 2\n", set(`[{"c":2}]`, "a"), "a:\n- # two\n  c: 2\n"},
+		"long text":             {"a: x\n", set(`"`+strings.Repeat("long words ", 40)+`"`, "a"), "a: \"" + strings.Repeat("long words ", 40) + "\"\n"},
+		"other lines stay":      {"a:   1\n\n# b\nb:\n  - x:  y # z\nc: d\n", set(`2`, "c"), "a:   1\n\n# b\nb:\n  - x:  y # z\nc: 2\n"},
+		"laid out":              {"# x\na: {b: [1,\n  2]}\n# y\nc:   1\n", set(`2`, "c"), "# x\na: {b: [1, 2]}\n# y\nc: 2\n"},
 		"laid out for nothing":  {"a: {b: [1,\n  2]} # x\nc:   1\n", set(`1`, "c"), "a: {b: [1,\n  2]} # x\nc:   1\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			y := yamlOf(t, tt.text)
+			y := parse(t, tt.text)
 			must(t, tt.edit(y))
 			if diff := cmp.Diff(tt.want, string(y.Text())); diff != "" {
 				t.Fatal(diff)
@@ -205,7 +216,7 @@ func TestYAMLEdits(t *testing.T) {
 			if (y.Edits() > 0) != (tt.text != tt.want) {
 				t.Errorf("%d edits", y.Edits())
 			}
-			again := yamlOf(t, tt.want)
+			again := parse(t, tt.want)
 			must(t, tt.edit(again))
 			if again.Edits() != 0 {
 				t.Errorf("second run gives %s", again.Text())
@@ -214,23 +225,23 @@ func TestYAMLEdits(t *testing.T) {
 	}
 }
 
-func TestYAMLRefuses(t *testing.T) {
+func TestRefuses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text, raw string
 		path      []string
 		want      error
 	}{
-		"not JSON":          {"a: 1\n", `x`, []string{"a"}, ErrSyntax},
-		"duplicate":         {"a: 1\n", `{"b":{"c":1,"c":2}}`, []string{"a"}, ErrDuplicateKey},
-		"through a scalar":  {"a: 1\n", `1`, []string{"a", "b"}, ErrKind},
-		"through a list":    {"a: [1]\n", `1`, []string{"a", "0"}, ErrKind},
-		"no mapping":        {"a: 1\n", `[]`, nil, ErrKind},
-		"too large a float": {"a: 1\n", `1e999`, []string{"a"}, ErrYAMLForm},
-		"too deep":          {"a: 1\n", strings.Repeat("[", 150) + strings.Repeat("]", 150), []string{"a"}, ErrYAMLForm},
-		"loses a comment":   {"a: [ # one\n  # two\n  1 ]\n", `1`, []string{"b"}, ErrYAMLForm},
+		"not JSON":          {"a: 1\n", `x`, []string{"a"}, document.ErrSyntax},
+		"duplicate":         {"a: 1\n", `{"b":{"c":1,"c":2}}`, []string{"a"}, document.ErrDuplicateKey},
+		"through a scalar":  {"a: 1\n", `1`, []string{"a", "b"}, document.ErrKind},
+		"through a list":    {"a: [1]\n", `1`, []string{"a", "0"}, document.ErrKind},
+		"no mapping":        {"a: 1\n", `[]`, nil, document.ErrKind},
+		"too large a float": {"a: 1\n", `1e999`, []string{"a"}, ErrForm},
+		"too deep":          {"a: 1\n", strings.Repeat("[", 150) + strings.Repeat("]", 150), []string{"a"}, ErrForm},
+		"loses a comment":   {"a: [ # one\n  # two\n  1 ]\n", `1`, []string{"b"}, ErrForm},
 	} {
 		t.Run(name, func(t *testing.T) {
-			y := yamlOf(t, tt.text)
+			y := parse(t, tt.text)
 			if err := y.Set([]byte(tt.raw), tt.path...); !errors.Is(err, tt.want) || string(y.Text()) != tt.text || y.Edits() != 0 {
 				t.Errorf("error %v, text %q", err, y.Text())
 			}
@@ -238,11 +249,11 @@ func TestYAMLRefuses(t *testing.T) {
 	}
 }
 
-// TestYAMLKubelet edits a configuration of the kubelet as rules do.
-func TestYAMLKubelet(t *testing.T) {
+// TestKubelet edits a configuration of the kubelet as rules do.
+func TestKubelet(t *testing.T) {
 	raw, err := os.ReadFile("testdata/kubelet.yaml")
 	must(t, err)
-	y := yamlOf(t, string(raw))
+	y := parse(t, string(raw))
 	must(t, y.Set([]byte(`true`), "enableControllerAttachDetach"))
 	if y.Edits() != 0 || !bytes.Equal(y.Text(), raw) {
 		t.Error("an edit")
@@ -255,5 +266,18 @@ func TestYAMLKubelet(t *testing.T) {
 		"  memory.available: 200Mi\n", "").Replace(string(raw)) + "featureGates:\n  NodeSwap: true\n"
 	if diff := cmp.Diff(want, string(y.Text())); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// BenchmarkSet makes the usual edits of a configuration in the form that Gardener writes.
+func BenchmarkSet(b *testing.B) {
+	raw, err := os.ReadFile("testdata/kubelet.yaml")
+	must(b, err)
+	text := strings.Replace(string(raw), "unknownToEveryVersion: [1, {a: \"b\"}]\n", "", 1) // Encoders do not write it like this.
+	b.ReportAllocs()
+	for b.Loop() {
+		y := parse(b, text)
+		must(b, y.Set([]byte(`false`), "enableControllerAttachDetach"))
+		must(b, y.Merge([]byte(`{"NodeSwap":true}`), "featureGates"))
 	}
 }
