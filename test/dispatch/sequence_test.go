@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -160,7 +160,7 @@ func served(t *testing.T, documents []*profile.Interpreter) *dispatch.Dispatcher
 	if program == nil {
 		t.Fatal(findings)
 	}
-	server := httptest.NewTLSServer(wire.New(wire.Options{Interpreter: program, Log: logr.Discard()}))
+	server := httptest.NewTLSServer(api.New(api.Options{Interpreter: program, Log: logr.Discard()}))
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	registered := configuration.Interpreter("graft", program.Kinds(), configuration.Endpoint{URL: server.URL, CABundle: authority})

@@ -21,11 +21,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate/certificatetest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/server"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
 )
 
 // TestSecret holds a Secret in a real API server to what stores are.

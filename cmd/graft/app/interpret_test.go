@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -98,7 +98,7 @@ func TestInterpretWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	trusted := authority.New(t)
-	server := httptest.NewUnstartedServer(wire.New(wire.Options{Interpreter: profiles.program, Log: logr.Discard()}))
+	server := httptest.NewUnstartedServer(api.New(api.Options{Interpreter: profiles.program, Log: logr.Discard()}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted.Pair("server", "interpreter.graft.svc")}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)

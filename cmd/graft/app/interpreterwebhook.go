@@ -20,8 +20,8 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -105,7 +105,7 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	if at.Service != nil {
 		fmt.Fprintln(s.Err, "Karmada's agents in member clusters that pull cannot call this service: with such members, give --url.")
 	}
-	if dialect == wire.KindReview {
+	if dialect == api.KindReview {
 		warnOfProposal(s, profiles.documents, kinds)
 	}
 	_, err = s.Out.Write(raw)
@@ -165,7 +165,7 @@ func usesHealth(n source.Node) bool {
 
 // configured is the configuration in a dialect, and what is wrong with it.
 func configured(dialect, name string, kinds []interpreter.Known, at configuration.Endpoint) (any, field.ErrorList) {
-	if dialect == wire.KindReview {
+	if dialect == api.KindReview {
 		c := configuration.Exploring(name, kinds, nil, at)
 		return c, c.Validate()
 	}

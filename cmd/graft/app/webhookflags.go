@@ -17,9 +17,9 @@ import (
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
@@ -40,9 +40,9 @@ func addDialect(command *cobra.Command, into *string) {
 func chooseDialect(name string) (string, error) {
 	switch name {
 	case dialectShipped:
-		return wire.KindContext, nil
+		return api.KindContext, nil
 	case dialectProposal:
-		return wire.KindReview, nil
+		return api.KindReview, nil
 	}
 	return "", fmt.Errorf("--dialect %s: must be one of %s, %s", name, dialectShipped, dialectProposal)
 }
@@ -173,13 +173,13 @@ func readHooks(paths []string, dialect string) (dispatch.Hooks, error) {
 	)
 	for _, o := range objects {
 		switch {
-		case o.Is(wire.Group, configuration.KindInterpreter):
+		case o.Is(api.Group, configuration.KindInterpreter):
 			c := &configuration.ResourceInterpreterWebhookConfiguration{}
 			if err := decodeConfiguration(o, c, c.Validate); err != nil {
 				return nil, err
 			}
 			shipped = append(shipped, c)
-		case o.Is(wire.Group, configuration.KindExploring):
+		case o.Is(api.Group, configuration.KindExploring):
 			c := &configuration.ResourceExploringWebhookConfiguration{}
 			if err := decodeConfiguration(o, c, c.Validate); err != nil {
 				return nil, err
@@ -188,13 +188,13 @@ func readHooks(paths []string, dialect string) (dispatch.Hooks, error) {
 			proposed = append(proposed, c)
 		}
 	}
-	if dialect == wire.KindReview && len(proposed) > 0 {
+	if dialect == api.KindReview && len(proposed) > 0 {
 		return dispatch.Explorers(proposed...), nil
 	}
-	if dialect == wire.KindContext && len(shipped) > 0 {
+	if dialect == api.KindContext && len(shipped) > 0 {
 		return dispatch.Interpreters(shipped...), nil
 	}
-	kind := map[string]string{wire.KindReview: configuration.KindExploring, wire.KindContext: configuration.KindInterpreter}[dialect]
+	kind := map[string]string{api.KindReview: configuration.KindExploring, api.KindContext: configuration.KindInterpreter}[dialect]
 	return nil, fmt.Errorf("there is no %s in %s; see --dialect", kind, strings.Join(paths, ", "))
 }
 

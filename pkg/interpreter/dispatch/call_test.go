@@ -25,9 +25,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
 )
 
@@ -77,19 +77,19 @@ var object = json.RawMessage(`{"apiVersion":"acme.com/v1","kind":"Queue","metada
 // TestWire asks the real codec each operation in both dialects, by a URL and by a service, and holds that question and answer come through.
 func TestWire(t *testing.T) {
 	answers := &echoed{}
-	at := serve(t, wire.New(wire.Options{Interpreter: answers, Log: logr.Discard()}))
+	at := serve(t, api.New(api.Options{Interpreter: answers, Log: logr.Discard()}))
 	parsed, err := url.Parse(at.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	byService := configuration.Endpoint{Service: &admissionv1.ServiceReference{Namespace: "graft", Name: "interpreter"}, CABundle: at.CABundle}
-	for _, dialect := range []string{wire.KindContext, wire.KindReview} {
+	for _, dialect := range []string{api.KindContext, api.KindReview} {
 		for about, e := range map[string]configuration.Endpoint{"url": at, "service": byService} {
 			d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(dialect, e), Services: resolved(parsed.Host)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, o := range wire.Operations(dialect) {
+			for name, o := range api.Operations(dialect) {
 				t.Run(about+"/"+name, func(t *testing.T) { through(t, d, answers, dialect, o) })
 			}
 		}
@@ -105,7 +105,7 @@ func through(t *testing.T, d *dispatch.Dispatcher, answers *echoed, dialect stri
 		r.Observed = json.RawMessage(`{"spec":{"replicas":9}}`)
 	case interpreter.Aggregate:
 		r.Members = []interpreter.Member{{Cluster: "a", Applied: true, Status: json.RawMessage(`{"ready":1}`)}, {Cluster: "b", Message: "no quota"}}
-		if dialect == wire.KindContext {
+		if dialect == api.KindContext {
 			r.Members[0].Health = "Healthy"
 		}
 	}
@@ -196,7 +196,7 @@ func TestAnswers(t *testing.T) {
 			if c.about == "hanging" {
 				e.TimeoutSeconds = 1
 			}
-			_, err := health(t, dispatch.Any(wire.KindContext, e))
+			_, err := health(t, dispatch.Any(api.KindContext, e))
 			if got := fmt.Sprint(err); c.wrong == "" && err != nil || !strings.Contains(got, c.wrong) {
 				t.Errorf("got %s", got)
 			}
@@ -226,7 +226,7 @@ func health(t *testing.T, hooks dispatch.Hooks) (interpreter.Response, error) {
 func TestUntrusted(t *testing.T) {
 	e := serve(t, answering(200, fine))
 	e.CABundle = authority.New(t).PEM
-	if _, err := health(t, dispatch.Any(wire.KindContext, e)); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+	if _, err := health(t, dispatch.Any(api.KindContext, e)); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -283,7 +283,7 @@ func TestPolicies(t *testing.T) {
 
 // TestAsks holds that who would be asked is known without asking.
 func TestAsks(t *testing.T) {
-	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(wire.KindReview, configuration.Endpoint{URL: "https://localhost:1"})})
+	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(api.KindReview, configuration.Endpoint{URL: "https://localhost:1"})})
 	if err != nil {
 		t.Fatal(err)
 	}

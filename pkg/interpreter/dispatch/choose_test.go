@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
 )
 
 func read(t *testing.T, file string, into any) {
@@ -90,7 +90,7 @@ func TestVerified(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.Operation+" "+string(c.Response), func(t *testing.T) {
 			var err error
-			if c.Dialect == wire.KindReview {
+			if c.Dialect == api.KindReview {
 				var r *dispatch.ReviewResponse
 				decode(t, c.Response, &r)
 				err = dispatch.VerifyReview("u", c.Operation, r)

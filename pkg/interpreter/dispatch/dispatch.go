@@ -22,8 +22,8 @@ import (
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
 // Options are those of a dispatcher.
@@ -59,10 +59,10 @@ func Clients(services webhookutil.ServiceResolver) (webhookutil.ClientManager, e
 	if services == nil {
 		services = webhookutil.NewDefaultServiceResolver()
 	}
-	group := schema.GroupVersion{Group: wire.Group, Version: wire.Version}
+	group := schema.GroupVersion{Group: api.Group, Version: api.Version}
 	manager, err := webhookutil.NewClientManager([]schema.GroupVersion{group}, func(s *runtime.Scheme) error {
-		s.AddKnownTypeWithName(group.WithKind(wire.KindContext), &ContextMessage{})
-		s.AddKnownTypeWithName(group.WithKind(wire.KindReview), &ReviewMessage{})
+		s.AddKnownTypeWithName(group.WithKind(api.KindContext), &ContextMessage{})
+		s.AddKnownTypeWithName(group.WithKind(api.KindReview), &ReviewMessage{})
 		metav1.AddToGroupVersion(s, group)
 		return nil
 	})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
 // identity is what an object is called.
@@ -44,7 +44,7 @@ func newExchange(dialect, uid string, r *interpreter.Request, of identity) *exch
 		UID: types.UID(uid), Kind: metav1.GroupVersionKind{Group: r.Kind.Group, Version: r.Kind.Version, Kind: r.Kind.Kind},
 		Name: of.name, Namespace: of.namespace, Operation: operationName(dialect, r.Operation), Object: runtime.RawExtension{Raw: r.Object},
 	}}
-	if r.Operation == interpreter.Revise || dialect == wire.KindContext {
+	if r.Operation == interpreter.Revise || dialect == api.KindContext {
 		e.asked.DesiredReplicas = &r.Replicas // Karmada sends 0 with every operation
 	}
 	if r.Operation == interpreter.Retain {
@@ -52,13 +52,13 @@ func newExchange(dialect, uid string, r *interpreter.Request, of identity) *exch
 	}
 	for _, m := range r.Members {
 		item := StatusItem{ClusterName: m.Cluster, Status: rawOf(m.Status), Applied: m.Applied, AppliedMessage: m.Message}
-		if dialect == wire.KindContext {
+		if dialect == api.KindContext {
 			item.Health = m.Health
 		}
 		e.asked.AggregatedStatus = append(e.asked.AggregatedStatus, item)
 	}
-	head := metav1.TypeMeta{APIVersion: wire.Group + "/" + wire.Version, Kind: dialect}
-	if dialect == wire.KindReview {
+	head := metav1.TypeMeta{APIVersion: api.Group + "/" + api.Version, Kind: dialect}
+	if dialect == api.KindReview {
 		e.review = &ReviewMessage{TypeMeta: head, Request: e.asked}
 	} else {
 		e.context = &ContextMessage{TypeMeta: head, Request: e.asked}

@@ -14,8 +14,8 @@ import (
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
 // unsaid is how long Karmada waits for a webhook whose configuration does not say it: what its field calls a default is never set.
@@ -50,7 +50,7 @@ func Interpreters(all ...*configuration.ResourceInterpreterWebhookConfiguration)
 	var hooks Hooks
 	for _, c := range all {
 		for _, w := range c.Webhooks {
-			h := newHook(c.Name, w.Name, wire.KindContext, w.ClientConfig, w.TimeoutSeconds, unsaid)
+			h := newHook(c.Name, w.Name, api.KindContext, w.ClientConfig, w.TimeoutSeconds, unsaid)
 			_, h.version = configuration.Version(w.InterpreterContextVersions)
 			h.cares = func(operation string, s Subject) bool {
 				return slices.ContainsFunc(w.Rules, func(r configuration.InterpreterRule) bool {
@@ -75,7 +75,7 @@ func Explorers(all ...*configuration.ResourceExploringWebhookConfiguration) Hook
 	var hooks Hooks
 	for _, c := range all {
 		for _, w := range c.Webhooks {
-			h := newHook(c.Name, w.Name, wire.KindReview, w.ClientConfig, w.TimeoutSeconds, configuration.DefaultTimeoutSeconds*time.Second)
+			h := newHook(c.Name, w.Name, api.KindReview, w.ClientConfig, w.TimeoutSeconds, configuration.DefaultTimeoutSeconds*time.Second)
 			_, h.version = configuration.Version(w.ExploreReviewVersions)
 			h.ignore = w.FailurePolicy != nil && *w.FailurePolicy == admissionv1.Ignore
 			h.cares = func(operation string, s Subject) bool {
@@ -125,7 +125,7 @@ func (h Hooks) For(s Subject, o interpreter.Operation) Hooks {
 			continue
 		}
 		all = append(all, hook)
-		if hook.Dialect == wire.KindContext {
+		if hook.Dialect == api.KindContext {
 			break
 		}
 	}
@@ -134,7 +134,7 @@ func (h Hooks) For(s Subject, o interpreter.Operation) Hooks {
 
 // operationName is what a dialect calls an operation; empty: it has none such.
 func operationName(dialect string, o interpreter.Operation) string {
-	for name, of := range wire.Operations(dialect) {
+	for name, of := range api.Operations(dialect) {
 		if of == o {
 			return name
 		}

@@ -10,7 +10,7 @@ import (
 	"fmt"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
 // VerifyContext are the rules of Karmada's client, each of them. An answer that is not successful gives an *interpreter.Failure.
@@ -25,7 +25,7 @@ func VerifyContext(uid, operation string, r *ContextResponse) error {
 	case !r.Successful:
 		return &interpreter.Failure{Code: int(r.Status.Code), Message: r.Status.Message}
 	}
-	asked := wire.Operations(wire.KindContext)[operation]
+	asked := api.Operations(api.KindContext)[operation]
 	if asked.Patches() {
 		return verifyPatch(r.Patch, r.PatchType)
 	}
@@ -66,7 +66,7 @@ func VerifyReview(uid, operation string, r *ReviewResponse) error {
 	if err := verifyPatch(r.Patch, r.PatchType); err != nil {
 		return err
 	}
-	asked := wire.Operations(wire.KindReview)[operation]
+	asked := api.Operations(api.KindReview)[operation]
 	if asked.Patches() {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -24,7 +24,7 @@ import (
 func BenchmarkLayers(b *testing.B) {
 	o := Options{Interpreter: working(healthy), Log: logr.Discard(), Metrics: NewMetrics(prometheus.NewRegistry(), knowsQueues)}
 	o.Limits = DefaultLimits()
-	codec := wire.New(wire.Options{Interpreter: o.Interpreter, Log: o.Log, Answered: o.Metrics.answered})
+	codec := api.New(api.Options{Interpreter: o.Interpreter, Log: o.Log, Answered: o.Metrics.answered})
 	for name, handler := range map[string]http.Handler{"codec": codec, "guard": serving.Drain{Handler: &entrance{next: codec, guard: serving.NewGuard(o.Limits, nil), Options: o}}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -30,7 +30,7 @@ func TestReloadBeside(t *testing.T) {
 	for range 4 {
 		callers.Go(func() {
 			for range 1000 {
-				m.answered(wire.Answered{Dialect: wire.KindContext, Operation: interpreter.Health, Kind: queue, Code: http.StatusOK})
+				m.answered(api.Answered{Dialect: api.KindContext, Operation: interpreter.Health, Kind: queue, Code: http.StatusOK})
 			}
 		})
 	}

@@ -19,10 +19,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -74,7 +74,7 @@ func issued(t *testing.T, begun time.Duration) (*certificate.Issued, *clocktesti
 	return source, clock
 }
 
-func serve(t *testing.T, w wire.Interpreter, l serving.Limits) *fixture {
+func serve(t *testing.T, w api.Interpreter, l serving.Limits) *fixture {
 	t.Helper()
 	f := &fixture{t: t, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	f.source, f.clock = issued(t, 0)
@@ -83,7 +83,7 @@ func serve(t *testing.T, w wire.Interpreter, l serving.Limits) *fixture {
 }
 
 // begin serves within limits; where they say nothing of time, requests have as much as the slowest machine takes.
-func (f *fixture) begin(w wire.Interpreter, l serving.Limits) {
+func (f *fixture) begin(w api.Interpreter, l serving.Limits) {
 	f.t.Helper()
 	d := DefaultLimits()
 	l.Patience, l.BodyTimeout = cmp.Or(l.Patience, 5*time.Minute), cmp.Or(l.BodyTimeout, 5*time.Minute)

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -30,7 +30,7 @@ func TestDrain(t *testing.T) {
 	}), serving.Limits{})
 	answered := make(chan error, 1)
 	go func() {
-		_, err := f.caller(wire.KindContext, 20).Interpret(context.Background(), asked(interpreter.Health, 10))
+		_, err := f.caller(api.KindContext, 20).Interpret(context.Background(), asked(interpreter.Health, 10))
 		answered <- err
 	}()
 	<-inside
@@ -54,7 +54,7 @@ func TestRotation(t *testing.T) {
 	f.server.SetKeepAlivesEnabled(false)
 	var caller atomic.Pointer[func() error]
 	register := func() {
-		asks := f.caller(wire.KindContext, 20)
+		asks := f.caller(api.KindContext, 20)
 		call := func() error {
 			_, err := asks.Interpret(context.Background(), asked(interpreter.Health, 10))
 			return err

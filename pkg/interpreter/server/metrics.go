@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -93,7 +93,7 @@ func (m *Metrics) began() { m.inFlight.Inc() }
 func (m *Metrics) ended() { m.inFlight.Dec() }
 
 // answered counts an answer.
-func (m *Metrics) answered(a wire.Answered) {
+func (m *Metrics) answered(a api.Answered) {
 	by := m.remembered(a)
 	if by == nil {
 		by = m.countersOf(a)
@@ -104,12 +104,12 @@ func (m *Metrics) answered(a wire.Answered) {
 }
 
 // questionOf is what an answer has in common with others.
-func questionOf(a wire.Answered) question {
+func questionOf(a api.Answered) question {
 	return question{a.Dialect, a.Operation, a.Kind.Group, a.Kind.Kind, a.Code}
 }
 
 // remembered are the counters of an answer about a kind that is known, nil where they have not been looked for yet.
-func (m *Metrics) remembered(a wire.Answered) *counters {
+func (m *Metrics) remembered(a api.Answered) *counters {
 	if !m.knows(a.Kind) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (m *Metrics) remembered(a wire.Answered) *counters {
 }
 
 // countersOf finds counters by their labels, and remembers those of kinds that are known, by names that are not parts of a message.
-func (m *Metrics) countersOf(a wire.Answered) *counters {
+func (m *Metrics) countersOf(a api.Answered) *counters {
 	dialect, operation, kind := a.Dialect, string(a.Operation), other
 	if dialect == "" {
 		dialect = other

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package server is the edge of Karmada's wing: it listens with TLS, bounds what is asked for, and counts. What is asked for and what is answered are the
-// business of wire and of the Interpreter; nothing of an object comes into its log.
+// business of api and of the Interpreter; nothing of an object comes into its log.
 //
 // Enter at New.
 package server
@@ -19,7 +19,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -27,8 +27,8 @@ import (
 type Options struct {
 	// Address is host:port; a port of 0 is any that is free.
 	Address     string
-	Interpreter wire.Interpreter
-	// Prompt is that of wire.Options.
+	Interpreter api.Interpreter
+	// Prompt is that of api.Options.
 	Prompt bool
 	// Certificate is asked for what is served, for each connection.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
@@ -43,8 +43,8 @@ type Options struct {
 // DefaultLimits are those of a server where nothing else is said.
 func DefaultLimits() serving.Limits {
 	return serving.Limits{
-		Connections: 1024, Streams: 32, Requests: 256, Waiting: 1024, Behind: 256, BodyBytes: wire.DefaultMaximumBytes, BodiesBytes: 128 << 20,
-		Patience: wire.DefaultPatience, BodyTimeout: serving.BodyTimeout,
+		Connections: 1024, Streams: 32, Requests: 256, Waiting: 1024, Behind: 256, BodyBytes: api.DefaultMaximumBytes, BodiesBytes: 128 << 20,
+		Patience: api.DefaultPatience, BodyTimeout: serving.BodyTimeout,
 	}
 }
 
@@ -66,7 +66,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	guard := serving.NewGuard(o.Limits, o.Metrics.guard)
 	s := &Server{log: o.Log, listener: guard.Listen(listener)}
-	answers := wire.New(wire.Options{
+	answers := api.New(api.Options{
 		Interpreter: o.Interpreter, Prompt: o.Prompt, Log: o.Log,
 		MaximumBytes: o.Limits.BodyBytes, Patience: o.Limits.Patience, Answered: o.Metrics.answered,
 	})

@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -164,9 +164,9 @@ graft_interpreter_requests_total{code="404",dialect="ResourceInterpreterContext"
 	}
 	metrics := f.entrance().Metrics
 	metrics.knows = func(k interpreter.Kind) bool { return k.Version != "v0" }
-	about := func(version string) wire.Answered {
+	about := func(version string) api.Answered {
 		of := interpreter.Kind{Group: queue.Group, Version: version, Kind: queue.Kind}
-		return wire.Answered{Dialect: wire.KindContext, Operation: interpreter.Health, Kind: of, Code: 200}
+		return api.Answered{Dialect: api.KindContext, Operation: interpreter.Health, Kind: of, Code: 200}
 	}
 	first := metrics.remembered(about("v1"))
 	for version := range 100 {

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
 // uid is that of all questions.
@@ -86,7 +86,7 @@ func newQuestion(program *rule.Program, operation interpreter.Operation, name st
 	}
 	message.Object.Raw = q.Object
 	q.body, err = json.Marshal(dispatch.ContextMessage{
-		TypeMeta: metav1.TypeMeta{APIVersion: wire.Group + "/" + wire.Version, Kind: wire.KindContext}, Request: message,
+		TypeMeta: metav1.TypeMeta{APIVersion: api.Group + "/" + api.Version, Kind: api.KindContext}, Request: message,
 	})
 	return q, err
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/server"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
@@ -69,7 +69,7 @@ func newProgram() (*rule.Program, error) {
 func newFloor(certificate tls.Certificate) *http.Server {
 	mux := http.NewServeMux()
 	apart.AddUsage(mux)
-	const answer = `{"kind":"` + wire.KindContext + `","apiVersion":"` + wire.Group + "/" + wire.Version + `","response":{"uid":%q,"successful":true}}`
+	const answer = `{"kind":"` + api.KindContext + `","apiVersion":"` + api.Group + "/" + api.Version + `","response":{"uid":%q,"successful":true}}`
 	mux.HandleFunc("/", apart.Floor(answer, apart.UID))
 	return &http.Server{
 		Handler: mux, ReadHeaderTimeout: serving.HeadTimeout, IdleTimeout: serving.IdleTimeout, MaxHeaderBytes: serving.MaximumHead,

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
 // work is what is compared without a network: Graft's handler, and the scripts that are written from the same profiles.
@@ -38,7 +38,7 @@ func newWork() (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{program: program, handler: wire.New(wire.Options{Interpreter: program, Prompt: true, Log: logr.Discard()})}
+	w := &work{program: program, handler: api.New(api.Options{Interpreter: program, Prompt: true, Log: logr.Discard()})}
 	documents, err := gardener.Profiles()
 	if err != nil {
 		return nil, err

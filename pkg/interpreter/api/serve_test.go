@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package wire_test
+package api_test
 
 import (
 	"bytes"
@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
 const uid = "1d8a8ff1-0f3b-4e1c-9c0b-0d6a8f7a1c11"
@@ -83,7 +83,7 @@ func TestLacking(t *testing.T) {
 			request := maps.Clone(base["request"].(map[string]any))
 			request["operation"], request["observedObject"] = *c.Operation, request["object"]
 			body, _ := json.Marshal(map[string]any{"kind": base["kind"], "apiVersion": base["apiVersion"], "request": request})
-			status, answer := post(t, wire.New(wire.Options{Interpreter: &scripted{given: c.Given}, Log: logr.Discard()}), "", body)
+			status, answer := post(t, api.New(api.Options{Interpreter: &scripted{given: c.Given}, Log: logr.Discard()}), "", body)
 			if code, message := failed(t, status, answer); code != interpreter.CodeBroken || message != c.Message {
 				t.Errorf("got %d %s", code, message)
 			}
@@ -93,7 +93,7 @@ func TestLacking(t *testing.T) {
 
 // TestTruncated cuts a message at each byte: from the end of the uid on, it is always answered.
 func TestTruncated(t *testing.T) {
-	h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()})
+	h := api.New(api.Options{Interpreter: healthy, Log: logr.Discard()})
 	whole := question(10)
 	known := bytes.Index(whole, []byte(uid)) + len(uid) + 1
 	for i := range whole {
@@ -122,20 +122,20 @@ func TestTooLarge(t *testing.T) {
 		length  int
 		want    int32
 	}{
-		{0, wire.DefaultMaximumBytes, http.StatusOK},
-		{0, wire.DefaultMaximumBytes + 1, http.StatusRequestEntityTooLarge},
+		{0, api.DefaultMaximumBytes, http.StatusOK},
+		{0, api.DefaultMaximumBytes + 1, http.StatusRequestEntityTooLarge},
 		{1000, 1000, http.StatusOK},
 		{1000, 1001, http.StatusRequestEntityTooLarge},
 		{1000, 2000, http.StatusRequestEntityTooLarge},
 		{1000, 100_000, http.StatusRequestEntityTooLarge},
 	} {
-		h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: c.maximum, Patience: time.Hour})
+		h := api.New(api.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: c.maximum, Patience: time.Hour})
 		status, answer := post(t, h, "", question(c.length-overhead))
 		if code, message := failed(t, status, answer); code != c.want {
 			t.Errorf("%d of %d bytes: got %d %s", c.length, c.maximum, code, message)
 		}
 	}
-	small := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: 300})
+	small := api.New(api.Options{Interpreter: healthy, Log: logr.Discard(), MaximumBytes: 300})
 	status, answer := post(t, small, "", question(300))
 	if code, message := failed(t, status, answer); code != http.StatusRequestEntityTooLarge || message != "the body is larger than 300 bytes" {
 		t.Errorf("got %d %s", code, message)
@@ -148,13 +148,13 @@ func TestDeadlines(t *testing.T) {
 		<-ctx.Done()
 		return interpreter.Response{}, fmt.Errorf("evaluating: %w", ctx.Err())
 	})
-	for name, i := range map[string]wire.Interpreter{"hanging": hanging, "obedient": obedient} {
+	for name, i := range map[string]api.Interpreter{"hanging": hanging, "obedient": obedient} {
 		for query, patience := range map[string]time.Duration{
 			"": 30 * time.Millisecond, "?timeout=50ms": time.Hour, "?timeout=1h": 30 * time.Millisecond, "?timeout=soon": 30 * time.Millisecond,
 			"?timeout=-1s": 30 * time.Millisecond,
 		} {
 			t.Run(name+query, func(t *testing.T) {
-				h := wire.New(wire.Options{Interpreter: i, Log: logr.Discard(), Patience: patience})
+				h := api.New(api.Options{Interpreter: i, Log: logr.Discard(), Patience: patience})
 				status, answer := post(t, h, query, question(1))
 				if code, message := failed(t, status, answer); code != http.StatusGatewayTimeout || message != "it takes longer than the caller waits" {
 					t.Errorf("got %d %s", code, message)
@@ -177,7 +177,7 @@ func TestPrompt(t *testing.T) {
 	hanging := working(func(context.Context, interpreter.Request) (interpreter.Response, error) { select {} })
 	const short, long = 30 * time.Millisecond, time.Hour
 	for name, c := range map[string]struct {
-		by       wire.Interpreter
+		by       api.Interpreter
 		length   int
 		patience time.Duration
 		want     int32
@@ -190,7 +190,7 @@ func TestPrompt(t *testing.T) {
 		"large, and hangs":  {hanging, 1 << 13, short, http.StatusGatewayTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := wire.New(wire.Options{Interpreter: c.by, Prompt: true, Log: logr.Discard(), Patience: c.patience})
+			h := api.New(api.Options{Interpreter: c.by, Prompt: true, Log: logr.Discard(), Patience: c.patience})
 			for range 2 { // so that memory is used again
 				status, answer := post(t, h, "", question(c.length))
 				if code, message := failed(t, status, answer); code != c.want {
@@ -204,7 +204,7 @@ func TestPrompt(t *testing.T) {
 func TestMethods(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
 		recorder := httptest.NewRecorder()
-		h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()})
+		h := api.New(api.Options{Interpreter: healthy, Log: logr.Discard()})
 		h.ServeHTTP(recorder, httptest.NewRequest(method, "/", bytes.NewReader(question(1))))
 		checkStatus(t, recorder.Code, recorder.Body.Bytes(), http.StatusMethodNotAllowed, "questions are asked by POST", "")
 		if recorder.Header().Get("Allow") != http.MethodPost {
@@ -215,7 +215,7 @@ func TestMethods(t *testing.T) {
 
 // TestEncodings holds that a body which is encoded is refused as such, whatever is in it, and one that is said to be as it is is read.
 func TestEncodings(t *testing.T) {
-	h := wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()})
+	h := api.New(api.Options{Interpreter: healthy, Log: logr.Discard()})
 	for encoding, code := range map[string]int{
 		"gzip": http.StatusUnsupportedMediaType, "br": http.StatusUnsupportedMediaType, "identity, gzip": http.StatusUnsupportedMediaType,
 		"": http.StatusOK, "Identity": http.StatusOK,
@@ -247,7 +247,7 @@ func TestBrokenBodies(t *testing.T) {
 	} {
 		recorder := httptest.NewRecorder()
 		body := io.MultiReader(bytes.NewReader(question(100)[:250]), broken{err})
-		wire.New(wire.Options{Interpreter: healthy, Log: logr.Discard()}).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", body))
+		api.New(api.Options{Interpreter: healthy, Log: logr.Discard()}).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", body))
 		if code, message := failed(t, recorder.Code, recorder.Body.Bytes()); code != want {
 			t.Errorf("%v: got %d %s", err, code, message)
 		}
@@ -259,7 +259,7 @@ func TestLogs(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
 	for _, g := range []given{{Panic: "out of order"}, {Error: "no memory"}, {Failure: &interpreter.Failure{Code: 422, Message: "spec.text is missing"}}} {
-		post(t, wire.New(wire.Options{Interpreter: &scripted{given: g}, Log: log}), "", question(20))
+		post(t, api.New(api.Options{Interpreter: &scripted{given: g}, Log: log}), "", question(20))
 	}
 	if len(lines) != 3 {
 		t.Fatalf("got %q", lines)
@@ -272,8 +272,8 @@ func TestLogs(t *testing.T) {
 }
 
 func TestOperations(t *testing.T) {
-	for kind, lacks := range map[string][]interpreter.Operation{wire.KindContext: nil, wire.KindReview: {interpreter.Components}, "Other": interpreter.Operations()} {
-		named := wire.Operations(kind)
+	for kind, lacks := range map[string][]interpreter.Operation{api.KindContext: nil, api.KindReview: {interpreter.Components}, "Other": interpreter.Operations()} {
+		named := api.Operations(kind)
 		for _, o := range interpreter.Operations() {
 			has := slices.Contains(slices.Collect(maps.Values(named)), o)
 			if has == slices.Contains(lacks, o) {
@@ -289,7 +289,7 @@ func TestOperations(t *testing.T) {
 // TestBodiesStay holds that a body stays what it is as long as anybody works on it, also when nobody waits for that any more: others get other memory.
 func TestBodiesStay(t *testing.T) {
 	gate, after := make(chan struct{}), make(chan string, 1)
-	h := wire.New(wire.Options{Log: logr.Discard(), Patience: time.Millisecond, Interpreter: working(
+	h := api.New(api.Options{Log: logr.Discard(), Patience: time.Millisecond, Interpreter: working(
 		func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 			if len(r.Object) > 1000 {
 				<-gate

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
 // object is a configuration of either dialect.

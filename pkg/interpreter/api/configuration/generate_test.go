@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire/configuration"
 )
 
 type generatedCase struct {
@@ -110,7 +110,7 @@ func TestExact(t *testing.T) {
 		t.Fatal(findings)
 	}
 	names := map[interpreter.Operation]string{}
-	for name, o := range wire.Operations(wire.KindContext) {
+	for name, o := range api.Operations(api.KindContext) {
 		names[o] = name
 	}
 	var want, got []string

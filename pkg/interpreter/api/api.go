@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire answers Karmada: in the dialect that it ships (ResourceInterpreterContext), and in that of the proposal before it (ExploreReview). Both
+// Package api answers Karmada: in the dialect that it ships (ResourceInterpreterContext), and in that of the proposal before it (ExploreReview). Both
 // come to one path, and are told apart by their kind.
 //
 // It reads messages and writes answers that the callers accept, and knows no rules: an Interpreter has them. Objects are not decoded here, but handed on
 // as they came. Certificates and who may connect are the server's business. Enter at New.
-package wire
+package api
 
 import (
 	"context"

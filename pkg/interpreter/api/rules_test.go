@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package wire_test
+package api_test
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
@@ -35,9 +35,9 @@ func TestRules(t *testing.T) {
 		if findings = append(findings, more...); len(findings) > 0 {
 			t.Fatal(findings)
 		}
-		h := wire.New(wire.Options{Interpreter: program, Prompt: true, Log: logr.Discard()})
+		h := api.New(api.Options{Interpreter: program, Prompt: true, Log: logr.Discard()})
 		for _, q := range questions(t, filepath.Join(folder, "questions.yaml")) {
-			for _, kind := range []string{wire.KindContext, wire.KindReview} {
+			for _, kind := range []string{api.KindContext, api.KindReview} {
 				q.check(t, h, program, kind, filepath.Base(folder)+"/"+q.Name+" "+kind)
 			}
 		}
@@ -71,7 +71,7 @@ func questions(t *testing.T, file string) []asked {
 func (q asked) check(t *testing.T, h http.Handler, program *rule.Program, kind, about string) {
 	t.Helper()
 	operation := ""
-	for name, o := range wire.Operations(kind) {
+	for name, o := range api.Operations(kind) {
 		if o == q.Operation {
 			operation = name
 		}
@@ -106,7 +106,7 @@ func (q asked) check(t *testing.T, h http.Handler, program *rule.Program, kind, 
 		Operation: q.Operation, Kind: of, Object: q.Object, Observed: q.Observed, Replicas: q.Replicas, Members: q.Members,
 	})
 	var m dispatch.ContextMessage
-	if kind == wire.KindContext && (json.Unmarshal(answer, &m) != nil || m.Response.Successful != (wrong == nil)) {
+	if kind == api.KindContext && (json.Unmarshal(answer, &m) != nil || m.Response.Successful != (wrong == nil)) {
 		t.Errorf("%s: %v, and the answer is %s", about, wrong, answer)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
 // WebhookName is the name of the only webhook of a configuration that is written here.
@@ -37,7 +37,7 @@ type Endpoint struct {
 // kinds that are revised.
 func Interpreter(name string, kinds []interpreter.Known, e Endpoint) *ResourceInterpreterWebhookConfiguration {
 	w := ResourceInterpreterWebhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout(), InterpreterContextVersions: slices.Clone(versions)}
-	for _, s := range setsOf(interpreter.WithoutExcluded(kinds), registered(wire.KindContext, interpreterOperations)) {
+	for _, s := range setsOf(interpreter.WithoutExcluded(kinds), registered(api.KindContext, interpreterOperations)) {
 		w.Rules = append(w.Rules, InterpreterRule{Operations: s.operations, APIGroups: []string{s.group}, APIVersions: s.versions, Kinds: s.kinds})
 	}
 	c := &ResourceInterpreterWebhookConfiguration{
@@ -54,7 +54,7 @@ func Exploring(name string, kinds []interpreter.Known, plural func(interpreter.K
 		plural = Resource
 	}
 	w := ResourceExploringWebhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout(), ExploreReviewVersions: slices.Clone(versions)}
-	for _, s := range setsOf(kinds, registered(wire.KindReview, exploringOperations)) {
+	for _, s := range setsOf(kinds, registered(api.KindReview, exploringOperations)) {
 		r := ExploringRule{Operations: s.operations, Rule: admissionv1.Rule{APIGroups: []string{s.group}, APIVersions: s.versions}}
 		for _, kind := range s.kinds {
 			r.Resources = append(r.Resources, plural(interpreter.Kind{Group: s.group, Version: s.versions[0], Kind: kind}))
@@ -93,7 +93,7 @@ func (e Endpoint) timeout() *int32 {
 // registered are the names of operations that a dialect lets be registered.
 func registered(dialect string, allowed []string) map[interpreter.Operation]string {
 	named := map[interpreter.Operation]string{}
-	for name, o := range wire.Operations(dialect) {
+	for name, o := range api.Operations(dialect) {
 		if slices.Contains(allowed, name) {
 			named[o] = name
 		}

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package wire_test
+package api_test
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
 // messageCase is a request, what the interpreter gives, and what is answered.
@@ -133,7 +133,7 @@ func (c messageCase) want() map[string]any {
 		maps.Copy(response, *c.Response)
 	}
 	switch {
-	case kind == wire.KindContext:
+	case kind == api.KindContext:
 		response["successful"] = c.Code == 0
 		if c.Code != 0 {
 			response["status"] = map[string]any{"code": float64(c.Code), "message": c.Message}
@@ -150,8 +150,8 @@ func TestMessages(t *testing.T) {
 			t.Run(name+"/"+c.About, func(t *testing.T) {
 				asks := &scripted{given: c.Given}
 				body, _ := json.Marshal(c.Body)
-				var told wire.Answered
-				status, answer := post(t, wire.New(wire.Options{Interpreter: asks, Log: logr.Discard(), Answered: func(a wire.Answered) { told = a }}), "", body)
+				var told api.Answered
+				status, answer := post(t, api.New(api.Options{Interpreter: asks, Log: logr.Discard(), Answered: func(a api.Answered) { told = a }}), "", body)
 				want := c.want()
 				if want == nil {
 					checkStatus(t, status, answer, c.Code, c.Message, c.request()["uid"].(string))
@@ -219,14 +219,14 @@ func TestUnreadable(t *testing.T) {
 	for _, c := range readCases(t, "unreadable") {
 		t.Run(c.About, func(t *testing.T) {
 			asks := &scripted{}
-			status, answer := post(t, wire.New(wire.Options{Interpreter: asks, Log: logr.Discard()}), "", []byte(*c.Raw))
+			status, answer := post(t, api.New(api.Options{Interpreter: asks, Log: logr.Discard()}), "", []byte(*c.Raw))
 			if c.Status != 0 {
 				checkStatus(t, status, answer, c.Code, cmp.Or(c.Message, "*"), c.UID)
 				if status != c.Status {
 					t.Errorf("got %d", status)
 				}
 			} else {
-				want := map[string]any{"apiVersion": "config.karmada.io/v1alpha1", "kind": wire.KindContext, "response": map[string]any{
+				want := map[string]any{"apiVersion": "config.karmada.io/v1alpha1", "kind": api.KindContext, "response": map[string]any{
 					"uid": c.UID, "successful": false, "status": map[string]any{"code": float64(c.Code), "message": cmp.Or(c.Message, "*")}}}
 				if diff := gocmp.Diff(want, decoded(t, answer), star); diff != "" || status != http.StatusOK {
 					t.Errorf("status %d, the answer (-want +got):\n%s", status, diff)

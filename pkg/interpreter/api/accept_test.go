@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package wire_test
+package api_test
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 )
 
 // verify holds that a client accepts an answer to a request, and finds no field in it that it does not know.
@@ -20,12 +20,12 @@ func verify(kind string, request map[string]any, status int, answer []byte) erro
 	uid, _ := request["uid"].(string)
 	operation, _ := request["operation"].(string)
 	if status != http.StatusOK {
-		if kind == wire.KindContext {
+		if kind == api.KindContext {
 			return errors.New("what Karmada is answered has the status 200")
 		}
 		return nil
 	}
-	if kind == wire.KindReview {
+	if kind == api.KindReview {
 		var m dispatch.ReviewMessage
 		if err := strictly(answer, &m); err != nil {
 			return err

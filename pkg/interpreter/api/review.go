@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package api
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package wire_test
+package api_test
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
 )
 
@@ -96,7 +96,7 @@ func TestTransport(t *testing.T) {
 	protocols := map[string]int{}
 	p := newTransport(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protocols[r.Proto]++
-		wire.New(wire.Options{Interpreter: asks, Log: logr.Discard()}).ServeHTTP(w, r)
+		api.New(api.Options{Interpreter: asks, Log: logr.Discard()}).ServeHTTP(w, r)
 	}))
 	sent := 0
 	for _, service := range []bool{false, true} {
@@ -126,7 +126,7 @@ func TestTransport(t *testing.T) {
 func typed(c messageCase) (question, answer runtime.Object) {
 	raw, _ := json.Marshal(c.Body)
 	question, answer = &dispatch.ContextMessage{}, &dispatch.ContextMessage{}
-	if c.Body["kind"] == wire.KindReview {
+	if c.Body["kind"] == api.KindReview {
 		question, answer = &dispatch.ReviewMessage{}, &dispatch.ReviewMessage{}
 	}
 	if strictly(raw, question) != nil {
@@ -171,9 +171,9 @@ func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, 
 func TestTransportLimits(t *testing.T) {
 	hanging := make(chan struct{})
 	asks := &scripted{}
-	p := newTransport(t, wire.New(wire.Options{Interpreter: asks, Log: logr.Discard(), MaximumBytes: 4 << 20}))
-	large := newTransport(t, wire.New(wire.Options{Interpreter: asks, Log: logr.Discard()}))
-	slow := newTransport(t, wire.New(wire.Options{Interpreter: blocked(hanging), Log: logr.Discard()}))
+	p := newTransport(t, api.New(api.Options{Interpreter: asks, Log: logr.Discard(), MaximumBytes: 4 << 20}))
+	large := newTransport(t, api.New(api.Options{Interpreter: asks, Log: logr.Discard()}))
+	slow := newTransport(t, api.New(api.Options{Interpreter: blocked(hanging), Log: logr.Discard()}))
 	t.Cleanup(func() { close(hanging) })
 	yes := true
 	asks.given.Healthy = &yes
@@ -222,7 +222,7 @@ func (p *transport) health(t *testing.T, service bool, length int, timeout time.
 
 // TestTransportUnknown holds that what cannot be answered in a dialect tells Karmada why all the same.
 func TestTransportUnknown(t *testing.T) {
-	p := newTransport(t, wire.New(wire.Options{Interpreter: &scripted{}, Log: logr.Discard()}))
+	p := newTransport(t, api.New(api.Options{Interpreter: &scripted{}, Log: logr.Discard()}))
 	err := ask(p.client(t, true), time.Second, &dispatch.ContextMessage{}, &dispatch.ContextMessage{})
 	if diff := gocmp.Diff("request must be an object", err.Error()); diff != "" {
 		t.Error(diff)
