@@ -16,6 +16,9 @@ DAY     := $(shell git show --no-patch --format=%cs HEAD 2>/dev/null)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(MODULE)/cmd/graft/manual.day=$(DAY)
 
 TOOLS := hack/tools/build.sh
+BUILD := hack/start/build.sh
+# The control plane of the preview of `make start`.
+SAMPLE := pkg/controlplane/sample/static/today-1.34.jsonl
 LINT  := .cache/tools/bin/golangci-lint
 
 # Packages with unit tests, and those of them whose tests do several things at a time: all but those that do one, and for which all of Gardener's
@@ -39,7 +42,7 @@ ONCE      ?=
 export ONCE
 # `make start PROFILE=p.yaml KUBERNETES=1.33.5 PROVIDER=acme ARGS=-ha` (make start ARGS=-help lists what ARGS may be). They are
 # not taken from the environment, where such names mean other things.
-PROFILE    =
+PROFILE    = example/profiles/openstack/profile.yaml
 KUBERNETES =
 PROVIDER   =
 ARGS       =
@@ -54,36 +57,30 @@ help: ## Show the targets (this is the default).
 	@echo 'Graft $(VERSION). Targets:'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 20
 
-# Without the commit, so that a commit alone does not link the programs anew.
+# The preview needs the engine alone, and shows a mistake in the profile before anything else is built.
 start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end; PROFILE=path KUBERNETES=1.33.5 ARGS=-help).
-	@go build -buildvcs=false -o .cache/bin/profiles ./hack/start/profiles
-	@.cache/bin/profiles $(START_ARGS)
-	@$(TOOLS) etcd kube-apiserver kubectl
-	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
-	@mkdir -p bin
-	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/gardener-extension-provider-graft
-	@go build -buildvcs=false -o .cache/bin/start ./hack/start
+	@$(BUILD) graft '1 minute' ./cmd/graft
+	@echo '==> a preview with stored objects (graft diff); what a real kube-apiserver stores follows'
+	@bin/graft diff $(foreach path,$(PROFILE),-p '$(path)') $(if $(PROVIDER),--provider '$(PROVIDER)') $(SAMPLE)
+	@$(if $(strip $(KUBERNETES)$(ARGS)),$(BUILD) graft-controlplane '3 minutes' ./cmd/graft-controlplane)
+	@$(TOOLS) etcd kube-apiserver
+	@$(BUILD) gardener-extension-provider-graft '2 minutes' ./cmd/gardener-extension-provider-graft
+	@$(BUILD) start '10 seconds' ./hack/start
 	@exec .cache/bin/start $(START_ARGS)
 
 start-network: ## Show the network provider: allocations by DRANET's calls on a socket, a crash, a release (ONCE=1: show it and end).
-	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
-	@mkdir -p bin
-	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-network-provider ./cmd/graft
-	@go build -buildvcs=false -o .cache/bin/start-network ./hack/start/network
+	@$(BUILD) graft-network-provider '1 minute' ./cmd/graft-network-provider ./cmd/graft
+	@$(BUILD) start-network '10 seconds' ./hack/start/network
 	@exec .cache/bin/start-network $(ARGS)
 
 start-docker: ## Show two containers talking over a Graft network, and what they hold (ONCE=1: show it and end; as root it installs Debian's docker.io).
-	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
-	@mkdir -p bin
-	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-network-provider ./cmd/graft
-	@go build -buildvcs=false -o .cache/bin/start-docker ./hack/start/docker
+	@$(BUILD) graft-network-provider '1 minute' ./cmd/graft-network-provider ./cmd/graft
+	@$(BUILD) start-docker '10 seconds' ./hack/start/docker
 	@exec .cache/bin/start-docker $(ARGS)
 
 start-interpreter: ## Show what Karmada is told of a Worker, an Etcd and a kind of one's own, over TLS (ONCE=1: show it and end).
-	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
-	@mkdir -p bin
-	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/graft-resource-interpreter ./cmd/graft
-	@go build -buildvcs=false -o .cache/bin/start-interpreter ./hack/start/interpreter
+	@$(BUILD) graft-resource-interpreter '1 minute' ./cmd/graft-resource-interpreter ./cmd/graft
+	@$(BUILD) start-interpreter '10 seconds' ./hack/start/interpreter
 	@exec .cache/bin/start-interpreter $(ARGS)
 
 # The servers are built beside the unit tests: neither keeps two cores busy all the time.

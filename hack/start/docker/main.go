@@ -2,83 +2,261 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
-// Command docker shows two containers that talk over a Graft network: it runs a real dockerd and graft-network-provider on a machine of their own
-// (package engine), makes a network and containers with docker, kills the provider while they talk, and cleans up; it says of each step whether
-// it went as it should. `make start-docker` builds what it needs and runs it; with ONCE=1 it ends then, with status 1 if something is not as it
-// should be.
+// Command docker shows two containers of a dockerd that talk over a network of graft-network-provider, what they hold in its ledger, and
+// that the provider may be killed meanwhile. dockerd and the provider run in namespaces of their own, so that this machine gets no link,
+// no route and no service. `make start-docker` builds what it needs and runs it.
 //
-// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at show; what is shown is in steps.go.
+// Where dockerd cannot be had, the network controllers of Docker Engine, built from their Go modules, take its place. Enter at show.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"net/http"
 	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/demo"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// profile is the one that is served where no other is named.
-const profile = "example/network/docker.yaml"
+// create is the command that makes the network.
+const create = "network create -d graft -o profile=acme.com/overlay --ipam-driver graft --ipam-opt profile=acme.com/overlay blue"
 
-func main() { console.Main("docker", "bin/graft-network-provider", profile, demonstrate) }
+// claim is a request of DRANET for an address of the same pool.
+const claim = `{"device":{"name":"eth1","pci_address":"0000:27:00.2"},"claim_uid":"claim-1","config":{"profile":"acme.com/overlay"}}`
 
-// demonstrate shows it with a dockerd, or where there is none to be had, what can be shown without.
-func demonstrate(ctx context.Context, o console.Provider, t *console.Terminal) error {
-	err := show(ctx, o, t)
-	if errors.Is(err, engine.ErrUnavailable) {
-		err = instead(ctx, err, t)
-	}
-	return err
+func main() {
+	set := flag.NewFlagSet("docker", flag.ContinueOnError)
+	program := set.String("program", "bin/graft-network-provider", "the program that is shown")
+	profile := set.String("profile", "example/network/docker.yaml", "the profile that is served")
+	demo.Main(set, func(ctx context.Context, d *demo.Demo) error {
+		err := show(ctx, d, *program, *profile)
+		if errors.Is(err, engine.ErrUnavailable) {
+			err = withoutDockerd(ctx, err, d)
+		}
+		return err
+	})
 }
 
-// show runs everything on a machine that is gone at the end.
-func show(ctx context.Context, o console.Provider, t *console.Terminal) (err error) {
-	t.Line("%s", t.Dim("dockerd and the provider run in namespaces of their own: this machine gets no link, no route and no service of theirs."))
-	s, err := open(ctx, o, t)
-	if err != nil {
+// stage is a machine with dockerd and the provider.
+type stage struct {
+	*demo.Demo
+	machine  *engine.Machine
+	dockerd  *engine.Dockerd
+	provider *engine.Process
+	// addresses are those of the containers by name.
+	addresses map[string]string
+}
+
+// show runs all steps.
+func show(ctx context.Context, d *demo.Demo, program, profile string) (err error) {
+	s := &stage{Demo: d, addresses: map[string]string{}}
+	if err := s.boot(ctx, program, profile); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.machine.Halt()) }()
-	for _, step := range steps() {
-		if err := step.do(ctx, s); err != nil {
+	for _, step := range []struct {
+		title string
+		run   func(context.Context) error
+	}{
+		{"A network: a profile says what it is in the kernel, and where its addresses come from", s.createNetwork},
+		{"Two containers", func(ctx context.Context) error { return s.run(ctx, "one", "two") }},
+		{"What the provider has made in the kernel: a bridge, and a pair of interfaces for each container", s.links},
+		{"They talk", func(ctx context.Context) error { return s.ping(ctx, "one", "two") }},
+		{"The ledger has the addresses of Docker's containers, as all others", s.inspect},
+		{"A claim of DRANET gets another address of the same pool", s.claim},
+		{"The provider is killed (SIGKILL) while they talk, and started again", s.kill},
+		{"It has forgotten nothing: another container comes, and talks to the first", func(ctx context.Context) error {
+			return errors.Join(s.run(ctx, "three"), s.ping(ctx, "three", "one"))
+		}},
+		{"All are removed, and nothing is left", s.remove},
+	} {
+		s.Title("%s", step.title)
+		if err := step.run(ctx); err != nil {
 			return err
 		}
 	}
-	t.Line("\n%s Everything went as it should.", t.Paint("1;32", "OK"))
-	if o.Once {
+	s.Printf("\nOK Everything went as it should.")
+	if s.Once {
 		return nil
 	}
-	t.Line(`
-Both stay up until Ctrl-C. Try it yourself:
-
-    export DOCKER_HOST=%s
-    %s
-    docker run --rm -it --network blue %s /bin/sh
-    %s ledger inspect %s
-
-%s`, s.dockerd.Host(), create, image, o.Graft, s.machine.Ledger(), t.Dim("Everything is in "+s.machine.Folder+", which is removed at the end."))
+	s.Printf("\nBoth stay up until Ctrl-C:\n\n    export DOCKER_HOST=%s\n    docker %s\n    docker run --rm -it --network blue %s /bin/sh\n    %s ledger inspect %s",
+		s.dockerd.Host(), create, engine.Image, demo.Graft, s.machine.Ledger())
 	<-ctx.Done()
-	t.Line("\nStopping.")
 	return nil
 }
 
-// instead shows what can be shown without a dockerd.
-func instead(ctx context.Context, why error, t *console.Terminal) error {
-	t.Line(`
-%s %v.
-
-THERE ARE NO CONTAINERS THEN. The network controllers of Docker Engine 28 and 29, built from their Go modules, make networks through the provider's
-socket instead, and two sandboxes on each, which are what containers have of networks. This is what `+"`make test-libnetwork`"+` does; here is a part of it.
-`, t.Paint("1;31", "NO DOCKERD:"), why)
-	c := exec.CommandContext(ctx, "make", "--no-print-directory", "test-libnetwork", "TESTFLAGS=-v -count=1 -run '^(TestBridge|TestPools|TestReboot)$$'")
-	c.Stdout, c.Stderr = t, t
-	return c.Run()
+// boot starts the machine, the provider and dockerd.
+func (s *stage) boot(ctx context.Context, program, profile string) error {
+	program, err := filepath.Abs(program)
+	if err != nil {
+		return err
+	}
+	if profile, err = filepath.Abs(profile); err != nil {
+		return err
+	}
+	on, err := engine.Prepare(ctx, s)
+	if err != nil {
+		return err
+	}
+	if s.machine, err = on.Boot(ctx); err != nil {
+		return err
+	}
+	s.provider, s.dockerd = s.machine.Provider(program, profile), s.machine.Dockerd(false)
+	for _, phase := range []struct {
+		name  string
+		start func() error
+	}{
+		{"graft-network-provider on " + engine.Plugin, func() error { return s.provider.Start(ctx) }},
+		{"dockerd on " + s.dockerd.Host(), func() error { return s.dockerd.Start(ctx) }},
+		{"an image with busybox", func() error { return s.dockerd.Import(ctx) }},
+	} {
+		if err := s.Phase(phase.name, phase.start); err != nil {
+			return errors.Join(err, s.machine.Halt())
+		}
+	}
+	return nil
 }
 
-// fail is an error that says what should have been.
-func fail(format string, arguments ...any) error { return fmt.Errorf(format, arguments...) }
+// docker prints and runs a command of docker, and prints its output.
+func (s *stage) docker(ctx context.Context, line string) (string, error) {
+	s.Printf("  $ docker %s", line)
+	out, err := s.dockerd.Do(ctx, strings.Fields(line)...)
+	s.Show(out)
+	return out, err
+}
+
+func (s *stage) createNetwork(ctx context.Context) error {
+	_, err := s.docker(ctx, create)
+	return err
+}
+
+// run runs containers, and notes their addresses.
+func (s *stage) run(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if _, err := s.docker(ctx, "run --detach --stop-timeout 0 --network blue --name "+name+" "+engine.Image+" /bin/sleep 1d"); err != nil {
+			return err
+		}
+		text, err := s.dockerd.Do(ctx, "inspect", "--format={{json (index .NetworkSettings.Networks \"blue\")}}", name)
+		if err != nil {
+			return err
+		}
+		var network struct{ IPAddress string }
+		if err := json.Unmarshal([]byte(text), &network); err != nil || network.IPAddress == "" {
+			return fmt.Errorf("%s should have an address: %s", name, text)
+		}
+		s.addresses[name] = network.IPAddress
+		s.Printf("  %s has %s", name, s.Bold(network.IPAddress))
+	}
+	return nil
+}
+
+// links prints the kernel's links, and checks that they are a bridge and two host ends.
+func (s *stage) links(ctx context.Context) error {
+	out, err := s.machine.Run(ctx, "ip", "-brief", "link", "show")
+	if err != nil {
+		return err
+	}
+	s.Show(out)
+	if strings.Count(out, "\ngb") != 1 || strings.Count(out, "\ngh") != 2 {
+		return errors.New("there should be a bridge and two host ends")
+	}
+	_, err = s.docker(ctx, "exec one /bin/ip address show dev net0")
+	return err
+}
+
+func (s *stage) ping(ctx context.Context, from, to string) error {
+	_, err := s.docker(ctx, "exec "+from+" /bin/ping -c 2 -W 3 "+s.addresses[to])
+	return err
+}
+
+// inspect prints the ledger, which must have the containers' addresses.
+func (s *stage) inspect(ctx context.Context) error {
+	_, err := s.Command(ctx, []string{demo.Graft, "ledger", "inspect", s.machine.Ledger()}, s.addresses["one"], s.addresses["two"])
+	return err
+}
+
+// claim allocates and releases an address for DRANET, which must not be one of the containers'.
+func (s *stage) claim(ctx context.Context) error {
+	socket := filepath.Join(s.machine.Folder, engine.DRANET)
+	for _, call := range []string{"/GetProfileConfig", "/ReleaseProfileConfig"} {
+		s.Printf("  $ curl --unix-socket %s http://localhost%s --json '%s'", socket, call, claim)
+		status, answer, err := s.machine.Ask(ctx, socket, call, claim)
+		if err != nil {
+			return err
+		}
+		if s.Show(answer); status != http.StatusOK {
+			return fmt.Errorf("the status is %d, and should be 200", status)
+		}
+		if err := demo.Lacks(answer, `"`+s.addresses["one"]+"/", `"`+s.addresses["two"]+"/"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kill ends the provider during two seconds in which the containers talk, and starts it again.
+func (s *stage) kill(ctx context.Context) error {
+	line := "exec one /bin/ping -i 0.1 -c 20 -W 3 -q " + s.addresses["two"]
+	s.Printf("  $ docker %s", line)
+	var said string
+	done := make(chan error, 1)
+	go func() {
+		out, err := s.dockerd.Do(ctx, strings.Fields(line)...)
+		said = out
+		done <- err
+	}()
+	time.Sleep(500 * time.Millisecond)
+	if err := s.provider.Kill(); err != nil {
+		return err
+	}
+	time.Sleep(500 * time.Millisecond)
+	if err := s.Phase("killed half a second ago, and started again", func() error { return s.provider.Start(ctx) }); err != nil {
+		return err
+	}
+	if err := <-done; err != nil {
+		return err
+	}
+	s.Show(said)
+	return demo.Contains(said, " 0% packet loss")
+}
+
+// remove removes the containers and the network, and checks that neither links nor addresses are left.
+func (s *stage) remove(ctx context.Context) error {
+	for _, line := range []string{"rm --force one two three", "network rm blue"} {
+		if _, err := s.docker(ctx, line); err != nil {
+			return err
+		}
+	}
+	out, err := s.machine.Run(ctx, "ip", "-brief", "link", "show")
+	if err != nil {
+		return err
+	}
+	if s.Show(out); strings.Contains(strings.TrimSpace(out), "\n") {
+		return errors.New("only the loopback interface should be left")
+	}
+	held, err := s.Command(ctx, []string{demo.Graft, "ledger", "inspect", s.machine.Ledger()})
+	if err != nil {
+		return err
+	}
+	return demo.Lacks(held, s.addresses["one"], s.addresses["two"], s.addresses["three"])
+}
+
+// withoutDockerd runs tests with Docker's network controllers, for which no dockerd is needed.
+func withoutDockerd(ctx context.Context, why error, d *demo.Demo) error {
+	d.Printf(`
+NO DOCKERD: %v.
+
+There are no containers then. The network controllers of Docker Engine 28 and 29, built from their Go modules, make networks through
+the provider's socket instead, with two sandboxes on each. This is a part of `+"`make test-libnetwork`.\n", why)
+	command := exec.CommandContext(ctx, "make", "--no-print-directory", "test-libnetwork",
+		"TESTFLAGS=-v -count=1 -run '^(TestBridge|TestPools|TestReboot)$$'")
+	command.Stdout, command.Stderr = d, d
+	return command.Run()
+}

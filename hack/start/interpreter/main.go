@@ -2,72 +2,156 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command interpreter shows what graft-resource-interpreter does: it runs the program with a certificate of its own, asks it over TLS what Karmada asks about
-// a Worker, an Etcd and a kind that only a profile knows, and holds that each answer is as it should be. `make start-interpreter` builds what it needs
-// and runs it; with ONCE=1 it ends then, with status 1 if something is not as it should be.
+// Command interpreter shows what graft-resource-interpreter does: it runs the program with a certificate that it issues itself, asks it
+// over TLS what Karmada asks about a Worker, an Etcd and a kind that only a profile knows, and compares each answer with a file.
+// `make start-interpreter` builds what it needs and runs it.
 //
-// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at show; what is asked is in subjects.go.
+// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at show.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/demo"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 const (
-	program = "bin/graft-resource-interpreter"
-	// served is the profile that is in force, beside those of Gardener's kinds.
-	served = "example/interpreter/profile.yaml"
+	// objects is the folder with the objects and the expected answers.
+	objects = "hack/start/interpreter/objects/"
+	own     = "example/interpreter/objects/database.yaml"
 )
 
-func main() { console.Main("interpreter", program, served, show) }
+// subject is an object with what is asked about it.
+type subject struct {
+	title string
+	// name is that of the files, file the object of the control plane.
+	name, file string
+	// questions are flags of `graft interpret` for the object of the control plane. That of a member is asked for health and status.
+	questions []string
+}
 
-// show runs everything in a folder that is gone at the end.
-func show(ctx context.Context, o console.Provider, t *console.Terminal) (err error) {
-	folder, err := os.MkdirTemp("", "graft-interpreter-")
+var subjects = []subject{
+	{"A Worker as gardenlet writes it, and what an extension in a member has made of it", "worker", objects + "worker.yaml",
+		[]string{"--operation", "dependencies,retain,aggregate"}},
+	{"An Etcd as gardenlet writes it, and its status from etcd-druid in a member", "etcd", objects + "etcd.yaml",
+		[]string{"--operation", "replicas,revise,dependencies,aggregate", "--replicas", "0"}},
+	{"A kind that only the profile knows", "database", own,
+		[]string{"--operation", "replicas,revise,dependencies,retain,aggregate", "--replicas", "4"}},
+}
+
+// path returns the path of one of the subject's files.
+func (s subject) path(what string) string { return objects + s.name + "." + what + ".yaml" }
+
+func main() {
+	set := flag.NewFlagSet("interpreter", flag.ContinueOnError)
+	program := set.String("program", "bin/graft-resource-interpreter", "the program that is shown")
+	profile := set.String("profile", "example/interpreter/profile.yaml", "the profile that is served, with those of Gardener's kinds")
+	update := set.Bool("update", false, "write the expected answers")
+	demo.Main(set, func(ctx context.Context, d *demo.Demo) error { return show(ctx, d, *program, *profile, *update) })
+}
+
+// show runs all steps.
+func show(ctx context.Context, d *demo.Demo, program, profile string, update bool) error {
+	folder := filepath.Join(d.Folder, "certificate")
+	authority, configuration := filepath.Join(folder, "ca.crt"), filepath.Join(d.Folder, "configuration.yaml")
+	process, err := running.Start(&running.Log{}, nil, program, "--profiles", profile, "--certificate-folder", folder,
+		"--listen", "127.0.0.1:0", "--metrics-address", "0", "--log-format", "text")
 	if err != nil {
-		return fmt.Errorf("making a folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	s := newServer(o, folder)
-	defer s.Stop()
-	if err := s.start(ctx, t); err != nil {
 		return err
 	}
-	karmada, err := register(ctx, s, t)
+	defer func() { _ = process.Stop() }()
+	var url string
+	err = d.Phase("graft-resource-interpreter, until it listens", func() error {
+		return process.Await(ctx, func(context.Context) (err error) {
+			url, err = urlIn(process.Log.String())
+			return err
+		})
+	})
 	if err != nil {
 		return err
 	}
-	for _, subject := range subjects() {
-		if err := subject.show(ctx, karmada, t); err != nil {
+	d.Title("The configuration by which Karmada calls it")
+	text, err := d.Command(ctx, []string{demo.Graft, "interpreter", "webhook", "-p", profile, "--url", url, "--ca", authority})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("writing the configuration: %w", err)
+	}
+	for _, s := range subjects {
+		if err := s.show(ctx, d, configuration, update); err != nil {
 			return err
 		}
 	}
-	if err := mistake(ctx, s, t); err != nil {
-		return err
-	}
-	t.Line("\n%s Every answer is as it should be.", t.Paint("1;32", "OK"))
-	if o.Once {
-		return nil
-	}
-	t.Line(`
-It stays up until Ctrl-C. Ask it yourself, or change %s and ask again:
+	return d.Stay(ctx, process, fmt.Sprintf("Change %s, and ask again:\n\n    %s interpret %s --url %s --ca %s", profile, demo.Graft, own, url, authority))
+}
 
-    %s interpret example/interpreter/objects/database.yaml --url %s --ca %s
-    %s interpret %s --configuration %s --operation health
-    %s explain interpret example/interpreter/objects/database.yaml -p %s
-
-%s`, o.Profile, o.Graft, s.url, s.authority(), o.Graft, objects+"worker.member.yaml", s.configuration(), o.Graft, o.Profile,
-		t.Dim("Everything is in "+folder+", which is removed at the end; its log is "+s.Log+"."))
-	select {
-	case <-ctx.Done():
-		t.Line("\nStopping the program.")
-		return nil
-	case <-s.Exited():
-		return s.Ended()
+// show asks the program about the objects, as Karmada does, and compares the answers.
+func (s subject) show(ctx context.Context, d *demo.Demo, configuration string, update bool) error {
+	d.Title("%s", s.title)
+	ask := []string{demo.Graft, "interpret", s.file, "--configuration", configuration, "--members", s.path("members"), "--observed", s.path("member")}
+	member := []string{demo.Graft, "interpret", s.path("member"), "--configuration", configuration, "--operation", "health,status"}
+	var got []any
+	for _, line := range [][]string{append(ask, s.questions...), member} {
+		if _, err := d.Command(ctx, line); err != nil {
+			return err
+		}
+		answers, err := demo.Output(ctx, append(line, "-o", "json"))
+		if err != nil {
+			return err
+		}
+		var document any
+		if err := json.Unmarshal([]byte(answers), &document); err != nil {
+			return fmt.Errorf("reading the answers: %w", err)
+		}
+		got = append(got, document)
 	}
+	return compare(s.path("answers"), got, update)
+}
+
+// compare compares answers with those of a file, or writes them.
+func compare(path string, got []any, update bool) error {
+	if update {
+		text, err := yaml.Marshal(got)
+		if err != nil {
+			return fmt.Errorf("encoding the answers: %w", err)
+		}
+		head := "# SPDX-FileCopyrightText: The Graft authors\n#\n# SPDX-License-Identifier: Apache-2.0\n\n"
+		return os.WriteFile(path, append([]byte(head), text...), 0o644)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the expected answers: %w", err)
+	}
+	var want []any
+	if err := yaml.Unmarshal(text, &want); err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("the answers are not those of %s (-want +got):\n%s", path, diff)
+	}
+	return nil
+}
+
+// listening matches the log line of a program that listens, with the address.
+var listening = regexp.MustCompile(`Listening\s.*"address": "([^"]+)"`)
+
+// urlIn returns the URL of a program from its log.
+func urlIn(log string) (string, error) {
+	found := listening.FindStringSubmatch(log)
+	if found == nil {
+		return "", errors.New("it does not listen yet")
+	}
+	return "https://" + found[1], nil
 }

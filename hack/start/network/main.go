@@ -2,60 +2,157 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command network shows what graft-network-provider does: it runs the program on a socket with an example, plays DRANET's calls to it with
-// curl, kills and starts it again, and says of each step whether it went as it should. `make start-network` builds what it needs and
-// runs it; with ONCE=1 it ends then, with status 1 if something is not as it should be.
+// Command network shows what graft-network-provider does: it runs the program on a socket with an example, sends DRANET's requests,
+// kills the program, starts it again, and checks each answer. `make start-network` builds what it needs and runs it.
 //
-// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at show; what is asked is in steps.go.
+// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at show.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
-	"os"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/console"
+	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/demo"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
-// profile is the one that is served where no other is named.
-const profile = "example/network/acme.yaml"
+const (
+	nic   = `{"name":"pci-0000-27-00-2","pci_address":"0000:27:00.2","mac_address":"46:0a:1b:2c:3d:4e"}`
+	other = `{"name":"pci-0000-28-00-0","pci_address":"0000:28:00.0","mac_address":"46:0a:1b:2c:3d:4f"}`
+)
 
-// local is before the paths of requests at the program's socket, which is known by no name.
-const local = "http://localhost"
+// shown is the program in a demonstration.
+type shown struct {
+	*demo.Demo
+	program, profile, socket, ledger string
+	process                          *running.Process
+}
 
-func main() { console.Main("network", "bin/graft-network-provider", profile, show) }
+func main() {
+	set := flag.NewFlagSet("network", flag.ContinueOnError)
+	program := set.String("program", "bin/graft-network-provider", "the program that is shown")
+	profile := set.String("profile", "example/network/acme.yaml", "the profile that is served")
+	demo.Main(set, func(ctx context.Context, d *demo.Demo) error {
+		s := &shown{Demo: d, program: *program, profile: *profile,
+			socket: filepath.Join(d.Folder, "dranet.sock"), ledger: filepath.Join(d.Folder, "ledger")}
+		return s.show(ctx)
+	})
+}
 
-// show runs everything in a folder that is gone at the end.
-func show(ctx context.Context, o console.Provider, t *console.Terminal) (err error) {
-	folder, err := os.MkdirTemp("", "graft-network-")
-	if err != nil {
-		return fmt.Errorf("making a folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	s := newServer(o, folder)
-	defer s.Stop()
-	if err := s.start(ctx, t, "graft-network-provider, until it answers"); err != nil {
+// show runs all steps.
+func (s *shown) show(ctx context.Context) error {
+	if err := s.start(ctx, "graft-network-provider, until it answers"); err != nil {
 		return err
 	}
-	caller, how := console.Caller{Socket: s.socket()}.WithCurl()
-	t.Line("\nDRANET's calls. %s", how)
-	for _, step := range steps() {
-		if err := step.do(ctx, s, caller, t); err != nil {
+	defer func() { _ = s.process.Stop() }()
+	var first, address string
+	mine := request(nic, "claim-1", "")
+	profileConfig := func(title, body string, status int, wanted ...string) func() error {
+		return s.post(ctx, title, "/GetProfileConfig", body, status, wanted...)
+	}
+	return inOrder(
+		s.post(ctx, "What the profile can do", "/health", "", http.StatusOK, `"cloudProvider":true`, `"profileProvider":true`),
+		s.post(ctx, "What is known of a network card", "/GetDeviceAttributes", nic, http.StatusOK, `"acme.com/rack"`, `"r1"`),
+		func() (err error) {
+			s.Title("A claim gets an address")
+			if first, err = s.Post(ctx, s.socket, "/GetProfileConfig", mine, http.StatusOK); err == nil {
+				address, err = addressIn(first)
+			}
+			return err
+		},
+		func() error {
+			return profileConfig("The kubelet asks again, and gets the same answer", mine, http.StatusOK, first)()
+		},
+		func() error {
+			s.process.Kill()
+			return s.start(ctx, "killed (SIGKILL), and started again")
+		},
+		func() error { return profileConfig("It has forgotten nothing", mine, http.StatusOK, first)() },
+		func() error {
+			taken := request(other, "claim-2", `,"addresses":["`+address+`"]`)
+			return profileConfig("Another claim wants the same address", taken, http.StatusConflict, "in use")()
+		},
+		profileConfig("The profile does not allow everything", request(other, "claim-2", `,"dhcp":true`), http.StatusBadRequest, "there is no DHCP"),
+		func() error {
+			_, err := s.inspect(ctx, "claim-1", strings.Split(address, "/")[0])
+			return err
+		},
+		s.post(ctx, "The claim is released", "/ReleaseProfileConfig", mine, http.StatusOK),
+		func() error {
+			held, err := s.inspect(ctx)
+			return errors.Join(err, demo.Lacks(held, "claim-1"))
+		},
+		func() error {
+			return s.Stay(ctx, s.process, "Send it requests, or change "+s.profile+".\nThe ledger: "+demo.Graft+" ledger inspect "+s.ledger)
+		},
+	)
+}
+
+// inOrder runs steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	t.Line("\n%s Everything went as it should.", t.Paint("1;32", "OK"))
-	if o.Once {
-		return nil
+	return nil
+}
+
+// start runs the program and waits until it accepts connections.
+func (s *shown) start(ctx context.Context, what string) error {
+	return s.Phase(what, func() (err error) {
+		s.process, err = running.Start(&running.Log{}, nil, s.program, "--profiles", s.profile, "--ledger", s.ledger,
+			"--listen", "dranet=unix://"+s.socket, "--node", "worker-1", "--metrics-address", "0", "--log-format", "text")
+		if err != nil {
+			return err
+		}
+		return s.process.Await(ctx, func(ctx context.Context) error {
+			connection, err := (&net.Dialer{}).DialContext(ctx, "unix", s.socket)
+			if err != nil {
+				return err
+			}
+			return connection.Close()
+		})
+	})
+}
+
+// post returns a step that sends a request; see demo.Post.
+func (s *shown) post(ctx context.Context, title, path, body string, status int, wanted ...string) func() error {
+	return func() error {
+		s.Title("%s", title)
+		_, err := s.Post(ctx, s.socket, path, body, status, wanted...)
+		return err
 	}
-	t.Line("\nIt stays up until Ctrl-C. Ask it yourself, or change %s and see what it says in %s:\n\n    %s\n    %s ledger inspect %s\n\n%s",
-		o.Profile, s.Log, caller.Command(local+"/health", ""), o.Graft, s.ledger(), t.Dim("Everything is in "+folder+", which is removed at the end."))
-	select {
-	case <-ctx.Done():
-		t.Line("\nStopping the program.")
-		return nil
-	case <-s.Exited():
-		return s.Ended()
+}
+
+// inspect prints the ledger, which must contain the texts.
+func (s *shown) inspect(ctx context.Context, wanted ...string) (string, error) {
+	s.Title("What the ledger holds")
+	return s.Command(ctx, []string{demo.Graft, "ledger", "inspect", s.ledger}, wanted...)
+}
+
+// request returns a body of DRANET.
+func request(device, claim, config string) string {
+	return `{"device":` + device + `,"claim_uid":"` + claim + `","config":{"profile":"acme.com/overlay","interface":{"name":"net1"` + config + `}}}`
+}
+
+// addressIn returns the first address of an answer.
+func addressIn(answer string) (string, error) {
+	var config struct {
+		Interface struct{ Addresses []string }
 	}
+	if err := json.Unmarshal([]byte(answer), &config); err != nil {
+		return "", fmt.Errorf("reading the answer: %w", err)
+	}
+	if len(config.Interface.Addresses) == 0 {
+		return "", errors.New("the answer should have an address")
+	}
+	return config.Interface.Addresses[0], nil
 }
