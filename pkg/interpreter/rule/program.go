@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
@@ -165,6 +166,8 @@ func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpr
 		}
 		return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeUnknown, Message: message}
 	}
+	ctx, end := expression.Limit(ctx)
+	defer end()
 	q, err := newQuestion(ctx, r)
 	defer q.release()
 	if err != nil {

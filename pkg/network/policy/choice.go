@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -113,6 +114,8 @@ func (p *Policy) Choose(name string) (*Profile, error) {
 
 // Config is what the profile sets on the device of a request, beside what the pool does.
 func (x *Profile) Config(ctx context.Context, s Subject) (device.Config, error) {
+	ctx, end := expression.Limit(ctx)
+	defer end()
 	config, err := x.config.evaluate(ctx, &view{Subject: &s})
 	if err != nil {
 		return device.Config{}, fmt.Errorf("evaluating the profile %s: %w", x.Name, err)

@@ -66,6 +66,8 @@ func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
 	if len(p.deny) == 0 {
 		return nil, nil
 	}
+	ctx, end := expression.Limit(ctx)
+	defer end()
 	vars := &view{Subject: &s}
 	for _, rule := range p.deny {
 		applies, err := holds(ctx, rule.when, vars)

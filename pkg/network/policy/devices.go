@@ -41,6 +41,8 @@ func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
 
 // Attributes are the facts of a device by which it can be chosen. The map and what it leads to are the caller's.
 func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]device.Attribute, error) {
+	ctx, end := expression.Limit(ctx)
+	defer end()
 	all := map[string]device.Attribute{}
 	err := p.applying(ctx, d, func(f *facts, vars *view) error {
 		for _, a := range f.attributes {
@@ -63,6 +65,8 @@ func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]de
 
 // DeviceConfig is what is set on a device whoever uses it.
 func (p *Policy) DeviceConfig(ctx context.Context, d device.Device) (device.Config, error) {
+	ctx, end := expression.Limit(ctx)
+	defer end()
 	var merged device.Config
 	err := p.applying(ctx, d, func(f *facts, vars *view) error {
 		config, err := f.config.evaluate(ctx, vars)

@@ -55,6 +55,8 @@ func (p *Pool) Quotas(ctx context.Context, s Subject) ([]ledger.Quota, error) {
 	if len(p.quotas) == 0 {
 		return nil, nil
 	}
+	ctx, end := expression.Limit(ctx)
+	defer end()
 	var quotas []ledger.Quota
 	vars := &view{Subject: &s}
 	for _, q := range p.quotas {
