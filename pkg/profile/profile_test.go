@@ -6,6 +6,7 @@ package profile_test
 
 import (
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,6 +54,25 @@ controlplane:
   kube-apiserver:
   - flags: {remove: [x]}
 `
+}
+
+// TestMaximumRules checks that the number of rules in all sets of a profile is bounded, and that the finding is at the first one that is too
+// many.
+func TestMaximumRules(t *testing.T) {
+	text := func(last int) string {
+		rule := "  - flags: {set: {a: b}}\n"
+		return "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: many}\nproviders: [acme]\n" +
+			"controlplane:\n  kube-apiserver:\n" + strings.Repeat(rule, profile.MaximumRules-5) +
+			"controlplaneexposure:\n  etcd-main:\n" + strings.Repeat(rule, 2) + "  etcd-events:\n" + strings.Repeat(rule, last)
+	}
+	if _, findings := profile.Load(source.File{Name: "many.yaml", Data: []byte(text(3))}); len(findings) > 0 {
+		t.Errorf("of as many as are allowed: %v", findings)
+	}
+	_, findings := profile.Load(source.File{Name: "many.yaml", Data: []byte(text(10))})
+	const want = "many.yaml:8010:5: controlplaneexposure.etcd-events: the profile has more than 8000 rules"
+	if diff := cmp.Diff(want, findings.Error()); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestLoad holds what a document keeps; what is refused is held by the cases of the engine, which loads before it compiles.

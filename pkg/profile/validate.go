@@ -30,8 +30,31 @@ func validate(d *Document) source.Findings {
 	if len(d.ControlPlane)+len(d.ControlPlaneExposure)+len(d.ControlPlaneBackup) == 0 {
 		v.add(source.MissingField, "", "no rules: at least one of controlplane, controlplaneexposure and controlplanebackup is needed")
 	}
+	v.rules()
 	return v.findings
 }
+
+// MaximumRules is how many rules a profile may have. Loading time grows with the number of rules: this many take a few seconds.
+const MaximumRules = 8000
+
+// rules reports the first rule beyond MaximumRules.
+func (v *validator) rules() {
+	count := 0
+	for _, set := range sets {
+		for _, target := range v.document.Node.Get(set).Fields() {
+			items := target.Value.Items()
+			if count += len(items); count > MaximumRules {
+				first := items[len(items)-(count-MaximumRules)]
+				path := set + "." + target.Key.Value
+				v.findings = append(v.findings, first.Finding(path, "the profile has more than %d rules", MaximumRules).Of(source.WrongValue))
+				return
+			}
+		}
+	}
+}
+
+// sets are the fields of a profile that hold rules.
+var sets = []string{"controlplane", "controlplaneexposure", "controlplanebackup"}
 
 // validateName checks the name of a document of any kind.
 func validateName(m v1alpha1.Metadata, n source.Node) source.Findings {
@@ -73,7 +96,6 @@ func (v *validator) mode() {
 	if mode := v.document.Mode; mode != "" && mode != v1alpha1.ModeEnforce && mode != v1alpha1.ModeObserve {
 		v.choose(v.document.Node.Get("mode"), []string{v1alpha1.ModeEnforce, v1alpha1.ModeObserve}, "mode", "must be enforce or observe, is %q", mode)
 	}
-	sets := []string{"controlplane", "controlplaneexposure", "controlplanebackup"}
 	items := v.document.Node.Get("observe").Items()
 	for i, set := range v.document.Observe {
 		if !slices.Contains(sets, set) && items[i].Tag == "!!str" {

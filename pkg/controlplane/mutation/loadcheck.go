@@ -181,7 +181,7 @@ func (p *Program) order() source.Findings {
 // hides says whether the rule always writes all that an earlier one writes, so that the earlier one has no effect.
 func (r *rule) hides(earlier *rule) bool {
 	if r.when != nil || r.family != nil || earlier.family != nil || r.observed != earlier.observed || r.target != earlier.target ||
-		r.scope.skips(r) || earlier.when == nil && earlier.constant() {
+		earlier.when == nil && earlier.constant() {
 		// Of two rules without a condition that write constants, conflicts finds those that differ.
 		return false
 	}
@@ -200,7 +200,7 @@ func (r *rule) hides(earlier *rule) bool {
 			return false
 		}
 	}
-	return true
+	return !r.scope.skips(r) // last, since it follows all variables of the rule
 }
 
 // skips says whether the rule is left out where a lookup finds nothing.
