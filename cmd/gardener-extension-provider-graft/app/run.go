@@ -161,6 +161,7 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 		},
 		Metrics: measures, Clock: clock.RealClock{},
 	}
+	store.Uninstalling = registrar.Uninstalling
 	callers, err := o.addCallers(ctx, mgr, registrar)
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (o *Options) addTo(ctx context.Context, mgr manager.Manager, draining *atom
 		return nil, err
 	}
 	for _, add := range []func() error{
-		func() error { return webhook.AddRegistrar(mgr, registrar, store.NotifyChanges()) },
+		func() error { return webhook.AddRegistrar(ctx, mgr, registrar, store.NotifyChanges()) },
 		func() error { return o.addHeartbeat(mgr) },
 		func() error { return o.addPatrol(mgr, store, registrar) },
 		func() error { return o.addGate(mgr, store, registrar) },

@@ -12,11 +12,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -30,7 +27,7 @@ import (
 
 // AddRegistrar runs the registrar in the leader: at its start, after a reload of the profiles, when a CA Secret or the
 // registration itself changes, and at its interval.
-func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) error {
+func AddRegistrar(ctx context.Context, mgr manager.Manager, r *Registrar, changes <-chan struct{}) error {
 	c, err := controller.New("webhook-registration", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: 1})
 	if err != nil {
 		return fmt.Errorf("adding the registrar: %w", err)
@@ -45,14 +42,12 @@ func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) er
 		source.Kind[client.Object](mgr.GetCache(), &admissionregistrationv1.MutatingWebhookConfiguration{}, handler.EnqueueRequestsFromMapFunc(toRequest)),
 	}
 	if r.ManagedResource.Name != "" {
-		managed, err := r.addManaged(mgr)
+		managed, err := r.followManaged(ctx, mgr)
 		if err != nil {
 			return err
 		}
 		if managed != nil {
-			object := &metav1.PartialObjectMetadata{}
-			object.SetGroupVersionKind(managedResourceKind)
-			sources = append(sources, source.Kind[client.Object](managed, object, handler.EnqueueRequestsFromMapFunc(toRequest)))
+			sources = append(sources, source.Kind[client.Object](managed, managedResource(), handler.EnqueueRequestsFromMapFunc(toRequest)))
 		}
 	}
 	if r.OwnerNamespace != "" {
@@ -83,25 +78,6 @@ func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) er
 			}
 		}
 	}))
-}
-
-// addManaged gives the registrar a cache of the one ManagedResource; nil in a cluster that has no such kind, where Gardener has installed nothing.
-func (r *Registrar) addManaged(mgr manager.Manager) (cache.Cache, error) {
-	if _, err := mgr.GetRESTMapper().RESTMapping(managedResourceKind.GroupKind(), managedResourceKind.Version); meta.IsNoMatchError(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("looking for the kind ManagedResource: %w", err)
-	}
-	managed, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		DefaultNamespaces:    map[string]cache.Config{r.ManagedResource.Namespace: {}},
-		DefaultFieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, r.ManagedResource.Name),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the cache of the ManagedResource: %w", err)
-	}
-	r.managed = managed
-	return managed, mgr.Add(managed)
 }
 
 // refreshPeriod is how often callers and other installations are looked at without a reason.

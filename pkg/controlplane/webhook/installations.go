@@ -59,7 +59,7 @@ func (i *Installations) Refresh(ctx context.Context) error {
 	if err != nil || own == nil {
 		return err
 	}
-	others, err := i.others(ctx)
+	others, err := i.others(ctx, i.Reader)
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,11 @@ func (i *Installations) Any(registrations []mutation.Registration) bool {
 }
 
 // others are the registrations of other installations by their namespaces, which exist and are not being deleted.
-func (i *Installations) others(ctx context.Context) (map[*metav1.PartialObjectMetadata]*admissionregistrationv1.MutatingWebhookConfiguration, error) {
+func (i *Installations) others(
+	ctx context.Context, from client.Reader,
+) (map[*metav1.PartialObjectMetadata]*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	list := &admissionregistrationv1.MutatingWebhookConfigurationList{}
-	if err := i.Reader.List(ctx, list, client.MatchingLabels{nameLabel: i.Endpoint.Service}); err != nil {
+	if err := from.List(ctx, list, client.MatchingLabels{nameLabel: i.Endpoint.Service}); err != nil {
 		return nil, fmt.Errorf("listing the registrations of other installations: %w", err)
 	}
 	others := map[*metav1.PartialObjectMetadata]*admissionregistrationv1.MutatingWebhookConfiguration{}
@@ -120,7 +122,7 @@ func (i *Installations) others(ctx context.Context) (map[*metav1.PartialObjectMe
 		if name == "" || name == i.Namespace {
 			continue
 		}
-		namespace, err := liveNamespace(ctx, i.Reader, name)
+		namespace, err := liveNamespace(ctx, from, name)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -20,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,18 +62,32 @@ type Registrar struct {
 	Metrics    *Metrics
 	Clock      clock.PassiveClock
 
-	// managed reads the ManagedResource; nil in a cluster that has no such kind.
-	managed client.Reader
+	// followsManaged reports that the cluster has ManagedResources.
+	followsManaged bool
+	// removed is set when the removal of the installation is noticed, which cannot be undone; withdrawn, when its registrations are deleted.
+	removed, withdrawn atomic.Bool
 	// rolled is since when the Deployment has no older replicas.
 	rolled time.Time
 }
 
-// Reconcile compares and writes. The write carries the resource version that was compared, so that two writers cannot undo
-// each other unnoticed.
+// Reconcile registers the webhooks, or removes their registrations with the installation. A write carries the resource version that was
+// compared, so that two writers cannot undo each other unnoticed.
 func (r *Registrar) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	if gone, err := r.uninstalling(ctx); err != nil || gone {
-		return r.withdraw(ctx, err)
+	if removed, err := r.uninstalling(ctx); err != nil || removed {
+		if err == nil {
+			return r.withdraw(ctx)
+		}
+		return reconcile.Result{}, err
 	}
+	result, err := r.register(ctx)
+	if apierrors.IsForbidden(err) && r.removed.Load() {
+		return r.withdraw(ctx) // the removal began after it was looked for
+	}
+	return result, err
+}
+
+// register compares the registration and writes it.
+func (r *Registrar) register(ctx context.Context) (reconcile.Result, error) {
 	bundle, err := r.Bundle.ReadBundle(ctx)
 	if errors.Is(err, ErrNoBundle) {
 		// What is registered keeps its bundle: an empty one would turn every admission away.
@@ -267,76 +281,6 @@ func ownedBy(object *metav1.PartialObjectMetadata) []metav1.OwnerReference {
 	owner := metav1.NewControllerRef(object, object.GroupVersionKind())
 	owner.BlockOwnerDeletion = ptr.To(false)
 	return []metav1.OwnerReference{*owner}
-}
-
-// uninstalling returns whether the installation is being removed: its namespace is being deleted, or its ManagedResource, with which the deletion of a
-// ControllerInstallation begins (gardener: pkg/gardenlet/controller/controllerinstallation). A restart, an eviction or an upgrade deletes neither.
-func (r *Registrar) uninstalling(ctx context.Context) (bool, error) {
-	if r.OwnerNamespace == "" {
-		return false, nil
-	}
-	if namespace, err := liveNamespace(ctx, r.Reader, r.OwnerNamespace); err != nil || namespace == nil {
-		return err == nil, err
-	}
-	if r.managed == nil {
-		return false, nil
-	}
-	managed := &metav1.PartialObjectMetadata{}
-	managed.SetGroupVersionKind(managedResourceKind)
-	err := r.managed.Get(ctx, r.ManagedResource, managed)
-	return err == nil && managed.DeletionTimestamp != nil, client.IgnoreNotFound(err)
-}
-
-// managedResourceKind is the kind by which Gardener installs an extension.
-var managedResourceKind = schema.GroupVersionKind{Group: "resources.gardener.cloud", Version: "v1alpha1", Kind: "ManagedResource"}
-
-// Withdraw deletes the registration if the installation is being removed, so that no API server calls Pods that are gone. It is for a program that ends.
-func (r *Registrar) Withdraw(ctx context.Context) error {
-	gone, err := r.uninstalling(ctx)
-	if err != nil || !gone {
-		return err
-	}
-	for {
-		result, err := r.withdraw(ctx, nil)
-		if err != nil || result.RequeueAfter == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(result.RequeueAfter):
-		}
-	}
-}
-
-// withdraw deletes the registration. Where another installation may take over, it is told a moment before.
-func (r *Registrar) withdraw(ctx context.Context, err error) (reconcile.Result, error) {
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := r.Reader.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if ownerOf(current) != r.OwnerNamespace {
-		return reconcile.Result{}, nil
-	}
-	others, err := r.Installations.others(ctx)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if len(others) > 0 && current.Annotations[ServesAnnotation] != "" {
-		delete(current.Annotations, ServesAnnotation)
-		if err := r.Client.Update(ctx, current); err != nil && !apierrors.IsConflict(err) {
-			return reconcile.Result{}, fmt.Errorf("announcing that the registration goes: %w", err)
-		}
-		return reconcile.Result{RequeueAfter: 2 * bundleRetry}, nil
-	}
-	if err := r.Client.Delete(ctx, current, client.Preconditions{UID: &current.UID}); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("deleting the registration: %w", err)
-	}
-	logf.FromContext(ctx).Info("Removed the registration, as the installation is being removed", "configuration", current.Name)
-	return reconcile.Result{}, nil
 }
 
 // upToDate ignores what others may add: labels, annotations.

@@ -5,7 +5,6 @@
 package webhook
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -114,76 +113,6 @@ func TestRegistrarLeaves(t *testing.T) {
 	b.reconcile(t)
 	if !b.hasEarlier(t) || pathOf(&b.read(t).Webhooks[0]) == plainPath {
 		t.Error("the registration of another installation was taken for one's own")
-	}
-}
-
-// TestWithdraw removes the registration where the installation is being removed, and not otherwise.
-func TestWithdraw(t *testing.T) {
-	deleted := &metav1.Time{Time: time.Unix(1, 0)}
-	managed := func(at *metav1.Time) client.Object {
-		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "garden", Name: "provider-graft", DeletionTimestamp: at, Finalizers: []string{"resources.gardener.cloud/gardener-resource-manager"},
-		}}
-		object.SetGroupVersionKind(managedResourceKind)
-		return object
-	}
-	for name, test := range map[string]struct {
-		namespace *metav1.Time
-		managed   client.Object
-		gone      bool
-	}{
-		"a restart":                              {nil, managed(nil), false},
-		"without Gardener":                       {nil, nil, false},
-		"the namespace is being deleted":         {deleted, managed(nil), true},
-		"the ControllerInstallation is, as well": {nil, managed(deleted), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.reconcile(t)
-			b.ManagedResource = client.ObjectKey{Namespace: "garden", Name: "provider-graft"}
-			if test.managed != nil {
-				b.managed = metadataReader{object: test.managed}
-			}
-			if test.namespace != nil {
-				b.Reader = metadataReader{b.Client, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: test.namespace}}}
-			}
-			if err := b.Withdraw(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			b.reconcile(t) // which must not write it again
-			err := b.Client.Get(t.Context(), client.ObjectKey{Name: service.Name}, &admissionregistrationv1.MutatingWebhookConfiguration{})
-			if apierrors.IsNotFound(err) != test.gone {
-				t.Errorf("the registration: %v", err)
-			}
-		})
-	}
-}
-
-// metadataReader answers with one object when metadata is asked for.
-type metadataReader struct {
-	client.Reader
-	object client.Object
-}
-
-func (a metadataReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
-	if metadata, ok := into.(*metav1.PartialObjectMetadata); ok {
-		metadata.ObjectMeta = *a.object.(*metav1.PartialObjectMetadata).ObjectMeta.DeepCopy()
-		return nil
-	}
-	return a.Reader.Get(ctx, key, into, o...)
-}
-
-// TestWithdrawAnnounces tells another installation before the registration goes.
-func TestWithdrawAnnounces(t *testing.T) {
-	namespace, registration := other("extension-next", time.Unix(1e9, 0), openstackName)
-	b := newBench(t, namespace, registration)
-	b.reconcile(t)
-	result, err := b.withdraw(t.Context(), nil)
-	if got := b.read(t); err != nil || result.RequeueAfter == 0 || got.Annotations[ServesAnnotation] != "" || len(got.Webhooks) == 0 {
-		t.Errorf("%v, %v: %+v", result, err, got)
-	}
-	if result, err := b.withdraw(t.Context(), nil); err != nil || result.RequeueAfter != 0 {
-		t.Errorf("%v, %v", result, err)
 	}
 }
 

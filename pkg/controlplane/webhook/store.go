@@ -52,6 +52,8 @@ type Store struct {
 	// Beside reads what the compiler reads beside the documents, so that a change of it alone is an attempt; nil: nothing. What cannot
 	// be read is told by the compiler.
 	Beside func() []byte
+	// Uninstalling reports whether the installation is being removed, and its profiles with it; nil: it never is.
+	Uninstalling func(context.Context) bool
 
 	compile    Compiler
 	parameters profile.Parameters
@@ -199,7 +201,7 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	defer s.lock.Unlock()
 	files, unreadable, err := readAll(ctx, readers)
 	if err != nil {
-		return s.failed(err)
+		return s.failed(ctx, err)
 	}
 	beside := []byte(unreadable.Error())
 	if s.Beside != nil {
@@ -219,7 +221,7 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 		err = s.put(units, next, beside)
 	}
 	if s.outcome = err; err != nil {
-		return s.failed(err)
+		return s.failed(ctx, err)
 	}
 	s.mended()
 	s.metrics.reloaded()
@@ -328,13 +330,18 @@ func (s *Store) mended() {
 	s.metrics.failed.Set(0)
 }
 
-// failed counts and logs a failure, the latter only when it is another one than before.
-func (s *Store) failed(err error) error {
-	if err.Error() != s.problem {
-		s.problem = err.Error()
-		s.metrics.reloadFailed()
-		profile.LogPanic(s.log, err)
-		s.log.Error(err, "Profiles are invalid; of each the last good version is served, if there is one", "findings", findingLines(err))
+// failed counts and logs a failure, the latter only when it is another one than before. That the profiles go with the installation is none.
+func (s *Store) failed(ctx context.Context, err error) error {
+	if err.Error() == s.problem {
+		return err
 	}
+	s.problem = err.Error()
+	if errors.Is(err, errNoneLeft) && s.Uninstalling != nil && s.Uninstalling(ctx) {
+		s.log.Info("The installation is being removed with its profiles; those loaded before stay in force until the program ends")
+		return err
+	}
+	s.metrics.reloadFailed()
+	profile.LogPanic(s.log, err)
+	s.log.Error(err, "Profiles are invalid; of each the last good version is served, if there is one", "findings", findingLines(err))
 	return err
 }

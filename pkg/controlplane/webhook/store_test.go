@@ -212,6 +212,31 @@ func TestStoreWithoutProfiles(t *testing.T) {
 	}
 }
 
+// TestProfilesOfRemovedInstallation checks that profiles which are deleted with the installation are no failure.
+func TestProfilesOfRemovedInstallation(t *testing.T) {
+	f, removed := &fixture{registry: prometheus.NewRegistry()}, false
+	store := NewStore(compile, nil, NewMetrics(f.registry), funcr.New(func(_, args string) { f.log.WriteString(args + "\n") }, funcr.Options{}))
+	store.Uninstalling = func(context.Context) bool { return removed }
+	files, route := &reader{}, Route{Set: target.ControlPlane, Provider: "openstack"}
+	files.set(text2profile("one", "openstack", "false"))
+	if err := store.Load(t.Context(), files); err != nil {
+		t.Fatal(err)
+	}
+	removed, files.files = true, nil
+	for range 3 {
+		if err := store.Load(t.Context(), files); !errors.Is(err, errNoneLeft) || !store.Serves(route) {
+			t.Errorf("the profiles in force have changed: %v", err)
+		}
+	}
+	if got := f.count(t, "graft_profile_reloads_total", map[string]string{"result": "failure"}); got != 0 {
+		t.Errorf("%v failures are counted", got)
+	}
+	got := f.log.String()
+	if strings.Contains(got, "Profiles are invalid") || strings.Count(got, "The installation is being removed with its profiles") != 1 {
+		t.Errorf("the log is %s", got)
+	}
+}
+
 // listing is a program that tells its rules: one of each profile, named like the profile.
 type listing struct{ program }
 

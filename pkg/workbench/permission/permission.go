@@ -109,7 +109,7 @@ func registration(o Options) []rbacv1.PolicyRule {
 		{APIGroups: groups, Resources: append(slices.Clone(resources), validations...), Verbs: []string{"create"}},
 		{APIGroups: groups, Resources: resources, Verbs: []string{"list", "watch"}},
 		{APIGroups: groups, Resources: resources, ResourceNames: []string{o.clusterName(), o.Name}, Verbs: []string{"get", "update", "delete"}},
-		{APIGroups: groups, Resources: validations, ResourceNames: []string{o.clusterName()}, Verbs: []string{"get", "update"}},
+		{APIGroups: groups, Resources: validations, ResourceNames: []string{o.clusterName()}, Verbs: []string{"get", "update", "delete"}},
 		{
 			APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{o.clusterName()}, Verbs: got,
 		},

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// deleted is the time since when an object is being deleted.
+var deleted = &metav1.Time{Time: time.Unix(1, 0)}
+
+// managed returns the ManagedResource of the installation.
+func managed(at *metav1.Time) *metav1.PartialObjectMetadata {
+	object := managedResource()
+	object.ObjectMeta = metav1.ObjectMeta{
+		Namespace: "garden", Name: "provider-graft", DeletionTimestamp: at, Finalizers: []string{"resources.gardener.cloud/gardener-resource-manager"},
+	}
+	return object
+}
+
+// isRegistered reports which of the two registrations exist.
+func (b *bench) isRegistered(t *testing.T) (webhooks, validation bool) {
+	t.Helper()
+	key := client.ObjectKey{Name: service.Name}
+	err := b.Reader.Get(t.Context(), key, &admissionregistrationv1.MutatingWebhookConfiguration{})
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	second := b.Reader.Get(t.Context(), key, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+	if client.IgnoreNotFound(second) != nil {
+		t.Fatal(second)
+	}
+	return err == nil, second == nil
+}
+
+// TestWithdraw deletes the registrations where the installation is being removed, and not otherwise.
+func TestWithdraw(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespace *metav1.Time
+		managed   *metav1.PartialObjectMetadata
+		gone      bool
+	}{
+		"a restart":                              {nil, managed(nil), false},
+		"without Gardener":                       {nil, nil, false},
+		"the namespace is being deleted":         {deleted, managed(nil), true},
+		"the ControllerInstallation is, as well": {nil, managed(deleted), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.ValidateProfiles = true
+			b.reconcile(t)
+			if webhooks, validation := b.isRegistered(t); !webhooks || !validation {
+				t.Fatalf("registered are the webhooks: %v, the validation: %v", webhooks, validation)
+			}
+			b.ManagedResource = client.ObjectKey{Namespace: "garden", Name: "provider-graft"}
+			b.followsManaged = test.managed != nil
+			b.Reader = metadataReader{b.Reader, test.namespace, test.managed}
+			// As before the caches are filled.
+			b.Installations.Reader = unstarted{}
+			if err := b.Withdraw(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.Uninstalling(t.Context()); got != test.gone {
+				t.Errorf("it is uninstalling: %v", got)
+			}
+			b.reconcile(t) // which must not write it again
+			if webhooks, validation := b.isRegistered(t); webhooks == test.gone || validation == test.gone {
+				t.Errorf("registered are the webhooks: %v, the validation: %v", webhooks, validation)
+			}
+		})
+	}
+}
+
+// metadataReader answers with the times of deletion of the namespace and of the ManagedResource when their metadata is asked for.
+type metadataReader struct {
+	client.Reader
+	namespace *metav1.Time
+	managed   *metav1.PartialObjectMetadata
+}
+
+// Get implements client.Reader.
+func (a metadataReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	metadata, ok := into.(*metav1.PartialObjectMetadata)
+	switch {
+	case !ok:
+		return a.Reader.Get(ctx, key, into, o...)
+	case metadata.Kind == managedResourceKind.Kind:
+		metadata.ObjectMeta = *a.managed.ObjectMeta.DeepCopy()
+		return nil
+	}
+	err := a.Reader.Get(ctx, key, into, o...)
+	metadata.DeletionTimestamp = a.namespace
+	return err
+}
+
+// unstarted is a cache that has not been started.
+type unstarted struct{ client.Reader }
+
+// Get implements client.Reader.
+func (unstarted) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return &cache.ErrCacheNotStarted{}
+}
+
+// List implements client.Reader.
+func (unstarted) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return &cache.ErrCacheNotStarted{}
+}
+
+// TestWithdrawWithoutPermission checks that a leader whose permissions are removed with the installation ends its work without an error,
+// at each of its calls, and does not try again.
+func TestWithdrawWithoutPermission(t *testing.T) {
+	for name, allowed := range map[string]int{"all": 0, "the list of installations": 1, "the first deletion": 2, "the second deletion": 3} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.ValidateProfiles = true
+			b.reconcile(t)
+			b.removed.Store(true) // as its informer has told
+			calls := 0
+			forbidden := func() error {
+				if calls++; calls > allowed {
+					return apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+				}
+				return nil
+			}
+			c := interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+					if _, ok := object.(*metav1.PartialObjectMetadata); !ok {
+						if err := forbidden(); err != nil {
+							return err
+						}
+					}
+					return c.Get(ctx, key, object, o...)
+				},
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+					if err := forbidden(); err != nil {
+						return err
+					}
+					return c.List(ctx, list, o...)
+				},
+				Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {
+					if err := forbidden(); err != nil {
+						return err
+					}
+					return c.Delete(ctx, object, o...)
+				},
+			})
+			b.Client, b.Reader = c, c
+			for range 3 {
+				if result := b.reconcile(t); result != (reconcile.Result{}) {
+					t.Errorf("it is tried again: %+v", result)
+				}
+			}
+			if calls != allowed+1 {
+				t.Errorf("there were %d calls, want %d", calls, allowed+1)
+			}
+		})
+	}
+}
+
+// TestRemovalWhileRegistering checks that a removal which begins while the leader compares the registration is no error either.
+func TestRemovalWhileRegistering(t *testing.T) {
+	b := newBench(t)
+	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			b.removed.Store(true)
+			return apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+		},
+	})
+	b.reconcile(t)
+	b.removed.Store(false)
+	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+		},
+	})
+	if _, err := b.Reconcile(t.Context(), reconcile.Request{}); !apierrors.IsForbidden(err) {
+		t.Errorf("without a removal: %v", err)
+	}
+}
+
+// TestWithdrawAnnounces tells another installation before the registration goes.
+func TestWithdrawAnnounces(t *testing.T) {
+	namespace, registration := other("extension-next", time.Unix(1e9, 0), openstackName)
+	b := newBench(t, namespace, registration)
+	b.reconcile(t)
+	result, err := b.withdraw(t.Context())
+	if got := b.read(t); err != nil || result.RequeueAfter == 0 || got.Annotations[ServesAnnotation] != "" || len(got.Webhooks) == 0 {
+		t.Errorf("%v, %v: %+v", result, err, got)
+	}
+	if result, err := b.withdraw(t.Context()); err != nil || result.RequeueAfter != 0 {
+		t.Errorf("%v, %v", result, err)
+	}
+	if webhooks, _ := b.isRegistered(t); webhooks {
+		t.Error("the registration is still there")
+	}
+}
