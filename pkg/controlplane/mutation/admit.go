@@ -7,6 +7,9 @@ package mutation
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -43,15 +46,49 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	}
 	ctx, end := expression.Limit(ctx)
 	defer end()
-	result, failure := p.take(ctx, selected, r, source, observe)
+	result, failure := p.admitSelected(ctx, selected, r, source, observe)
 	if failure != nil {
 		failure.Target = selected.target.Subject()
 	}
 	return result, failure
 }
 
-// take takes an object along the way of a selection; rules that are only observed go along a way of their own.
-func (p *Program) take(ctx context.Context, selected *selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
+// selectRules returns the rules for an object; nil when there are none.
+func (p *Program) selectRules(r Request) (*selection, *Failure) {
+	forms, ok := p.scopes[scopeKey{set: r.Set, provider: r.Provider, garden: r.Garden}]
+	if !ok {
+		return nil, fail(NotLoaded, nil, "no profile for %s of provider %q is loaded", r.Set, r.Provider)
+	}
+	if named := forms[formKey{r.Group, r.Kind, r.Name}]; named != nil {
+		return named, nil
+	}
+	if unnamed := forms[formKey{r.Group, r.Kind, ""}]; unnamed != nil || len(p.others) == 0 {
+		return unnamed, nil
+	}
+	return longest(forms, r), nil
+}
+
+// longest returns the selection for an object that is no target of the contract: the one with the longest name among those
+// that the name of the object begins with.
+func longest(forms map[formKey]*selection, r Request) *selection {
+	if t, _ := target.Match(r.Garden, r.Group, r.Kind, r.Name); t != nil {
+		return nil
+	}
+	var (
+		found  *selection
+		length = -1
+	)
+	for at, selected := range forms {
+		prefix, isPrefix := strings.CutSuffix(at.name, "*")
+		if isPrefix && at.group == r.Group && at.kind == r.Kind && len(prefix) > length && strings.HasPrefix(r.Name, prefix) {
+			found, length = selected, len(prefix)
+		}
+	}
+	return found
+}
+
+// admitSelected enforces the rules of a selection, and then tries those that are only observed.
+func (p *Program) admitSelected(ctx context.Context, selected *selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
 	if selected.enforced == nil {
 		return p.enforce(ctx, selected, r, source, observe)
 	}
@@ -69,46 +106,104 @@ func (p *Program) take(ctx context.Context, selected *selection, r Request, sour
 	return result, nil
 }
 
-// enforce takes an object through all rules of a selection.
+// admission is an object on its way through the rules of a selection.
+type admission struct {
+	program  *Program
+	rules    *selection
+	request  Request
+	source   facts.Source
+	observer Observer
+
+	object *target.Object
+	views  views
+	room   *planRoom
+	plan   Plan
+	result *Result
+	done   bool // nothing is left to do
+}
+
+// admissionSteps are the steps of an admission in their order. Each is a function of the admission, which holds what the steps
+// before it found. A step that sets done ends the admission.
+var admissionSteps = []func(context.Context, *admission) error{
+	readObject,      // parse the object, check the container that the contract requires
+	lookUpFacts,     // read the facts and lookups that the rules name, and no others
+	planRules,       // evaluate conditions and values, find overridden writes and denials
+	applyPlan,       // write the values into the object
+	recordOriginals, // record what the rules replaced, restore what former rules replaced
+	protectContract, // compare the protected parts with the original
+	markVersions,    // write the versions of the profiles into an annotation
+}
+
+// enforce takes an object through the rules of a selection, and returns the patch.
 func (p *Program) enforce(ctx context.Context, selected *selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
-	object, failure := selected.read(r)
+	a := &admission{program: p, rules: selected, request: r, source: source, observer: observe, room: planRooms.Get().(*planRoom)}
+	defer a.room.leave()
+	a.result = &Result{Target: selected.target.Subject()}
+	for _, step := range admissionSteps {
+		if err := step(ctx, a); err != nil {
+			return nil, asFailure(err)
+		}
+		if a.done {
+			return a.result, nil
+		}
+	}
+	a.result.Patch, a.result.Versions = a.object.Document.Patch(), selected.mark.value
+	return a.result, nil
+}
+
+func readObject(_ context.Context, a *admission) error {
+	object, failure := a.rules.read(a.request)
 	if failure != nil {
-		return nil, failure
+		return failure
 	}
-	result := &Result{Target: selected.target.Subject()}
-	if object.BeingDeleted() {
-		return result, nil
-	}
-	views, failure := selected.facts(ctx, p.generation, r, object, source)
+	a.object, a.done = object, object.BeingDeleted()
+	return nil
+}
+
+func lookUpFacts(ctx context.Context, a *admission) error {
+	views, failure := a.rules.facts(ctx, a.program.generation, a.request, a.object, a.source)
 	if failure != nil {
-		return nil, failure
+		return failure
 	}
-	room := planRooms.Get().(*planRoom)
-	defer room.leave()
-	plan, err := selected.planIn(ctx, room, p.generation, object, views)
-	if err != nil {
-		return nil, asFailure(err)
+	a.views = views
+	return nil
+}
+
+func planRules(ctx context.Context, a *admission) (err error) {
+	a.plan, err = a.rules.planIn(ctx, a.room, a.program.generation, a.object, a.views)
+	return err
+}
+
+func applyPlan(_ context.Context, a *admission) (err error) {
+	if a.result.Applied, err = a.plan.apply(a.object, a.observer, memoryFor(a.rules, a.program)); err != nil {
+		return err
 	}
-	if result.Applied, err = plan.apply(object, observe, selected.memoryOf(p)); err != nil {
-		return nil, asFailure(err)
+	if err := a.object.Document.Err(); err != nil {
+		return fail(ObjectUnreadable, err, "%s", a.object.Form)
 	}
-	if err := object.Document.Err(); err != nil {
-		return nil, fail(ObjectUnreadable, err, "%s", object.Form)
+	return nil
+}
+
+func recordOriginals(_ context.Context, a *admission) error {
+	if err := writeRecord(a.rules, a.object, a.plan); err != nil {
+		return applyFailure("what rules left behind", err)
 	}
-	if err := selected.keep(object, plan); err != nil {
-		return nil, applyFailure("what rules left behind", err)
+	a.done = !a.object.Document.Changed()
+	return nil
+}
+
+func protectContract(_ context.Context, a *admission) error {
+	if err := contract.Protect(a.object, a.program.generation, a.plan.exemption()); err != nil {
+		return applyFailure(a.object.Form.String(), err)
 	}
-	if !object.Document.Changed() {
-		return result, nil
+	return nil
+}
+
+func markVersions(_ context.Context, a *admission) error {
+	if err := a.rules.mark.write(a.object, a.observer); err != nil {
+		return applyFailure("the annotation of the mark", err)
 	}
-	if err := contract.Protect(object, p.generation, plan.exemption()); err != nil {
-		return nil, applyFailure(object.Form.String(), err)
-	}
-	if err := selected.mark.write(object, observe); err != nil {
-		return nil, applyFailure("the annotation of the mark", err)
-	}
-	result.Patch, result.Versions = object.Document.Patch(), selected.mark.value
-	return result, nil
+	return nil
 }
 
 func asFailure(err error) *Failure {
@@ -119,22 +214,7 @@ func asFailure(err error) *Failure {
 	return fail(Internal, err, "unexpected error")
 }
 
-// selectRules finds what is to be done with an object; nil when no rule is for it.
-func (p *Program) selectRules(r Request) (*selection, *Failure) {
-	forms, ok := p.scopes[scopeKey{set: r.Set, provider: r.Provider, garden: r.Garden}]
-	if !ok {
-		return nil, fail(NotLoaded, nil, "no profile for %s of provider %q is loaded", r.Set, r.Provider)
-	}
-	if named := forms[formKey{r.Group, r.Kind, r.Name}]; named != nil {
-		return named, nil
-	}
-	if unnamed := forms[formKey{r.Group, r.Kind, ""}]; unnamed != nil || len(p.others) == 0 {
-		return unnamed, nil
-	}
-	return longest(forms, r), nil
-}
-
-// read parses the object and checks that it is what the contract says.
+// read parses the object and checks that it has the container that the contract requires.
 func (s *selection) read(r Request) (*target.Object, *Failure) {
 	parsed, err := scan(r.Document, r.Object)
 	if err != nil {
@@ -161,4 +241,91 @@ func scan(scanned *document.Document, raw []byte) (*document.Document, error) {
 		return scanned, nil
 	}
 	return document.Parse(raw)
+}
+
+// observe adds to the result of the rules that are enforced what the others would have done. They are tried on a copy of the
+// object, together with those that are enforced, and whatever goes wrong there is told and denies nothing: neither a panic, nor the time
+// that they take.
+func (p *Program) observe(ctx context.Context, selected *selection, r Request, source facts.Source, result *Result) {
+	if !r.ObserveUntil.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, r.ObserveUntil)
+		defer cancel()
+	}
+	enforced := *result
+	defer func() {
+		if value := recover(); value != nil {
+			*result = enforced
+			result.Panic = fmt.Errorf("a rule that is only observed: panic of type %T, at %s", value, debug.Stack())
+			result.denyAll(selected, &Failure{Reason: Internal})
+		}
+	}()
+	p.tryAll(ctx, selected, r, source, result)
+}
+
+// tryAll tries all rules on a copy.
+func (p *Program) tryAll(ctx context.Context, selected *selection, r Request, source facts.Source, result *Result) {
+	r.Document = nil
+	all, failure := p.enforce(ctx, selected, r, source, nil)
+	if failure != nil {
+		// Once more without what cannot be computed, to tell the rule that is to blame from the others.
+		lenient := *selected
+		lenient.how.rehearsed = true
+		var again *Failure
+		if all, again = p.enforce(ctx, &lenient, r, source, nil); again != nil {
+			result.denyAll(selected, failure)
+			return
+		}
+		all.Patch = nil
+		for i := range all.Applied {
+			if a := &all.Applied[i]; a.Reason == cannotCompute {
+				a.Outcome, a.Would, a.Reason = Observed, Denied, wouldDeny+string(failure.Reason)
+			}
+		}
+	}
+	observed := map[string]bool{}
+	for _, rule := range selected.rules {
+		if rule.observed {
+			observed[rule.profile+rule.position.String()] = true
+		}
+	}
+	enforced := result.Applied
+	result.Observed, result.Applied = all.Patch, nil
+	for _, applied := range all.Applied {
+		switch {
+		case observed[applied.Profile+applied.Position.String()]:
+			result.Applied = append(result.Applied, applied.observed())
+		case len(enforced) > 0:
+			result.Applied, enforced = append(result.Applied, enforced[0]), enforced[1:]
+		}
+	}
+}
+
+const wouldDeny = "would deny the object: "
+
+// denyAll says of all rules that are only observed that the object would be denied, where nobody knows which is to blame.
+func (r *Result) denyAll(selected *selection, failure *Failure) {
+	for _, rule := range selected.rules {
+		if rule.observed {
+			r.Applied = append(r.Applied, Applied{
+				Profile: rule.profile, Rule: rule.name, Position: rule.position, Outcome: Observed, Would: Denied, Reason: wouldDeny + string(failure.Reason),
+			})
+		}
+	}
+}
+
+// observed is what is told of a rule that was tried on a copy.
+func (a Applied) observed() Applied {
+	switch a.Outcome {
+	case Changed:
+		a.Reason = "would change the object"
+	case Unchanged:
+		a.Reason = "would change nothing"
+	case Overridden:
+		a.Reason = "would be overridden by " + a.Reason
+	default:
+		return a
+	}
+	a.Outcome, a.Would = Observed, a.Outcome
+	return a
 }

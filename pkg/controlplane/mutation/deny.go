@@ -8,12 +8,33 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+func (c *profileCompiler) rulesOf(set target.Set) v1alpha1.Set {
+	switch set {
+	case target.Exposure:
+		return c.document.ControlPlaneExposure
+	case target.Backup:
+		return c.document.ControlPlaneBackup
+	default:
+		return c.document.ControlPlane
+	}
+}
+
+// observes says whether a rule is computed only: the rule itself says so, or else its set or the profile.
+func (c *profileCompiler) observes(r v1alpha1.Rule) bool {
+	if r.Mode != "" {
+		return r.Mode == v1alpha1.ModeObserve
+	}
+	return c.document.Mode == v1alpha1.ModeObserve || slices.Contains(c.document.Observe, string(c.set))
+}
 
 // denials compiles the denials of the profile that apply to a target. They are rules whose only write is the message, and
 // stand before the target's other rules.
@@ -126,12 +147,81 @@ func (c *profileCompiler) checkDenials() {
 	}
 }
 
-// denies returns the failure of a denial whose condition holds; nil for any other rule.
-func (p *PlannedRule) denies() error {
-	if len(p.Steps) != 1 || p.Steps[0].Place.Kind != operation.Denied {
-		return nil
+// unknownTo are the variables that are never known where an object of a target is admitted, and where they are.
+func unknownTo(t *target.Target) map[string]string {
+	const ofShoots = "the target %s is of a virtual garden, where there is no shoot"
+	switch {
+	case t.Garden:
+		said := fmt.Sprintf(ofShoots, t.Name)
+		return map[string]string{"shoot": said, "seed": said, "cloudProfile": said, "pool": said}
+	case t.Purposed || t.Other:
+		return map[string]string{"garden": "only the targets of a virtual garden know it"}
+	default:
+		return map[string]string{"garden": "only the targets of a virtual garden know it", "pool": "only the targets kubelet and node know it"}
 	}
-	failure := fail(DeniedByRule, errors.New(p.Steps[0].Value.Text()), "rule %s", p.rule)
-	failure.By = &Applied{Profile: p.rule.profile, Rule: p.rule.name, Position: p.rule.position, Outcome: Denied}
-	return failure
+}
+
+// seenBy is what expressions of rules for a target see. It is made once for all targets that are alike.
+func (c *profileCompiler) seenBy(t *target.Target) *expression.Environment {
+	like := [2]bool{t.Garden, t.Purposed || t.Other}
+	if known := c.seen[like]; known != nil {
+		return known
+	}
+	environment, err := c.scope.environment.Without(unknownTo(t))
+	if err != nil {
+		environment = c.scope.environment // which is built of the same
+	}
+	if c.seen == nil {
+		c.seen = map[[2]bool]*expression.Environment{}
+	}
+	c.seen[like] = environment
+	return environment
+}
+
+// notKnown finds variables and lookups of the profile that a rule uses and that need what its target does not know. What a variable
+// names in some cases only may be right, as these may tell targets apart.
+func (c *profileCompiler) notKnown(r *rule, from v1alpha1.Rule) source.Findings {
+	elsewhere := unknownTo(r.target)
+	var findings source.Findings
+	seen := map[string]bool{}
+	var visit func(references []string, through string, at source.Position)
+	visit = func(references []string, through string, at source.Position) {
+		for _, reference := range references {
+			root, rest, _ := strings.Cut(reference, ".")
+			name, _, _ := strings.Cut(rest, ".")
+			key := root + "." + name
+			if where := elsewhere[root]; where != "" && through != "" && !seen["in "+through] {
+				seen["in "+through] = true
+				findings = append(findings, from.At.Finding(r.path, "%s (%s) needs '%s', which %s does not know; %s", through, at, root, r.target.Name, where).
+					Of(expression.UnknownName))
+			}
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			switch root {
+			case variablesName:
+				if v := c.scope.variableOf[name]; v != nil && v.template != nil {
+					visit(v.template.Certain(), key, v.node.Position())
+				}
+			case lookupsName:
+				if i := slices.IndexFunc(c.scope.lookups, func(l *lookup) bool { return l.request.Name == name }); i >= 0 {
+					visit(certainKeys(c.scope.lookups[i]), key, c.scope.lookups[i].at)
+				}
+			}
+		}
+	}
+	visit(r.references(), "", source.Position{})
+	return findings
+}
+
+// certainKeys are the references that the name of the object needs in each case.
+func certainKeys(l *lookup) []string {
+	var references []string
+	for _, template := range []*expression.Template{l.name, l.namespace} {
+		if template != nil {
+			references = append(references, template.Certain()...)
+		}
+	}
+	return references
 }

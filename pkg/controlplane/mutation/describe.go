@@ -6,14 +6,46 @@ package mutation
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+// Profiles are the profiles of the program, sorted by name.
+func (p *Program) Profiles() []ProfileVersion { return p.profiles }
+
+// Registrations are the webhooks that the program needs, in the order in which sets apply, then by provider. With today's Gardener the Service of
+// the kube-apiserver is not among the objects, since it must not be mutated at all.
+func (p *Program) Registrations() []Registration {
+	var registrations []Registration
+	for key, forms := range p.scopes {
+		r := Registration{Set: key.set, Provider: key.provider, Garden: key.garden, Observed: true}
+		for _, selected := range forms {
+			r.Observed = r.Observed && selected.enforced != nil && len(selected.enforced.rules) == 0
+			if selected.form.Kind != "Service" || selected.target.Other || p.generation != contract.Today {
+				r.Forms = append(r.Forms, *selected.form)
+			}
+		}
+		slices.SortFunc(r.Forms, target.Compare)
+		if len(r.Forms) > 0 {
+			registrations = append(registrations, r)
+		}
+	}
+	slices.SortFunc(registrations, compareRegistrations)
+	return registrations
+}
 
 // RuleInfo describes a rule for those who can carry out only some of them.
 type RuleInfo struct {
@@ -46,7 +78,7 @@ func (p *Program) Rules() []RuleInfo {
 			for _, r := range selected.rules {
 				if !seen[r] {
 					seen[r] = true
-					infos = append(infos, r.describe(key))
+					infos = append(infos, infoOf(r, key))
 				}
 			}
 		}
@@ -67,17 +99,17 @@ func (p *Program) Only(keep func(RuleInfo) bool) *Program {
 	for key, forms := range p.scopes {
 		reduced.scopes[key] = map[formKey]*selection{}
 		for at, selected := range forms {
-			rules := slices.DeleteFunc(slices.Clone(selected.rules), func(r *rule) bool { return !keep(r.describe(key)) })
+			rules := slices.DeleteFunc(slices.Clone(selected.rules), func(r *rule) bool { return !keep(infoOf(r, key)) })
 			if len(rules) > 0 {
 				reduced.scopes[key][at] = &selection{target: selected.target, form: selected.form, rules: rules}
 			}
 		}
 	}
-	reduced.settle()
+	settleSelections(&reduced)
 	return &reduced
 }
 
-func (r *rule) describe(key scopeKey) RuleInfo {
+func infoOf(r *rule, key scopeKey) RuleInfo {
 	info := RuleInfo{
 		Set: key.set, Provider: key.provider, Garden: key.garden, Target: r.target, Profile: r.profile, Name: r.name, Position: r.position,
 		Path: r.path, Operation: r.operation.Name, Purposes: r.purposes, Computed: r.family != nil && len(r.family.names) > 0,
@@ -91,24 +123,204 @@ func (r *rule) describe(key scopeKey) RuleInfo {
 	return info
 }
 
-// expand adds references, and those of the variables and the names of lookups among them.
-func (s *scope) expand(references []string, into map[string]bool) {
-	for _, reference := range references {
-		if into[reference] {
-			continue
-		}
-		into[reference] = true
-		root, rest, _ := strings.Cut(reference, ".")
-		name, _, _ := strings.Cut(rest, ".")
-		for _, declared := range s.variables {
-			if root == variablesName && (name == "" || declared.name == name) {
-				s.expand(declared.references(), into)
+// Permission is what an installation must be allowed to do for a lookup, as far as that is known before an admission.
+type Permission struct {
+	// Profile and Lookup name the lookup; Position is where it names its object.
+	Profile, Lookup string
+	Position        source.Position
+	// Group and Resource are those of the object.
+	Group, Resource string
+	// Namespace is the only one in which it is read; empty: in that of each control plane, or it has none.
+	Namespace string
+	// Name is the name of the object; empty: it is computed for each control plane.
+	Name string
+	// Followed says that the object is not only got, but listed and watched by its name: in Namespace or, Everywhere, in all.
+	Followed, Everywhere bool
+}
+
+// Ask is one thing that must be allowed: a verb, in a namespace or, empty, in all.
+type Ask struct{ Verb, Namespace string }
+
+// Asks are what must be allowed for the lookup.
+func (p Permission) Asks() []Ask {
+	asks := []Ask{{"get", p.Namespace}}
+	if !p.Followed {
+		return asks
+	}
+	namespace := p.Namespace
+	if p.Everywhere {
+		namespace = ""
+	}
+	return append(asks, Ask{"list", namespace}, Ask{"watch", namespace})
+}
+
+// Permissions are those for all lookups that a rule needs, sorted by profile, lookup and namespace. What every program reads
+// (Clusters, namespaces, Gardens) is not among them.
+func (p *Program) Permissions() []Permission {
+	seen := map[Permission]bool{}
+	var needed []Permission
+	for key, forms := range p.scopes {
+		for _, selected := range forms {
+			for _, scope := range selected.needs.scopes {
+				for _, l := range scope.lookups {
+					if !selected.needs.lookups[scope][l.request.Name] {
+						continue
+					}
+					if permission := permissionOf(l, scope, key.garden); !seen[permission] {
+						seen[permission] = true
+						needed = append(needed, permission)
+					}
+				}
 			}
 		}
+	}
+	slices.SortFunc(needed, func(a, b Permission) int {
+		return cmp.Or(cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Lookup, b.Lookup), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return needed
+}
+
+// permissionOf is what the lookup needs for the control planes of shoots, or for the garden.
+func permissionOf(l *lookup, s *scope, garden bool) Permission {
+	request := l.request
+	// A name that is made of parameters alone is known already: nothing else is there to be seen.
+	if known, err := l.resolve(context.Background(), &view{parent: interpreter.EmptyActivation(), context: context.Background(), scope: s}); err == nil {
+		request = known
+	}
+	needed := Permission{
+		Profile: s.profile, Lookup: request.Name, Position: l.at,
+		Group: request.Group, Resource: request.Resource, Name: request.ObjectName, Followed: !l.request.Computed,
+	}
+	if request.Scope != facts.ScopeCluster {
+		needed.Namespace = request.Namespace
+		if garden && needed.Namespace == "" {
+			needed.Namespace, needed.Everywhere = target.GardenNamespace, needed.Followed
+		}
+	}
+	return needed
+}
+
+// Lookups are the lookups of all profiles that some rule names, with the names of the objects where those are constant. The
+// order is that of the profiles, then by name.
+func (p *Program) Lookups() []facts.LookupRequest {
+	named := map[*lookup]bool{}
+	var scopes []*scope
+	for _, forms := range p.scopes {
+		for _, selected := range forms {
+			for _, s := range selected.needs.scopes {
+				if !slices.Contains(scopes, s) {
+					scopes = append(scopes, s)
+				}
+				for _, l := range s.lookups {
+					named[l] = named[l] || selected.needs.lookups[s][l.request.Name]
+				}
+			}
+		}
+	}
+	slices.SortFunc(scopes, func(a, b *scope) int { return strings.Compare(a.profile, b.profile) })
+	var requests []facts.LookupRequest
+	for _, s := range scopes {
 		for _, l := range s.lookups {
-			if root == lookupsName && (name == "" || l.request.Name == name) {
-				s.expand(l.references(), into)
+			if named[l] {
+				requests = append(requests, l.request)
+			}
+		}
+	}
+	return requests
+}
+
+// Reads are what the lookups of the program read in a seed, for those who grant permissions or ask for them.
+func (p *Program) Reads() []facts.Read { return facts.ReadsOf(p.Lookups()) }
+
+// Parts are what some rule names of a Cluster.
+func (p *Program) Parts() facts.Parts {
+	var parts facts.Parts
+	for _, forms := range p.scopes {
+		for _, selected := range forms {
+			parts = parts.Join(selected.needs.parts)
+		}
+	}
+	return parts
+}
+
+// Claims returns the webhooks for the objects that a profile is meant to mutate, as far as the profile can be read: without the profile
+// these objects must not be admitted. A profile of which no set can be read claims every object of the contract in the control plane.
+// Sets that are only observed, and retired profiles, claim nothing.
+func Claims(document *profile.Document) []Registration {
+	if document.Retired || document.Mode == v1alpha1.ModeObserve {
+		return nil
+	}
+	c := profileCompiler{document: document}
+	claims := map[scopeKey][]target.Form{}
+	read := false
+	for _, set := range target.Sets() {
+		entries := c.rulesOf(set)
+		read = read || len(entries) > 0
+		if slices.Contains(document.Observe, string(set)) {
+			continue
+		}
+		for i, entry := range entries {
+			for _, t := range claimed(entry, fmt.Sprintf("%s.%s[%d]", set, v1alpha1.ObjectsField, i)) {
+				claim(claims, document, set, t)
+			}
+		}
+	}
+	if !read {
+		for _, t := range shootTargets() {
+			claim(claims, document, target.ControlPlane, t)
+		}
+	}
+	var registrations []Registration
+	for key, forms := range claims {
+		registrations = append(registrations, Registration{Set: key.set, Provider: key.provider, Garden: key.garden}.With(forms))
+	}
+	slices.SortFunc(registrations, compareRegistrations)
+	return registrations
+}
+
+// With returns the webhook for these objects too.
+func (r Registration) With(forms []target.Form) Registration {
+	r.Forms = slices.SortedFunc(slices.Values(slices.Concat(r.Forms, forms)), target.Compare)
+	r.Forms = slices.CompactFunc(r.Forms, func(a, b target.Form) bool { return target.Compare(a, b) == 0 })
+	return r
+}
+
+// claimed returns the targets of an entry of a set; all of the contract where the name is not known.
+func claimed(entry v1alpha1.TargetRules, at string) []*target.Target {
+	if t, _ := targetOf(entry, at); t != nil {
+		return []*target.Target{t}
+	}
+	return shootTargets()
+}
+
+// shootTargets returns the targets of the contract in the control planes of shoots.
+func shootTargets() []*target.Target {
+	var all []*target.Target
+	for _, name := range target.Names() {
+		if t, _ := target.Lookup(name); !t.Garden {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// claim adds the forms of a target. The Service of the kube-apiserver is left out, as it is not mutated with today's Gardener.
+func claim(claims map[scopeKey][]target.Form, document *profile.Document, set target.Set, t *target.Target) {
+	keys := []scopeKey{{set: set, garden: true}}
+	if !t.Garden {
+		keys = keys[:0]
+		for _, provider := range document.Providers {
+			keys = append(keys, scopeKey{set: set, provider: provider})
+		}
+	}
+	for _, key := range keys {
+		for _, form := range t.Forms {
+			if form.Kind != "Service" || t.Other {
+				claims[key] = append(claims[key], form)
 			}
 		}
 	}
 }
+
+// Warnings are what the profiles may say but should not much longer: flags that Kubernetes deprecates, gates that are gone.
+func (p *Program) Warnings() source.Findings { return p.warnings }

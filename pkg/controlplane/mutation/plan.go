@@ -18,32 +18,21 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// Plan is what is going to be done with an object: every rule of its target with its condition decided and its values
-// computed. It is data, and prints as text.
-type Plan struct {
-	Rules []PlannedRule
+// leave gives the room back with nothing in it. What it holds of the plan must not be used any more.
+func (r *planRoom) leave() {
+	clear(r.rules[:cap(r.rules)])
+	clear(r.steps[:cap(r.steps)])
+	planRooms.Put(r)
 }
 
-// PlannedRule is a rule of the plan.
-type PlannedRule struct {
-	rule *rule
-	// Skipped says why the rule is not applied; empty when it is.
-	Skipped string
-	Steps   []Step
-}
-
-// Step is one write of a rule.
-type Step struct {
-	Place operation.Place
-	Value operation.Resolved
-	// Kept says that the place stays what the old object has; there is no value then.
-	Kept bool
-	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not applied.
-	Overridden string
-
-	write *operation.Write
-	// secrecy tells what of the value is made of Secrets; nil: nothing is.
-	secrecy *secrecy
+// denies returns the failure of a denial whose condition holds; nil for any other rule.
+func (p *PlannedRule) denies() error {
+	if len(p.Steps) != 1 || p.Steps[0].Place.Kind != operation.Denied {
+		return nil
+	}
+	failure := fail(DeniedByRule, errors.New(p.Steps[0].Value.Text()), "rule %s", p.rule)
+	failure.By = &Applied{Profile: p.rule.profile, Rule: p.rule.name, Position: p.rule.position, Outcome: Denied}
+	return failure
 }
 
 // String writes the step as a person would read it.
@@ -78,14 +67,6 @@ func (s Step) Without(o *target.Object) ([]byte, error) {
 // agrees says whether two steps leave the same in a place.
 func (s Step) agrees(other *Step) bool { return s.Kept == other.Kept && s.Value.Equal(other.Value) }
 
-// apply writes the place.
-func (s Step) apply(o *target.Object) error {
-	if s.Kept {
-		return s.write.Keep(o)
-	}
-	return s.write.Apply(o, s.Value)
-}
-
 // String writes the plan, one rule and its steps after the other.
 func (p Plan) String() string {
 	var out strings.Builder
@@ -102,14 +83,6 @@ func (p Plan) String() string {
 	return out.String()
 }
 
-// how says in which way a plan is made.
-type how struct {
-	// exists says that the object is being updated.
-	exists bool
-	// rehearsed leaves out a rule that cannot be computed, and forced takes every condition for true: for samples only.
-	rehearsed, forced bool
-}
-
 // cannotCompute is why a rehearsal leaves out a rule.
 const cannotCompute = "it cannot be computed"
 
@@ -120,13 +93,6 @@ type planRoom struct {
 }
 
 var planRooms = sync.Pool{New: func() any { return new(planRoom) }}
-
-// leave gives the room back with nothing in it. What it holds of the plan must not be used any more.
-func (r *planRoom) leave() {
-	clear(r.rules[:cap(r.rules)])
-	clear(r.steps[:cap(r.steps)])
-	planRooms.Put(r)
-}
 
 // plan decides the conditions, computes the values and finds what overrides what.
 func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
@@ -198,53 +164,6 @@ func (p *PlannedRule) decide(ctx context.Context, variables operation.Variables,
 		return err
 	}
 	return p.denies()
-}
-
-// holds evaluates the condition.
-func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables, how how) (bool, error) {
-	if p.rule.when == nil || how.forced {
-		return true, nil
-	}
-	evaluate := p.rule.when.Bool
-	if v, ok := variables.(*view); ok {
-		evaluate = func(ctx context.Context, _ operation.Variables) (bool, error) { return v.holds(ctx, p.rule) }
-	}
-	holds, err := evaluate(ctx, variables)
-	if err != nil {
-		return false, evaluationFailure(p.rule, err)
-	}
-	if !holds {
-		p.Skipped = ConditionFalse
-	}
-	return holds, nil
-}
-
-// compute makes a step for each write of the rule.
-func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables, how how, steps []Step) error {
-	p.Steps = steps
-	for i := range p.rule.writes {
-		write := &p.rule.writes[i]
-		if how.exists && p.rule.keep {
-			p.Steps[i] = Step{Place: write.Place, Kept: true, write: write}
-			continue
-		}
-		value, err := write.Resolve(ctx, variables)
-		if err != nil {
-			return evaluationFailure(p.rule, err)
-		}
-		p.Steps[i] = Step{Place: write.Place, Value: value, write: write}
-		if value.From != nil {
-			p.Steps[i].secrecy = &secrecy{p.rule, variables}
-		}
-	}
-	return nil
-}
-
-func evaluationFailure(r *rule, err error) *Failure {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return fail(DeadlineExceeded, err, "rule %s: no time was left", r)
-	}
-	return fail(ExpressionFailed, err, "rule %s", r)
 }
 
 // override marks the steps of which the place is written differently further down.

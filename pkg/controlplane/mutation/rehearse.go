@@ -5,24 +5,29 @@
 package mutation
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// rehearse applies the rules to sample control planes: with all conditions taken for true, and as they are. What comes out is
+// rehearseAll applies the rules to sample control planes: with all conditions taken for true, and as they are. What comes out is
 // admitted a second time and must not change, and must be within the contract. A rule that cannot be computed on a sample is
 // left out. Findings of which a single rule is the cause are returned; others, and objects that would be denied, are warnings: a real
 // control plane may have what the sample lacks. Rules that break the contract only together are refused where the profiles are
 // sound so far.
-func (p *Program) rehearse(sound bool) (findings, warnings source.Findings) {
+func rehearseAll(p *Program, sound bool) (findings, warnings source.Findings) {
 	r := rehearsal{program: p, sound: sound, done: map[string]bool{}, seen: map[string]bool{}}
 	for i := range static.Planes() {
 		plane := &static.Planes()[i]
@@ -91,7 +96,7 @@ func (r *rehearsal) scenes(stage *stage, selected *selection, request Request) {
 		r.denials(forced, forced.act(request.Object))
 	}
 	r.failures(evaluated, first.failed)
-	if slices.ContainsFunc(selected.rules, (*rule).mayMiss) {
+	if slices.ContainsFunc(selected.rules, mayMissValues) {
 		bare := evaluated
 		bare.stage = stage.withoutOptional()
 		r.failures(bare, slices.DeleteFunc(bare.act(request.Object).failed, func(f failed) bool {
@@ -220,4 +225,301 @@ func places(patch []byte) string {
 		found = append(found, text(operation.Get("path")))
 	}
 	return strings.Join(found, ", ")
+}
+
+// scene is one object, the rules for it, and what is known of its control plane.
+type scene struct {
+	program  *Program
+	stage    *stage
+	selected *selection
+	request  Request
+	how      how
+}
+
+// act is what became of the object.
+type act struct {
+	// object is the object after it; nil when it could not be taken to the end.
+	object  []byte
+	patch   []byte
+	changed []*rule
+	denied  []denial
+	// failed are expressions that have no result, by the rules that were left out for that.
+	failed []failed
+	broken error
+}
+
+type denial struct {
+	rule *rule
+	err  *Failure
+}
+
+// subject is the object for messages.
+func (s scene) subject() string { return s.selected.target.Subject() }
+
+// alone is the scene with one rule only.
+func (s scene) alone(r *rule) scene { return s.with([]*rule{r.origin()}) }
+
+// with is the scene with these rules only.
+func (s scene) with(rules []*rule) scene {
+	only := &selection{target: s.selected.target, form: s.selected.form, rules: rules}
+	only.need()
+	findContests(only)
+	s.selected = only
+	return s
+}
+
+// repeats says whether the rules change the object when they are applied a second time.
+func (s scene) repeats() bool {
+	first := s.act(s.request.Object)
+	return first.object != nil && first.broken == nil && s.act(first.object).patch != nil
+}
+
+// act admits the object without those rules that would deny it.
+func (s scene) act(raw []byte) act {
+	var result act
+	request, selected := s.request, *s.selected
+	request.Object, selected.how = raw, s.how
+	for range len(selected.rules) + 1 {
+		object, failure := selected.read(request)
+		if failure != nil {
+			return result
+		}
+		denied := s.applyTo(object, &selected, request, &result)
+		if denied == nil {
+			return result
+		}
+		result.denied = append(result.denied, *denied)
+		selected.rules = slices.DeleteFunc(slices.Clone(selected.rules), func(r *rule) bool { return r == denied.rule })
+	}
+	return result
+}
+
+// applyTo takes the object through the engine; the denial is that of the rule that stopped it.
+func (s scene) applyTo(object *target.Object, selected *selection, request Request, result *act) *denial {
+	ctx, end := expression.Limit(context.Background())
+	defer end()
+	views, failure := selected.facts(ctx, s.program.generation, request, object, s.stage)
+	if failure != nil {
+		result.failed = s.unread(selected, failure)
+		return nil
+	}
+	plan, err := selected.plan(ctx, s.program.generation, object, views)
+	if err != nil {
+		return nil
+	}
+	result.failed = s.failed(ctx, plan, views)
+	applied, err := plan.apply(object, nil, nil)
+	if err != nil {
+		var failure *Failure
+		if errors.As(err, &failure) && len(applied) < len(plan.Rules) || len(applied) > 0 && applied[len(applied)-1].Outcome == Skipped {
+			return &denial{plan.Rules[len(applied)-1].rule.origin(), failure}
+		}
+		return nil
+	}
+	result.object = object.Document.Bytes()
+	if object.Document.Err() != nil {
+		result.object = nil
+		return nil
+	}
+	if object.Document.Changed() {
+		result.patch = object.Document.Patch()
+		result.broken = contract.Protect(object, s.program.generation, plan.exemption())
+	}
+	for i := range applied {
+		if applied[i].Outcome == Changed {
+			result.changed = append(result.changed, plan.Rules[i].rule.origin())
+		}
+	}
+	return nil
+}
+
+// neutral is what a lookup finds in a rehearsal: text that is a name, a path and a region just as well as anything else.
+const neutral = "sample"
+
+// stage is the source of facts for a sample control plane.
+type stage struct {
+	plane *static.Plane
+	facts *facts.Facts
+	// bare says that optional lookups find nothing.
+	bare bool
+}
+
+// String is the name of the sample for messages, and what it is a sample of.
+func (s *stage) String() string {
+	of := "a shoot's control plane as Gardener writes it"
+	switch {
+	case s.plane.Garden:
+		of = "the control plane of a virtual garden as Gardener writes it"
+	case s.plane.Legacy:
+		of = "a shoot's control plane as Gardener of the older generation writes it"
+	case s.facts != nil:
+		of += " for Kubernetes " + s.facts.Kubernetes()
+	}
+	return s.plane.Name + " (" + of + ")"
+}
+
+// withoutOptional is the stage where optional lookups find nothing.
+func (s *stage) withoutOptional() *stage { return &stage{s.plane, s.facts, true} }
+
+// lacks says in messages what is missing on the stage; empty for nothing.
+func (s *stage) lacks() string {
+	if s.bare {
+		return ", where an optional lookup finds nothing; what it finds is read with ?"
+	}
+	return ""
+}
+
+// stages reads the facts of all samples once.
+var stages = sync.OnceValue(func() map[string]*facts.Facts {
+	found := map[string]*facts.Facts{}
+	for _, plane := range static.Planes() {
+		read := facts.FromCluster
+		if plane.Garden {
+			read = facts.FromGarden
+		}
+		if f, err := read(plane.Source); err == nil {
+			found[plane.Name] = f
+		}
+	}
+	return found
+})
+
+func stageOf(plane *static.Plane) *stage { return &stage{plane, stages()[plane.Name], false} }
+
+// Read implements facts.Source.
+func (s *stage) Read(_ context.Context, namespace string) (*facts.Facts, error) {
+	if s.facts == nil {
+		return nil, facts.ErrNotFound
+	}
+	return s.facts.WithNamespace(facts.Namespace{Name: namespace}), nil
+}
+
+// Lookup implements facts.Source: everything is found, or what is not optional.
+func (s *stage) Lookup(_ context.Context, _ string, l facts.LookupRequest) (*facts.Found, error) {
+	if s.bare && l.Optional {
+		return nil, l.Missing()
+	}
+	found := &facts.Found{
+		Keys: neutralTexts(l.Keys), Labels: neutralTexts(l.Labels), Annotations: neutralTexts(l.Annotations), Fields: map[string]any{},
+		Checksum: strings.Repeat("0", 64),
+	}
+	for name := range l.Fields {
+		found.Fields[name] = neutral
+	}
+	return found, nil
+}
+
+func neutralTexts(keys []string) map[string]string {
+	texts := make(map[string]string, len(keys))
+	for _, key := range keys {
+		texts[key] = neutral
+	}
+	return texts
+}
+
+// failed is an expression that has no result on a sample.
+type failed struct {
+	// rule is the one that has it; nil for the name of an object that is looked up.
+	rule *rule
+	err  *expression.EvaluationError
+	// scope is what it sees, and references are the variables that the part of the rule names in which it stands.
+	scope      *scope
+	references []string
+}
+
+// path is where it stands.
+func (f failed) path() string {
+	if f.rule == nil {
+		return lookupsName
+	}
+	return f.rule.path
+}
+
+// failed are the rules that a plan leaves out because an expression has no result.
+func (s scene) failed(ctx context.Context, plan Plan, views views) []failed {
+	var all []failed
+	for i := range plan.Rules {
+		if r := plan.Rules[i].rule; plan.Rules[i].Skipped == cannotCompute {
+			references, err := s.fails(ctx, r, views)
+			if found := new(expression.EvaluationError); errors.As(err, &found) {
+				all = append(all, failed{rule: r.origin(), err: found, scope: r.scope, references: references})
+			}
+		}
+	}
+	return all
+}
+
+// fails computes a rule once more, to find the part of it that has no result.
+func (s scene) fails(ctx context.Context, r *rule, views views) ([]string, error) {
+	variables := views.of(r.scope)
+	if r.family != nil {
+		_, err := planFamily(ctx, r, variables, s.how)
+		return r.references(), err
+	}
+	planned := PlannedRule{rule: r}
+	if holds, err := planned.holds(ctx, variables, s.how); err != nil || !holds {
+		return r.when.References(), err
+	}
+	for i := range r.writes {
+		if _, err := r.writes[i].Resolve(ctx, variables); err != nil {
+			return r.writes[i].Value.References(), err
+		}
+	}
+	return nil, nil
+}
+
+// unread is the name of an object that is looked up, for which nothing could be read.
+func (s scene) unread(selected *selection, failure *Failure) []failed {
+	found := new(expression.EvaluationError)
+	if !errors.As(failure, &found) {
+		return nil
+	}
+	var nearest *lookup
+	unread := failed{err: found}
+	for _, scope := range selected.needs.scopes {
+		for _, l := range scope.lookups {
+			if l.at.File == found.File && l.at.Line <= found.Line && (nearest == nil || l.at.Line > nearest.at.Line) {
+				nearest, unread.scope, unread.references = l, scope, l.references()
+			}
+		}
+	}
+	if nearest == nil {
+		return nil
+	}
+	return []failed{unread}
+}
+
+// ofClouds are what a sample has otherwise than a control plane of the cloud that a profile is for, what only an installation knows,
+// and what lookups find, which a sample has no more than a word of.
+var ofClouds = []string{
+	"shoot.infrastructureConfig", "shoot.controlPlaneConfig", "shoot.spec.provider", "shoot.workers", "pool.providerConfig",
+	"seed.providerConfig", "seed.spec", "seed.labels", "seed.annotations", "cloudProfile", "namespaceObject", imagesName, lookupsName,
+}
+
+// unlike says whether the expression may fail only because a sample is none of the real control planes.
+func (f failed) unlike() bool {
+	named := map[string]bool{}
+	f.scope.expand(f.references, named)
+	for reference := range named {
+		if slices.ContainsFunc(ofClouds, func(known string) bool { return reference == known || strings.HasPrefix(reference, known+".") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// innermost is the failure of which others follow: that of a variable of the profile is also one of those that name it.
+func innermost(err *expression.EvaluationError) *expression.EvaluationError {
+	for inner := new(expression.EvaluationError); errors.As(err.Unwrap(), &inner); {
+		err = inner
+	}
+	return err
+}
+
+// mayMissValues says whether the rule reads a lookup that may find nothing.
+func mayMissValues(r *rule) bool {
+	r.need()
+	return slices.ContainsFunc(r.scope.lookups, func(l *lookup) bool {
+		return l.request.Optional && r.reach.lookups[r.scope][l.request.Name]
+	})
 }

@@ -103,9 +103,6 @@ type Applied struct {
 	Reason string
 }
 
-// Name is the name of the rule with its item.
-func (a Applied) Name() string { return nameOf(a.Rule, a.Item) }
-
 // Result is what the engine made of an object.
 type Result struct {
 	// Target is the name of the target; empty when the object is none or no rule is for it.
@@ -167,6 +164,63 @@ type Failure struct {
 	Err error
 }
 
+// The rules of profiles: what the engine finds when it compiles, compares and rehearses them.
+const (
+	// UnknownTarget is a target that the contract does not have.
+	UnknownTarget source.Rule = "unknown-target"
+	// UnknownOperation is an operation that does not exist.
+	UnknownOperation source.Rule = "unknown-operation"
+	// OneOperation is a rule that has no operation, or several.
+	OneOperation source.Rule = "one-operation"
+	// WrongLookup is a lookup that cannot be made as it is written.
+	WrongLookup source.Rule = "wrong-lookup"
+	// MisreadNumber is a number that YAML reads otherwise than it is written.
+	MisreadNumber source.Rule = "misread-number"
+	// VariableCycle are variables that use each other.
+	VariableCycle source.Rule = "variable-cycle"
+	// Forbidden is a write that the contract forbids.
+	Forbidden source.Rule = "contract-forbidden"
+	// Reserved is a write that the contract reserves for Gardener.
+	Reserved source.Rule = "contract-reserved"
+	// NeedlessOverride is a reason that nothing needs.
+	NeedlessOverride source.Rule = "needless-override"
+	// SecretInName is a name that is made of a Secret.
+	SecretInName source.Rule = "secret-in-name"
+	// CannotKeep is a place that cannot stay what the old object has.
+	CannotKeep source.Rule = "cannot-keep"
+	// UnnamedContainer is an edit of a container where nobody says of which.
+	UnnamedContainer source.Rule = "unnamed-container"
+	// NoEffect is a rule, or a target, from which nothing comes.
+	NoEffect source.Rule = "no-effect"
+	// TooEarly is a rule for a container that a later rule adds.
+	TooEarly source.Rule = "too-early"
+	// Conflict are two rules that cannot both be in force.
+	Conflict source.Rule = "conflict"
+	// UnknownVolume is a mount of a volume that nobody brings.
+	UnknownVolume source.Rule = "unknown-volume"
+	// UnknownContainer is a container without an image that nobody brings.
+	UnknownContainer source.Rule = "unknown-container"
+	// UnknownFlag is a flag that a version of a component does not have.
+	UnknownFlag source.Rule = "unknown-flag"
+	// FlagValue is a value that a flag does not take.
+	FlagValue source.Rule = "flag-value"
+	// UnknownGate is a feature gate that a version of a component does not have, or that is locked in it.
+	UnknownGate source.Rule = "unknown-feature-gate"
+	// UnknownPlugin is an admission plugin that a version of kube-apiserver does not have.
+	UnknownPlugin source.Rule = "unknown-admission-plugin"
+	// Deprecated is a flag or a feature gate that Kubernetes deprecates.
+	Deprecated source.Rule = "deprecated"
+	// NotIdempotent is a rule that changes again what it has made.
+	NotIdempotent source.Rule = "not-idempotent"
+	// BreaksContract is a rule with which a sample is changed in a way that the contract forbids.
+	BreaksContract source.Rule = "breaks-contract"
+	// SampleDenied is a rule for which a sample would be denied.
+	SampleDenied source.Rule = "sample-denied"
+)
+
+// Name is the name of the rule with its item.
+func (a Applied) Name() string { return nameOf(a.Rule, a.Item) }
+
 // Error is the message, and the cause.
 func (f *Failure) Error() string {
 	if f.Err != nil {
@@ -183,4 +237,12 @@ func (f *Failure) Code() int32 { return codes[f.Reason] }
 
 func fail(reason Reason, err error, format string, arguments ...any) *Failure {
 	return &Failure{Reason: reason, Message: fmt.Sprintf(format, arguments...), Err: err}
+}
+
+// nameOf is the name of a rule with its item.
+func nameOf(rule, item string) string {
+	if item == "" {
+		return rule
+	}
+	return rule + "[" + item + "]"
 }

@@ -10,15 +10,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+func compareScopes(a, b scopeKey) int {
+	return cmp.Or(cmp.Compare(slices.Index(target.Sets(), a.set), slices.Index(target.Sets(), b.set)), strings.Compare(a.provider, b.provider))
+}
 
 // warn adds a warning: the profile can be used, and is likely not what its author wants.
 func (c *profileCompiler) warn(rule source.Rule, at source.Node, path, format string, arguments ...any) {
@@ -39,7 +47,7 @@ func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 		c.program.warnings = append(c.program.warnings, finding)
 		return nil
 	}
-	views := c.versionViews(r.target)
+	views := viewsOfVersions(c, r.target)
 	if c.options.Generation == contract.Labelled || len(views) == 0 ||
 		slices.ContainsFunc(views, func(v versionView) bool { return !v.partial.False(r.when) }) {
 		return nil
@@ -57,7 +65,7 @@ func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 func (c *profileCompiler) tidy() {
 	used := map[string]bool{}
 	for _, r := range c.rules {
-		c.scope.use(used, r.references())
+		markUsed(c.scope, used, r.references())
 	}
 	sections := []struct {
 		name  string
@@ -71,7 +79,7 @@ func (c *profileCompiler) tidy() {
 		slices.Sort(section.names)
 		for _, name := range section.names {
 			if c.mayUse(name) {
-				c.scope.use(used, []string{section.name + "." + name})
+				markUsed(c.scope, used, []string{section.name + "." + name})
 			}
 		}
 	}
@@ -100,8 +108,8 @@ func mentions(name string) func(source.Node) bool {
 	return func(n source.Node) bool { return visit(n.Node) }
 }
 
-// use adds parameters, lookups and variables that references reach, as <section>.<name>; a section alone is all of it.
-func (s *scope) use(used map[string]bool, references []string) {
+// markUsed adds parameters, lookups and variables that references reach, as <section>.<name>; a section alone is all of it.
+func markUsed(s *scope, used map[string]bool, references []string) {
 	for _, reference := range references {
 		root, rest, _ := strings.Cut(reference, ".")
 		name, _, _ := strings.Cut(rest, ".")
@@ -112,12 +120,12 @@ func (s *scope) use(used map[string]bool, references []string) {
 		used[key] = true
 		for _, l := range s.lookups {
 			if root == lookupsName && (name == "" || l.request.Name == name) {
-				s.use(used, l.references())
+				markUsed(s, used, l.references())
 			}
 		}
 		for _, v := range s.variables {
 			if root == variablesName && (name == "" || v.name == name) {
-				s.use(used, v.references())
+				markUsed(s, used, v.references())
 			}
 		}
 	}
@@ -137,8 +145,8 @@ func (c *profileCompiler) names(entry v1alpha1.TargetRules) {
 	}
 }
 
-// order finds, for each selection, rules that have no effect because of a later one, and rules that are too early.
-func (p *Program) order() source.Findings {
+// checkOrder finds, for each selection, rules that have no effect because of a later one, and rules that are too early.
+func checkOrder(p *Program) source.Findings {
 	var (
 		findings source.Findings
 		seen     = map[string]bool{}
@@ -153,7 +161,7 @@ func (p *Program) order() source.Findings {
 		for _, selected := range p.scopes[key] {
 			for i, r := range selected.rules {
 				later := selected.rules[i+1:]
-				if hiding := slices.IndexFunc(later, func(l *rule) bool { return l.hides(r) }); hiding >= 0 {
+				if hiding := slices.IndexFunc(later, func(l *rule) bool { return hidesEarlier(l, r) }); hiding >= 0 {
 					into, by := &findings, later[hiding]
 					finding := source.Finding{Position: r.position, Path: r.path, Rule: NoEffect,
 						Message: "has no effect: " + by.String() + " always writes the same places later"}
@@ -165,10 +173,10 @@ func (p *Program) order() source.Findings {
 				if p.partial[r.target.Name] {
 					continue
 				}
-				for _, finding := range r.nowhere(selected.rules) {
+				for _, finding := range checkContainers(r, selected.rules) {
 					once(&p.warnings, finding)
 				}
-				if write, by := r.tooEarly(selected.rules[:i], later); by != nil {
+				if write, by := writesTooEarly(r, selected.rules[:i], later); by != nil {
 					once(&findings, write.At.Finding(write.Path, "the container %s is added by a later rule, %s; this rule must stand behind it",
 						write.Place.Container, by).Of(TooEarly))
 				}
@@ -178,10 +186,10 @@ func (p *Program) order() source.Findings {
 	return findings
 }
 
-// hides says whether the rule always writes all that an earlier one writes, so that the earlier one has no effect.
-func (r *rule) hides(earlier *rule) bool {
+// hidesEarlier says whether the rule always writes all that an earlier one writes, so that the earlier one has no effect.
+func hidesEarlier(r *rule, earlier *rule) bool {
 	if r.when != nil || r.family != nil || earlier.family != nil || r.observed != earlier.observed || r.target != earlier.target ||
-		earlier.when == nil && earlier.constant() {
+		earlier.when == nil && isConstantRule(earlier) {
 		// Of two rules without a condition that write constants, conflicts finds those that differ.
 		return false
 	}
@@ -200,36 +208,36 @@ func (r *rule) hides(earlier *rule) bool {
 			return false
 		}
 	}
-	return !r.scope.skips(r) // last, since it follows all variables of the rule
+	return !skipsLookup(r.scope, r) // last, since it follows all variables of the rule
 }
 
-// skips says whether the rule is left out where a lookup finds nothing.
-func (s *scope) skips(r *rule) bool {
+// skipsLookup says whether the rule is left out where a lookup finds nothing.
+func skipsLookup(s *scope, r *rule) bool {
 	read := s.reach(r.references()).lookups[s]
 	return slices.ContainsFunc(s.lookups, func(l *lookup) bool { return l.skip && read[l.request.Name] })
 }
 
-// constant says whether all values of the rule are known.
-func (r *rule) constant() bool {
+// isConstantRule says whether all values of the rule are known.
+func isConstantRule(r *rule) bool {
 	return !slices.ContainsFunc(r.writes, func(w operation.Write) bool { _, ok := w.Value.Constant(); return !ok })
 }
 
-// tooEarly finds a write into a container that only a later rule brings.
-func (r *rule) tooEarly(earlier, later []*rule) (operation.Write, *rule) {
+// writesTooEarly finds a write into a container that only a later rule brings.
+func writesTooEarly(r *rule, earlier, later []*rule) (operation.Write, *rule) {
 	for _, write := range r.writes {
 		container := write.Place.Container
-		if container == "" || container == r.target.Container || slices.ContainsFunc(earlier, func(e *rule) bool { return e.brings(container) }) {
+		if container == "" || container == r.target.Container || slices.ContainsFunc(earlier, func(e *rule) bool { return bringsContainer(e, container) }) {
 			continue
 		}
-		if i := slices.IndexFunc(later, func(l *rule) bool { return l.brings(container) }); i >= 0 {
+		if i := slices.IndexFunc(later, func(l *rule) bool { return bringsContainer(l, container) }); i >= 0 {
 			return write, later[i]
 		}
 	}
 	return operation.Write{}, nil
 }
 
-// brings says whether the rule adds a whole container of a name.
-func (r *rule) brings(container string) bool {
+// bringsContainer says whether the rule adds a whole container of a name.
+func bringsContainer(r *rule, container string) bool {
 	return slices.ContainsFunc(r.writes, func(w operation.Write) bool {
 		return (w.Place.Kind == operation.Container || w.Place.Kind == operation.InitContainer) && w.Place.Name == container &&
 			slices.Contains(w.Value.Keys(), "image")
@@ -265,3 +273,186 @@ var onEtcd = map[string]string{
 
 // serviceTarget is the target that exists in the older generation only.
 const serviceTarget = "kube-apiserver-service"
+
+// findConflicts finds rules without a condition that always write the same place differently, in one profile or in several, in one
+// set or in the sets of one provider: those of a shoot whose seed is on the same cloud. Where a condition or a computed value
+// decides, the order decides when the object is there.
+func findConflicts(p *Program) source.Findings {
+	var findings source.Findings
+	seen := map[string]bool{}
+	for _, rules := range rulesByPlace(p) {
+		for _, finding := range conflictsAmong(rules) {
+			if !seen[finding.Error()] {
+				seen[finding.Error()] = true
+				findings = append(findings, finding)
+			}
+		}
+	}
+	return findings
+}
+
+// meetingKey is a form of a provider, in whatever set.
+type meetingKey struct {
+	provider string
+	garden   bool
+	form     formKey
+}
+
+// rulesByPlace are the rules that can meet at one object, in the order in which they apply.
+func rulesByPlace(p *Program) map[meetingKey][]*rule {
+	rules := map[meetingKey][]*rule{}
+	for _, set := range target.Sets() {
+		for key, forms := range p.scopes {
+			if key.set != set {
+				continue
+			}
+			for form, selected := range forms {
+				at := meetingKey{key.provider, key.garden, form}
+				rules[at] = append(rules[at], selected.rules...)
+			}
+		}
+	}
+	return rules
+}
+
+func conflictsAmong(rules []*rule) source.Findings {
+	var (
+		findings source.Findings
+		always   []constantWrite
+	)
+	for _, r := range rules {
+		if r.when != nil || r.family != nil {
+			continue
+		}
+		for _, write := range r.writes {
+			value, ok := write.Value.Constant()
+			if !ok {
+				continue
+			}
+			now := constantWrite{r, write, value}
+			if i := slices.IndexFunc(always, now.contradicts); i >= 0 {
+				findings = append(findings, write.At.Finding(write.Path, "%s of %s is written as %s here and as %s at %s; both rules always apply",
+					write.Place, r.target.Name, value, always[i].value, always[i].write.At.Position()).Of(Conflict))
+			}
+			always = append(always, now)
+		}
+	}
+	return findings
+}
+
+type constantWrite struct {
+	rule  *rule
+	write operation.Write
+	value operation.Resolved
+}
+
+// contradicts says whether two writes cannot both be in force: other values for one place, a field and
+// one in it, or a whole flag and its entry.
+func (w constantWrite) contradicts(other constantWrite) bool {
+	a, b := w.write.Place, other.write.Place
+	if w.rule.observed != other.rule.observed {
+		// One of the two is not applied.
+		return false
+	}
+	if w.rule.target.Other && w.rule.target.Name != other.rule.target.Name {
+		// The rule for the more exact name is meant to win.
+		return false
+	}
+	if w.rule.purposes != nil && other.rule.purposes != nil && !slices.ContainsFunc(w.rule.purposes, func(p string) bool {
+		return slices.Contains(other.rule.purposes, p)
+	}) {
+		return false
+	}
+	if a == b {
+		return !w.value.Equal(other.value)
+	}
+	if a.Covers(b) || b.Covers(a) {
+		outer := w
+		if b.Covers(a) {
+			outer = other
+		}
+		return string(outer.value.JSON) != "{}"
+	}
+	oneIsFlag := (a.Kind == operation.Flag) != (b.Kind == operation.Flag)
+	return oneIsFlag && a.Container == b.Container && flagOf(a) != "" && flagOf(a) == flagOf(b)
+}
+
+// samplePods are what the pods of each target have in any of the samples.
+var samplePods = sync.OnceValue(func() map[string]podParts {
+	parts := map[string]podParts{}
+	for _, plane := range static.Planes() {
+		for _, raw := range plane.Objects {
+			parsed, err := document.Parse(raw)
+			if err != nil {
+				continue
+			}
+			request := requestFor(parsed.Root(), plane.Garden)
+			if t, _ := target.Match(plane.Garden, request.Group, request.Kind, request.Name); t != nil {
+				if parts[t.Name].volumes == nil {
+					parts[t.Name] = podParts{volumes: map[string]bool{}, containers: map[string]bool{}}
+				}
+				parts[t.Name].add(parsed.Root().Get("spec"))
+			}
+			parsed.Release()
+		}
+	}
+	return parts
+})
+
+// podParts are the names of volumes and of containers of both kinds.
+type podParts struct{ volumes, containers map[string]bool }
+
+func (p podParts) add(spec *document.Node) {
+	pod := spec.Find("template", "spec")
+	for _, volume := range pod.Get("volumes").Items() {
+		p.volumes[text(volume.Get("name"))] = true
+	}
+	for _, claim := range spec.Get("volumeClaimTemplates").Items() {
+		p.volumes[text(claim.Find("metadata", "name"))] = true
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, container := range pod.Get(list).Items() {
+			p.containers[text(container.Get("name"))] = true
+		}
+	}
+}
+
+// checkContainers finds mounts of volumes, and containers without an image, that no rule brings and no sample has. Another version of Gardener may have them.
+func checkContainers(r *rule, all []*rule) source.Findings {
+	if r.family != nil || r.target.Other {
+		return nil
+	}
+	var findings source.Findings
+	for i := range r.writes {
+		write := &r.writes[i]
+		write.Mounts(func(volume string, at source.Node, path string) {
+			if !samplePods()[r.target.Name].volumes[volume] && !brought(all, volume) {
+				findings = append(findings, at.Finding(path, "no volume %s is known: neither does a rule bring it, nor does %s have it in the samples",
+					volume, r.target.Name).Of(UnknownVolume).Warn())
+			}
+		})
+		if kind := write.Place.Kind; kind != operation.Container && kind != operation.InitContainer || removes(write) {
+			continue
+		}
+		container := write.Place.Name
+		bringing := func(by *rule) bool { return by.family != nil || bringsContainer(by, container) }
+		if !samplePods()[r.target.Name].containers[container] && !slices.ContainsFunc(all, bringing) {
+			findings = append(findings, write.At.Finding(write.Path,
+				"has no image, and no container %s is known that it could be for: neither does a rule bring it, nor does %s have it in the samples",
+				container, r.target.Name).Of(UnknownContainer).Warn())
+		}
+	}
+	return findings
+}
+
+// brought says whether a rule may bring a volume of a name.
+func brought(rules []*rule, name string) bool {
+	for _, r := range rules {
+		for i := range r.writes {
+			if write := &r.writes[i]; write.Place.Kind == operation.Volume && !removes(write) && (write.Place.Name == name || r.family != nil) {
+				return true
+			}
+		}
+	}
+	return false
+}
