@@ -127,6 +127,8 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
 	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel that has all kinds of links and a clock of its own'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
+	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
+	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 	@echo '==> the contract without one clause at a time, about two minutes'
 	@$(MAKE) --no-print-directory mutants
 	@echo '==> images and charts in a registry, as the page of packaging says'
@@ -190,9 +192,11 @@ check: check-format ## Check format, vet, linters with the import rules, generat
 	cd hack/tools/monitoring && go vet ./...
 	cd hack/images && go vet ./... && go vet -tags system ./...
 	cd test/libnetwork && go vet -tags system ./...
+	cd test/interpreter/types && go vet ./...
 	@echo '==> golangci-lint (the first time, about three minutes)'
 	$(LINT) run
 	cd test/libnetwork && ../../$(LINT) run
+	cd test/interpreter/types && ../../../$(LINT) run
 	cd hack/images && ../../$(LINT) run
 	@$(MAKE) --no-print-directory check-generated check-charts
 
@@ -238,6 +242,7 @@ vendor: ## Copy all dependencies into vendor folders, for builds without a netwo
 	go mod vendor
 	for module in kubernetes gardener etcd cni lint chart monitoring registry; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
 	cd test/libnetwork && go mod vendor
+	cd test/interpreter/types && go mod vendor
 	cd hack/images && go mod vendor
 
 images: ## Build container images and charts as OCI archives into bin/images, without a container runtime (PLATFORMS=linux/amd64,linux/arm64).
@@ -247,4 +252,4 @@ images: ## Build container images and charts as OCI archives into bin/images, wi
 	@.cache/bin/images -charts .cache/charts -platforms '$(PLATFORMS)' $(ARGS)
 
 clean: ## Remove what has been built, the servers and linters too.
-	rm -rf bin .cache vendor hack/tools/*/vendor test/libnetwork/vendor hack/images/vendor
+	rm -rf bin .cache vendor hack/tools/*/vendor test/libnetwork/vendor test/interpreter/types/vendor hack/images/vendor

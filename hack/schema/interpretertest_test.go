@@ -14,7 +14,7 @@ const interpreterTestdata = "pkg/workbench/golden/interpreter/testdata/"
 // TestInterpreterTables holds that tables and case files that graft test runs are valid, and that an editor marks mistakes in them.
 func TestInterpreterTables(t *testing.T) {
 	table, folder := compiled(t, interpreterProfileTest), compiled(t, interpreterTestFolder)
-	for _, pattern := range []string{"example/interpreter/tests/*.yaml", interpreterTestdata + "passing/table.yaml", interpreterTestdata + "failing/table.yaml"} {
+	for _, pattern := range []string{"example/interpreter/tests/*.yaml", "example/interpreter/library/*/tests/*.yaml", interpreterTestdata + "passing/table.yaml", interpreterTestdata + "failing/table.yaml"} {
 		for _, path := range glob(t, pattern) {
 			for _, document := range documents(t, path) {
 				if err := table.Validate(document); err != nil {
