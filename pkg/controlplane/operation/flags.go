@@ -35,7 +35,7 @@ func compileFlags(c *Context, arguments source.Node, path string) ([]Write, sour
 	container := c.container(a.Container)
 	return compiler{
 		place: Place{Kind: Flag, Container: container},
-		value: c.flagValueIn(container),
+		value: c.inCommandLine(container, c.flagValue),
 		check: checkFlagName,
 		apply: func(name string) func(*target.Object, Resolved) error { return applyFlag(container, name) },
 		keep:  func(name string) func(*target.Object) error { return keepFlag(container, name) },
@@ -56,15 +56,21 @@ func (c *Context) flagValue(n source.Node, path string) (Value, source.Findings)
 	}
 }
 
-// flagValueIn is flagValue for the command line of a container, which for the kubelet is that of a unit.
-func (c *Context) flagValueIn(container string) func(source.Node, string) (Value, source.Findings) {
-	if c.Target.Component != "kubelet" || container != c.Target.Container {
-		return c.flagValue
+// inCommandLine returns how values are read for the command line of a container. That of the kubelet is a command of a unit, in which
+// values are escaped for systemd.
+func (c *Context) inCommandLine(container string, read func(source.Node, string) (Value, source.Findings)) func(source.Node, string) (Value, source.Findings) {
+	if !c.inUnit(container) {
+		return read
 	}
 	return func(n source.Node, path string) (Value, source.Findings) {
-		value, findings := c.flagValue(n, path)
+		value, findings := read(n, path)
 		return value.escaped(inCommand), findings
 	}
+}
+
+// inUnit reports whether the command line of a container is that of a unit.
+func (c *Context) inUnit(container string) bool {
+	return c.Target.Component == "kubelet" && container == c.Target.Container
 }
 
 var flagName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.-]*$`)

@@ -44,7 +44,11 @@ func compileListFlags(c *Context, arguments source.Node, path string) ([]Write, 
 		removed, problems := compileItems(a.Remove, path+".remove", Place{ListFlagItem, container, flag + ":"}, Remove())
 		writes := slices.Concat(added, removed)
 		for i := range writes {
-			writes[i].Apply = applyListItem(container, flag, strings.TrimPrefix(writes[i].Place.Name, flag+":"))
+			item := strings.TrimPrefix(writes[i].Place.Name, flag+":")
+			if c.inUnit(container) {
+				item = inCommand.whole(item)
+			}
+			writes[i].Apply = applyListItem(container, flag, item)
 		}
 		if findings = append(findings, problems...); len(writes)+len(findings) == 0 {
 			findings = append(findings, entry.Finding(path, "nothing to add and nothing to remove").Of(NothingToDo))

@@ -32,7 +32,7 @@ func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, s
 		container := c.container("")
 		writes, findings := compiler{
 			place: Place{Kind: MapFlagEntry, Container: container},
-			value: c.Text,
+			value: c.inCommandLine(container, c.Text),
 			apply: func(key string) func(*target.Object, Resolved) error { return applyMapEntry(container, flag, key) },
 		}.compile(entry, path, a.Set, a.Remove)
 		for i := range writes {
