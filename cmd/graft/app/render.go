@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
@@ -17,6 +18,8 @@ type renderOptions struct {
 	profiles profileFlags
 	scenes   sceneFlags
 	output   outputFlags
+	// bare leaves the profiles out.
+	bare bool
 }
 
 func newRenderCommand(s *Streams) *cobra.Command {
@@ -27,9 +30,13 @@ func newRenderCommand(s *Streams) *cobra.Command {
 		Long: `Write the objects as profiles make them.
 
 The manifests and flags are those of graft diff. Objects that no rule is for are written as they are; one that is denied is
-left out, and said on standard error. What rules make of Secrets is hidden unless --show-secrets is given.`,
+left out, and said on standard error. What rules make of Secrets is hidden unless --show-secrets is given. With --without-profile the
+objects are written as Gardener creates them.`,
 		Example: `  # the control plane of a shoot, after the webhooks
   graft render -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
+
+  # as Gardener creates it, for graft convert
+  graft render --without-profile --kubernetes 1.34.2 --provider openstack
 
   # to read: a flag a line, files and units as text
   graft render -p example/profiles/openstack/profile.yaml -o text`,
@@ -40,6 +47,8 @@ left out, and said on standard error. What rules make of Secrets is hidden unles
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
 	o.output.addTo(command, render.Objects())
+	set.BoolVar(&o.bare, "without-profile", false, "write the objects as Gardener creates them, with no profile")
+	command.MarkFlagsMutuallyExclusive("profile", "without-profile")
 	return command
 }
 
@@ -48,7 +57,7 @@ func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []stri
 	if err != nil {
 		return err
 	}
-	profiles, err := o.profiles.load()
+	profiles, err := o.load()
 	if err != nil {
 		return err
 	}
@@ -75,6 +84,15 @@ func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []stri
 		}
 	}
 	return nil
+}
+
+// load returns the profiles; none with --without-profile.
+func (o *renderOptions) load() (*loaded, error) {
+	if !o.bare {
+		return o.profiles.load()
+	}
+	program, err := mutation.Compile(nil, mutation.Options{})
+	return &loaded{Program: program}, err
 }
 
 // writeObjects writes the objects that are admitted, and says what is not there.

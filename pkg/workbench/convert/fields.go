@@ -10,65 +10,57 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// fieldDiff finds the fields by which two values differ, as the operations fields and document name them.
-type fieldDiff struct {
-	set    func(p fieldpath.Path, value any)
-	remove func(p fieldpath.Path)
-	// append is told of items that were added at the end of a list of scalars; nil where only whole lists can be set.
-	append func(p fieldpath.Path, items []any)
+// comparison calls set and remove for the fields by which two values differ, with paths as operations take them.
+type comparison struct {
+	set    func(fieldpath.Path, any)
+	remove func(fieldpath.Path)
+	// items says that paths may lead to items of lists; lists are set whole otherwise.
+	items bool
 }
 
-func (f fieldDiff) compare(p fieldpath.Path, before, after any) {
-	if equal(before, after) {
-		return
-	}
+func (c comparison) compare(p fieldpath.Path, before, after any) {
 	was, wasTree := before.(tree)
 	is, isTree := after.(tree)
-	if wasTree && isTree && (len(is) > 0 || len(p) == 0) {
-		f.members(p, was, is)
-		return
-	}
 	old, wasList := before.([]any)
 	items, isList := after.([]any)
 	switch {
-	case wasList && isList && f.items(p, old, items):
+	case equal(before, after), isQuantity(p) && sameQuantity(before, after):
+	case wasTree && isTree && (len(is) > 0 || len(p) == 0):
+		for _, key := range union(is, was) {
+			_, had := was[key]
+			switch now, has := is[key]; {
+			case !has:
+				c.remove(p.With(key))
+			case !had:
+				c.set(p.With(key), now)
+			default:
+				c.compare(p.With(key), was[key], now)
+			}
+		}
+	case wasList && isList && c.list(p, old, items):
 	case wasTree && isTree:
-		// An empty mapping that is merged changes nothing, so what was in it goes.
+		// A mapping is merged, so an empty one would change nothing.
 		for _, key := range union(was, nil) {
-			f.remove(p.With(key))
+			c.remove(p.With(key))
 		}
+	case wasTree:
+		c.remove(p)
+		c.set(p, after)
 	default:
-		if wasTree != isTree && wasTree && before != nil {
-			f.remove(p)
-		}
-		f.set(p, after)
+		c.set(p, after)
 	}
 }
 
-func (f fieldDiff) members(p fieldpath.Path, before, after tree) {
-	for _, key := range union(after, before) {
-		was, had := before[key]
-		is, has := after[key]
-		switch {
-		case !has:
-			f.remove(p.With(key))
-		case !had:
-			f.set(p.With(key), is)
-		default:
-			f.compare(p.With(key), was, is)
-		}
-	}
+// isQuantity reports whether a path leads to an amount of a resource.
+func isQuantity(p fieldpath.Path) bool {
+	return len(p) > 1 && slices.Contains([]string{"requests", "limits", "minAllowed", "maxAllowed"}, p[len(p)-2].Key)
 }
 
-// itemKeys are members by which items of lists are usually told apart.
-var itemKeys = []string{"name", "path", "containerName", "key", "host", "id"}
+// itemKeys are the members by which items of lists are told apart.
+var itemKeys = []string{"name", "path", "containerName", "mountPath", "key", "host", "id"}
 
-// items compares lists of which the items have names, or to which scalars were added; false for others.
-func (f fieldDiff) items(p fieldpath.Path, before, after []any) bool {
-	if added, ok := appended(before, after); ok && f.append != nil {
-		f.append(p, added)
-		return true
-	}
+// list compares lists whose items have names; false where they have none, or are in another order.
+func (c comparison) list(p fieldpath.Path, before, after []any) bool {
 	for _, key := range itemKeys {
 		was, order, ok := keyed(before, key)
 		is, now, isOk := keyed(after, key)
@@ -76,63 +68,39 @@ func (f fieldDiff) items(p fieldpath.Path, before, after []any) bool {
 			continue
 		}
 		left := slices.DeleteFunc(slices.Clone(order), func(name string) bool { return is[name] == nil })
-		if len(now) < len(left) || !slices.Equal(left, now[:len(left)]) {
+		same := len(now) == len(order) && len(now) == len(left)
+		if !same && (len(now) < len(left) || !slices.Equal(left, now[:len(left)])) {
 			return false
+		}
+		step := func(name string) fieldpath.Path {
+			return append(p[:len(p):len(p)], fieldpath.Step{Key: name, By: key, Quoted: !plainItem(name)})
 		}
 		for _, name := range order {
 			if is[name] == nil {
-				f.remove(step(p, key, name))
+				c.remove(step(name))
 			}
+		}
+		if !c.items {
+			c.set(p, after)
+			return true
 		}
 		for _, name := range now {
 			if was[name] == nil {
-				f.set(step(p, key, name), but(is[name], key))
+				c.set(step(name), but(is[name], key))
 				continue
 			}
-			f.members(step(p, key, name), was[name], is[name])
+			c.compare(step(name), was[name], is[name])
 		}
 		return true
 	}
 	return false
 }
 
-func step(p fieldpath.Path, key, name string) fieldpath.Path {
-	return append(p[:len(p):len(p)], fieldpath.Step{Key: name, By: key, Quoted: !plainItem(name)})
-}
-
-// plainItem says whether a name can stand behind [name= without quotes, and is text then.
+// plainItem reports whether a name needs no quotes in [name=…].
 func plainItem(name string) bool {
 	parsed, err := fieldpath.Parse("x[name=" + name + "]")
-	return err == nil && len(parsed) == 2 && parsed[1].Key == name && !parsed[1].Quoted && !isNumber(name) && name != "true" && name != "false"
-}
-
-func isNumber(text string) bool {
-	for i, c := range text {
-		if (c < '0' || c > '9') && (i > 0 || c != '-') {
-			return false
-		}
-	}
-	return text != ""
-}
-
-// appended are the scalars that a list has more than another one, where it has nothing less and nothing in another order.
-func appended(before, after []any) ([]any, bool) {
-	if len(after) <= len(before) || !equal(before, after[:len(before)]) && len(before) > 0 {
-		return nil, false
-	}
-	added := after[len(before):]
-	for i, value := range added {
-		if !isScalar(value) || slices.ContainsFunc(after[:len(before)+i], func(other any) bool { return equal(other, value) }) {
-			return nil, false
-		}
-	}
-	return added, true
-}
-
-func isScalar(value any) bool {
-	switch value.(type) {
-	case tree, []any:
+	if err != nil || len(parsed) != 2 || parsed[1].Key != name || parsed[1].Quoted || name == "true" || name == "false" {
 		return false
 	}
-	return true
+	return slices.ContainsFunc([]rune(name), func(c rune) bool { return (c < '0' || c > '9') && c != '-' })
 }

@@ -50,11 +50,7 @@ func FuzzPropose(f *testing.F) {
 		if len(findings)+len(more) > 0 {
 			return
 		}
-		cases, err := convert.Cases([]convert.Pair{{Before: before, After: after}}, nil)
-		if err != nil {
-			return
-		}
-		proposal, err := convert.Propose(t.Context(), cases, convert.Options{Name: "acme", Provider: "acme"})
+		proposal, err := convert.Propose(t.Context(), before, after, convert.Options{Name: "acme", Provider: "acme"})
 		if errors.Is(err, convert.ErrNoDifference) {
 			return
 		}
@@ -62,13 +58,13 @@ func FuzzPropose(f *testing.F) {
 			t.Fatal(err)
 		}
 		if len(proposal.Missed) == 0 {
-			holdReproduced(t, proposal, cases)
+			holdReproduced(t, proposal, before, after)
 		}
 	})
 }
 
 // holdReproduced applies the profile on its own, and holds that there is nothing left to propose.
-func holdReproduced(t *testing.T, proposal *convert.Proposal, cases []convert.Case) {
+func holdReproduced(t *testing.T, proposal *convert.Proposal, before, after []manifest.Object) {
 	t.Helper()
 	documents, findings := profile.Load(source.File{Name: "profile.yaml", Data: proposal.Profile})
 	if err := findings.Err(); err != nil {
@@ -78,18 +74,16 @@ func holdReproduced(t *testing.T, proposal *convert.Proposal, cases []convert.Ca
 	if err != nil {
 		t.Fatalf("%v\n%s", err, proposal.Profile)
 	}
-	for i := range cases {
-		for n, object := range cases[i].Before {
-			cases[i].Before[n].JSON = admit(t, program, object, cases[i].Present)
-		}
+	for i := range before {
+		before[i].JSON = admit(t, program, before[i])
 	}
-	if again, err := convert.Propose(t.Context(), cases, convert.Options{Name: "acme", Provider: "acme"}); !errors.Is(err, convert.ErrNoDifference) {
+	if again, err := convert.Propose(t.Context(), before, after, convert.Options{Name: "acme", Provider: "acme"}); !errors.Is(err, convert.ErrNoDifference) {
 		t.Errorf("there is more to propose (%v): %+v\n%s", err, again, proposal.Profile)
 	}
 }
 
 // admit takes an object of a control plane of which nothing else is known through all sets.
-func admit(t *testing.T, program *mutation.Program, object manifest.Object, present []map[string]any) []byte {
+func admit(t *testing.T, program *mutation.Program, object manifest.Object) []byte {
 	t.Helper()
 	raw := object.JSON
 	version := object.APIVersion[strings.LastIndexByte(object.APIVersion, '/')+1:]
@@ -97,7 +91,7 @@ func admit(t *testing.T, program *mutation.Program, object manifest.Object, pres
 		result, err := program.Admit(t.Context(), mutation.Request{
 			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: "CREATE",
 			Namespace: object.Namespace, Name: object.Name, Group: object.Group(), Version: version, Kind: object.Kind, Object: raw,
-		}, &facts.Static{Facts: anyFacts(t, object.Namespace), Objects: present})
+		}, &facts.Static{Facts: anyFacts(t, object.Namespace)})
 		if err != nil {
 			t.Fatal(err)
 		}

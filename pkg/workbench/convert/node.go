@@ -9,54 +9,126 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
-// node compares an OperatingSystemConfig, which is two targets.
+// node compares an OperatingSystemConfig, which holds two targets: the kubelet and the rest of the node.
 func (d *differ) node() {
 	node, _ := target.Lookup("node")
 	d.owner = node
 	d.units()
 	d.files()
-	d.specFields("cri", "criConfig")
-	d.specFields("providerConfig", "providerConfig")
 }
 
-// kubelet runs something for the other target.
-func (d *differ) kubelet(do func()) {
+// kubelet runs a comparison for the target kubelet.
+func (d *differ) kubelet(compare func()) {
 	node := d.owner
 	d.owner, _ = target.Lookup("kubelet")
-	do()
+	compare()
 	d.owner = node
 }
 
-// specFields compares the members of an object below spec.
-func (d *differ) specFields(operation, member string) {
-	before, after := treeAt(d.before, "spec", member), treeAt(d.after, "spec", member)
-	if after == nil {
+// units compares systemd units by their names.
+func (d *differ) units() {
+	was, _, ok := keyed(at(d.before, "spec", "units"), "name")
+	is, now, isOk := keyed(at(d.after, "spec", "units"), "name")
+	if !ok || !isOk {
 		return
 	}
-	for _, field := range union(after, before) {
-		is, has := after[field]
-		if !has {
-			d.remove(operation, nil, field)
-			continue
-		}
-		value, removed, changed := mergeDiff(before[field], is, field)
-		if changed {
-			d.add(operation, nil, value, "set", field)
-		}
-		for _, below := range removed {
-			d.remove("fields", nil, append(pathTo("spec", member, field), below...).String())
+	for _, name := range now {
+		switch {
+		case equal(was[name], is[name]):
+		case name == target.KubeletUnit:
+			d.kubelet(func() { d.unit(nil, was[name], is[name]) })
+		default:
+			d.unit([]argument{{"name", name}}, was[name], is[name])
 		}
 	}
-	drop(d.before, "spec", member)
-	drop(d.after, "spec", member)
+	drop(d.before, "spec", "units")
+	drop(d.after, "spec", "units")
+}
+
+// unit compares one unit; before is nil for a new one.
+func (d *differ) unit(fixed []argument, before, after tree) {
+	was, is := textAt(before, "content"), textAt(after, "content")
+	if was != is && (was == "" || !d.options(fixed, was, is)) {
+		d.add("unit", fixed, is, "content")
+	}
+	for _, field := range []string{"enable", "command"} {
+		if value, ok := after[field]; ok && !equal(before[field], value) {
+			d.add("unit", fixed, value, field)
+		}
+	}
+	old, order, _ := keyed(before["dropIns"], "name")
+	dropIns, now, _ := keyed(after["dropIns"], "name")
+	for _, name := range order {
+		if dropIns[name] == nil {
+			d.add("unit", fixed, nil, "dropIns", name)
+		}
+	}
+	for _, name := range now {
+		if !equal(old[name], dropIns[name]) {
+			d.add("unit", fixed, textAt(dropIns[name], "content"), "dropIns", name)
+		}
+	}
+}
+
+// options compares a unit option by option; false where one of the texts cannot be read.
+func (d *differ) options(fixed []argument, before, after string) bool {
+	was, err := document.UnitOf(before)
+	is, errIs := document.UnitOf(after)
+	if err != nil || errIs != nil {
+		return false
+	}
+	if fixed == nil {
+		old, errOld := was.Command("Service", "ExecStart")
+		now, errNow := is.Command("Service", "ExecStart")
+		if errOld == nil && errNow == nil {
+			d.flags(true, nil, flagsIn(&old.FlagList), flagsIn(&now.FlagList))
+		}
+	}
+	had, has := optionsIn(was), optionsIn(is)
+	for _, key := range union(has, had) {
+		old, now := had[key], has[key]
+		section, option, _ := strings.Cut(key, "\x00")
+		if slices.Equal(old, now) || fixed == nil && option == "ExecStart" {
+			continue
+		}
+		in := append(slices.Clone(fixed), argument{"section", section})
+		switch {
+		case len(now) == 0:
+			d.remove("unit", in, option)
+		case len(now) > len(old) && slices.Equal(now[:len(old)], old) && (len(old) > 0 || strings.HasPrefix(option, "ExecStartP")):
+			d.add("unit", in, texts(now[len(old):]), "add", option)
+		default:
+			d.add("unit", in, texts(now), "set", option)
+		}
+	}
+	return true
+}
+
+// optionsIn returns the values of all options by section and name.
+func optionsIn(u *document.Unit) map[string][]string {
+	options := map[string][]string{}
+	for _, section := range u.Sections() {
+		for line := range strings.SplitSeq(u.Text(), "\n") {
+			name, _, found := strings.Cut(line, "=")
+			if name = strings.TrimSpace(name); !found || name == "" {
+				continue
+			}
+			if values := u.Values(section, name); values != nil {
+				options[section+"\x00"+name] = values
+			}
+		}
+	}
+	return options
 }
 
 // files compares the files of a node by their paths.
@@ -72,51 +144,33 @@ func (d *differ) files() {
 		}
 	}
 	for _, name := range now {
-		if !equal(was[name], is[name]) {
-			d.file(name, was[name], is[name])
+		if !equal(was[name], is[name]) && !d.fileText(name, was[name], is[name]) {
+			if value := fileArguments(name, is[name]); value != nil {
+				d.add("file", nil, value)
+			}
 		}
 	}
 	drop(d.before, "spec", "files")
 	drop(d.after, "spec", "files")
 }
 
-// file compares one file; before is nil for a new one.
-func (d *differ) file(name string, before, after tree) {
-	if d.textFile(name, before, after) || !path.IsAbs(name) || path.Clean(name) != name {
-		return
-	}
-	is, _ := inlineOf(after)
-	if value := fileArguments(name, after, is); value != nil {
-		d.add("file", nil, value)
-	}
-}
-
-// textFile compares a file by what its text says; false where the whole file is to be written.
-func (d *differ) textFile(name string, before, after tree) bool {
+// fileText compares the text of a file by what it says; false where the whole file is to be written.
+func (d *differ) fileText(name string, before, after tree) bool {
 	was, isText := inlineOf(before)
 	is, willBeText := inlineOf(after)
-	same := before != nil && isText && willBeText && equal(before["permissions"], after["permissions"])
-	switch {
-	case same && was == is:
-		return true
-	case d.subject.secrets.spans(was, is):
+	if !isText || !willBeText || !equal(before["permissions"], after["permissions"]) {
 		return false
-	case name == target.KernelSettingsPath && willBeText && (same || before == nil && plainSettings(after)):
+	}
+	switch name {
+	case target.KernelSettingsPath:
 		return d.settings(was, is)
-	case !same:
-		return false
-	case name == target.KubeletConfigurationPath:
+	case target.KubeletConfigurationPath:
 		return d.configuration(was, is)
 	}
-	return d.document([]argument{{"file", name}}, was, is, path.Ext(name) == ".json")
+	return was == is || d.document([]argument{{"file", name}}, was, is, path.Ext(name) == ".json")
 }
 
-// plainSettings says whether the file of kernel settings is as the operation would make it.
-func plainSettings(file tree) bool {
-	return textAt(file, "content", "inline", "encoding") == "" && fmt.Sprint(file["permissions"]) == "420"
-}
-
-// inlineOf is the text of a file's content; false where it has none that is UTF-8.
+// inlineOf returns the text of a file's content; false where it has none that is UTF-8.
 func inlineOf(file tree) (string, bool) {
 	inline := treeAt(file, "content", "inline")
 	if inline == nil {
@@ -133,8 +187,8 @@ func inlineOf(file tree) (string, bool) {
 	return string(content.Text()), true
 }
 
-// fileArguments are the arguments for a whole file; nil where there are none for it.
-func fileArguments(name string, file tree, text string) tree {
+// fileArguments returns the arguments of the operation file for a whole file; nil where it cannot write the file.
+func fileArguments(name string, file tree) tree {
 	out := tree{"path": name}
 	if mode, ok := file["permissions"].(json.Number); ok {
 		number, err := strconv.ParseUint(mode.String(), 10, 12)
@@ -144,26 +198,26 @@ func fileArguments(name string, file tree, text string) tree {
 		out["permissions"] = octal(number)
 	}
 	content := treeAt(file, "content")
-	switch {
-	case treeAt(content, "inline") != nil:
-		data := textAt(content, "inline", "data")
-		if encoding := textAt(content, "inline", "encoding"); encoding != "" {
+	for _, field := range []string{"secretRef", "imageRef", "transmitUnencoded"} {
+		if value, ok := content[field]; ok {
+			out[field] = value
+		}
+	}
+	if inline := treeAt(content, "inline"); inline != nil {
+		text, data := "", textAt(inline, "data")
+		switch encoding := textAt(inline, "encoding"); encoding {
+		case "":
+			text = data
+		case "b64":
 			decoded, err := base64.StdEncoding.DecodeString(data)
-			if encoding != "b64" || err != nil || !utf8.Valid(decoded) {
+			if err != nil || !utf8.Valid(decoded) {
 				return nil
 			}
-			out["encoding"] = encoding
+			text, out["encoding"] = string(decoded), encoding
+		default:
+			return nil
 		}
 		out["content"] = text
-	case treeAt(content, "secretRef") != nil:
-		out["secretRef"] = content["secretRef"]
-	case treeAt(content, "imageRef") != nil:
-		out["imageRef"] = content["imageRef"]
-	default:
-		return nil
-	}
-	if unencoded, ok := content["transmitUnencoded"]; ok {
-		out["transmitUnencoded"] = unencoded
 	}
 	return out
 }
@@ -174,7 +228,7 @@ type octal uint64
 // MarshalText writes 0755.
 func (o octal) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "0%03o", uint64(o)), nil }
 
-// settings compares kernel settings; false where something else than a setting differs.
+// settings compares kernel settings; false where other lines differ.
 func (d *differ) settings(before, after string) bool {
 	was, wasRest := settingsIn(before)
 	is, isRest := settingsIn(after)
@@ -182,10 +236,8 @@ func (d *differ) settings(before, after string) bool {
 		return false
 	}
 	for _, name := range union(is, was) {
-		now, has := is[name]
-		old, had := was[name]
-		switch {
-		case had == has && old == now:
+		switch now, has := is[name]; {
+		case has && was[name] == now:
 		case !has:
 			d.remove("sysctl", nil, name)
 		default:
@@ -195,7 +247,7 @@ func (d *differ) settings(before, after string) bool {
 	return true
 }
 
-// settingsIn are the settings in a file, and all other lines that are not empty.
+// settingsIn returns the settings in a file, and its other lines that are not empty.
 func settingsIn(text string) (map[string]string, string) {
 	settings, rest := map[string]string{}, ""
 	for line := range strings.SplitSeq(text, "\n") {
@@ -210,4 +262,70 @@ func settingsIn(text string) (map[string]string, string) {
 		}
 	}
 	return settings, rest
+}
+
+// configuration compares the kubelet's configuration; false where it cannot be read.
+func (d *differ) configuration(before, after string) bool {
+	was, ok := yamlTree(before)
+	is, isOk := yamlTree(after)
+	if !ok || !isOk {
+		return false
+	}
+	d.kubelet(func() {
+		old, now := treeAt(was, "featureGates"), treeAt(is, "featureGates")
+		for _, gate := range union(now, old) {
+			if !equal(old[gate], now[gate]) {
+				d.add("featureGates", nil, now[gate], gate)
+			}
+		}
+		was, is := but(was, "featureGates"), but(is, "featureGates")
+		for _, field := range union(is, was) {
+			switch now, has := is[field]; {
+			case has && equal(was[field], now):
+			case !has:
+				d.remove("configuration", nil, field)
+			default:
+				d.add("configuration", nil, changedMembers(was[field], now), "set", field)
+			}
+		}
+	})
+	return true
+}
+
+// changedMembers returns what has to be merged; members that go are null.
+func changedMembers(before, after any) any {
+	was, wasTree := before.(tree)
+	is, isTree := after.(tree)
+	if !wasTree || !isTree {
+		return after
+	}
+	out := tree{}
+	for _, key := range union(is, was) {
+		switch now, has := is[key]; {
+		case !has:
+			out[key] = nil
+		case !equal(was[key], now):
+			out[key] = changedMembers(was[key], now)
+		}
+	}
+	return out
+}
+
+// yamlTree reads a YAML document that the engine can edit; false for another text.
+func yamlTree(text string) (tree, bool) {
+	if text == "" || !utf8.ValidString(text) {
+		return nil, false
+	}
+	parsed, err := yamledit.Parse([]byte(text))
+	if err != nil {
+		return nil, false
+	}
+	value, _ := parsed.Get()
+	members, ok := value.(tree)
+	if !ok || len(members) == 0 {
+		return nil, false
+	}
+	// As JSON, so that numbers are as in an object.
+	read, err := decodeTree(rawOf(members))
+	return read, err == nil
 }

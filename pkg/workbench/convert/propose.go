@@ -11,279 +11,251 @@ import (
 	"slices"
 	"strings"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// ErrNoDifference means that the webhook changes nothing that rules could.
-var ErrNoDifference = errors.New("before and after say the same: there is nothing to propose rules for")
+// ErrNoDifference means that no object differs in anything that rules could write.
+var ErrNoDifference = errors.New("before and after are the same: there is nothing to propose rules for")
+
+// Options say what to propose.
+type Options struct {
+	// Name is the name of the profile, and Provider the provider that it serves.
+	Name, Provider string
+	// Generation is that of the Gardener which wrote the objects.
+	Generation contract.Generation
+}
 
 // Proposal is a profile, and how far it goes.
 type Proposal struct {
-	// Profile is the profile as YAML; nothing but comments where not even one rule could be proposed.
+	// Profile is the profile as YAML; it has only comments where no rule could be proposed.
 	Profile []byte
-	// Missed are the differences that it does not make.
-	Missed []Missed
-	// Objects is the number of objects that differ, and Reproduced that of those which the profile makes the same.
+	// Missed are the differences that the profile does not make, each with the name of its object.
+	Missed []string
+	// Objects is the number of objects that differ, Reproduced the number of those that the profile makes equal.
 	Objects, Reproduced int
-	// Differences are the numbers of single differences by the operation that says them.
-	Differences map[string]int
+	// Arguments is the number of arguments in all rules.
+	Arguments int
 }
 
-// Missed is a difference that the proposed profile does not make, or one that it makes and the webhook does not.
-type Missed struct {
-	// Object is kind and name, and Case the case, empty where there is one.
-	Object, Case string
-	// Text says what is missing. It holds no value of the object.
-	Text string
-}
-
-// String writes the difference in one line.
-func (m Missed) String() string {
-	if m.Case == "" {
-		return m.Object + ": " + m.Text
-	}
-	return m.Object + " (" + m.Case + "): " + m.Text
-}
-
-// Propose proposes a profile whose rules make of the objects before those after. It is tried out on them: what it does not
-// reproduce is in the proposal, and at the end of the profile as a comment. The error wraps ErrNoDifference where nothing differs.
-func Propose(ctx context.Context, cases []Case, o Options) (*Proposal, error) {
-	p := &proposer{context: ctx, options: o}
-	subjects, missed := pair(cases, o)
-	p.subjects, p.kubernetes, p.secrets = subjects, supported(subjects, o), secretsOf(cases)
-	var found []*differ
+// Propose returns a profile whose rules turn the objects before into those after, which are matched by kind, namespace and name.
+// The error wraps ErrNoDifference where nothing differs.
+func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*Proposal, error) {
+	subjects, missed := match(before, after)
+	out := &Proposal{Missed: missed}
+	var all []*entry
 	for _, s := range subjects {
-		if !equal(canonical(s.before), canonical(s.after)) {
-			found = append(found, diff(s, p.sidecar))
+		found := differences(s.before, s.after, s)
+		if s.secret {
+			out.Missed = append(out.Missed, s.String()+": data of a Secret differs; rules read it with a lookup")
+			out.Objects++
+			continue
 		}
+		if len(found) > 0 {
+			s.differs = true
+			out.Objects++
+		}
+		all = merge(all, found)
 	}
-	if len(found) == 0 && len(missed) == 0 {
+	if out.Objects == 0 && len(missed) == 0 {
 		return nil, ErrNoDifference
 	}
-	variants := p.settle(gather(found, o))
-	program, rules, err := p.accept(variants)
+	p := &proposer{options: o, subjects: subjects, kubernetes: constraint(subjects, o)}
+	program, rules, err := p.accept(all)
 	if err != nil {
-		return nil, p.failed(err)
+		return nil, fmt.Errorf("compiling the proposal: %w", err)
 	}
-	trials := p.trials(program)
-	if p.patch(found, variants, trials) {
-		again := p.settle(gather(found, o))
-		if program, rules, err = p.accept(again); err != nil {
-			return nil, p.failed(err)
-		}
-		variants, trials = again, p.trials(program)
-	}
-	return p.proposal(found, variants, rules, trials, missed)
-}
-
-// failed is the error of a trial, without what is secret.
-func (p *proposer) failed(err error) error {
-	if p.secrets.holding(err.Error()) != nil {
-		err = errors.New(p.secrets.told(err.Error()))
-	}
-	return fmt.Errorf("trying the proposal: %w", err)
-}
-
-// supported is the constraint for the versions of the objects; empty where some is not known, or the table has none of them.
-func supported(subjects []*subject, o Options) string {
-	first, last := 0, 0
+	// An operation may make more than its arguments, such as a whole container: what is left is proposed, too.
 	for _, s := range subjects {
-		if s.form.Kind == "OperatingSystemConfig" && s.known != nil && !s.guessed {
-			continue
-		}
-		minor, ok := minorOf(s.version)
-		if !ok || s.garden || o.Generation != contract.Today {
-			return ""
-		}
-		if first == 0 || minor < first {
-			first = minor
-		}
-		last = max(last, minor)
-	}
-	versions := kubeflags.Versions()
-	if first < int(versions[0]) || last > int(versions[len(versions)-1]) {
-		return ""
-	}
-	return fmt.Sprintf(">= 1.%d, < 1.%d", first, last+1)
-}
-
-// trial is what a program makes of an object.
-type trial struct {
-	subject *subject
-	got     tree
-	denied  error
-	differs [][]string
-}
-
-// trials takes all objects through a program, or as they are through none.
-func (p *proposer) trials(program *mutation.Program) []trial {
-	trials := make([]trial, 0, len(p.subjects))
-	for _, s := range p.subjects {
-		t := trial{subject: s, got: s.before}
-		if program != nil {
-			result, err := p.admit(program, s, s.raw)
-			if t.denied = err; result != nil {
-				if t.got, err = decodeTree(result); err != nil {
-					t.denied = err
-				}
-			}
-		}
-		t.differs = differences(canonical(t.got), canonical(s.after), nil)
-		trials = append(trials, t)
-	}
-	return trials
-}
-
-// patch adds patches for what other operations do not make; false where there is nothing that a patch could do.
-func (p *proposer) patch(found []*differ, variants []*variant, trials []trial) bool {
-	added := false
-	for _, t := range trials {
-		i := slices.IndexFunc(found, func(d *differ) bool { return d.subject == t.subject })
-		harmed := slices.ContainsFunc(variants, func(v *variant) bool { return slices.Contains(v.harms, t.subject) })
-		if i < 0 || len(t.differs) == 0 || t.denied != nil || len(found[i].left) > 0 || harmed {
-			continue
-		}
-		for _, steps := range patches(t.got, t.subject.after) {
-			if !circumvents(steps, t.subject, variants) && p.patches(t.subject, found[i], steps) {
-				added = true
-			}
+		if got, err := p.admit(ctx, program, s); err == nil {
+			all = merge(all, differences(got, s.after, s))
 		}
 	}
-	return added
-}
-
-// circumvents says whether a patch would write a command line in which the engine has refused a flag.
-func circumvents(steps []any, s *subject, variants []*variant) bool {
-	place := textAt(steps[len(steps)-1], "path")
-	if !slices.ContainsFunc([]string{"/command", "/args", "/content", "/inline"}, func(end string) bool { return strings.HasSuffix(place, end) }) {
-		return false
+	if program, rules, err = p.accept(all); err != nil {
+		return nil, fmt.Errorf("compiling the proposal: %w", err)
 	}
-	return slices.ContainsFunc(variants, func(v *variant) bool { return v.refused != "" && slices.Contains(v.in, s) })
-}
-
-// patches adds one patch, if the engine takes it and lets the object pass.
-func (p *proposer) patches(s *subject, d *differ, steps []any) bool {
-	owner := d.owner
-	a := &atom{owner: owner, operation: "patch", value: steps, notes: []string{"no other operation says this"}}
-	value := s.expressed(a, s.lookups(), nil)
-	if held := p.secrets.heldBy(a, value); held != nil {
-		d.leave("what would take a patch holds data of " + held.String())
-		return false
-	}
-	program := p.compile([]*rule{{set: p.setOf(a), variants: []*variant{{atom: a, value: value, purposes: p.purposesFor(s)}}}})
-	if program == nil {
-		return false
-	}
-	if result, err := p.admit(program, s, s.raw); err != nil || result == nil {
-		return false
-	}
-	d.atoms = append(d.atoms, a)
-	return true
-}
-
-func (p *proposer) purposesFor(s *subject) []string {
-	if s.purpose == "" {
-		return nil
-	}
-	return []string{s.purpose}
-}
-
-// proposal writes down what was found.
-func (p *proposer) proposal(found []*differ, variants []*variant, rules []*rule, trials []trial, missed []Missed) (*Proposal, error) {
-	out := &Proposal{Objects: len(found), Differences: map[string]int{}, Missed: missed}
-	for _, v := range variants {
-		if v.refused == "" {
-			out.Differences[v.atom.operation]++
+	for _, s := range subjects {
+		left, err := p.remaining(ctx, program, s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s, err)
 		}
-	}
-	for _, t := range trials {
-		i := slices.IndexFunc(found, func(d *differ) bool { return d.subject == t.subject })
-		switch {
-		case t.denied != nil:
-			out.Missed = append(out.Missed, missedIn(t.subject, "is denied under the proposal: "+t.denied.Error()))
-		case len(t.differs) == 0 && i >= 0:
+		out.Missed = append(out.Missed, left...)
+		if s.differs && len(left) == 0 {
 			out.Reproduced++
 		}
-		if t.denied == nil {
-			for _, path := range t.differs {
-				out.Missed = append(out.Missed, missedIn(t.subject, pathTo(path...).String()+" is not as after"))
-			}
+	}
+	for _, r := range rules {
+		out.Arguments += len(r.entries)
+	}
+	out.Profile, err = p.document(rules, all, out)
+	return out, err
+}
+
+// proposer holds what the steps of one proposal share.
+type proposer struct {
+	options  Options
+	subjects []*subject
+	// kubernetes is the profile's constraint on versions; empty for none.
+	kubernetes string
+}
+
+// accept compiles the entries, and leaves out those that the engine refuses, until it takes the rest.
+func (p *proposer) accept(all []*entry) (*mutation.Program, []*rule, error) {
+	for range 2*len(all) + 2 {
+		rules := arrange(all)
+		if len(rules) == 0 {
+			return nil, nil, nil
 		}
-		if i >= 0 {
-			for _, text := range found[i].left {
-				out.Missed = append(out.Missed, missedIn(t.subject, text))
-			}
+		program, findings, err := p.compile(rules)
+		if err != nil || program != nil && !together(all) {
+			return program, rules, err
+		}
+		if program == nil && !refuse(rules, findings) {
+			return nil, nil, findings
 		}
 	}
-	for i := range out.Missed {
-		out.Missed[i].Text = p.secrets.told(out.Missed[i].Text)
+	return nil, nil, errors.New("the engine refuses every rule")
+}
+
+// compile returns the program of the rules, or the engine's findings.
+func (p *proposer) compile(rules []*rule) (*mutation.Program, source.Findings, error) {
+	written, err := p.write(rules)
+	if err != nil {
+		return nil, nil, err
 	}
-	if len(rules) == 0 {
-		out.Profile = slices.Concat([]byte("# Proposed by graft convert: no rule.\n"), p.appendix(variants, out.Missed))
-		return out, nil
+	documents, findings := profile.Load(source.File{Name: "proposal", Data: written})
+	if len(findings) > 0 || len(documents) != 1 {
+		return nil, findings, nil
 	}
-	written, err := p.write(rules, p.kubernetes, p.heading(out)...)
+	i := 0
+	for _, targets := range slices.Concat(documents[0].ControlPlane, documents[0].ControlPlaneExposure, documents[0].ControlPlaneBackup) {
+		for _, r := range targets.Rules {
+			rules[i].path = r.Path
+			i++
+		}
+	}
+	program, err := mutation.Compile(documents, mutation.Options{Generation: p.options.Generation})
+	if errors.As(err, &findings) {
+		return nil, findings.Errors(), nil
+	}
+	return program, nil, err
+}
+
+// refuse marks the entries that findings name. Where a finding does not tell the entries of a rule apart, each gets a rule of its
+// own. It reports whether anything changed.
+func refuse(rules []*rule, findings source.Findings) bool {
+	changed := false
+	for _, finding := range findings {
+		for _, r := range rules {
+			rest, ok := strings.CutPrefix(finding.Path, r.path)
+			if !ok || rest != "" && rest[0] != '.' {
+				continue
+			}
+			blamed := r.blamed(rest, finding.Message)
+			for _, e := range blamed {
+				e.refused = finding.Message
+			}
+			for _, e := range r.entries {
+				e.alone = e.alone || len(blamed) == 0
+			}
+			changed = true
+		}
+	}
+	return changed
+}
+
+// together puts the entries that have rules of their own back into those of others. It reports whether there were any.
+func together(all []*entry) bool {
+	found := false
+	for _, e := range all {
+		found, e.alone = found || e.alone && e.refused == "", false
+	}
+	return found
+}
+
+// remaining returns the differences that are left when the program was applied to the object before.
+func (p *proposer) remaining(ctx context.Context, program *mutation.Program, s *subject) ([]string, error) {
+	got, err := p.admit(ctx, program, s)
+	if failure, ok := errors.AsType[*mutation.Failure](err); ok {
+		return []string{fmt.Sprintf("%s: the proposal is denied: %v", s, failure)}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	out.Profile = slices.Concat(written, p.appendix(variants, out.Missed))
-	return out, nil
-}
-
-func missedIn(s *subject, text string) Missed {
-	return Missed{Object: s.object.String(), Case: s.from.Name, Text: text}
-}
-
-// heading is the comment at the top.
-func (p *proposer) heading(out *Proposal) []string {
-	lines := []string{"Proposed by graft convert. It has been tried out on the objects before:"}
-	switch {
-	case len(out.Missed) > 0:
-		return append(lines, fmt.Sprintf("%d of %d that differ come out as they are after; what is missing stands at the end.", out.Reproduced, out.Objects))
-	case out.Objects == 1:
-		return append(lines, "the one that differs comes out as it is after.")
+	var left []string
+	for _, e := range differences(got, s.after, s) {
+		left = append(left, s.String()+": "+e.String()+" is missing")
 	}
-	return append(lines, fmt.Sprintf("all %d that differ come out as they are after.", out.Objects))
+	return left, nil
 }
 
-// heldComment says of a rule no more than that it would hold what is secret, and where as far as that can be told.
-func (p *proposer) heldComment(v *variant) string {
-	place := v.atom.operation
-	for _, step := range v.atom.path {
-		if step == item || p.secrets.holding(step) != nil {
-			break
-		}
-		place += "." + step
+// admit applies the program, which may be nil, to the object before.
+func (p *proposer) admit(ctx context.Context, program *mutation.Program, s *subject) (tree, error) {
+	if program == nil {
+		return s.before, nil
 	}
-	return fmt.Sprintf("#\n# %s %s: %s: %s\n", p.setOf(v.atom), v.atom.owner.Name, place, v.refused)
-}
-
-// appendix is what the profile does not do, as a comment behind it.
-func (p *proposer) appendix(variants []*variant, missed []Missed) []byte {
-	var out strings.Builder
-	for _, v := range variants {
-		if v.refused == "" {
+	object := s.raw
+	for _, registration := range program.Registrations() {
+		if registration.Garden != s.garden || !registration.Has(s.form.Group, s.form.Kind, s.object.Name) {
 			continue
 		}
-		if out.Len() == 0 {
-			out.WriteString("\n# Rules that would be refused, and why:\n")
+		result, err := program.Admit(ctx, mutation.Request{
+			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: "CREATE",
+			Namespace: s.object.Namespace, Name: s.object.Name, Group: s.form.Group, Version: s.form.Version, Kind: s.form.Kind,
+			Object: object,
+		}, s.facts(p.options.Provider, p.subjects))
+		if err != nil {
+			return nil, err
 		}
-		if v.held != nil {
-			out.WriteString(p.heldComment(v))
+		if result.Patch == nil {
 			continue
 		}
-		fmt.Fprintf(&out, "#\n# %s %s: %s\n", p.setOf(v.atom), v.atom.owner.Name, v.refused)
-		for line := range strings.Lines(p.refusedRule(v)) {
-			out.WriteString("# " + line)
+		patch, err := jsonpatch.DecodePatch(result.Patch)
+		if err != nil {
+			return nil, err
+		}
+		if object, err = patch.Apply(object); err != nil {
+			return nil, err
 		}
 	}
-	if len(missed) > 0 {
-		out.WriteString("\n# What comes out otherwise than it is after:\n#\n")
+	return decodeTree(object)
+}
+
+// document returns the profile with a comment at its head and, behind the rules, what the engine refused and what is missing.
+func (p *proposer) document(rules []*rule, all []*entry, out *Proposal) ([]byte, error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# Proposed by graft convert; it reproduces %d of %s.\n", out.Reproduced, counted(out.Objects))
+	if len(rules) > 0 {
+		written, err := p.write(rules)
+		if err != nil {
+			return nil, err
+		}
+		text.Write(written)
 	}
-	for _, m := range missed {
-		out.WriteString("# - " + strings.ReplaceAll(m.String(), "\n", "\n#   ") + "\n")
+	refused := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.refused == "" })
+	if len(refused) > 0 {
+		text.WriteString("\n# Refused by the engine:\n")
 	}
-	return []byte(out.String())
+	for _, e := range refused {
+		fmt.Fprintf(&text, "# - %s: %s: %s\n", e.owner.Name, e, strings.ReplaceAll(e.refused, "\n", "\n#   "))
+	}
+	if len(out.Missed) > 0 {
+		text.WriteString("\n# Not reproduced:\n")
+	}
+	for _, missed := range out.Missed {
+		text.WriteString("# - " + strings.ReplaceAll(missed, "\n", "\n#   ") + "\n")
+	}
+	return []byte(text.String()), nil
+}
+
+func counted(objects int) string {
+	if objects == 1 {
+		return "1 object that differs"
+	}
+	return fmt.Sprintf("%d objects that differ", objects)
 }

@@ -16,7 +16,7 @@ import (
 // tree is a JSON object, decoded with numbers as they are written.
 type tree = map[string]any
 
-// decodeTree reads a JSON object. Members that are null are left out, as the API server does.
+// decodeTree reads a JSON object without its members that are null, as the API server does.
 func decodeTree(raw []byte) (tree, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -48,7 +48,7 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// clone is a deep copy.
+// clone returns a deep copy.
 func clone(value any) any {
 	switch value := value.(type) {
 	case tree:
@@ -67,7 +67,7 @@ func clone(value any) any {
 	return value
 }
 
-// at is what stands at a path of members; nil where nothing does.
+// at returns the value at a path of members; nil where there is none.
 func at(value any, path ...string) any {
 	for _, key := range path {
 		members, _ := value.(tree)
@@ -76,19 +76,19 @@ func at(value any, path ...string) any {
 	return value
 }
 
-// treeAt is the object at a path; nil where there is none.
+// treeAt returns the object at a path; nil where there is none.
 func treeAt(value any, path ...string) tree {
 	found, _ := at(value, path...).(tree)
 	return found
 }
 
-// textAt is the string at a path; empty where there is none.
+// textAt returns the string at a path; empty where there is none.
 func textAt(value any, path ...string) string {
 	text, _ := at(value, path...).(string)
 	return text
 }
 
-// drop removes what stands at a path, and the objects around it that are left empty.
+// drop removes the value at a path, and the objects around it that become empty.
 func drop(t tree, path ...string) {
 	for last := len(path) - 1; last >= 0; last-- {
 		parent := treeAt(t, path[:last]...)
@@ -101,7 +101,7 @@ func drop(t tree, path ...string) {
 	}
 }
 
-// keyed are the items of a list by a member that each of them has, and that no two have alike; false for another list.
+// keyed returns the items of a list by a member that is unique, with their order; false where it is not.
 func keyed(list any, key string) (map[string]tree, []string, bool) {
 	items, ok := list.([]any)
 	if !ok && list != nil {
@@ -120,7 +120,7 @@ func keyed(list any, key string) (map[string]tree, []string, bool) {
 	return byKey, order, true
 }
 
-// but is an object without some of its members.
+// but returns an object without some of its members.
 func but(t tree, keys ...string) tree {
 	out := maps.Clone(t)
 	for _, key := range keys {
@@ -131,7 +131,7 @@ func but(t tree, keys ...string) tree {
 
 func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 
-// union are the keys of two objects, those of the first in front, each sorted.
+// union returns the keys of two objects: those of the first, then those that only the second has, each sorted.
 func union[V any](a, b map[string]V) []string {
 	keys := slices.Sorted(maps.Keys(a))
 	for _, key := range slices.Sorted(maps.Keys(b)) {
@@ -142,7 +142,7 @@ func union[V any](a, b map[string]V) []string {
 	return keys
 }
 
-// rawOf is the JSON of a value, with sorted members.
+// rawOf returns a value as JSON, with sorted members.
 func rawOf(value any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -150,4 +150,52 @@ func rawOf(value any) []byte {
 	// Trees hold nothing that cannot be encoded.
 	_ = encoder.Encode(value)
 	return bytes.TrimSpace(out.Bytes())
+}
+
+// defaults are the values that the API server writes into containers for absent fields
+// (kubernetes: pkg/apis/core/v1/defaults.go).
+var defaults = map[string]any{
+	"terminationMessagePath":   "/dev/termination-log",
+	"terminationMessagePolicy": "File",
+	"resources":                tree{},
+	"protocol":                 "TCP",
+	"scheme":                   "HTTP",
+	"apiVersion":               "v1",
+	"timeoutSeconds":           json.Number("1"),
+	"periodSeconds":            json.Number("10"),
+	"successThreshold":         json.Number("1"),
+	"failureThreshold":         json.Number("3"),
+}
+
+// forgetDefaulted deletes the defaults of the API server from containers after that have none of the same name before.
+func forgetDefaulted(before, after tree) {
+	for _, list := range []string{"containers", "initContainers"} {
+		was, _, _ := keyed(treeAt(before, podSpec...)[list], "name")
+		is, _, _ := keyed(treeAt(after, podSpec...)[list], "name")
+		for name, container := range is {
+			if was[name] != nil {
+				forgetDefaults(container, was[name])
+			}
+		}
+	}
+}
+
+// forgetDefaults deletes the defaults from a stored value that are not in what was written.
+func forgetDefaults(stored, written any) {
+	switch stored := stored.(type) {
+	case tree:
+		was, _ := written.(tree)
+		for name, value := range stored {
+			if _, ok := was[name]; ok {
+				forgetDefaults(value, was[name])
+			} else if d, ok := defaults[name]; ok && equal(d, value) {
+				delete(stored, name)
+			}
+		}
+	case []any:
+		was, _ := written.([]any)
+		for i := range min(len(stored), len(was)) {
+			forgetDefaults(stored[i], was[i])
+		}
+	}
 }

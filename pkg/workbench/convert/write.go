@@ -19,40 +19,33 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 )
 
-// lineWidth is how long a mapping or a list in one line may be.
+// lineWidth is the greatest length of a mapping or a list in one line.
 const lineWidth = 110
 
-// write writes a profile with the rules; kubernetes is its constraint on versions, or empty.
-func (p *proposer) write(rules []*rule, kubernetes string, notes ...string) ([]byte, error) {
+// write returns a profile with the rules.
+func (p *proposer) write(rules []*rule) ([]byte, error) {
 	document := mapping(
 		"apiVersion", text(v1alpha1.GroupVersion.String()), "kind", text(v1alpha1.KindProviderProfile),
 		"metadata", flow(mapping("name", text(p.options.Name))), "providers", flow(sequence(text(p.options.Provider))),
 	)
-	document.HeadComment = strings.Join(notes, "\n")
-	if kubernetes != "" {
-		constraint := text(kubernetes)
+	if p.kubernetes != "" {
+		constraint := text(p.kubernetes)
 		constraint.Style = yaml.DoubleQuotedStyle
 		add(document, "kubernetes", constraint)
-		document.Content[len(document.Content)-2].HeadComment = "The versions of the objects; of others nothing is known."
-	}
-	if lookups := p.lookups(rules); len(lookups.Content) > 0 {
-		add(document, "lookups", lookups)
 	}
 	var set, targets *yaml.Node
 	for i, r := range rules {
-		if i == 0 || rules[i-1].set != r.set {
+		e := r.first()
+		if i == 0 || rules[i-1].first().set() != e.set() {
 			set, targets = mapping(), nil
-			add(document, string(r.set), set)
+			add(document, string(e.set()), set)
 			document.Content[len(document.Content)-2].HeadComment = blankLine
 		}
-		if i == 0 || rules[i-1].set != r.set || !sameTarget(rules[i-1], r) {
+		if targets == nil || !sameTarget(rules[i-1].first(), e) {
 			targets = sequence()
-			p.addTarget(set, r, targets)
-			if first := set.Content[len(set.Content)-2]; len(set.Content) > 2 && first.Value != v1alpha1.ObjectsField {
-				first.HeadComment = blankLine
-			}
+			addTarget(set, e, targets)
 		}
-		targets.Content = append(targets.Content, r.node())
+		targets.Content = append(targets.Content, p.node(r))
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -61,83 +54,65 @@ func (p *proposer) write(rules []*rule, kubernetes string, notes ...string) ([]b
 	if err := encoder.Encode(document); err != nil {
 		return nil, fmt.Errorf("writing the profile: %w", err)
 	}
-	return tidy(out.Bytes()), nil
+	return bytes.ReplaceAll(out.Bytes(), []byte("# "+blankLine+"\n"), []byte("\n")), nil
 }
 
-func sameTarget(a, b *rule) bool {
-	return a.atom().owner.Name == b.atom().owner.Name && formName(a.atom().owner) == formName(b.atom().owner)
+// blankLine is a comment in place of which an empty line is written.
+const blankLine = "graft: an empty line"
+
+func sameTarget(a, b *entry) bool {
+	return a.owner.Name == b.owner.Name && (!a.owner.Other || a.owner.Forms[0] == b.owner.Forms[0])
 }
 
 // addTarget adds the list of a target's rules to a set.
-func (p *proposer) addTarget(set *yaml.Node, r *rule, rules *yaml.Node) {
-	owner := r.atom().owner
-	if !owner.Other {
-		add(set, owner.Name, rules)
+func addTarget(set *yaml.Node, e *entry, rules *yaml.Node) {
+	if !e.owner.Other {
+		add(set, e.owner.Name, rules)
 		return
 	}
-	form := owner.Forms[0]
+	form := e.owner.Forms[0]
 	gvk := schema.GroupVersionKind{Group: form.Group, Version: form.Version, Kind: form.Kind}
-	entry := mapping("apiVersion", text(gvk.GroupVersion().String()), "kind", text(form.Kind), "name", text(form.Name))
+	object := mapping("apiVersion", text(gvk.GroupVersion().String()), "kind", text(form.Kind), "name", text(form.Name))
 	if plural, _ := meta.UnsafeGuessKindToResource(gvk); plural.Resource != strings.ToLower(form.Kind)+"s" {
-		add(entry, "resource", text(plural.Resource))
+		add(object, "resource", text(plural.Resource))
 	}
-	add(entry, "rules", rules)
+	add(object, "rules", rules)
 	last := len(set.Content) - 1
 	if last < 0 || set.Content[last-1].Value != v1alpha1.ObjectsField {
 		add(set, v1alpha1.ObjectsField, sequence())
 		last = len(set.Content) - 1
 	}
-	set.Content[last].Content = append(set.Content[last].Content, entry)
+	set.Content[last].Content = append(set.Content[last].Content, object)
 }
 
-// node is the rule as YAML.
-func (r *rule) node() *yaml.Node {
-	a, v := r.atom(), r.variants[0]
-	node := mapping("name", text(r.name))
-	if len(v.purposes) > 0 && !slices.Equal(v.purposes, []string{"reconcile"}) {
+// node returns the rule as YAML. A comment says where some objects of the target have the difference and others do not.
+func (p *proposer) node(r *rule) *yaml.Node {
+	e := r.first()
+	node := mapping()
+	if len(e.purposes) > 0 && !slices.Equal(e.purposes, []string{"reconcile"}) {
 		purposes := sequence()
-		for _, purpose := range v.purposes {
+		for _, purpose := range e.purposes {
 			purposes.Content = append(purposes.Content, text(purpose))
 		}
 		add(node, "purposes", flow(purposes))
 	}
-	if v.when != "" {
-		add(node, "when", text(v.when))
-	}
-	add(node, a.operation, compact(nodeOf(r.arguments()), len(a.operation)))
-	var notes []string
-	for _, v := range r.variants {
-		for _, note := range v.notes {
-			if !slices.Contains(notes, note) {
-				notes = append(notes, note)
-			}
+	add(node, e.operation, compact(nodeOf(r.arguments()), len(e.operation)))
+	var with, without int
+	for _, s := range p.subjects {
+		if e.owner.Purposed != (s.purpose != "") || !e.owner.Purposed && e.owner.Name != s.target.Name ||
+			e.owner.Other && e.owner.Forms[0] != *s.form || s.purpose != "" && !slices.Contains(e.purposes, s.purpose) {
+			continue
+		}
+		if slices.Contains(e.in, s) {
+			with++
+		} else {
+			without++
 		}
 	}
-	for i := range notes {
-		notes[i] = strings.ToUpper(notes[i][:1]) + notes[i][1:] + "."
+	if without > 0 {
+		node.HeadComment = fmt.Sprintf("Seen in %d of %d objects; a condition (when) has to select them.", with, with+without)
 	}
-	node.HeadComment = strings.Join(notes, "\n")
 	return node
-}
-
-// refusedRule is how a rule that was refused would be written.
-func (p *proposer) refusedRule(v *variant) string {
-	alone := &rule{set: p.setOf(v.atom), variants: []*variant{v}}
-	node := alone.node()
-	node.HeadComment = ""
-	node.Content = node.Content[2:] // without the name
-	if strings.Contains(v.refused, "`override`") {
-		override := mapping("override", text("say here why it must be so all the same"))
-		node.Content = append(override.Content, node.Content...)
-	}
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	encoder.CompactSeqIndent()
-	if err := encoder.Encode(sequence(node)); err != nil {
-		return ""
-	}
-	return out.String()
 }
 
 func text(value string) *yaml.Node {
@@ -170,7 +145,7 @@ func flow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// nodeOf is a value as YAML, with sorted members where they have no order.
+// nodeOf returns a value as YAML, with sorted members where they have no order.
 func nodeOf(value any) *yaml.Node {
 	switch value := value.(type) {
 	case members:
@@ -205,7 +180,7 @@ func nodeOf(value any) *yaml.Node {
 	}
 }
 
-// firstKeys are members that say what the others are about, and stand in front of them.
+// firstKeys are members that are written before the others.
 var firstKeys = []string{"op", "path", "provider", "name", "image", "permissions"}
 
 func compareKeys(a, b string) int {
@@ -218,7 +193,7 @@ func compareKeys(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
-// numberNode writes a number as JSON has it.
+// numberNode returns a number as JSON has it.
 func numberNode(number string) *yaml.Node {
 	tag := "!!int"
 	if strings.ContainsAny(number, ".eE") {
@@ -227,7 +202,7 @@ func numberNode(number string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: number}
 }
 
-// compact puts mappings and lists that are short into one line.
+// compact writes short mappings and lists in one line.
 func compact(n *yaml.Node, indent int) *yaml.Node {
 	if n.Kind == yaml.ScalarNode {
 		return n
@@ -243,7 +218,7 @@ func compact(n *yaml.Node, indent int) *yaml.Node {
 	return n
 }
 
-// widthOf is about how long the value is in one line; false where it has a text of several lines.
+// widthOf returns about how long the value is in one line; false where it has a text of several lines.
 func widthOf(n *yaml.Node) (int, bool) {
 	if n.Kind == yaml.ScalarNode {
 		return len(n.Value) + 2, !strings.Contains(n.Value, "\n")
@@ -257,18 +232,4 @@ func widthOf(n *yaml.Node) (int, bool) {
 		width += inner + 1
 	}
 	return width, true
-}
-
-// blankLine is the comment that stands for an empty line until the YAML is written.
-const blankLine = "graft: an empty line"
-
-// tidy makes empty lines where they are meant. The marks stand before sets and targets, no deeper than any text.
-func tidy(out []byte) []byte {
-	lines := strings.Split(string(out), "\n")
-	for i, line := range lines {
-		if line == "# "+blankLine || line == "  # "+blankLine {
-			lines[i] = ""
-		}
-	}
-	return []byte(strings.Join(lines, "\n"))
 }

@@ -10,30 +10,6 @@ import (
 	"testing"
 )
 
-// TestPairName holds how pairs are told apart by their paths.
-func TestPairName(t *testing.T) {
-	for name, test := range map[string]struct {
-		paths []string
-		want  string
-	}{
-		"one":                   {[]string{"after.yaml"}, ""},
-		"files":                 {[]string{"a/after-1.33.yaml", "a/after-1.34.yaml"}, "1.33"},
-		"folders above":         {[]string{"1.33/after.yaml", "1.34/after.yaml"}, "1.33"},
-		"folders":               {[]string{"out/annotated/after", "out/plain/after"}, "annotated"},
-		"nothing but the word":  {[]string{"after.yaml", "after-1.33.yaml"}, ""},
-		"the same":              {[]string{"after.yaml", "after.yaml"}, ""},
-		"a name of its own":     {[]string{"seed-eu.json", "seed-us.json"}, "seed-eu"},
-		"with the word behind":  {[]string{"eu-after.yaml", "us-after.yaml"}, "eu"},
-		"dots in a folder name": {[]string{"v1.33", "v1.34"}, "v1.33"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := pairName(test.paths, 0); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
 // TestQuestions holds what answers become, from a terminal and from a pipe that ends early.
 func TestQuestions(t *testing.T) {
 	var out strings.Builder

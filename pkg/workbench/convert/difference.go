@@ -1,0 +1,572 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+)
+
+// differ collects the entries of one object. It deletes what it has compared from before and after, so that the last step sees the
+// rest.
+type differ struct {
+	subject       *subject
+	owner         *target.Target
+	before, after tree
+	entries       []*entry
+}
+
+// differences returns the entries that turn one state of an object into another.
+func differences(before, after tree, s *subject) []*entry {
+	d := &differ{subject: s, owner: s.target, before: clone(before).(tree), after: clone(after).(tree)}
+	forget(d.before)
+	forget(d.after)
+	if s.form.Kind == "Secret" {
+		for _, field := range []string{"data", "stringData"} {
+			delete(d.before, field)
+			delete(d.after, field)
+		}
+	}
+	if s.form.Kind == "OperatingSystemConfig" {
+		d.node()
+	}
+	d.texts("labels", "metadata", "labels")
+	d.texts("annotations", "metadata", "annotations")
+	if s.form.Has(target.PodTemplate) {
+		d.texts("podLabels", "spec", "template", "metadata", "labels")
+		d.texts("podAnnotations", "spec", "template", "metadata", "annotations")
+		d.pods()
+	}
+	if s.form.Kind == "Etcd" {
+		d.storage("class", "storageClass")
+		d.storage("capacity", "storageCapacity")
+	}
+	if s.form.Kind == "StatefulSet" && s.form.Has(target.Storage) {
+		d.claims()
+	}
+	if s.form.Kind == "VerticalPodAutoscaler" && s.form.Has(target.ProviderSidecar) {
+		d.policies()
+	}
+	if s.form.Kind == "ConfigMap" {
+		d.data()
+	}
+	d.fields("fields", nil, d.before, d.after)
+	for _, e := range d.entries {
+		e.in = []*subject{s}
+		if s.purpose != "" {
+			e.purposes = []string{s.purpose}
+		}
+	}
+	return d.entries
+}
+
+func (d *differ) add(operation string, fixed []argument, value any, path ...string) {
+	d.entries = append(d.entries, &entry{owner: d.owner, operation: operation, fixed: fixed, path: path, value: value})
+}
+
+// remove adds the removal of a name.
+func (d *differ) remove(operation string, fixed []argument, name string) {
+	d.add(operation, fixed, name, "remove", item)
+}
+
+// forget deletes what the API server and controllers write, and annotations that follow from volumes.
+func forget(t tree) {
+	drop(t, "status")
+	for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"} {
+		drop(t, "metadata", field)
+	}
+	for _, path := range [][]string{{"metadata"}, {"spec", "template", "metadata"}} {
+		annotations := treeAt(t, append(path, "annotations")...)
+		for key := range annotations {
+			if strings.HasPrefix(key, target.ReferencePrefix) || strings.HasPrefix(key, "graft.provider.extensions.gardener.cloud/") ||
+				key == "kubectl.kubernetes.io/last-applied-configuration" || key == "deployment.kubernetes.io/revision" {
+				delete(annotations, key)
+			}
+		}
+	}
+}
+
+// texts compares a map of texts: labels or annotations.
+func (d *differ) texts(operation string, path ...string) {
+	before, after := treeAt(d.before, path...), treeAt(d.after, path...)
+	for _, key := range union(after, before) {
+		switch is, has := after[key]; {
+		case has && equal(before[key], is):
+		case !has:
+			d.remove(operation, nil, key)
+		default:
+			d.add(operation, nil, is, "set", key)
+		}
+	}
+	drop(d.before, path...)
+	drop(d.after, path...)
+}
+
+// storage compares a field of an Etcd that the operation storage writes.
+func (d *differ) storage(argument, field string) {
+	was, is := at(d.before, "spec", field), at(d.after, "spec", field)
+	if is == nil {
+		return
+	}
+	if !sameQuantity(was, is) {
+		d.add("storage", nil, is, argument)
+	}
+	drop(d.before, "spec", field)
+	drop(d.after, "spec", field)
+}
+
+// sameQuantity reports whether two values are equal, or the same quantity in different spellings.
+func sameQuantity(a, b any) bool {
+	if equal(a, b) {
+		return true
+	}
+	x, err := resource.ParseQuantity(scalarText(a))
+	y, errB := resource.ParseQuantity(scalarText(b))
+	return err == nil && errB == nil && x.Cmp(y) == 0
+}
+
+// claims compares the volume claims of a StatefulSet: class and capacity of the one that the operation storage writes.
+func (d *differ) claims() {
+	find := func(t tree) tree {
+		items, _ := at(t, "spec", "volumeClaimTemplates").([]any)
+		i := slices.IndexFunc(items, func(claim any) bool { return textAt(claim, "metadata", "name") == d.subject.object.Name })
+		if i < 0 {
+			return nil
+		}
+		return treeAt(items[i], "spec")
+	}
+	before, after := find(d.before), find(d.after)
+	if before == nil || after == nil {
+		return
+	}
+	for argument, path := range map[string][]string{"class": {"storageClassName"}, "capacity": {"resources", "requests", "storage"}} {
+		if is := at(after, path...); is != nil && !sameQuantity(at(before, path...), is) {
+			d.add("storage", nil, is, argument)
+			drop(before, path...)
+			drop(after, path...)
+		}
+	}
+}
+
+// policies proposes the provider's sidecar for the policy that it has in a VerticalPodAutoscaler.
+func (d *differ) policies() {
+	path := []string{"spec", "resourcePolicy", "containerPolicies"}
+	was, _, ok := keyed(at(d.before, path...), "containerName")
+	items, isList := at(d.after, path...).([]any)
+	if !ok || !isList {
+		return
+	}
+	treeAt(d.after, path[:2]...)[path[2]] = slices.DeleteFunc(slices.Clone(items), func(policy any) bool {
+		name := textAt(policy, "containerName")
+		provider, isSidecar := strings.CutPrefix(name, sidecarPrefix)
+		if isSidecar = isSidecar && was[name] == nil; isSidecar {
+			d.add("machineControllerManagerProvider", nil, tree{"provider": provider})
+		}
+		return isSidecar
+	})
+}
+
+// sidecarPrefix begins the name of the container that a provider adds to the machine-controller-manager.
+const sidecarPrefix = "machine-controller-manager-provider-"
+
+// podSpec is the path of a workload's pods.
+var podSpec = []string{"spec", "template", "spec"}
+
+// pods compares containers and volumes. Fields of containers for which there is no operation are left for fields.
+func (d *differ) pods() {
+	before, after := treeAt(d.before, podSpec...), treeAt(d.after, podSpec...)
+	was, order, ok := keyed(before["containers"], "name")
+	is, now, isOk := keyed(after["containers"], "name")
+	if before == nil || after == nil || !ok || !isOk {
+		return
+	}
+	for _, name := range order {
+		if is[name] == nil {
+			d.remove("containers", nil, name)
+		}
+	}
+	for _, name := range now {
+		if was[name] == nil {
+			provider, isSidecar := strings.CutPrefix(name, sidecarPrefix)
+			if isSidecar && d.owner.Has(target.ProviderSidecar) && is[name]["image"] != nil {
+				d.sidecar(provider, is[name])
+				continue
+			}
+			d.add("containers", nil, but(is[name], "name"), "set", name)
+			continue
+		}
+		d.commandLine(name, was[name], is[name])
+		d.environment(name, was[name], is[name])
+	}
+	d.volumes(before, after, was, is, now)
+	for _, name := range now {
+		if was[name] != nil {
+			d.container(name, was[name], is[name])
+		}
+	}
+	delete(before, "containers")
+	delete(after, "containers")
+}
+
+// sidecar proposes the provider's sidecar with its image and its mounts beside that of the kubeconfig.
+func (d *differ) sidecar(provider string, container tree) {
+	value, mounts := tree{"provider": provider, "image": container["image"]}, tree{}
+	items, _ := container["volumeMounts"].([]any)
+	for _, mount := range items {
+		if name := textAt(mount, "name"); name != "kubeconfig" {
+			mounts[name] = but(mount.(tree), "name")
+		}
+	}
+	if len(mounts) > 0 {
+		value["volumeMounts"] = mounts
+	}
+	d.add("machineControllerManagerProvider", nil, value)
+}
+
+// container compares the fields of a container. The operation containers merges them, and fields removes them.
+func (d *differ) container(name string, before, after tree) {
+	var added []any
+	mounts, _ := before["volumeMounts"].([]any)
+	wanted, _ := after["volumeMounts"].([]any)
+	for _, mount := range wanted {
+		if !slices.ContainsFunc(mounts, func(other any) bool { return equal(mount, other) }) {
+			added = append(added, mount)
+		}
+	}
+	if len(added) > 0 {
+		d.add("containers", nil, added, "set", name, "volumeMounts")
+	}
+	path := fieldpath.Path{}.With("spec").With("template").With("spec").With("containers")
+	path = append(path, fieldpath.Step{Key: name, By: "name", Quoted: !plainItem(name)})
+	if len(added) == 0 && len(wanted) < len(mounts) {
+		d.remove("fields", nil, path.With("volumeMounts").String())
+	}
+	members := comparison{
+		set: func(p fieldpath.Path, value any) {
+			d.add("containers", nil, value, append([]string{"set", name}, p.Keys()...)...)
+		},
+		remove: func(p fieldpath.Path) { d.remove("fields", nil, append(path[:len(path):len(path)], p...).String()) },
+	}
+	members.compare(nil, but(before, "name", "volumeMounts"), but(after, "name", "volumeMounts"))
+}
+
+func (d *differ) containerArgument(name string) []argument {
+	if name == d.owner.Container {
+		return nil
+	}
+	return []argument{{"container", name}}
+}
+
+// environment compares environment variables by their names.
+func (d *differ) environment(container string, before, after tree) {
+	was, order, ok := keyed(before["env"], "name")
+	is, now, isOk := keyed(after["env"], "name")
+	if !ok || !isOk {
+		return
+	}
+	fixed := d.containerArgument(container)
+	for _, name := range order {
+		if is[name] == nil {
+			d.remove("env", fixed, name)
+		}
+	}
+	for _, name := range now {
+		if equal(was[name], is[name]) {
+			continue
+		}
+		if from := treeAt(is[name], "valueFrom"); from != nil {
+			d.add("env", fixed, from, "set", name)
+			continue
+		}
+		d.add("env", fixed, textAt(is[name], "value"), "set", name)
+	}
+	delete(before, "env")
+	delete(after, "env")
+}
+
+// volumes compares volumes. One that is new has the mount that is new in containers with it.
+func (d *differ) volumes(before, after tree, wasContainers, isContainers map[string]tree, containers []string) {
+	was, order, ok := keyed(before["volumes"], "name")
+	is, now, isOk := keyed(after["volumes"], "name")
+	if !ok || !isOk {
+		return
+	}
+	for _, name := range order {
+		if is[name] == nil {
+			d.remove("volumes", nil, name)
+			for _, container := range wasContainers {
+				withoutMounts(container, name)
+			}
+		}
+	}
+	for _, name := range now {
+		if equal(was[name], is[name]) {
+			continue
+		}
+		value := but(is[name], "name")
+		if was[name] == nil {
+			if mount := d.mount(name, isContainers, containers, wasContainers); mount != nil {
+				value["mount"] = mount
+			}
+		}
+		d.add("volumes", nil, value, "set", name)
+	}
+	delete(before, "volumes")
+	delete(after, "volumes")
+}
+
+// mount returns the mount of a new volume where the containers that have it have the same, and takes it out of these.
+func (d *differ) mount(volume string, is map[string]tree, containers []string, was map[string]tree) tree {
+	var common tree
+	var in []any
+	for _, name := range containers {
+		if was[name] == nil {
+			continue
+		}
+		mounts := mountsOf(is[name], volume)
+		if len(mounts) == 0 {
+			continue
+		}
+		if len(mounts) > 1 || common != nil && !equal(common, mounts[0]) {
+			return nil
+		}
+		common, in = mounts[0], append(in, name)
+	}
+	if common == nil {
+		return nil
+	}
+	for _, name := range in {
+		withoutMounts(is[name.(string)], volume)
+	}
+	common = but(common, "name")
+	if len(in) > 1 || in[0] != d.owner.Container {
+		common["containers"] = in
+	}
+	return common
+}
+
+func mountsOf(container tree, volume string) []tree {
+	items, _ := container["volumeMounts"].([]any)
+	var found []tree
+	for _, item := range items {
+		if mount, ok := item.(tree); ok && textAt(mount, "name") == volume {
+			found = append(found, mount)
+		}
+	}
+	return found
+}
+
+func withoutMounts(container tree, volume string) {
+	items, _ := container["volumeMounts"].([]any)
+	left := slices.DeleteFunc(slices.Clone(items), func(item any) bool { return textAt(item, "name") == volume })
+	if len(left) == 0 {
+		delete(container, "volumeMounts")
+		return
+	}
+	container["volumeMounts"] = left
+}
+
+// commandLine compares the flags of a container; other arguments are left for fields.
+func (d *differ) commandLine(name string, before, after tree) {
+	was, is := commandOf(before), commandOf(after)
+	if was == nil || is == nil || !slices.Equal(was.Program(), is.Program()) {
+		return
+	}
+	d.flags(name == d.owner.Container, d.containerArgument(name), flagsIn(&was.FlagList), flagsIn(&is.FlagList))
+	for _, member := range []string{"command", "args"} {
+		delete(before, member)
+		delete(after, member)
+	}
+}
+
+// commandOf reads the command line of a container; nil where it is not one of flags.
+func commandOf(container tree) *document.CommandLine {
+	lists := tree{"command": []any{}, "args": []any{}}
+	for list := range lists {
+		if value, ok := container[list]; ok {
+			lists[list] = value
+		}
+	}
+	parsed, err := document.Parse(rawOf(lists))
+	if err != nil {
+		return nil
+	}
+	line, err := document.CommandLineOf(parsed.Root())
+	if err != nil {
+		return nil
+	}
+	return line
+}
+
+// flagValue holds the values of a flag, none for one without a value.
+type flagValue struct {
+	values []string
+	bare   bool
+}
+
+func flagsIn(list *document.FlagList) map[string]flagValue {
+	flags := map[string]flagValue{}
+	for _, name := range list.Names() {
+		flags[name] = flagValue{values: list.Values(name), bare: list.Bare(name)}
+	}
+	return flags
+}
+
+// joined returns the entries of a flag that may be repeated.
+func (v flagValue) joined() string { return strings.Join(v.values, ",") }
+
+// The flags that list feature gates and admission plugins, for which there are operations.
+const (
+	gatesFlag   = "feature-gates"
+	enableFlag  = "enable-admission-plugins"
+	disableFlag = "disable-admission-plugins"
+)
+
+// flags compares flags; own says that they are the component's.
+func (d *differ) flags(own bool, fixed []argument, before, after map[string]flagValue) {
+	if own {
+		d.mapEntries("featureGates", before[gatesFlag].joined(), after[gatesFlag].joined())
+		d.plugins(before, after)
+	}
+	for _, name := range union(after, before) {
+		was := before[name]
+		is, has := after[name]
+		history, _ := kubeflags.Flag(d.owner.Component, name)
+		switch {
+		case has && equal(was, is), own && (name == gatesFlag || name == enableFlag || name == disableFlag):
+		case !has:
+			d.remove("flags", fixed, name)
+		case own && strings.HasPrefix(history.Type, "map") && len(was.values) == 1 && len(is.values) == 1:
+			d.mapEntries("mapFlags", was.joined(), is.joined(), name)
+		case is.bare:
+			d.add("flags", fixed, nil, "set", name)
+		default:
+			d.add("flags", fixed, texts(is.values), "set", name)
+		}
+	}
+}
+
+// mapEntries compares the entries of a flag whose value is a map: feature gates, or those of a flag in mapFlags.
+func (d *differ) mapEntries(operation, before, after string, path ...string) {
+	read := func(text string) map[string]string {
+		entries := map[string]string{}
+		for key, value := range document.MapValue(text).Entries() {
+			entries[key] = value
+		}
+		return entries
+	}
+	was, is := read(before), read(after)
+	for _, key := range union(is, was) {
+		now, has := is[key]
+		var value any = now
+		if now == "true" || now == "false" {
+			value = now == "true"
+		}
+		switch {
+		case has && was[key] == now:
+		case operation == "featureGates" && !has:
+			d.add(operation, nil, nil, key)
+		case operation == "featureGates":
+			d.add(operation, nil, value, key)
+		case !has:
+			d.add(operation, nil, key, append(slices.Clone(path), "remove", item)...)
+		default:
+			d.add(operation, nil, value, append(slices.Clone(path), "set", key)...)
+		}
+	}
+}
+
+// plugins compares in which of the two lists admission plugins are.
+func (d *differ) plugins(before, after map[string]flagValue) {
+	state := func(flags map[string]flagValue) map[string]string {
+		states := map[string]string{}
+		for list, flag := range map[string]string{"enable": enableFlag, "disable": disableFlag} {
+			for _, plugin := range document.ListValue(flags[flag].joined()).Items() {
+				states[plugin] = list
+			}
+		}
+		return states
+	}
+	was, is := state(before), state(after)
+	for _, plugin := range union(is, was) {
+		switch list := is[plugin]; {
+		case was[plugin] == list || plugin == "":
+		case list == "":
+			d.add("admissionPlugins", nil, plugin, "default", item)
+		default:
+			d.add("admissionPlugins", nil, plugin, list, item)
+		}
+	}
+}
+
+// data compares the documents in a ConfigMap.
+func (d *differ) data() {
+	was, is := treeAt(d.before, "data"), treeAt(d.after, "data")
+	for _, key := range union(is, was) {
+		before, after := textAt(was, key), textAt(is, key)
+		fixed := []argument{{"at", fieldpath.Path{}.With("data").With(key).String()}}
+		if before != after && d.document(fixed, before, after, strings.HasSuffix(key, ".json")) {
+			delete(was, key)
+			delete(is, key)
+		}
+	}
+}
+
+// document compares the fields of a YAML document inside the object; false where one of the texts is none.
+func (d *differ) document(fixed []argument, before, after string, isJSON bool) bool {
+	was, ok := yamlTree(before)
+	is, isOk := yamlTree(after)
+	if !ok || !isOk {
+		return false
+	}
+	if isJSON {
+		fixed = append(fixed, argument{"format", "json"})
+	}
+	d.fields("document", fixed, was, is)
+	return true
+}
+
+// fields compares what no other operation writes, field by field.
+func (d *differ) fields(operation string, fixed []argument, before, after tree) {
+	c := comparison{
+		set:    func(p fieldpath.Path, value any) { d.add(operation, fixed, value, "set", p.String()) },
+		remove: func(p fieldpath.Path) { d.remove(operation, fixed, p.String()) },
+		items:  true,
+	}
+	c.compare(nil, before, after)
+}
+
+// texts returns one text, or a list of several.
+func texts(values []string) any {
+	if len(values) == 1 {
+		return values[0]
+	}
+	list := make([]any, len(values))
+	for i, value := range values {
+		list[i] = value
+	}
+	return list
+}
+
+// scalarText returns a scalar as text.
+func scalarText(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case json.Number:
+		return value.String()
+	default:
+		return fmt.Sprint(value)
+	}
+}
