@@ -93,7 +93,7 @@ func TestDiffKnowsTheInstalledProfile(t *testing.T) {
 func TestCompare(t *testing.T) {
 	command(t, land.Kubeconfig(), "compare", "--live", installed, next).expect(t, 0, "compare.text")
 	got := command(t, land.Kubeconfig(), "compare", "--live", installed, installed, "--exit-code")
-	if got.status != 0 || !strings.Contains(got.out, "Nothing is different.") {
+	if got.status != 0 || !strings.Contains(got.out, "nothing changes") {
 		t.Errorf("status %d: %s%s", got.status, got.out, got.err)
 	}
 	if got := command(t, land.Kubeconfig(), "compare", "--live", next, next); !strings.Contains(got.out, "which is not OLD") {
@@ -202,7 +202,7 @@ func TestPermissions(t *testing.T) {
 		{"no permission at all", nobody(t), []string{"diff", "--live", "-p", next}, 2, "", "listing namespaces: "},
 		{"no kubeconfig", "testdata/none", []string{"diff", "--live", "-p", next}, 2, "", "reading the kubeconfig"},
 		{"manifests beside it", reader, []string{"diff", "--live", "-p", next, "testdata/next.yaml"}, 2, "", "give no manifests beside it"},
-		{"a patch", reader, []string{"diff", "--live", "-p", next, "-o", "patch"}, 2, "", "--output with --live: must be one of text"},
+		{"a patch", reader, []string{"diff", "--live", "-p", next, "-o", "patch"}, 2, "", "--output with --live: there is no output format"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := command(t, c.kubeconfig, c.arguments...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/revision"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
@@ -32,38 +33,23 @@ type compareOptions struct {
 
 // comparisonFlags say how a comparison is written.
 type comparisonFlags struct {
-	format   formatName
-	file     string
+	outputFlags
 	context  int
 	exitCode bool
 }
 
-// formatName is the value of --output.
-type formatName string
-
-// String implements pflag.Value.
-func (f *formatName) String() string { return string(*f) }
-
-// Type implements pflag.Value.
-func (*formatName) Type() string { return "format" }
-
-// Set implements pflag.Value.
-func (f *formatName) Set(value string) error {
-	return choose((*string)(f), value, compare.Formats()...)
-}
-
 func newCompareCommand(s *Streams) *cobra.Command {
-	o := &compareOptions{output: comparisonFlags{format: formatName(compare.Formats()[0])}}
+	o := &compareOptions{}
 	command := &cobra.Command{
 		Use:   "compare OLD NEW",
-		Short: "Show what another version of profiles changes, for whom, and what would roll",
-		Long: `Show what another version of profiles changes, for whom, and what would roll.
+		Short: "Show what another version of profiles changes, and for which shoots",
+		Long: `Show what another version of profiles changes, and for which shoots.
 
 OLD and NEW are files or folders with profiles, or either of them in a revision of git, as in HEAD~1:profile.yaml; with
 git's own rule, such a path begins at the root of the repository, or with ./ at the working directory.
 
 Both are tried on the control planes that Gardener writes for many shoots: each version of --kubernetes in each of the
---variants. What is the same for several shoots is said once, with what sets those shoots apart. Manifests of control planes,
+--variants. What is the same for several shoots is shown once, with these shoots. Manifests of control planes,
 as graft diff takes them, can be named with --manifest in place of the generated ones. With --live, they are read from a seed:
 the control plane of --namespace, or all that the profiles have rules for. Nothing is changed there.
 
@@ -77,6 +63,9 @@ be done.`,
 		Args: exactly("two versions of profiles", 2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if err := o.live.check(command.Flags(), "variants", "providers", "manifest"); err != nil {
+				return err
+			}
+			if err := o.output.check(); err != nil {
 				return err
 			}
 			return o.run(command.Context(), s, arguments[0], arguments[1])
@@ -94,11 +83,9 @@ be done.`,
 	o.live.addTo(set)
 	set.StringVarP(&o.namespace, "namespace", "n", "", "with --live: namespace of the control plane (default: all)")
 	o.profiles.addInstallationTo(set)
-	set.VarP(&o.output.format, "output", "o", "form of the output: "+strings.Join(compare.Formats(), ", "))
-	set.StringVar(&o.output.file, "output-file", "", "file to write to in place of standard output; it is there whole or not at all")
+	o.output.addTo(command, render.Comparisons())
 	set.IntVarP(&o.output.context, "context", "U", 1, "number of lines to show around changed ones")
 	set.BoolVar(&o.output.exitCode, "exit-code", false, "exit with status 1 when something is different")
-	_ = command.RegisterFlagCompletionFunc("output", fixed(compare.Formats()...)) // fails for unknown flags only
 	_ = command.RegisterFlagCompletionFunc("variants", fixed(compare.Variants()...))
 	return command
 }
@@ -203,12 +190,15 @@ func (f *comparisonFlags) write(s *Streams, result *compare.Result) error {
 	if style.Context = f.context; f.context == 0 {
 		style.Context = -1
 	}
-	var err error
+	format, err := render.Find(f.formats, f.format)
+	if err != nil {
+		return err
+	}
 	if f.file == "" {
-		err = result.Write(s.Out, string(f.format), style)
+		err = result.Write(s.Out, format, style)
 	} else {
 		style.Colour, style.Width = s.colour == colourAlways, 0
-		err = writeFile(f.file, func(w io.Writer) error { return result.Write(w, string(f.format), style) })
+		err = writeFile(f.file, func(w io.Writer) error { return result.Write(w, format, style) })
 	}
 	if err != nil {
 		return err

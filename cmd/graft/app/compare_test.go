@@ -51,17 +51,17 @@ func TestCompareCommand(t *testing.T) {
 		// out and err are in what is written.
 		out, err string
 	}{
-		{"the same", "two.yaml two.yaml --exit-code", 0, "Nothing is different.", ""},
+		{"the same", "two.yaml two.yaml --exit-code", 0, "nothing changes", ""},
 		{"different", "two.yaml three.yaml", 0, "+ --v=3", ""},
-		{"different, with a status", "two.yaml three.yaml --exit-code", 1, "pods are replaced", ""},
-		{"newly denied", "two.yaml denies.yaml", 1, "Newly denied", "1 object is newly denied"},
-		{"denied before", "denies.yaml two.yaml", 0, "No longer denied", ""},
-		{"denied by both", "denies.yaml denies.yaml", 0, "Denied by both sides", ""},
-		{"as a document", "two.yaml three.yaml -o json", 0, `"impact": "pods"`, ""},
+		{"different, with a status", "two.yaml three.yaml --exit-code", 1, "Pod template changes", ""},
+		{"newly denied", "two.yaml denies.yaml", 1, "newly denied", "1 object is newly denied"},
+		{"denied before", "denies.yaml two.yaml", 0, "no longer denied", ""},
+		{"denied by both", "denies.yaml denies.yaml", 0, "denied by both", ""},
+		{"as a document", "two.yaml three.yaml -o json", 0, `"note": "Pod template changes"`, ""},
 		{"into a file", "two.yaml three.yaml --output-file out/result", 2, "", "writing out/result"},
 		{"a wrong profile", "two.yaml wrong.yaml", 2, "", `wrong.yaml:7:5: `},
 		{"no such profile", "none.yaml two.yaml", 2, "", "reading OLD: "},
-		{"no such format", "two.yaml two.yaml -o patch", 2, "", "must be one of text, json, yaml, markdown, html"},
+		{"no such format", "two.yaml two.yaml -o patch", 2, "", "there are text, json, yaml, markdown, html"},
 		{"one argument", "two.yaml", 2, "", "give two versions of profiles"},
 		{"no such variant", "two.yaml two.yaml --variants hibernate", 2, "", `(did you mean "hibernated"?)`},
 	} {
@@ -85,7 +85,7 @@ func TestCompareCommand(t *testing.T) {
 	if status := Main("test", arguments, &Streams{Out: &out, Err: &out}); status != 0 || out.Len() > 0 {
 		t.Errorf("status %d: %s", status, &out)
 	}
-	if page, err := os.ReadFile("result.html"); err != nil || !strings.Contains(string(page), "pods are replaced") {
+	if page, err := os.ReadFile("result.html"); err != nil || !strings.Contains(string(page), "Pod template changes") {
 		t.Errorf("the page is %q, %v", page, err)
 	}
 }

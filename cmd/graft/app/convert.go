@@ -40,7 +40,9 @@ Exit status: 0 when the profile reproduces all differences; 1 when something is 
 		Example: `  # from two dumps of a control plane
   graft convert docs/usage/convert/before.yaml docs/usage/convert/after.yaml --provider acme`,
 		Args: exactly("the manifests before and after", 2),
-		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments[0], arguments[1]) },
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return o.run(command, s, arguments[0], arguments[1])
+		},
 	}
 	set := command.Flags()
 	set.SortFlags = false

@@ -36,7 +36,7 @@ what passes the webhooks (Deployments, OperatingSystemConfigs, ...) or what is k
 Shoot, its Namespace, and the Secrets and ConfigMaps that lookups find.
 
 With --live the control planes of a seed are read, and what the installed webhooks make of them, asked by a dry run, is
-compared with what the profiles make of them: what would change, and which pods would roll. Nothing is changed there.
+compared with what the profiles make of them. Nothing is changed there.
 
 Exit status: 0, or with --exit-code 1 when something changes; 1 when an object is denied; 2 when it could not be done.`,
 		Example: `  # what the profile makes of the control plane of a shoot

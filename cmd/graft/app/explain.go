@@ -47,8 +47,8 @@ func newExplainCommand(s *Streams) *cobra.Command {
 	o := &explainOptions{output: explainFormat(explain.Formats()[0])}
 	command := &cobra.Command{
 		Use:   "explain [KIND/NAME | TOPIC [NAME]]",
-		Short: "Explain what rules do with an object and why, or what a word of profiles means",
-		Long: `Explain what rules do with an object and why, or what a word of profiles means.
+		Short: "Explain what rules do with an object and why, or in which versions a flag or gate exists",
+		Long: `Explain what rules do with an object and why, or in which versions a flag or gate exists.
 
 Of an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule of the profiles for it: whether it was applied,
 what each part of its condition came to, what it writes, and by which rule it is overridden. With --flag or --field it shows
@@ -59,9 +59,8 @@ not shown.
 
 What rules say when Karmada asks about an object, ` + "`graft explain interpret`" + ` explains.
 
-Without an object it explains words, and needs no profile: operations, targets, variables and functions of expressions, flags,
-feature gates and admission plugins of Kubernetes by version, and the fields of documents by their path. Without any word it
-lists these topics.
+Without an object it says in which versions of Kubernetes there is a flag, a feature gate or an admission plugin, and needs no
+profile. docs/reference describes operations, expressions and the fields of documents.
 
 Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
 		Example: `  # why rules apply to the kube-apiserver or do not
@@ -70,9 +69,7 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
   # who set its feature gates
   graft explain deployment/kube-controller-manager --flag feature-gates -p example/profiles/openstack/profile.yaml
 
-  # what an operation takes, what a field is for, and in which versions there is a feature gate
-  graft explain operation flags
-  graft explain profile.lookups.keys
+  # in which versions there is a feature gate
   graft explain gate VolumeAttributesClass
 
   # in which versions of kube-apiserver there is an admission plugin

@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
@@ -146,8 +147,9 @@ func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, man
 	if len(manifests) > 0 {
 		return errors.New("--live reads the objects of a seed: give no manifests beside it")
 	}
-	output := comparisonFlags{file: o.output.file, context: o.context, exitCode: o.exitCode}
-	if err := output.format.Set(o.output.format); err != nil {
+	output := comparisonFlags{outputFlags: o.output, context: o.context, exitCode: o.exitCode}
+	output.formats = render.Comparisons()
+	if err := output.check(); err != nil {
 		return fmt.Errorf("--output with --live: %w", err)
 	}
 	result, err := f.diff(ctx, s, o.scenes.options.Namespace, profiles, o.profiles.compile)

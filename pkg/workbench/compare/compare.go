@@ -15,13 +15,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/rollout"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
@@ -52,8 +53,8 @@ type Options struct {
 	Notes []string
 	// Incomplete says that there are more scenes, which could not be had; the notes say which.
 	Incomplete bool
-	// More finds what follows for an object that both sides admit beside what its difference tells; nil: nothing more.
-	More func(ctx context.Context, s *scene.Scene, object manifest.Object) ([]rollout.Effect, error)
+	// More returns further effects for an object that both sides admit; nil for none.
+	More func(ctx context.Context, s *scene.Scene, object manifest.Object) ([]string, error)
 	// Progress is told after each scene how many are done; nil: nobody is.
 	Progress func(done, of int)
 	// Parallel is how many scenes are compared at a time; as many as there are processors when it is 0.
@@ -117,16 +118,13 @@ const (
 
 var verdicts = []Verdict{NewlyDenied, Admitted, Unknown, Different, Denied, Same}
 
-// outcome is what was found of one object in one scene.
+// outcome is the verdict about one object of one scene.
 type outcome struct {
-	object   manifest.Object
-	verdict  Verdict
-	old, new *render.Change
-	// difference is nil unless the verdict is Different.
-	difference *render.Change
-	effects    []rollout.Effect
-	// unknown is why a side could not answer; nil unless the verdict is Unknown.
-	unknown error
+	object  manifest.Object
+	verdict Verdict
+	// change is the difference, or the denial; nil for Same.
+	change  *render.Change
+	effects []string
 }
 
 func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error) {
@@ -137,7 +135,7 @@ func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error)
 		}
 		one, err := o.compareObject(ctx, s, object)
 		if errors.Is(err, ErrUnknown) && ctx.Err() == nil {
-			one, err = outcome{object: object, verdict: Unknown, unknown: err}, nil
+			one, err = unknown(object, err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", object, err)
@@ -147,37 +145,58 @@ func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error)
 	return outcomes, nil
 }
 
+// compareObject takes an object through both sides.
 func (o Options) compareObject(ctx context.Context, s *scene.Scene, object manifest.Object) (outcome, error) {
 	out := outcome{object: object, verdict: Same}
 	same, err := o.same(ctx, s, object)
 	if err != nil || same {
 		return out, err
 	}
-	if out.old, err = o.Old.Admit(ctx, s, object); err != nil {
+	was, err := o.Old.Admit(ctx, s, object)
+	if err != nil {
 		return out, err
 	}
-	if out.new, err = o.New.Admit(ctx, s, object); err != nil {
+	is, err := o.New.Admit(ctx, s, object)
+	if err != nil {
 		return out, err
 	}
-	if out.verdict = verdictOf(out.old, out.new); out.verdict != Same {
+	switch out.verdict = verdictOf(was, is); out.verdict {
+	case NewlyDenied, Denied:
+		out.change = is
+		return out, nil
+	case Admitted:
+		out.change = was
 		return out, nil
 	}
-	if out.effects, err = rollout.Of(out.old.Bytes(), out.new.Bytes()); err != nil {
+	if out.change, err = render.Between(was, is); err != nil {
 		return out, err
 	}
 	if o.More != nil {
-		more, err := o.More(ctx, s, object)
-		if err != nil {
+		if out.effects, err = o.More(ctx, s, object); err != nil {
 			return out, err
 		}
-		out.effects = append(out.effects, more...)
 	}
-	if len(out.effects) == 0 {
-		return out, nil
+	differs := slices.ContainsFunc(out.change.Edits(), func(e render.Edit) bool { return e.Op != render.Same })
+	if differs || len(out.effects) > 0 {
+		out.verdict = Different
+		out.effects = append(effects(out.change), out.effects...)
 	}
-	out.verdict = Different
-	out.difference, err = render.Between(out.old, out.new)
-	return out, err
+	return out, nil
+}
+
+// effects says which parts of an object change that decide what is replaced or restarted.
+func effects(c *render.Change) []string {
+	var found []string
+	for _, part := range []struct{ path, what string }{
+		{"spec.template", "Pod template changes"}, {"spec.jobTemplate", "Pod template changes"},
+		{"spec.units", "unit changes"}, {"spec.files", "file changes"},
+	} {
+		changes := slices.ContainsFunc(c.Edits(), func(e render.Edit) bool { return e.Op != render.Same && strings.HasPrefix(e.Line.Path, part.path) })
+		if changes {
+			found = append(found, part.what)
+		}
+	}
+	return found
 }
 
 // verdictOf is the verdict where a side denies the object; Same where both admit it.
@@ -207,4 +226,14 @@ func (o Options) same(ctx context.Context, s *scene.Scene, object manifest.Objec
 	}
 	is, err := to.becomes(ctx, s, object)
 	return err == nil && is != nil && bytes.Equal(was, is), err
+}
+
+// unknown is the outcome for an object that a side could not be asked about.
+func unknown(object manifest.Object, reason error) (outcome, error) {
+	change, err := render.NewChange(object.JSON)
+	if err != nil {
+		return outcome{}, err
+	}
+	change.Denied = reason
+	return outcome{object: object, verdict: Unknown, change: change}, nil
 }

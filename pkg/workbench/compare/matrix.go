@@ -112,7 +112,7 @@ func (m Matrix) versions() ([]string, error) {
 		wanted = scene.Patched(wanted)
 		if _, err := semver.StrictNewVersion(wanted); err != nil {
 			return nil, fmt.Errorf("%w: %s; give one such as %s, or of which the minor version is known: %s",
-				ErrVersion, wanted, scene.Versions()[0], and(minors()))
+				ErrVersion, wanted, scene.Versions()[0], strings.Join(minors(), ", "))
 		}
 		versions = append(versions, wanted)
 	}
@@ -132,7 +132,7 @@ func apply(names string, o *scene.Options) error {
 	for name := range strings.SplitSeq(names, "+") {
 		at := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
 		if at < 0 {
-			return fmt.Errorf("%w: %q%s; there are %s", ErrVariant, name, source.Suggest(name, Variants()), and(Variants()))
+			return fmt.Errorf("%w: %q%s; there are %s", ErrVariant, name, source.Suggest(name, Variants()), strings.Join(Variants(), ", "))
 		}
 		variants[at].set(o)
 	}

@@ -130,23 +130,6 @@ func flagOfAll(flag string) (*Page, error) {
 	return page, nil
 }
 
-// reservedRows are the flags of a target's component that the contract reserves.
-func reservedRows(t *target.Target) []Row {
-	var rows []Row
-	for _, r := range contract.ReservedFlags(t) {
-		rows = append(rows, Row{Name: strings.Join(dashed(r.Flags), ", "), Text: r.Clause.Text})
-	}
-	return rows
-}
-
-func dashed(flags []string) []string {
-	all := make([]string, len(flags))
-	for i, flag := range flags {
-		all[i] = "--" + flag
-	}
-	return all
-}
-
 // gates lists the feature gates of all components in any version.
 func gates() []Row {
 	owners := map[string][]string{}

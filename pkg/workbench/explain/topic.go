@@ -25,19 +25,11 @@ type topic struct {
 
 // topics are all of them. To add one: one entry here. Kinds of documents are topics, too; see kinds.
 func topics() []topic {
-	all := []topic{
-		{name: "operation", summary: "what a rule can do, with its arguments", names: operations, page: operationPage, below: argumentsBelow},
-		{name: "target", summary: "the objects that rules are for, by the contract's names", names: targets, page: targetPage},
-		{name: "variable", summary: "what expressions see", names: variables, page: variablePage, below: fieldsBelow},
-		{name: "function", summary: "what expressions can call", names: functions, page: functionPage},
+	return []topic{
 		{name: "flag", summary: "the flags of Kubernetes' components, by version: flag kube-apiserver/v", names: components, page: flagPage, below: flagsBelow},
 		{name: "gate", summary: "the feature gates of Kubernetes' components, by version", names: gates, page: gatePage},
 		{name: "plugin", summary: "the admission plugins of kube-apiserver, by version", names: plugins, page: pluginPage},
 	}
-	for _, k := range kinds {
-		all = append(all, k.topic())
-	}
-	return all
 }
 
 func topicOf(name string) (topic, bool) {
@@ -49,59 +41,28 @@ func topicOf(name string) (topic, bool) {
 	return all[i], true
 }
 
-// IsStatic says whether words ask for a page; words that do not, name an object: kind/name.
+// IsStatic reports whether words name a topic and no object, which has a slash between kind and name.
 func IsStatic(words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	first, _ := split(words[0])
-	if _, ok := topicOf(first); ok {
-		return true
-	}
-	if _, ok := kindNamed(first); ok {
-		return true
-	}
-	return !strings.Contains(words[0], "/")
+	_, ok := topicOf(words[0])
+	return ok || !strings.Contains(words[0], "/")
 }
 
-// split splits a word like profile.lookups.keys into the topic and what it is asked about.
-func split(word string) (topic, rest string) {
-	topic, rest, _ = strings.Cut(word, ".")
-	return topic, rest
-}
-
-// Static is the page that the words ask for: an overview without any, the list of a topic, or the page about one name.
+// Static returns the page about a topic, or about a name in it: flag, gate and plugin; without words the list of topics.
 func Static(words ...string) (*Page, error) {
 	if len(words) == 0 {
 		return overview(), nil
 	}
-	first, rest := split(words[0])
-	if k, ok := kindNamed(first); ok {
-		first = k.word
-	}
-	t, ok := topicOf(first)
-	if !ok {
+	t, ok := topicOf(words[0])
+	switch {
+	case !ok:
 		return nil, unknown(words[0])
-	}
-	about := words[1:]
-	if rest != "" {
-		about = append([]string{rest}, about...)
-	}
-	if len(about) == 0 {
-		if t.page != nil && t.names == nil {
-			return t.page("")
-		}
+	case len(words) == 1:
 		return t.list(), nil
 	}
-	return t.page(strings.Join(about, t.separator()))
-}
-
-// separator stands between words about a topic: flag kube-apiserver v is flag kube-apiserver/v.
-func (t topic) separator() string {
-	if t.name == "flag" || t.name == "gate" {
-		return "/"
-	}
-	return "."
+	return t.page(strings.Join(words[1:], "/"))
 }
 
 // overview lists the topics.
@@ -115,8 +76,6 @@ func overview() *Page {
 	page.section(Section{Title: "EXAMPLES", Lines: []string{
 		"graft explain deployment/kube-apiserver -p profile.yaml",
 		"graft explain deployment/kube-apiserver --flag feature-gates -p profile.yaml",
-		"graft explain operation flags",
-		"graft explain profile.lookups.keys",
 		"graft explain gate kube-apiserver/VolumeAttributesClass",
 		"graft explain plugin NodeRestriction",
 	}})
@@ -135,18 +94,14 @@ func unknown(word string) error {
 	var known []string
 	for _, t := range topics() {
 		known = append(known, t.name)
-		if t.names == nil {
-			continue
-		}
 		if slices.ContainsFunc(t.names(), func(r Row) bool { return r.Name == word }) {
 			return fmt.Errorf("%q is no topic; see `graft explain %s %s`", word, t.name, word)
 		}
 	}
-	first, _ := split(word)
-	if hint := source.Suggest(first, known); hint != "" {
-		return fmt.Errorf("%q is no topic%s", first, hint)
+	if hint := source.Suggest(word, known); hint != "" {
+		return fmt.Errorf("%q is no topic%s", word, hint)
 	}
-	return fmt.Errorf("%q is neither a topic (%s) nor an object, which is written as kind/name", word, strings.Join(known, ", "))
+	return fmt.Errorf("%q is neither a topic (%s) nor an object, which is written as kind/name; docs/reference describes operations, expressions and fields", word, strings.Join(known, ", "))
 }
 
 // unknownName is the error for a name that a topic does not have.

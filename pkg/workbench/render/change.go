@@ -28,8 +28,10 @@ type Change struct {
 	Applied []mutation.Applied
 	// Denied is why the object is not admitted, or nil. Callers that ask somebody else than the engine set it themselves.
 	Denied error
-	// Note stands beside the name in place of what rules have done; empty for that.
+	// Note is written next to the name in place of the summary of the rules; empty for that.
 	Note string
+	// Shoots are the control planes that have the change, where several have the same.
+	Shoots []string
 
 	blame             *Blame
 	original, current []byte

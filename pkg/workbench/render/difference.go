@@ -22,6 +22,10 @@ type Difference struct {
 	Summary Summary `json:"summary"`
 	// Objects are all that were looked at, in their order.
 	Objects []ObjectDifference `json:"objects"`
+	// Old and New name the two sides of a comparison; Notes are remarks on the whole.
+	Old   string   `json:"old,omitempty"`
+	New   string   `json:"new,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Summary counts objects: each is counted as one of changed, unchanged and denied.
@@ -40,6 +44,9 @@ type ObjectDifference struct {
 	Name       string `json:"name"`
 	// Scene says of which control plane the object is; absent where there is one only.
 	Scene string `json:"scene,omitempty"`
+	// Note is a remark in place of the rules, such as which part of the object changes; Shoots are those that have the change.
+	Note   string   `json:"note,omitempty"`
+	Shoots []string `json:"shoots,omitempty"`
 	// Changed says whether any line is different.
 	Changed bool `json:"changed"`
 	// Denied is why the object is not admitted; absent where it is.
@@ -112,7 +119,7 @@ func DifferenceOf(changes ...*Change) Difference {
 
 func objectDifference(c *Change) ObjectDifference {
 	o := ObjectDifference{
-		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Scene: c.Scene,
+		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Scene: c.Scene, Note: c.Note, Shoots: c.Shoots,
 		Rules: make([]RuleOutcome, 0, len(c.Applied)), Edits: []LineEdit{},
 	}
 	if o.Denied = denialOf(c.Denied); o.Denied != nil {

@@ -7,6 +7,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -67,4 +68,9 @@ func Names(formats []Format) string {
 		names[i] = format.Name
 	}
 	return strings.Join(names, ", ")
+}
+
+// Comparisons returns the formats of comparisons: those of differences without patches.
+func Comparisons() []Format {
+	return slices.DeleteFunc(slices.Clone(differences), func(f Format) bool { return f.Name == "patch" })
 }

@@ -5,6 +5,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -51,6 +52,9 @@ func (s Style) Markdown(w io.Writer, changes ...*Change) error {
 	if len(omitted) > 0 {
 		fmt.Fprintf(&out, "\nThe comment would be too long with the differences of %s. `-o html` has them all.\n", strings.Join(omitted, ", "))
 	}
+	for _, note := range s.Notes {
+		fmt.Fprintf(&out, "\n> [!NOTE]\n> %s\n", markdownText(note))
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
@@ -63,7 +67,7 @@ func (s Style) markdownTable(out *strings.Builder, changes []*Change) {
 		added, removed := change.size()
 		switch {
 		case change.Denied != nil:
-			fmt.Fprintf(&denied, "| %s | **denied** | %s |\n", codeCell(change.place()), markdownSize(added, removed))
+			fmt.Fprintf(&denied, "| %s | **%s** | %s |\n", codeCell(change.place()), cmp.Or(change.Note, "denied"), markdownSize(added, removed))
 		case added+removed > 0:
 			fmt.Fprintf(&changed, "| %s | %s | %s |\n", codeCell(change.place()), markdownText(summary(change)), markdownSize(added, removed))
 		default:
@@ -127,6 +131,9 @@ func (s Style) markdownGroups(changes []*Change) []*markdownGroup {
 			}
 		}
 		known[key].names = append(known[key].names, codeSpan(change.place()))
+		if len(change.Shoots) > 0 && len(known[key].names) == 1 {
+			known[key].body = "In " + markdownText(strings.Join(change.Shoots, "; ")) + ".\n\n" + known[key].body
+		}
 	}
 	return append(denied, changed...)
 }

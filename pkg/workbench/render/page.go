@@ -42,6 +42,9 @@ func (s Style) Page(changes ...*Change) *report.Page {
 		figure(changed, "object changed", "objects changed", report.Good),
 		figure(len(changes)-changed-denied, "object as it was", "objects as they were", ""),
 	}
+	if len(s.Notes) > 0 {
+		page.Rest = append(page.Rest, report.Names{Heading: "Notes", Names: s.Notes})
+	}
 	if denied > 0 {
 		page.Figures = append([]report.Figure{figure(denied, "object denied", "objects denied", report.Bad)}, page.Figures...)
 	}
@@ -97,8 +100,9 @@ func (s Style) PageSection(c *Change) report.Section {
 	if c.Scene != "" {
 		section.For = []string{c.Scene}
 	}
+	section.For = append(section.For, c.Shoots...)
 	if c.Denied != nil {
-		section.Denied, section.Note = c.Denial(), ""
+		section.Denied, section.Note = c.Denial(), c.Note
 	}
 	for _, part := range Sections(c.Edits(), max(0, s.Context)) {
 		section.Blocks = append(section.Blocks, s.pageBlock(part))

@@ -13,7 +13,7 @@ import (
 
 // JSON writes a Difference as JSON. The style makes no difference.
 func (s Style) JSON(w io.Writer, changes ...*Change) error {
-	out, err := marshal(DifferenceOf(changes...), "  ")
+	out, err := marshal(s.differenceOf(changes), "  ")
 	if err != nil {
 		return fmt.Errorf("writing the changes as JSON: %w", err)
 	}
@@ -23,11 +23,26 @@ func (s Style) JSON(w io.Writer, changes ...*Change) error {
 
 // YAML writes a Difference as YAML. The style makes no difference.
 func (s Style) YAML(w io.Writer, changes ...*Change) error {
-	out, err := marshal(DifferenceOf(changes...), "")
+	out, err := marshal(s.differenceOf(changes), "")
 	if err != nil {
 		return fmt.Errorf("writing the changes as YAML: %w", err)
 	}
 	return writeYAML(w, out, asWritten)
+}
+
+// differenceOf returns the changes as a document, with the sides of a comparison and its notes.
+func (s Style) differenceOf(changes []*Change) Difference {
+	d := DifferenceOf(changes...)
+	d.Notes = s.Notes
+	for _, fact := range s.About {
+		switch fact.Name {
+		case "OLD":
+			d.Old = fact.Value
+		case "NEW":
+			d.New = fact.Value
+		}
+	}
+	return d
 }
 
 // ObjectsJSON writes the objects as they are now: one by itself, any other number as a List. The style makes no difference.

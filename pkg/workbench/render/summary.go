@@ -21,16 +21,19 @@ func summary(c *Change) string {
 	if c.Count(mutation.Changed) == 0 {
 		text = "changed by no rule"
 	}
-	for _, other := range []struct {
-		outcome mutation.Outcome
-		what    string
-	}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}} {
+	for _, other := range outcomeWords {
 		if n := c.Count(other.outcome); n > 0 {
-			text += fmt.Sprintf(", %d %s", n, other.what)
+			text += fmt.Sprintf(", %d %s", n, other.word)
 		}
 	}
 	return text
 }
+
+// outcomeWords are the outcomes of rules that change nothing, in the order in which they are counted.
+var outcomeWords = []struct {
+	outcome mutation.Outcome
+	word    string
+}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}}
 
 // unchanged says why nothing changed, with the reason where all rules have the same.
 func unchanged(c *Change) string {
@@ -43,9 +46,11 @@ func unchanged(c *Change) string {
 	reason := c.Applied[0].Reason
 	for _, a := range c.Applied {
 		if a.Outcome != c.Applied[0].Outcome || a.Reason != reason {
-			text := fmt.Sprintf("unchanged, %d skipped, %d already so", c.Count(mutation.Skipped), c.Count(mutation.Unchanged))
-			if n := c.Count(mutation.Observed); n > 0 {
-				text += fmt.Sprintf(", %d observed", n)
+			text := "unchanged"
+			for _, other := range outcomeWords {
+				if n := c.Count(other.outcome); n > 0 {
+					text += fmt.Sprintf(", %d %s", n, other.word)
+				}
 			}
 			return text
 		}
@@ -61,6 +66,30 @@ func unchanged(c *Change) string {
 	default:
 		return text + "already so"
 	}
+}
+
+// summaryOf counts the changes in a line.
+func summaryOf(changes []*Change) string {
+	changed, denied := 0, 0
+	for _, c := range changes {
+		switch {
+		case c.Denied != nil:
+			denied++
+		case c.Changed():
+			changed++
+		}
+	}
+	text := "nothing changes"
+	if changed > 0 {
+		text = count(changed, "object") + " changed"
+	}
+	if same := len(changes) - changed - denied; same > 0 && changed > 0 {
+		text += fmt.Sprintf(", %d unchanged", same)
+	}
+	if denied > 0 {
+		text += fmt.Sprintf(", %d denied", denied)
+	}
+	return text
 }
 
 func count(n int, what string) string {

@@ -5,6 +5,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -29,6 +30,9 @@ type Style struct {
 	// Title heads a page or a comment, and About says below it of what it was made; other formats leave both away.
 	Title string
 	About []report.Fact
+	// Head writes About above changes as text, too; Notes are written below changes in every format.
+	Head  bool
+	Notes []string
 }
 
 // Write writes the changes in the given order: objects that changed with their differences, objects that were denied with the
@@ -36,6 +40,7 @@ type Style struct {
 // Where changes are of several scenes, each has a heading.
 func (s Style) Write(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
+	all := changes
 	var blocks []block
 	for len(changes) > 0 {
 		var scene []*Change
@@ -47,6 +52,12 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 	}
 	column := s.column(blocks)
 	var out strings.Builder
+	if s.Head {
+		for _, fact := range s.About {
+			fmt.Fprintf(&out, "%-8s  %s\n", fact.Name, fact.Value)
+		}
+		out.WriteByte('\n')
+	}
 	for i, b := range blocks {
 		if i > 0 && (len(b.rows) > 1 || len(blocks[i-1].rows) > 1 || b.apart || blocks[i-1].apart) {
 			out.WriteByte('\n')
@@ -54,6 +65,13 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 		for _, r := range b.rows {
 			out.WriteString(s.row(r, column))
 		}
+	}
+	if len(blocks) > 0 {
+		out.WriteByte('\n')
+	}
+	out.WriteString(summaryOf(all) + "\n")
+	for _, note := range s.Notes {
+		out.WriteString("Note: " + note + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -124,7 +142,7 @@ func (s Style) block(c *Change) block {
 	b := block{}
 	switch {
 	case c.Denied != nil:
-		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: "denied", leftTone: colour.Title, rightTone: colour.Alarm})
+		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: cmp.Or(c.Note, "denied"), leftTone: colour.Title, rightTone: colour.Alarm})
 		for line := range strings.Lines(c.Denial()) {
 			b.rows = append(b.rows, row{left: "    " + strings.TrimSpace(line)})
 		}
@@ -133,6 +151,9 @@ func (s Style) block(c *Change) block {
 		return b
 	default:
 		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: summary(c), leftTone: colour.Title})
+	}
+	if len(c.Shoots) > 0 {
+		b.rows = append(b.rows, row{left: "    " + strings.Join(c.Shoots, "; "), leftTone: colour.Dim})
 	}
 	for _, section := range sections {
 		b.rows = append(b.rows, row{left: "  " + headingOf(section), leftTone: colour.Heading})

@@ -50,6 +50,8 @@ K n                                             changed by no rule
   spec
   - replicas: 1                                 folder/p.yaml:7 flags
   + replicas: 2
+
+1 object changed
 `},
 		{"more context", render.Style{Context: 2}, `
 K n                                             changed by no rule
@@ -63,6 +65,8 @@ K n                                             changed by no rule
   spec
   - replicas: 1                                 folder/p.yaml:7 flags
   + replicas: 2
+
+1 object changed
 `},
 		{"no context, own names of files", render.Style{Context: -1, File: func(string) string { return "P" }}, `
 K n                                             changed by no rule
@@ -72,6 +76,8 @@ K n                                             changed by no rule
   spec
   - replicas: 1                                 P:7 flags
   + replicas: 2
+
+1 object changed
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,6 +112,8 @@ K n                                             denied
 
 no rule is for 1 object, which stayed as it was
   K n
+
+1 object changed, 1 unchanged, 1 denied
 `,
 		"patch": `# K n
 # of 1.33
@@ -168,6 +176,8 @@ K n                                             denied
 
 no rule is for 1 object, which stayed as it was
   K n
+
+nothing changes, 2 denied
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)

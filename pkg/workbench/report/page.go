@@ -12,8 +12,6 @@ type Page struct {
 	Facts []Fact
 	// Figures are what one wants to know first, such as how many objects were denied.
 	Figures []Figure
-	// Matrix is an overview in rows and columns.
-	Matrix *Matrix
 	// Sections are shown with the denied ones first, then those with changes, then the others; else in their order.
 	Sections []Section
 	// Rest are things that there is nothing to say of but their names.
@@ -47,31 +45,8 @@ type Badge struct {
 	Tone Tone
 }
 
-// Matrix is a table whose cells lead to sections.
-type Matrix struct {
-	// Title stands above the table, Corner above the names of its rows.
-	Title, Corner string
-	Columns       []string
-	Rows          []MatrixRow
-}
-
-// MatrixRow has a cell for each column.
-type MatrixRow struct {
-	Name  string
-	Cells []Cell
-}
-
-// Cell is a text that leads to the section with the key; an empty key, or one that no section has, leads nowhere.
-type Cell struct {
-	Text string
-	Tone Tone
-	Key  string
-}
-
 // Section is one object, or one change that several have in common.
 type Section struct {
-	// Key is for cells of the matrix, and free otherwise.
-	Key string
 	// Kind and Name are the title, such as "Deployment" and "kube-apiserver"; Note says beside it in a few words what became of it.
 	Kind, Name, Note string
 	// Badges mark the section; without any, a denied one is marked so.

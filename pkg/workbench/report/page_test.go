@@ -26,19 +26,12 @@ func example() *report.Page {
 		Title: "acme 1.0 and 1.1", Lead: "What changes for whom.", Made: "2026-11-22",
 		Facts:   []report.Fact{{Name: "profile", Value: "acme"}, {Name: "shoots", Value: "2"}},
 		Figures: []report.Figure{{Value: "1", Label: "object denied", Tone: report.Bad}, {Value: "2", Label: "objects changed", Tone: report.Good}},
-		Matrix: &report.Matrix{
-			Title: "Shoots", Corner: "shoot", Columns: []string{"kube-controller-manager", "etcd-main"},
-			Rows: []report.MatrixRow{
-				{Name: "1.34", Cells: []report.Cell{{Text: "rolls", Tone: report.Notable, Key: "kcm"}, {Text: "same"}}},
-				{Name: "1.33", Cells: []report.Cell{{Text: "same", Tone: report.Good, Key: "unknown"}, {Text: "denied", Tone: report.Bad, Key: "etcd"}}},
-			},
-		},
 		Sections: []report.Section{
 			{Kind: "Deployment", Name: "kube-scheduler", Note: "unchanged", Rules: []report.Applied{
 				{Rule: late, Outcome: report.Skipped, Reason: "the condition is false"},
 			}},
 			{
-				Key: "kcm", Kind: "Deployment", Name: "kube-controller-manager", Note: "1 rule changed it",
+				Kind: "Deployment", Name: "kube-controller-manager", Note: "1 rule changed it",
 				Badges: []report.Badge{{Text: "rolls", Tone: report.Notable}}, For: []string{"1.34", "1.34, ha"},
 				Blocks: []report.Block{{Heading: "spec.template.spec.containers[kube-controller-manager].command", Lines: []report.Line{
 					{Text: "--v=2", Folded: true}, {Op: report.Removed, Text: "--cloud-provider=acme", By: &rule},
@@ -46,7 +39,7 @@ func example() *report.Page {
 				}}, {Heading: "spec", Lines: []report.Line{{Op: report.Added, Indent: 1, Text: "replicas: 2", By: &nobody}}}},
 				Rules: []report.Applied{{Rule: rule, Outcome: report.Changed}, {Rule: late, Outcome: report.Overridden, Reason: "external cloud provider"}},
 			},
-			{Key: "etcd", Kind: "Etcd", Name: "etcd-main", Denied: "rule late:\nthere is no such class"},
+			{Kind: "Etcd", Name: "etcd-main", Denied: "rule late:\nthere is no such class"},
 		},
 		Rest: []report.Names{{Heading: "No rule is for", Names: []string{"Service kube-apiserver", "Service kube-scheduler"}}},
 	}

@@ -17,7 +17,6 @@ type view struct {
 	Sections []*sectionView
 	// Rules are in the order in which they are met; Sorted is by where they stand.
 	Rules, Sorted []*ruleView
-	Matrix        *matrixView
 	// Filter says that there is enough to choose from.
 	Filter bool
 	CSS    any
@@ -67,21 +66,6 @@ type outcomeCount struct {
 	Count   int
 }
 
-type matrixView struct {
-	*Matrix
-	Rows []matrixRowView
-}
-
-type matrixRowView struct {
-	Name  string
-	Cells []cellView
-}
-
-type cellView struct {
-	Cell
-	ID string
-}
-
 // viewOf numbers and orders what is on a page.
 func viewOf(p *Page) *view {
 	v := &view{Page: *p}
@@ -90,7 +74,6 @@ func viewOf(p *Page) *view {
 		v.Sections = append(v.Sections, v.section(section, rules))
 	}
 	v.Sorted = slices.SortedStableFunc(slices.Values(v.Rules), func(a, b *ruleView) int { return a.compare(b.Rule) })
-	v.Matrix = v.matrix(p.Matrix)
 	v.Filter = len(v.Sections) > 1
 	return v
 }
@@ -207,25 +190,4 @@ func (r *ruleView) changes(s *sectionView) {
 
 func (r *ruleView) mentionedIn(s *sectionView) bool {
 	return slices.Contains(r.In, s) || slices.ContainsFunc(s.Rules, func(a appliedView) bool { return a.Rule == r })
-}
-
-func (v *view) matrix(m *Matrix) *matrixView {
-	if m == nil {
-		return nil
-	}
-	ids := map[string]string{}
-	for _, section := range v.Sections {
-		if section.Key != "" && ids[section.Key] == "" {
-			ids[section.Key] = section.ID
-		}
-	}
-	out := &matrixView{Matrix: m}
-	for _, row := range m.Rows {
-		cells := make([]cellView, len(row.Cells))
-		for i, cell := range row.Cells {
-			cells[i] = cellView{cell, ids[cell.Key]}
-		}
-		out.Rows = append(out.Rows, matrixRowView{row.Name, cells})
-	}
-	return out
 }

@@ -7,6 +7,7 @@ package seed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/rollout"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
@@ -24,7 +24,7 @@ import (
 type Leftovers struct{ Old, New *mutation.Program }
 
 // Effects is compare.Options.More.
-func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.Object) ([]rollout.Effect, error) {
+func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.Object) ([]string, error) {
 	was, err := written(ctx, l.Old, s, object)
 	if err != nil || len(was) == 0 {
 		return nil, err
@@ -46,15 +46,7 @@ func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.
 	if len(places) == 0 {
 		return nil, nil
 	}
-	effect := rollout.Effect{Impact: rollout.Nothing, What: "what is left", Places: places}
-	switch object.Kind {
-	case "Deployment", "StatefulSet", "DaemonSet":
-		effect.Impact, effect.What = rollout.Pods, "pods are replaced, unless Gardener's own values are the same,"
-	case "OperatingSystemConfig":
-		effect.Impact, effect.What = rollout.Units, "units may be restarted, unless Gardener's own values are the same,"
-	}
-	effect.What += " when Gardener writes anew what is only in OLD: " + strings.Join(rules, ", ")
-	return []rollout.Effect{effect}, nil
+	return []string{fmt.Sprintf("no rule of NEW writes %s any more (%s)", strings.Join(places, ", "), strings.Join(rules, ", "))}, nil
 }
 
 // write is a place that a rule writes and nobody records.

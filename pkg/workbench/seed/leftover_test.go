@@ -13,7 +13,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/rollout"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
@@ -29,7 +28,7 @@ const (
 func TestLeftovers(t *testing.T) {
 	for _, c := range []struct {
 		name, object, old, new string
-		want                   []rollout.Effect
+		want                   []string
 	}{
 		{"a rule that both have", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 3}}}]}", "controlplane: {kube-scheduler: [{name: x, flags: {set: {v: 3}}}]}", nil},
 		{"a value that is another is seen elsewhere", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 3}}}]}", "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", nil},
@@ -37,10 +36,7 @@ func TestLeftovers(t *testing.T) {
 			"a flag and a label of pods", scheduler,
 			"controlplane: {kube-scheduler: [{name: flag, flags: {set: {v: 3}}}, {name: label, podLabels: {set: {p: '1'}}}]}",
 			"controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}",
-			[]rollout.Effect{{
-				Impact: rollout.Pods, Places: []string{"flag --v of container kube-scheduler", "pod label p"},
-				What: "pods are replaced, unless Gardener's own values are the same, when Gardener writes anew what is only in OLD: flag, label",
-			}},
+			[]string{"no rule of NEW writes flag --v of container kube-scheduler, pod label p any more (flag, label)"},
 		},
 		{"what records take back", scheduler, "controlplane: {kube-scheduler: [{labels: {set: {l: '1'}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
 		{"what never stood there", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
@@ -48,10 +44,7 @@ func TestLeftovers(t *testing.T) {
 		{
 			"a removed flag that Gardener sets", strings.Replace(scheduler, `,"--v=3"`, "", 1),
 			"controlplane: {kube-scheduler: [{name: quiet, flags: {remove: [v]}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}",
-			[]rollout.Effect{{
-				Impact: rollout.Pods, Places: []string{"flag --v of container kube-scheduler"},
-				What: "pods are replaced, unless Gardener's own values are the same, when Gardener writes anew what is only in OLD: quiet",
-			}},
+			[]string{"no rule of NEW writes flag --v of container kube-scheduler any more (quiet)"},
 		},
 		{"a removed flag of the kubelet that Gardener does not set", config, "controlplane: {kubelet: [{flags: {remove: [cloud-provider]}}]}", "controlplane: {kubelet: [{flags: {set: {a: 1}}}]}", nil},
 		{
@@ -63,10 +56,7 @@ func TestLeftovers(t *testing.T) {
 			"an addition that is another", config,
 			"controlplane: {kubelet: [{name: pre, unit: {section: Service, add: {ExecStartPre: /bin/a}}}]}",
 			"controlplane: {kubelet: [{unit: {section: Service, add: {ExecStartPre: /bin/b}}}]}",
-			[]rollout.Effect{{
-				Impact: rollout.Units, Places: []string{"unit option Service.ExecStartPre of unit kubelet.service"},
-				What: "units may be restarted, unless Gardener's own values are the same, when Gardener writes anew what is only in OLD: pre",
-			}},
+			[]string{"no rule of NEW writes unit option Service.ExecStartPre of unit kubelet.service any more (pre)"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

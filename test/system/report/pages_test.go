@@ -114,7 +114,12 @@ func makeComparison(t *testing.T) *report.Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result.Page(render.Style{})
+	changes := make([]*render.Change, len(result.Groups))
+	for i, g := range result.Groups {
+		changes[i] = g.Change
+		changes[i].Shoots = g.Shoots
+	}
+	return render.Style{Title: "What the new version of the profiles changes"}.Page(changes...)
 }
 
 func compile(t *testing.T, file source.File) *mutation.Program {
@@ -137,7 +142,6 @@ func hostile() *report.Page {
 	rule := report.Rule{Name: script + long, Profile: long, At: long + ":1"}
 	return &report.Page{
 		Title: script + long, Lead: long, Facts: []report.Fact{{Name: long, Value: script}}, Figures: []report.Figure{{Value: long, Label: long}},
-		Matrix: &report.Matrix{Title: long, Corner: script, Columns: []string{long, long}, Rows: []report.MatrixRow{{Name: long, Cells: []report.Cell{{Text: long}, {Text: script}}}}},
 		Sections: []report.Section{{
 			Kind: long, Name: script, Note: long, Badges: []report.Badge{{Text: long}}, For: []string{long, script}, Denied: long + "\n" + script,
 			Blocks: []report.Block{{Heading: long, Lines: []report.Line{{Op: report.Added, Indent: 40, Text: long, By: &rule}, {Indent: 9, Text: script + strings.Repeat("\t", 60)}}}},
