@@ -62,6 +62,13 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	return checkFlags(kubelet, was.Differences(is), false, exempt)
 }
 
+// DefinesKubelet reports whether a file of a node can define what systemd runs as the kubelet: a file of systemd, or one from which
+// Gardener's unit reads variables. A profile with other environment files names them in the unit.
+func DefinesKubelet(file string) bool {
+	file = document.RealPath(file)
+	return strings.Contains(file, "/systemd/") || file == "/etc/environment" || file == "/var/lib/kubelet/extra_args"
+}
+
 // effectiveKubelet computes what systemd runs as the kubelet.
 func effectiveKubelet(files []document.File) (*document.Service, error) {
 	later := document.File{Path: path.Join(unitDirectory, target.KubeletUnit), Read: func() (string, bool) { return laterUnit, true }}

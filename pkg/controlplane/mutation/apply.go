@@ -35,7 +35,8 @@ func (p Plan) exemption() contract.Exemption {
 				continue
 			}
 			for _, step := range planned.Steps {
-				if flag == "" || step.Place.Container == planned.rule.target.Container && flagOf(step.Place) == flag {
+				own := step.Place.Container == planned.rule.target.Container && flagOf(step.Place) == flag
+				if flag == "" || own || definesKubelet(step.Place) {
 					return true
 				}
 			}

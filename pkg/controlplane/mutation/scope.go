@@ -560,8 +560,22 @@ func needless(t *target.Target, r *rule) bool {
 	}
 	return !slices.ContainsFunc(r.writes, func(write operation.Write) bool {
 		_, ok := reserved(t, write, r.writes)
-		return ok
+		return ok || definesKubelet(write.Place)
 	})
+}
+
+// definesKubelet reports whether a place is a part of what systemd runs as the kubelet, beside its flags.
+func definesKubelet(p operation.Place) bool {
+	switch p.Kind {
+	case operation.File:
+		return contract.DefinesKubelet(p.Name)
+	case operation.Unit:
+		return p.Name == target.KubeletUnit
+	case operation.UnitField, operation.UnitOption, operation.DropIn:
+		return p.Container == target.KubeletUnit
+	default:
+		return false
+	}
 }
 
 // forbidden finds the clause that no reason overrides.

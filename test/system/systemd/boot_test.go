@@ -31,6 +31,16 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv(guestVariable); file != "" {
 		os.Exit(leave(file, guest()))
 	}
+	if file := os.Getenv(effectiveVariable); file != "" {
+		os.Exit(leave(file, effectiveGuest()))
+	}
+	if self, err := os.Executable(); err == nil && self == argumentsProgram {
+		if err := writeArguments(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
