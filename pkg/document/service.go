@@ -213,9 +213,11 @@ func (c *serviceCompiler) expand(text string) string {
 		return text
 	}
 	stem := strings.TrimSuffix(c.name, path.Ext(c.name))
-	return strings.NewReplacer("%%", "%", "%n", c.name, "%N", stem, "%p", stem, "%P", stem, "%i", "", "%I", "", "%j", stem, "%J", stem,
+	// In the name of a unit, a dash stands for the slash of a path.
+	unescaped, last := strings.ReplaceAll(stem, "-", "/"), stem[strings.LastIndexByte(stem, '-')+1:]
+	return strings.NewReplacer("%%", "%", "%n", c.name, "%N", stem, "%p", stem, "%P", unescaped, "%i", "", "%I", "", "%j", last, "%J", last,
 		"%t", "/run", "%S", "/var/lib", "%C", "/var/cache", "%L", "/var/log", "%E", "/etc", "%T", "/tmp", "%V", "/var/tmp",
-		"%h", "/root", "%u", "root", "%U", "0", "%g", "root", "%G", "0", "%f", "/"+stem).Replace(text)
+		"%h", "/root", "%u", "root", "%U", "0", "%g", "root", "%G", "0", "%f", "/"+unescaped).Replace(text)
 }
 
 // service computes the command from the parts.

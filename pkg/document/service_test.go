@@ -98,6 +98,20 @@ func TestEffectiveService(t *testing.T) {
 	}
 }
 
+// TestSpecifiers holds the specifiers that depend on dashes in the name of a unit, as systemd expands them.
+func TestSpecifiers(t *testing.T) {
+	text := "[Service]\nExecStart=/x %N %p %P %j %J %f\n"
+	service, err := document.EffectiveService("graft-x.service", []document.File{
+		{Path: "/etc/systemd/system/graft-x.service", Read: func() (string, bool) { return text, true }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/x", "graft-x", "graft-x", "graft/x", "x", "x", "/graft/x"}, service.Arguments); diff != "" {
+		t.Errorf("the arguments (-want +got):\n%s", diff)
+	}
+}
+
 // TestEffectiveServiceUnknown holds what becomes of files without a known content.
 func TestEffectiveServiceUnknown(t *testing.T) {
 	known := func(text string) func() (string, bool) { return func() (string, bool) { return text, true } }

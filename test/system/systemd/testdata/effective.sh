@@ -30,4 +30,7 @@ StandardOutput=append:$shared/output
 StandardError=append:$shared/output
 X
 printf '[Unit]\nWants=guest.service\n' >/etc/systemd/system/guest.target
+# A machine's first process has no environment of a guest, from which some specifiers are taken.
+unset TMPDIR
+export HOME=/root
 exec /lib/systemd/systemd --unit=guest.target --show-status=no --log-target=console
