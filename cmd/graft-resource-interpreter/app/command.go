@@ -13,20 +13,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
 // Name is the name of the program.
 const Name = "graft-resource-interpreter"
 
-// Main runs the program and gives its exit status: see serving.Main.
+// Main runs the program and returns its exit status; see serving.Main.
 func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
 	return serving.Main(ctx, NewCommand(version), arguments, stdout, stderr)
 }
 
-// NewCommand is the program as a cobra command.
+// NewCommand returns the program as a cobra command.
 func NewCommand(version string) *cobra.Command {
 	flags := &Flags{}
-	command := &cobra.Command{
+	command := shell.New(&cobra.Command{
 		Use:   Name,
 		Short: "Answer Karmada from InterpreterProfiles",
 		Long: `Answer Karmada from InterpreterProfiles.
@@ -38,23 +39,17 @@ without a profile. It issues its own certificate where nobody else does, and kee
   graft-resource-interpreter --config /etc/graft/resource-interpreter.yaml
   graft-resource-interpreter --certificate-secret graft-system/interpreter --register graft --url https://interpreter.example.com/interpret
   graft-resource-interpreter --config /etc/graft/resource-interpreter.yaml --check`,
-		Version:       version,
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE: func(command *cobra.Command, _ []string) error {
-			options, err := flags.Complete(command.Flags())
-			switch {
-			case err != nil:
-				return err
-			case options.CheckOnly:
-				return options.Check(command.OutOrStdout())
-			default:
-				return Run(command.Context(), version, options, command.ErrOrStderr())
-			}
-		},
-	}
+	}, version, func(c *cobra.Command) error {
+		options, err := flags.Complete(c.Flags())
+		switch {
+		case err != nil:
+			return err
+		case options.CheckOnly:
+			return options.Check(c.OutOrStdout())
+		default:
+			return Run(c.Context(), version, options, c.ErrOrStderr())
+		}
+	})
 	flags.AddTo(command.Flags())
-	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	return command
 }

@@ -9,22 +9,19 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/installation"
+	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
 // Flags are the command line.
 type Flags struct {
-	config                      string
+	shell.Flags
 	profiles                    []string
 	optional                    []string
 	gardener, check             bool
@@ -37,14 +34,12 @@ type Flags struct {
 	url, service                string
 	timeoutSeconds              int32
 	leaderElection              bool
-	logLevel, logFormat         string
-	limits                      serving.LimitFlags
 }
 
 // Options are the completed flags and configuration.
 type Options struct {
-	// Config is the configuration, with the flags that were given laid over it.
-	Config *configv1alpha1.ResourceInterpreterConfiguration
+	// The configuration has the flags that were given written over it.
+	installation.Installation
 	// CheckOnly says that nothing is to be served.
 	CheckOnly bool
 }
@@ -52,7 +47,7 @@ type Options struct {
 // AddTo defines the flags.
 func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.SortFlags = false
-	set.StringVar(&f.config, "config", "", "file with the ResourceInterpreterConfiguration; defaults without one")
+	f.AddConfig(set, "ResourceInterpreterConfiguration")
 	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with InterpreterProfiles, beside those of the configuration (repeatable)")
 	set.BoolVar(&f.gardener, "gardener", true, "know Gardener's own kinds without a profile, behind those of the profiles")
 	set.StringArrayVar(&f.optional, "gardener-optional", nil, "name of a profile of Gardener that is in force only where it is named: "+
@@ -74,54 +69,39 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.service, "service", "", "namespace/name[:port] of the Service where Karmada asks, for --register: no agent of a member cluster can")
 	set.Int32Var(&f.timeoutSeconds, "timeout-seconds", 0, "how long Karmada waits for an answer, 1 to 30, for --register (default 10)")
 	set.BoolVar(&f.leaderElection, "leader-election", true, "let one replica write the registration; false by default with --certificate-folder")
-	f.limits.AddTo(set)
-	set.StringVar(&f.logLevel, "log-level", "", "debug, info or error (default info)")
-	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
+	f.Flags.AddTo(set)
 	set.BoolVar(&f.check, "check", false, "say whether configuration and profiles are right, and end")
 }
 
 // Complete reads the configuration and lays the flags that were given over it.
 func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
-	file := source.File{Name: f.config}
-	if f.config != "" {
-		data, err := disk.ReadFile(f.config, disk.DocumentSize)
-		if err != nil {
-			return nil, fmt.Errorf("reading the configuration: %w", err)
-		}
-		file.Data = data
-	}
-	config, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+	config, err := shell.Read(&f.Flags, configv1alpha1.DecodeResourceInterpreterConfiguration)
 	if err != nil {
 		return nil, err
 	}
 	if err := errors.Join(f.override(set, config), validate(config)); err != nil {
 		return nil, err
 	}
-	return &Options{Config: config, CheckOnly: f.check}, nil
+	return &Options{Installation: installation.Installation{Program: Name, Config: config}, CheckOnly: f.check}, nil
 }
 
 func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) error {
-	for name, lay := range map[string]func(){
+	l := &c.Limits
+	limits := [4]*int32{&l.Connections, &l.Streams, &l.Requests, &l.BodiesBytes}
+	err := f.Override(set, &c.Logging, limits, map[string]func(){
 		"gardener":        func() { c.Profiles.Gardener = &f.gardener },
 		"listen":          func() { c.Server.Address = f.listen },
 		"metrics-address": func() { c.Metrics.Address = f.metricsAddress },
 		"kubeconfig":      func() { c.Kubernetes.Kubeconfig = f.kubeconfig },
 		"namespace":       func() { c.Kubernetes.Namespace = f.namespace },
-		"log-level":       func() { c.Logging.Level = f.logLevel },
-		"log-format":      func() { c.Logging.Format = f.logFormat },
-	} {
-		if set.Changed(name) {
-			lay()
-		}
-	}
+	})
 	c.Profiles.Paths = append(c.Profiles.Paths, f.profiles...)
 	c.Profiles.Optional = append(c.Profiles.Optional, f.optional...)
 	f.certificate(set, c)
 	if set.Changed("leader-election") {
 		c.LeaderElection.Enabled = &f.leaderElection
 	}
-	l := &c.Limits
-	return errors.Join(f.limits.Override(set, &l.Connections, &l.Streams, &l.Requests, &l.BodiesBytes), f.registration(set, c))
+	return errors.Join(err, f.registration(set, c))
 }
 
 // certificate lays another source of the certificate over that of the configuration.
@@ -175,9 +155,9 @@ func (f *Flags) registration(set *pflag.FlagSet, c *configv1alpha1.ResourceInter
 		r.URL, r.Service = f.url, nil
 	}
 	if set.Changed("service") {
-		s, err := parseService(f.service)
+		s, err := configv1alpha1.ParseService(f.service)
 		if err != nil {
-			return err
+			return fmt.Errorf("--service %s: %w", f.service, err)
 		}
 		r.Service = s
 	}
@@ -185,30 +165,10 @@ func (f *Flags) registration(set *pflag.FlagSet, c *configv1alpha1.ResourceInter
 	return nil
 }
 
-// parseService reads --service.
-func parseService(text string) (*configv1alpha1.RegisteredService, error) {
-	namespace, rest, ok := strings.Cut(text, "/")
-	name, port, numbered := strings.Cut(rest, ":")
-	s := &configv1alpha1.RegisteredService{Namespace: namespace, Name: name}
-	if numbered {
-		number, err := strconv.ParseUint(port, 10, 16)
-		ok = ok && err == nil && number > 0
-		s.Port = int32(number)
-	}
-	if !ok || namespace == "" || name == "" {
-		return nil, fmt.Errorf("--service %s: must be namespace/name or namespace/name:port", text)
-	}
-	return s, nil
-}
-
 // validate finds what flags have got wrong, and what neither they nor the configuration say.
 func validate(c *configv1alpha1.ResourceInterpreterConfiguration) error {
-	var problems []error
-	add := func(wrong bool, format string, arguments ...any) {
-		if wrong {
-			problems = append(problems, fmt.Errorf(format, arguments...))
-		}
-	}
+	var problems shell.Problems
+	add := problems.Add
 	add(len(c.Profiles.Paths) == 0 && !*c.Profiles.Gardener, "no profiles: give --profiles, or profiles.paths in the configuration")
 	add(len(c.Profiles.Optional) > 0 && !*c.Profiles.Gardener, "--gardener-optional needs --gardener")
 	add(c.Certificate.Sources() == 0, "no certificate: give --tls-cert-file and --tls-key-file, --certificate-secret or --certificate-folder")
@@ -233,9 +193,7 @@ func validate(c *configv1alpha1.ResourceInterpreterConfiguration) error {
 	}
 	_, _, err := net.SplitHostPort(c.Server.Address)
 	add(err != nil, "--listen must be host:port")
-	_, _, err = net.SplitHostPort(c.Metrics.Address)
-	add(err != nil && c.Metrics.Address != "0", "--metrics-address must be host:port")
-	add(!slices.Contains([]string{"debug", "info", "error"}, c.Logging.Level), "--log-level must be debug, info or error, is %q", c.Logging.Level)
-	add(!slices.Contains([]string{"json", "text"}, c.Logging.Format), "--log-format must be json or text, is %q", c.Logging.Format)
-	return errors.Join(problems...)
+	problems.AddMetricsAddress(c.Metrics.Address)
+	problems.AddLog(c.Logging)
+	return problems.Err()
 }

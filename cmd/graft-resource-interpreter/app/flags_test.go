@@ -82,7 +82,7 @@ logging: {level: error}
 				Profiles: c.Profiles, Address: c.Server.Address, Metrics: c.Metrics.Address, Certificate: c.Certificate, Registration: *c.Registration,
 				Elects: *c.LeaderElection.Enabled, Level: c.Logging.Level, Kubeconfig: c.Kubernetes.Kubeconfig,
 			}
-			got.DNSNames, got.IPAddreses = o.names()
+			got.DNSNames, got.IPAddreses = o.Names()
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}

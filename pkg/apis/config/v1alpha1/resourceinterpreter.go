@@ -4,7 +4,12 @@
 
 package v1alpha1
 
-import "time"
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // ResourceInterpreterConfiguration configures graft-resource-interpreter. A flag of the same meaning that is given on the command
 // line wins over a field.
@@ -208,4 +213,20 @@ func (r *Registration) Default() {
 		setDefault(&r.Service.Port, 443)
 		setDefault(&r.Service.Path, "/interpret")
 	}
+}
+
+// ParseService reads a Service of the form namespace/name or namespace/name:port.
+func ParseService(text string) (*RegisteredService, error) {
+	namespace, rest, ok := strings.Cut(text, "/")
+	name, port, numbered := strings.Cut(rest, ":")
+	s := &RegisteredService{Namespace: namespace, Name: name}
+	if numbered {
+		number, err := strconv.ParseUint(port, 10, 16)
+		ok = ok && err == nil && number > 0
+		s.Port = int32(number)
+	}
+	if !ok || namespace == "" || name == "" {
+		return nil, errors.New("must be namespace/name or namespace/name:port")
+	}
+	return s, nil
 }

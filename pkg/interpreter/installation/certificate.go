@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"cmp"
@@ -17,26 +17,26 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
+	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// source is where the certificate comes from.
-func (o *Options) source(log logr.Logger) (certificate.Source, error) {
-	c, told := o.Config.Certificate, o.Config.Registration != nil
+// Source returns the source of the certificate that the configuration names.
+func (i *Installation) Source(log logr.Logger) (certificate.Source, error) {
+	c, told := i.Config.Certificate, i.Config.Registration != nil
 	if files := c.Files; files != nil {
 		return certificate.NewFiles(certificate.FilesOptions{
 			CertFile: files.CertFile, KeyFile: files.KeyFile, CAFile: files.CAFile, Told: told, Overlap: c.Overlap.Duration,
 			Clock: clock.RealClock{}, Log: log,
 		}), nil
 	}
-	store, err := o.store()
+	store, err := i.store()
 	if err != nil {
 		return nil, err
 	}
-	names, addresses := o.names()
+	names, addresses := i.Names()
 	return certificate.NewIssued(certificate.Options{
 		Store: store, Clock: clock.RealClock{}, Log: log,
 		Policy: certificate.Policy{
@@ -47,12 +47,12 @@ func (o *Options) source(log logr.Logger) (certificate.Source, error) {
 }
 
 // store is where what is issued is kept.
-func (o *Options) store() (certificate.Store, error) {
-	c := o.Config.Certificate
+func (i *Installation) store() (certificate.Store, error) {
+	c := i.Config.Certificate
 	if c.Folder != "" {
 		return &certificate.Folder{Path: c.Folder}, nil
 	}
-	config, err := clusterAt(o.Config.Kubernetes.Kubeconfig)
+	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +60,17 @@ func (o *Options) store() (certificate.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	namespace, err := o.namespace(c.Secret.Namespace)
+	namespace, err := i.namespace(c.Secret.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	return &certificate.Secret{Client: clients.CoreV1(), Namespace: namespace, Name: c.Secret.Name}, nil
 }
 
-// names are those by which callers know the server.
-func (o *Options) names() (names, addresses []string) {
-	names, addresses = slices.Clone(o.Config.Certificate.DNSNames), slices.Clone(o.Config.Certificate.IPAddresses)
-	if r := o.Config.Registration; r != nil && r.URL != "" {
+// Names returns the names and addresses by which callers know the server.
+func (i *Installation) Names() (names, addresses []string) {
+	names, addresses = slices.Clone(i.Config.Certificate.DNSNames), slices.Clone(i.Config.Certificate.IPAddresses)
+	if r := i.Config.Registration; r != nil && r.URL != "" {
 		if u, err := url.Parse(r.URL); err == nil && net.ParseIP(u.Hostname()) != nil {
 			addresses = append(addresses, u.Hostname())
 		} else if err == nil {
@@ -85,26 +85,13 @@ func (o *Options) names() (names, addresses []string) {
 	return names, addresses
 }
 
-// clusterAt leads to the cluster of a kubeconfig, or to that in which the program runs.
-func clusterAt(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("finding the cluster: %w (outside of a cluster give --kubeconfig)", err)
-		}
-		return limited(config), nil
+// cluster returns the configuration of a client, which names the program to the API server and bounds its requests.
+func (i *Installation) cluster(kubeconfig string) (*rest.Config, error) {
+	config, err := shell.Cluster(kubeconfig, "give --kubeconfig")
+	if err == nil {
+		config.UserAgent, config.Timeout = i.Program, clusterTimeout
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	return limited(config), nil
-}
-
-// limited names the program to the API server, and bounds what is waited for.
-func limited(config *rest.Config) *rest.Config {
-	config.UserAgent, config.Timeout = Name, clusterTimeout
-	return config
+	return config, err
 }
 
 // namespaceFile is where the kubelet writes the namespace of a Pod.
@@ -113,8 +100,8 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 var errNoNamespace = errors.New("the namespace of the program is not known: give --namespace")
 
 // namespace is the one that is given, or that of the program.
-func (o *Options) namespace(given string) (string, error) {
-	if given = cmp.Or(given, o.Config.Kubernetes.Namespace); given != "" {
+func (i *Installation) namespace(given string) (string, error) {
+	if given = cmp.Or(given, i.Config.Kubernetes.Namespace); given != "" {
 		return given, nil
 	}
 	text, err := os.ReadFile(namespaceFile)

@@ -2,13 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package leader
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
@@ -18,18 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// The times of the election, as everywhere in Kubernetes.
-const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
-)
+// ErrLost means that the lease was lost.
+var ErrLost = errors.New("the lease was lost: the API server did not renew it in time")
 
-var errLeaseLost = errors.New("the lease was lost: the API server did not renew it in time")
-
-// leadership is a manager whose leader may lose its lease and goes on to serve. The manager's own election ends the program on the spot then, with all
+// Manager is a manager whose leader may lose its lease and goes on to serve. The manager's own election ends the program on the spot then, with all
 // calls in flight, just when the API server comes back and makes more of them. Here the leader's work ends at once, and the program as if it were told to.
-type leadership struct {
+type Manager struct {
 	manager.Manager
 
 	// lock is what the replicas compete for; nil: this one leads.
@@ -43,20 +36,25 @@ type leadership struct {
 	elected chan struct{}
 }
 
-// newLeadership takes the place of the manager wherever something is added. It must be added itself.
-func (o *Options) newLeadership(config *rest.Config, mgr manager.Manager, lost func(error)) (*leadership, error) {
-	election := o.Config.LeaderElection
+// Options describe an election.
+type Options struct {
+	// Enabled says whether there is one; without, this replica leads.
+	Enabled         bool
+	Namespace, Name string
+	// Lost is called when the lease was lost: the program must end, as work that was ended cannot begin again.
+	Lost func(error)
+}
+
+// NewManager wraps a manager: what only the leader does is added to the result, which adds itself to the manager.
+func NewManager(config *rest.Config, mgr manager.Manager, o Options) (*Manager, error) {
 	lock, err := ctrlelection.NewResourceLock(config, mgr, ctrlelection.Options{
-		LeaderElection:             *election.Enabled,
-		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
-		LeaderElectionNamespace:    election.ResourceNamespace,
-		LeaderElectionID:           election.ResourceName,
-		RenewDeadline:              renewDeadline,
+		LeaderElection: o.Enabled, LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
+		LeaderElectionNamespace: o.Namespace, LeaderElectionID: o.Name, RenewDeadline: RenewDeadline,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the election of a leader: %w", err)
 	}
-	l := &leadership{Manager: mgr, lock: lock, name: election.ResourceName, lost: lost, elected: make(chan struct{})}
+	l := &Manager{Manager: mgr, lock: lock, name: o.Name, lost: o.Lost, elected: make(chan struct{})}
 	if err := mgr.Add(l); err != nil {
 		return nil, fmt.Errorf("adding the election of a leader: %w", err)
 	}
@@ -64,7 +62,7 @@ func (o *Options) newLeadership(config *rest.Config, mgr manager.Manager, lost f
 }
 
 // Add keeps what only the leader does, by the manager's rule: all that does not say otherwise.
-func (l *leadership) Add(r manager.Runnable) error {
+func (l *Manager) Add(r manager.Runnable) error {
 	if says, ok := r.(manager.LeaderElectionRunnable); ok && !says.NeedLeaderElection() {
 		return l.Manager.Add(r)
 	}
@@ -73,13 +71,13 @@ func (l *leadership) Add(r manager.Runnable) error {
 }
 
 // Elected is closed when this replica leads.
-func (l *leadership) Elected() <-chan struct{} { return l.elected }
+func (l *Manager) Elected() <-chan struct{} { return l.elected }
 
 // NeedLeaderElection is false: every replica takes part.
-func (l *leadership) NeedLeaderElection() bool { return false }
+func (l *Manager) NeedLeaderElection() bool { return false }
 
 // Start competes and leads until the context ends. The lease is given up only after the work has ended.
-func (l *leadership) Start(ctx context.Context) error {
+func (l *Manager) Start(ctx context.Context) error {
 	work, end := context.WithCancel(ctx)
 	defer end()
 	ended := make(chan error, 1)
@@ -104,7 +102,7 @@ func (l *leadership) Start(ctx context.Context) error {
 	case <-lost:
 		end()
 		err = l.wait(ended)
-		l.lost(errLeaseLost)
+		l.lost(ErrLost)
 		<-ctx.Done()
 	}
 	release()
@@ -113,11 +111,8 @@ func (l *leadership) Start(ctx context.Context) error {
 }
 
 // compete calls lead when the lease is held; the channel is closed when it is not any more.
-func (l *leadership) compete(ctx context.Context, lead func(context.Context)) (<-chan struct{}, error) {
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: l.lock, Name: l.name, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: lead, OnStoppedLeading: func() {}},
-	})
+func (l *Manager) compete(ctx context.Context, lead func(context.Context)) (<-chan struct{}, error) {
+	elector, err := newElector(l.lock, l.name, leaderelection.LeaderCallbacks{OnStartedLeading: lead, OnStoppedLeading: func() {}})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the election of a leader: %w", err)
 	}
@@ -130,7 +125,7 @@ func (l *leadership) compete(ctx context.Context, lead func(context.Context)) (<
 }
 
 // wait returns when work that has begun has ended.
-func (l *leadership) wait(ended <-chan error) error {
+func (l *Manager) wait(ended <-chan error) error {
 	select {
 	case <-l.elected:
 		return <-ended
@@ -140,7 +135,7 @@ func (l *leadership) wait(ended <-chan error) error {
 }
 
 // lead runs the work until the context ends, or something in it fails.
-func (l *leadership) lead(ctx context.Context) error {
+func (l *Manager) lead(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
 	for _, r := range l.work {
 		group.Go(func() error { return r.Start(inner) })

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 )
 
 // Check says whether all would go well as far as the configuration, the files that it names, and the profiles are concerned.
-func (o *Options) Check(out io.Writer) error {
-	options, err := o.reloading()
+func (i *Installation) Check(out io.Writer) error {
+	options, err := i.Reloading()
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (o *Options) Check(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.checkFiles(), o.checkClusters(), o.checkRegistration(inForce)); err != nil {
+	if err := errors.Join(i.checkFiles(), i.checkClusters(), i.checkRegistration(inForce)); err != nil {
 		return err
 	}
 	for _, warning := range inForce.Warnings {
@@ -42,18 +42,18 @@ func (o *Options) Check(out io.Writer) error {
 }
 
 // checkFiles loads the files of the certificate, and holds that it is for the host that is registered.
-func (o *Options) checkFiles() error {
-	if o.Config.Certificate.Files == nil {
+func (i *Installation) checkFiles() error {
+	if i.Config.Certificate.Files == nil {
 		return nil
 	}
-	files, err := o.source(logr.Discard())
+	files, err := i.Source(logr.Discard())
 	if err == nil {
 		err = files.Refresh(context.Background())
 	}
 	if err != nil {
 		return fmt.Errorf("certificate.files: %w", err)
 	}
-	leaf, r := files.Held().Certificate.Leaf, o.Config.Registration
+	leaf, r := files.Held().Certificate.Leaf, i.Config.Registration
 	switch {
 	case r == nil:
 	case r.Service != nil:
@@ -70,32 +70,32 @@ func (o *Options) checkFiles() error {
 }
 
 // checkClusters reads the kubeconfigs, and asks no cluster.
-func (o *Options) checkClusters() error {
+func (i *Installation) checkClusters() error {
 	var problems []error
-	for _, of := range [...]struct{ name, path string }{{"kubernetes", o.Config.Kubernetes.Kubeconfig}, {"registration", o.karmadaKubeconfig()}} {
+	for _, of := range [...]struct{ name, path string }{{"kubernetes", i.Config.Kubernetes.Kubeconfig}, {"registration", i.karmadaKubeconfig()}} {
 		if of.path == "" {
 			continue
 		}
-		if _, err := clusterAt(of.path); err != nil {
+		if _, err := i.cluster(of.path); err != nil {
 			problems = append(problems, fmt.Errorf("%s.kubeconfig: %w", of.name, err))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-func (o *Options) karmadaKubeconfig() string {
-	if o.Config.Registration == nil {
+func (i *Installation) karmadaKubeconfig() string {
+	if i.Config.Registration == nil {
 		return ""
 	}
-	return o.Config.Registration.Kubeconfig
+	return i.Config.Registration.Kubeconfig
 }
 
 // checkRegistration holds that Karmada would accept what is registered.
-func (o *Options) checkRegistration(inForce *reload.InForce) error {
-	if o.Config.Registration == nil {
+func (i *Installation) checkRegistration(inForce *reload.InForce) error {
+	if i.Config.Registration == nil {
 		return nil
 	}
-	if err := o.registered(inForce.Kinds(), nil).Validate().ToAggregate(); err != nil {
+	if err := i.Registered(inForce.Kinds(), nil).Validate().ToAggregate(); err != nil {
 		return fmt.Errorf("registration: %w", err)
 	}
 	return nil

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+// Package tracing sends spans by OpenTelemetry where the environment says so. Enter at New.
+package tracing
 
 import (
 	"context"
@@ -22,9 +23,9 @@ import (
 // tracingTimeout bounds the sending of the last spans.
 const tracingTimeout = 5 * time.Second
 
-// newTracer makes a tracer that sends spans where the environment says (OpenTelemetry's OTEL_EXPORTER_OTLP_ENDPOINT and its likes), and what ends it;
+// New makes a tracer that sends spans where the environment says (OpenTelemetry's OTEL_EXPORTER_OTLP_ENDPOINT and its likes), and what ends it;
 // no tracer where the environment names no place. Spans wait in a bounded queue, and are dropped where nobody takes them.
-func newTracer(ctx context.Context, version string, log logr.Logger) (trace.Tracer, func(), error) {
+func New(ctx context.Context, program, version string, log logr.Logger) (trace.Tracer, func(), error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, func() {}, nil
 	}
@@ -39,14 +40,14 @@ func newTracer(ctx context.Context, version string, log logr.Logger) (trace.Trac
 	}
 	// What the environment says wins over the name.
 	about, err := resource.New(ctx, resource.WithAttributes(
-		attribute.String("service.name", Name), attribute.String("service.version", version),
+		attribute.String("service.name", program), attribute.String("service.version", version),
 	), resource.WithFromEnv())
 	if err != nil {
 		return nil, nil, fmt.Errorf("sending traces: %w", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Sending traces failed") }))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
-	return provider.Tracer(Name), func() {
+	return provider.Tracer(program), func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracingTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ending); err != nil {
