@@ -13,20 +13,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
 // Name is the name of the program.
 const Name = "graft-network-provider"
 
-// Main runs the program and gives its exit status: see serving.Main.
+// Main runs the program and returns its exit status; see serving.Main.
 func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
 	return serving.Main(ctx, NewCommand(version), arguments, stdout, stderr)
 }
 
-// NewCommand is the program as a cobra command.
+// NewCommand returns the program as a cobra command.
 func NewCommand(version string) *cobra.Command {
 	flags := NewFlags()
-	command := &cobra.Command{
+	command := shell.New(&cobra.Command{
 		Use:   Name,
 		Short: "Answer DRANET, Spiderpool and Docker from NetworkProfiles",
 		Long: `Answer DRANET, Spiderpool and Docker from NetworkProfiles.
@@ -38,23 +39,16 @@ is a network and IPAM driver, and makes the links of containers.`,
   graft-network-provider --profiles acme.yaml --ledger /var/lib/graft/ledger --listen dranet=unix:///run/graft/dranet.sock --node worker-1
   graft-network-provider --profiles acme.yaml --listen docker=unix:///run/docker/plugins/graft.sock
   graft-network-provider --config /etc/graft/network-provider.yaml --check`,
-		Version:       version,
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE: func(command *cobra.Command, _ []string) error {
-			options, err := flags.Complete(command.Flags())
-			switch {
-			case err != nil:
-				return err
-			case options.CheckOnly:
-				return options.Check(command.Context(), command.OutOrStdout(), command.ErrOrStderr())
-			default:
-				return Run(command.Context(), version, options, command.ErrOrStderr())
-			}
-		},
-	}
+	}, version, func(c *cobra.Command) error {
+		options, err := flags.Complete(c.Flags())
+		if err != nil {
+			return err
+		}
+		if options.CheckOnly {
+			return options.Check(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		}
+		return Run(c.Context(), version, options, c.ErrOrStderr())
+	})
 	flags.AddTo(command.Flags())
-	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	return command
 }

@@ -5,13 +5,10 @@
 package app
 
 import (
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
@@ -37,7 +34,7 @@ func (p *program) contracts(w wire.Options) map[string]server.Contract {
 			Handler: spiderpool.New(named("spiderpool"), spiderpool.Extras{Records: int(p.Config.Spiderpool.Records)}), Timeout: 150 * time.Second,
 			Endpoint: spiderpoolEndpoint,
 		},
-		docker.Contract: p.dockers.contract(named(docker.Contract)),
+		docker.Contract: p.docker.Contract(named(docker.Contract)),
 	}
 	for name, c := range all {
 		c.Name, c.MaximumBytes = name, int64(p.Config.Limits.BodyBytes)
@@ -71,70 +68,23 @@ func spiderpoolEndpoint(path string) string {
 
 // allListeners are those of the configuration, and the socket by which the ledger is looked into and tended.
 func (p *program) allListeners() ([]server.Listener, error) {
-	listeners, err := p.listeners(p.contracts(wire.Options{
-		Service: p.reloader.Service(), Policy: p.reloader.Policy, Log: p.log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
+	listeners, err := p.Listeners(p.contracts(wire.Options{
+		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Log: p.Log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
 	}))
 	if err != nil {
 		return nil, err
 	}
-	path, err := p.administration()
+	path, err := p.Administration()
 	if err != nil || path == "" {
 		return listeners, err
 	}
-	log := p.log.WithName("administration")
+	log := p.Log.WithName("administration")
 	return append(listeners, server.Listener{Network: "unix", Address: path, Mode: 0o600, UID: -1, GID: -1, Contracts: []server.Contract{{
 		Name: "administration", Always: true, Endpoint: first("/v1/", "allocations", "export", "verify", "release", "gc", "import"),
 		Handler: remote.New(remote.Options{
-			Store: p.store, Release: p.reloader.Service().Release, Now: time.Now,
-			GC:     p.leaks.sweep,
+			Store: p.Store, Release: p.Reloader.Service().Release, Now: time.Now,
+			GC:     p.leaks.Sweep,
 			Report: func(err error) { log.Error(err, "Administration failed") },
 		}),
 	}}}), nil
-}
-
-// administration is the path of the socket of administration: that of the configuration, or the one beside the ledger's folder. Empty: there is
-// none.
-func (o *Options) administration() (string, error) {
-	path, err := o.Config.Administration.Socket()
-	if err != nil || path != "" || o.Config.Ledger.Etcd != nil {
-		return path, err
-	}
-	if path, err = filepath.Abs(remote.Socket(o.Config.Ledger.Path)); err != nil {
-		return "", fmt.Errorf("finding the ledger: %w", err)
-	}
-	return path, nil
-}
-
-// listeners are those of the configuration.
-func (o *Options) listeners(contracts map[string]server.Contract) ([]server.Listener, error) {
-	var all []server.Listener
-	for _, l := range o.Config.Listeners {
-		opened, err := listener(l)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range l.ContractNames() {
-			opened.Contracts = append(opened.Contracts, contracts[name])
-		}
-		all = append(all, opened)
-	}
-	return all, nil
-}
-
-func listener(l configv1alpha1.NetworkListener) (made server.Listener, err error) {
-	if made.Network, made.Address, err = l.Endpoint(); err != nil {
-		return made, err
-	}
-	if made.Mode, err = l.FileMode(); err != nil {
-		return made, err
-	}
-	if made.UID, made.GID, err = l.Owners(); err != nil {
-		return made, err
-	}
-	made.TokenFile, made.Insecure = l.TokenFile, l.Exposed()
-	made.Permit, made.Certificates = l.Insecure, l.Answers(configv1alpha1.ContractDocker)
-	if l.TLS != nil {
-		made.TLS = &server.TLS{CertFile: l.TLS.CertFile, KeyFile: l.TLS.KeyFile, ClientCAFile: l.TLS.ClientCAFile}
-	}
-	return made, nil
 }

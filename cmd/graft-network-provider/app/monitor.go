@@ -8,23 +8,17 @@ import (
 	"context"
 	"errors"
 
-	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-func isTCP(l configv1alpha1.NetworkListener) bool {
-	netw, _, _ := l.Endpoint()
-	return netw == "tcp"
-}
-
 // monitor opens the address for those who watch the program.
 func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 	m := &serving.Monitor{
-		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
-		Ready: map[string]func(context.Context) error{"shutdown": serving.Stays(p.draining.Load), "ledger": p.remembers, "recovery": p.hasRecovered},
+		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.Registry, Profiling: p.Config.Debugging.Profiling,
+		Ready: map[string]func(context.Context) error{"shutdown": serving.Stays(p.life.Draining), "ledger": p.remembers, "recovery": p.hasRecovered},
 	}
-	return m.Open(ctx, p.log)
+	return m.Open(ctx, p.Log)
 }
 
 // nobody is an owner that holds nothing.
@@ -35,7 +29,7 @@ func (p *program) remembers(ctx context.Context) error {
 	if !p.opened.Load() {
 		return errors.New("it is being opened")
 	}
-	if _, err := p.reloader.Ledger().Get(ctx, nobody); !errors.Is(err, network.ErrNotHeld) {
+	if _, err := p.Reloader.Ledger().Get(ctx, nobody); !errors.Is(err, network.ErrNotHeld) {
 		return err
 	}
 	return nil

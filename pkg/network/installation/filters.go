@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func filteredFamilies(folder string) []string {
 }
 
 // warnOfFilters says what keeps containers of one bridge apart though all links are there: dockerd drops what is forwarded, but by its own bridges.
-func (d *dockers) warnOfFilters() {
+func (d *Docker) warnOfFilters() {
 	if families := filteredFamilies("/proc/sys/net/bridge"); len(families) > 0 {
 		d.log.Info("Packets between containers of one bridge pass the machine's FORWARD chain: where that drops, as dockerd makes it, they are lost; "+
 			"docs/usage/docker.md, \"Packet filters\", has the rule that lets them pass", "families", families)

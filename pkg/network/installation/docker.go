@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -30,8 +30,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
 )
 
-// dockers is what Docker's contract needs beside the ledger: the kernel of this machine. It is there only where a listener names the contract.
-type dockers struct {
+// Docker is what Docker's contract needs beside the ledger: the kernel of this machine. It is there only where a listener names the contract.
+type Docker struct {
 	config   configv1alpha1.Docker
 	log      logr.Logger
 	kernel   *link.Kernel
@@ -40,12 +40,12 @@ type dockers struct {
 	leases   *lease.Leases
 }
 
-// newDockers opens the kernel and says what it lacks; nil where no listener names the contract.
-func (p *program) newDockers(ctx context.Context) (*dockers, error) {
+// NewDocker opens the kernel and says what it lacks; nil where no listener names the contract.
+func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	if !p.Config.AnswersDocker() {
 		return nil, nil //nolint:nilnil // there is none, and that is right
 	}
-	d := &dockers{config: p.Config.Docker, log: p.log.WithName("docker")}
+	d := &Docker{config: p.Config.Docker, log: p.Log.WithName("docker")}
 	var err error
 	if d.kernel, err = link.Open(link.Options{Timeout: d.config.KernelTimeout.Duration}); err != nil {
 		return nil, fmt.Errorf("opening the kernel for Docker: %w", err)
@@ -55,13 +55,13 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 	}
 	d.tell(d.kernel.Probe(ctx))
 	d.warnOfFilters()
-	d.metrics = newDockerMetrics(p.registry)
+	d.metrics = newDockerMetrics(p.Registry)
 	report := func(err error) {
-		p.metrics.FailedInBackground()
+		p.Metrics.FailedInBackground()
 		d.log.Error(err, "Work in the background failed")
 	}
 	d.leases = lease.New(lease.Options{
-		Service: p.reloader.Service(), Policy: p.reloader.Policy, Store: p.store, Clock: clock.RealClock{}, Node: p.Config.Node,
+		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report,
 		Freed: d.freed,
 		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
@@ -69,16 +69,16 @@ func (p *program) newDockers(ctx context.Context) (*dockers, error) {
 		},
 	})
 	d.networks = attach.New(attach.Options{
-		Service: p.reloader.Service(), Policy: p.reloader.Policy, Leases: d.leases, Store: p.store, Clock: clock.RealClock{}, Node: p.Config.Node,
+		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Kernel: counted{d.kernel, d.metrics}, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Swept: d.swept,
 	})
-	p.registry.MustRegister(dockerCollector{d.networks.Usage})
+	p.Registry.MustRegister(dockerCollector{d.networks.Usage})
 	return d, nil
 }
 
-// recover brings to its end what was begun before the start. It is right for nil.
-func (d *dockers) recover(ctx context.Context) error {
+// Recover brings to its end what was begun before the start. It is right for nil.
+func (d *Docker) Recover(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
@@ -88,32 +88,32 @@ func (d *dockers) recover(ctx context.Context) error {
 	return nil
 }
 
-// close lets go of the kernel. It is right for nil.
-func (d *dockers) close() error {
+// Close lets go of the kernel. It is right for nil.
+func (d *Docker) Close() error {
 	if d == nil {
 		return nil
 	}
 	return d.kernel.Close()
 }
 
-// guard puts other profiles in force, unless networks are in the way. It is right for nil.
-func (d *dockers) guard(ctx context.Context, next *policy.Policy, put func() error) error {
+// Guard puts other profiles in force, unless networks are in the way. It is right for nil.
+func (d *Docker) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
 	if d == nil {
 		return put()
 	}
 	return d.networks.Guard(ctx, next, put)
 }
 
-// barred says why a pool gives nothing. It is right for nil.
-func (d *dockers) barred(ctx context.Context, pool string) error {
+// Barred says why a pool gives nothing. It is right for nil.
+func (d *Docker) Barred(ctx context.Context, pool string) error {
 	if d == nil {
 		return nil
 	}
 	return d.networks.Barred(ctx, pool)
 }
 
-// run sweeps until the context ends. It is right for nil.
-func (d *dockers) run(ctx context.Context) {
+// Run sweeps until the context ends. It is right for nil.
+func (d *Docker) Run(ctx context.Context) {
 	if d == nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (d *dockers) run(ctx context.Context) {
 }
 
 // tell logs which kinds of links this kernel has, and what the others need.
-func (d *dockers) tell(missing map[link.Kind]error) {
+func (d *Docker) tell(missing map[link.Kind]error) {
 	var there []string
 	for _, kind := range link.Kinds() {
 		if err := missing[kind]; err != nil {
@@ -141,17 +141,17 @@ func (d *dockers) tell(missing map[link.Kind]error) {
 }
 
 // freed logs an address that nobody needed.
-func (d *dockers) freed(a network.Allocation) {
+func (d *Docker) freed(a network.Allocation) {
 	d.log.Info("Freed an address that nobody needs any more", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
 }
 
 // swept logs what was stale.
-func (d *dockers) swept(s attach.Sweep) {
+func (d *Docker) swept(s attach.Sweep) {
 	d.log.Info("Removed what nobody needs any more", "networks", s.Networks, "endpoints", s.Endpoints, "links", s.Links)
 }
 
-// contract is the codec; no contract where there is none.
-func (d *dockers) contract(w wire.Options) server.Contract {
+// Contract is the codec; no contract where there is none.
+func (d *Docker) Contract(w wire.Options) server.Contract {
 	if d == nil {
 		return server.Contract{}
 	}
@@ -187,7 +187,7 @@ func lives(sandbox string) bool {
 }
 
 // checkLinks finds profiles whose links this kernel lacks. Where no listener names Docker's contract, it is not asked.
-func (o *Options) checkLinks(ctx context.Context, p *policy.Policy) error {
+func (o *Installation) checkLinks(ctx context.Context, p *policy.Policy) error {
 	if !o.Config.AnswersDocker() {
 		return nil
 	}

@@ -2,17 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
@@ -21,11 +19,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak/kube"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
+	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// leaks looks for addresses whose holders do not exist any more. Without a cluster census and events are nil: then addresses are found that are held
+// Leaks looks for addresses whose holders do not exist any more. Without a cluster census and events are nil: then addresses are found that are held
 // for long, and nothing is freed.
-type leaks struct {
+type Leaks struct {
 	census  *kube.Census
 	events  *kube.Events
 	found   *leak.Reconciler
@@ -33,11 +32,11 @@ type leaks struct {
 	metrics leakMetrics
 }
 
-// newLeaks makes the search.
-func (p *program) newLeaks() (*leaks, error) {
-	l, c := &leaks{log: p.log.WithName("leaks"), metrics: newLeakMetrics(p.registry)}, p.Config.Leaks
+// NewLeaks makes the search.
+func (p *Parts) NewLeaks() (*Leaks, error) {
+	l, c := &Leaks{log: p.Log.WithName("leaks"), metrics: newLeakMetrics(p.Registry)}, p.Config.Leaks
 	options := leak.Options{
-		Ledger: p.reloader.Ledger(), Release: p.reloader.Service().ReleaseSince, Clock: clock.RealClock{},
+		Ledger: p.Reloader.Ledger(), Release: p.Reloader.Service().ReleaseSince, Clock: clock.RealClock{},
 		// Docker's are swept by the server that has made them, which knows by links and leases who needs them.
 		Elsewhere: func(a network.Allocation) bool { return a.Owner.Contract == docker.Contract },
 		Free:      c.Mode == "free", Period: c.Period.Duration, Grace: c.Grace.Duration, Oldest: c.Oldest.Duration,
@@ -55,7 +54,7 @@ func (p *program) newLeaks() (*leaks, error) {
 }
 
 // connect makes what needs the cluster.
-func (l *leaks) connect(c *configv1alpha1.NetworkProviderConfiguration) error {
+func (l *Leaks) connect(c *configv1alpha1.NetworkProviderConfiguration) error {
 	config, err := kubernetes(c.Kubernetes)
 	if err != nil {
 		return err
@@ -68,22 +67,11 @@ func (l *leaks) connect(c *configv1alpha1.NetworkProviderConfiguration) error {
 }
 
 func kubernetes(k *configv1alpha1.NetworkKubernetes) (*rest.Config, error) {
-	if k.Kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("finding the cluster: %w (outside of a cluster write kubernetes.kubeconfig)", err)
-		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", k.Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	return config, nil
+	return shell.Cluster(k.Kubeconfig, "write kubernetes.kubeconfig")
 }
 
-// run looks until the context ends.
-func (l *leaks) run(ctx context.Context) {
+// Run looks until the context ends.
+func (l *Leaks) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	if l.census != nil {
 		all.Go(func() { l.census.Run(ctx) })
@@ -96,7 +84,7 @@ func (l *leaks) run(ctx context.Context) {
 }
 
 // report logs what is new, and writes an event.
-func (l *leaks) report(s leak.Suspect) {
+func (l *Leaks) report(s leak.Suspect) {
 	a := s.Allocation
 	log := l.log.WithValues("owner", a.Owner.String(), "holder", a.Holder.String(), "pool", a.Pool, "addresses", a.Addresses)
 	switch {
@@ -110,8 +98,8 @@ func (l *leaks) report(s leak.Suspect) {
 	}
 }
 
-// sweep is what graft ledger gc asks for. Where it is not known who lives, it can list only.
-func (l *leaks) sweep(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
+// Sweep is what graft ledger gc asks for. Where it is not known who lives, it can list only.
+func (l *Leaks) Sweep(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
 	if l.census == nil && !dryRun {
 		return remote.ErrNoCluster
 	}

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -131,12 +131,12 @@ func TestLives(t *testing.T) {
 
 // TestNoDocker holds that nothing of the kernel is touched where no listener names the contract.
 func TestNoDocker(t *testing.T) {
-	p := &program{Options: &Options{Config: &configv1alpha1.NetworkProviderConfiguration{
+	p := &Parts{Installation: &Installation{Config: &configv1alpha1.NetworkProviderConfiguration{
 		Listeners: []configv1alpha1.NetworkListener{{Address: "unix:///x"}},
 	}}}
-	d, err := p.newDockers(t.Context())
-	if d != nil || err != nil || d.close() != nil || p.checkLinks(t.Context(), nil) != nil {
+	d, err := p.NewDocker(t.Context())
+	if d != nil || err != nil || d.Close() != nil || p.checkLinks(t.Context(), nil) != nil {
 		t.Errorf("%v, %v", d, err)
 	}
-	d.run(t.Context())
+	d.Run(t.Context())
 }

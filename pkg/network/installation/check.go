@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // checkMachine finds what the configuration names and this machine has not: files that cannot be loaded, and addresses that there are not. Nothing
 // is opened, so that it can be asked beside a server that runs. Each problem begins with its place.
-func (o *Options) checkMachine(ctx context.Context) error {
+func (o *Installation) checkMachine(ctx context.Context) error {
 	var problems []error
 	note := func(place string, err error) {
 		if err != nil {

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 )
 
-// openStore opens the ledger's: the folder on this machine, or etcd. Exit ends the program, and is called when the folder cannot be written any more.
-func openStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger, exit func(status int)) (ledger.Store, error) {
+// OpenStore opens the store of the ledger: the folder on this machine, or etcd. Exit ends the program, and is called when the folder cannot be written any more.
+func OpenStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger, exit func(status int)) (ledger.Store, error) {
 	if c.Etcd != nil {
 		return openEtcd(ctx, *c.Etcd, log)
 	}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package installation makes the parts of a network provider from its configuration: the store of the ledger, listeners, the search for
+// leaks, and what Docker's contract needs. It also checks that a configuration would work. Enter at Installation and Parts.
+package installation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/reload"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Installation is a network provider as it is configured.
+type Installation struct {
+	// Config is the configuration with the flags that were given written over it.
+	Config *configv1alpha1.NetworkProviderConfiguration
+	// EachNode says that the node is the one that the environment names: that of the Pod, as DaemonSets write it, so that other nodes have such a
+	// server, too.
+	EachNode bool
+}
+
+// Parts are those of a program that runs.
+type Parts struct {
+	*Installation
+	Log      logr.Logger
+	Registry *prometheus.Registry
+	Metrics  *server.Metrics
+	Store    ledger.Store
+	Reloader *reload.Reloader
+}
+
+// Reloading returns the options of the reloader that do not depend on a program that runs.
+func (o *Installation) Reloading() reload.Options {
+	machine := catalog.Options{CNIConfigurations: o.Config.CNI.Configurations, CNIPlugins: o.Config.CNI.Plugins}
+	files := shell.Documents(o.Config.Profiles.Paths)
+	return reload.Options{
+		Read: files.Read, LeftAlone: files.LeftAlone,
+		Node: o.Config.Node, EachNode: o.EachNode, Shared: o.Config.Ledger.Etcd != nil,
+		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
+			return catalog.New(specs, machine)
+		},
+		Service: service.Options{Clock: clock.RealClock{}, Random: rand.Float64}, Log: logr.Discard(),
+	}
+}
+
+// Check says whether all would go well as far as the configuration, the files that it names, and the profiles are concerned, and beside that what is
+// doubtful.
+func (o *Installation) Check(ctx context.Context, out, doubts io.Writer) error {
+	if err := o.checkMachine(ctx); err != nil {
+		return err
+	}
+	p, warnings, err := reload.Check(o.Reloading())
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(doubts, "warning:", warning.Error())
+	}
+	if err := o.checkLinks(ctx, p); err != nil {
+		return err
+	}
+	pools := slices.Sorted(maps.Keys(p.Pools))
+	_, err = fmt.Fprintf(out, "ok: pools %s; profiles %s\n", words(pools), words(p.ProfileNames()))
+	return err
+}
+
+func words(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Limits returns the limits of the configuration. A request that finds no free place is refused at once, because callers retry. Requests whose
+// callers have left hold at most half of the places, so that a hanging cloud does not take all of them.
+func (o *Installation) Limits() serving.Limits {
+	l := o.Config.Limits
+	return serving.Limits{
+		Connections: int(l.Connections), Streams: int(l.Streams), Requests: int(l.Requests), Behind: int(l.Requests) / 2,
+		BodyBytes: int64(l.BodyBytes), BodiesBytes: int64(l.BodiesBytes), BodyTimeout: serving.BodyTimeout,
+	}
+}
+
+// Delay returns how long requests are still answered after the program was told to end. Sockets have no callers that balance among servers.
+func (o *Installation) Delay() time.Duration {
+	isTCP := func(l configv1alpha1.NetworkListener) bool {
+		network, _, _ := l.Endpoint()
+		return network == "tcp"
+	}
+	if !slices.ContainsFunc(o.Config.Listeners, isTCP) {
+		return 0
+	}
+	return o.Config.Shutdown.Delay.Duration
+}
+
+// Administration returns the path of the socket of administration: that of the configuration, or the one beside the ledger's folder. Empty: there is
+// none.
+func (o *Installation) Administration() (string, error) {
+	path, err := o.Config.Administration.Socket()
+	if err != nil || path != "" || o.Config.Ledger.Etcd != nil {
+		return path, err
+	}
+	if path, err = filepath.Abs(remote.Socket(o.Config.Ledger.Path)); err != nil {
+		return "", fmt.Errorf("finding the ledger: %w", err)
+	}
+	return path, nil
+}
+
+// Listeners returns the listeners of the configuration.
+func (o *Installation) Listeners(contracts map[string]server.Contract) ([]server.Listener, error) {
+	var all []server.Listener
+	for _, l := range o.Config.Listeners {
+		opened, err := listener(l)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range l.ContractNames() {
+			opened.Contracts = append(opened.Contracts, contracts[name])
+		}
+		all = append(all, opened)
+	}
+	return all, nil
+}
+
+func listener(l configv1alpha1.NetworkListener) (made server.Listener, err error) {
+	if made.Network, made.Address, err = l.Endpoint(); err != nil {
+		return made, err
+	}
+	if made.Mode, err = l.FileMode(); err != nil {
+		return made, err
+	}
+	if made.UID, made.GID, err = l.Owners(); err != nil {
+		return made, err
+	}
+	made.TokenFile, made.Insecure = l.TokenFile, l.Exposed()
+	made.Permit, made.Certificates = l.Insecure, l.Answers(configv1alpha1.ContractDocker)
+	if l.TLS != nil {
+		made.TLS = &server.TLS{CertFile: l.TLS.CertFile, KeyFile: l.TLS.KeyFile, ClientCAFile: l.TLS.ClientCAFile}
+	}
+	return made, nil
+}
