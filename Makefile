@@ -198,6 +198,8 @@ check: check-format ## Check format, vet, linters with the import rules, generat
 	cd test/libnetwork && ../../$(LINT) run
 	cd test/interpreter/types && ../../../$(LINT) run
 	cd hack/images && ../../$(LINT) run
+	@echo '==> programs share no code but pkg/serving'
+	go test ./cmd
 	@$(MAKE) --no-print-directory check-generated check-charts
 
 check-format: ## Check that every file is formatted.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
 // Name is the name of the program, of its Service and of its registration.
@@ -28,26 +29,20 @@ func Main(ctx context.Context, version string, arguments []string, stdout, stder
 // NewCommand is the program as a cobra command.
 func NewCommand(version string) *cobra.Command {
 	flags := NewFlags()
-	command := &cobra.Command{
+	command := shell.New(&cobra.Command{
 		Use:   Name,
 		Short: "Serve Gardener's control-plane webhooks from profiles",
 		Long: `Serve Gardener's control-plane webhooks from profiles.
 
 It runs in a seed cluster and mutates the control planes of shoots as ProviderProfiles say.
 With a kubeconfig and --webhook-config-mode=url it runs outside of the cluster.`,
-		Version:       version,
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE: func(command *cobra.Command, _ []string) error {
-			options, err := flags.Complete(command.Flags())
-			if err != nil {
-				return err
-			}
-			return Run(command.Context(), version, options)
-		},
-	}
+	}, version, func(c *cobra.Command) error {
+		options, err := flags.Complete(c.Flags())
+		if err != nil {
+			return err
+		}
+		return Run(c.Context(), version, options)
+	})
 	flags.AddTo(command.Flags())
-	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	return command
 }

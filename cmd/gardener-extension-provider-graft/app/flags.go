@@ -5,40 +5,37 @@
 package app
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/pflag"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/installation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
-
-// runtimeNamespacePrefix begins the namespace into which gardener-operator installs an extension beside the virtual garden
-// (gardener: pkg/utils/gardener/operator/extension.go). A seed may run in the same cluster, and the two must not share a name.
-const runtimeNamespacePrefix = "runtime-extension-"
 
 const leaseName = Name + "-leader-election"
 
 // Flags are the command line, with the names that every Gardener extension has.
 type Flags struct {
-	config, kubeconfig, master string
-	gardenerVersion            string
-	kubernetesVersions         string
-	profiles                   []string
+	shell.Flags
+	kubeconfig, master string
+	gardenerVersion    string
+	kubernetesVersions string
+	profiles           []string
 
 	webhookMode, webhookURL, webhookNamespace, webhookOwner string
 	webhookHost, webhookCertDir                             string
@@ -50,36 +47,6 @@ type Flags struct {
 	heartbeatNamespace                        string
 	heartbeatSeconds                          int32
 	metricsAddress, healthAddress             string
-	logLevel, logFormat                       string
-	limits                                    serving.LimitFlags
-}
-
-// Options are the completed flags and configuration.
-type Options struct {
-	// Config is the component configuration, with the flags that were given laid over it.
-	Config *configv1alpha1.ControllerConfiguration
-	// Kubeconfig and Master reach the cluster; both empty inside it.
-	Kubeconfig, Master string
-	// GardenerVersion is that of the installation; empty for today's.
-	GardenerVersion string
-	// Generation follows from GardenerVersion.
-	Generation contract.Generation
-	// Kubernetes are the versions of Kubernetes that are served; nil for all.
-	Kubernetes *semver.Constraints
-	// Certificates and Endpoint say how the API server reaches and trusts the program.
-	Certificates webhook.Certificates
-	Endpoint     webhook.Endpoint
-	// OwnerNamespace owns the registration; empty for none.
-	OwnerNamespace string
-	// WebhookHost and CertDir are the address and the folder of the webhook server.
-	WebhookHost, CertDir string
-	// ClientCA holds CA certificates as PEM. A caller must present a client certificate that one of them has signed; empty requires none.
-	ClientCA []byte
-	// ManagedResource is what is deleted first when the installation is removed; empty for none.
-	ManagedResource client.ObjectKey
-	// HeartbeatNamespace and HeartbeatSeconds are those of the heartbeat Lease; no heartbeat without a namespace.
-	HeartbeatNamespace string
-	HeartbeatSeconds   int32
 }
 
 // NewFlags are the defaults. The two namespaces come from the environment, as in Gardener's other extensions.
@@ -97,7 +64,7 @@ func NewFlags() *Flags {
 // AddTo defines the flags.
 func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.SortFlags = false
-	set.StringVar(&f.config, "config", "", "file with the ControllerConfiguration; defaults without one")
+	f.AddConfig(set, "ControllerConfiguration")
 	set.StringArrayVar(&f.profiles, "profile", nil, "file or folder with profiles, beside those of the configuration (repeatable)")
 	set.StringVar(&f.gardenerVersion, "gardener-version", "", "version of Gardener that is served; today's without one")
 	set.StringVar(&f.kubernetesVersions, "kubernetes-versions", "", `versions of Kubernetes that are served, such as ">= 1.31, < 1.36"; all without`)
@@ -123,14 +90,12 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", `address of /metrics, "0" for none (default :8080)`)
 	set.StringVar(&f.healthAddress, "health-bind-address", "", "address of /healthz and /readyz (default :8081)")
-	f.limits.AddTo(set)
-	set.StringVar(&f.logLevel, "log-level", "", "debug, info or error (default info)")
-	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
+	f.Flags.AddTo(set)
 }
 
 // Complete reads the configuration and lays the flags that were given over it.
-func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
-	config, err := f.readConfig()
+func (f *Flags) Complete(set *pflag.FlagSet) (*installation.Installation, error) {
+	config, err := shell.Read(&f.Flags, configv1alpha1.DecodeControllerConfiguration)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +113,7 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 		}
 	}
 	component := strings.TrimPrefix(Name, "gardener-extension-")
-	if strings.HasPrefix(f.webhookNamespace, runtimeNamespacePrefix) {
+	if strings.HasPrefix(f.webhookNamespace, installation.RuntimeNamespacePrefix) {
 		component += "-runtime"
 	}
 	clientCA, err := readCAs(f.clientCA)
@@ -156,58 +121,39 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 		return nil, fmt.Errorf("reading --client-ca: %w", err)
 	}
 	certificates := webhook.Certificates{Component: component, Namespace: f.webhookNamespace, Mode: f.webhookMode, URL: f.webhookURL}
-	return &Options{
+	return &installation.Installation{
+		Name:   Name,
 		Config: config, Kubeconfig: f.kubeconfig, Master: f.master,
 		GardenerVersion: f.gardenerVersion, Generation: generation, Kubernetes: kubernetes,
 		Certificates: certificates, Endpoint: f.endpoint(certificates, config),
-		OwnerNamespace: firstOf(f.webhookOwner, f.webhookNamespace),
+		OwnerNamespace: cmp.Or(f.webhookOwner, f.webhookNamespace),
 		WebhookHost:    f.webhookHost, CertDir: f.webhookCertDir,
 		ClientCA: clientCA, ManagedResource: managedResource(f.webhookNamespace),
 		HeartbeatNamespace: f.heartbeatNamespace, HeartbeatSeconds: f.heartbeatSeconds,
 	}, nil
 }
 
-func (f *Flags) readConfig() (*configv1alpha1.ControllerConfiguration, error) {
-	file := source.File{Name: f.config}
-	if f.config != "" {
-		data, err := disk.ReadFile(f.config, disk.DocumentSize)
-		if err != nil {
-			return nil, fmt.Errorf("reading the configuration: %w", err)
-		}
-		file.Data = data
-	}
-	return configv1alpha1.DecodeControllerConfiguration(file)
-}
-
 func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ControllerConfiguration) error {
-	given := func(name string, lay func()) {
-		if set.Changed(name) {
-			lay()
-		}
-	}
-	given("leader-election", func() { c.LeaderElection.Enabled = &f.leaderElection })
-	given("leader-election-id", func() { c.LeaderElection.ResourceName = f.leaderElectionID })
-	given("webhook-config-server-port", func() { c.Server.WebhookPort = f.webhookPort })
-	given("metrics-bind-address", func() { c.Server.MetricsBindAddress = f.metricsAddress })
-	given("health-bind-address", func() { c.Server.HealthBindAddress = f.healthAddress })
-	given("log-level", func() { c.Logging.Level = f.logLevel })
-	given("log-format", func() { c.Logging.Format = f.logFormat })
-	c.LeaderElection.ResourceNamespace = firstOf(f.leaderElectionNamespace, c.LeaderElection.ResourceNamespace, f.webhookNamespace)
+	limits := [4]*int32{&c.Limits.Connections, &c.Limits.Streams, &c.Limits.Requests, &c.Limits.BodiesBytes}
+	err := f.Override(set, &c.Logging, limits, map[string]func(){
+		"leader-election":            func() { c.LeaderElection.Enabled = &f.leaderElection },
+		"leader-election-id":         func() { c.LeaderElection.ResourceName = f.leaderElectionID },
+		"webhook-config-server-port": func() { c.Server.WebhookPort = f.webhookPort },
+		"metrics-bind-address":       func() { c.Server.MetricsBindAddress = f.metricsAddress },
+		"health-bind-address":        func() { c.Server.HealthBindAddress = f.healthAddress },
+	})
+	c.LeaderElection.ResourceNamespace = cmp.Or(f.leaderElectionNamespace, c.LeaderElection.ResourceNamespace, f.webhookNamespace)
 	if c.LeaderElection.ResourceName == leaseName && c.LeaderElection.ResourceNamespace != f.webhookNamespace && f.webhookNamespace != "" {
 		// Two installations may elect in one namespace: each has a leader of its own.
 		c.LeaderElection.ResourceName += "." + f.webhookNamespace
 	}
 	c.Profiles.Paths = append(c.Profiles.Paths, f.profiles...)
-	return f.limits.Override(set, &c.Limits.Connections, &c.Limits.Streams, &c.Limits.Requests, &c.Limits.BodiesBytes)
+	return err
 }
 
 func (f *Flags) validate(c *configv1alpha1.ControllerConfiguration) error {
-	var problems []error
-	add := func(wrong bool, format string, arguments ...any) {
-		if wrong {
-			problems = append(problems, fmt.Errorf(format, arguments...))
-		}
-	}
+	var problems shell.Problems
+	add := problems.Add
 	_, _, err := net.SplitHostPort(f.webhookURL)
 	add(f.webhookMode != webhook.ModeService && f.webhookMode != webhook.ModeURL, "--webhook-config-mode must be service or url, is %q", f.webhookMode)
 	add(f.webhookMode == webhook.ModeURL && err != nil, "--webhook-config-url must be host:port in the mode url")
@@ -217,17 +163,16 @@ func (f *Flags) validate(c *configv1alpha1.ControllerConfiguration) error {
 	add(len(c.Profiles.Paths) == 0 && !c.Profiles.ConfigMaps.Enabled, "no profiles: give --profile, or profiles.paths or profiles.configMaps in the configuration")
 	add(c.Server.WebhookPort < 1 || c.Server.WebhookPort > 65535, "--webhook-config-server-port must be 1 to 65535")
 	add(f.webhookServicePort < 1 || f.webhookServicePort > 65535, "--webhook-config-service-port must be 1 to 65535")
-	add(!slices.Contains([]string{"debug", "info", "error"}, c.Logging.Level), "--log-level must be debug, info or error, is %q", c.Logging.Level)
-	add(!slices.Contains([]string{"json", "text"}, c.Logging.Format), "--log-format must be json or text, is %q", c.Logging.Format)
+	problems.AddLog(c.Logging)
 	add(f.heartbeatSeconds < 1, "--heartbeat-renew-interval-seconds must be at least 1")
-	return errors.Join(problems...)
+	return problems.Err()
 }
 
 func (f *Flags) endpoint(certificates webhook.Certificates, c *configv1alpha1.ControllerConfiguration) webhook.Endpoint {
 	return webhook.Endpoint{
 		Name: certificates.ClusterName(), Service: certificates.FullName(), Mode: f.webhookMode, URL: f.webhookURL,
 		Namespace: f.webhookNamespace, ServicePort: f.webhookServicePort,
-		TimeoutSeconds: c.Webhook.TimeoutSeconds, FailurePolicy: failurePolicy(c.Webhook.FailurePolicy),
+		TimeoutSeconds: c.Webhook.TimeoutSeconds, FailurePolicy: admissionregistrationv1.FailurePolicyType(c.Webhook.FailurePolicy),
 	}
 }
 
@@ -249,20 +194,11 @@ func readCAs(path string) ([]byte, error) {
 // managedResource names the ManagedResource of an installation by its namespace (gardener: pkg/utils/gardener/controllerinstallation.go and
 // pkg/utils/gardener/operator/extension.go); empty for a namespace that Gardener has not made.
 func managedResource(namespace string) client.ObjectKey {
-	if name, ok := strings.CutPrefix(namespace, runtimeNamespacePrefix); ok {
+	if name, ok := strings.CutPrefix(namespace, installation.RuntimeNamespacePrefix); ok {
 		return client.ObjectKey{Namespace: v1beta1constants.GardenNamespace, Name: "extension-" + name + "-garden"}
 	}
 	if name, ok := strings.CutPrefix(namespace, "extension-"); ok {
 		return client.ObjectKey{Namespace: v1beta1constants.GardenNamespace, Name: name}
 	}
 	return client.ObjectKey{}
-}
-
-func firstOf(values ...string) string {
-	for _, value := range values {
-		if value != "" {
-			return value
-		}
-	}
-	return ""
 }

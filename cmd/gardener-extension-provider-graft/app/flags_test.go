@@ -17,10 +17,11 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/build"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/installation"
 )
 
 // complete parses a command line in an empty environment.
-func complete(t *testing.T, arguments ...string) (*Options, error) {
+func complete(t *testing.T, arguments ...string) (*installation.Installation, error) {
 	t.Helper()
 	for _, name := range []string{"KUBECONFIG", "LEADER_ELECTION_NAMESPACE"} {
 		t.Setenv(name, "")

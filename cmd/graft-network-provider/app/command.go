@@ -7,22 +7,16 @@
 package app
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
 // Name is the name of the program.
 const Name = "graft-network-provider"
 
-// Main runs the program and returns its exit status; see serving.Main.
-func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
-	return serving.Main(ctx, NewCommand(version), arguments, stdout, stderr)
-}
+// Main runs the program and returns its exit status.
+var Main = shell.Main(NewCommand)
 
 // NewCommand returns the program as a cobra command.
 func NewCommand(version string) *cobra.Command {

@@ -7,6 +7,7 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,13 @@ func New(command *cobra.Command, version string, run func(*cobra.Command) error)
 	command.Flags().SortFlags = false
 	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	return command
+}
+
+// Main returns a function that runs the command with arguments and returns its exit status; see serving.Main.
+func Main(command func(version string) *cobra.Command) func(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
+	return func(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
+		return serving.Main(ctx, command(version), arguments, stdout, stderr)
+	}
 }
 
 // Flags are the flags that all programs have. Further ones are defined between AddConfig and AddTo, in the order of the help.

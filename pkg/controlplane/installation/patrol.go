@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -30,7 +30,7 @@ const (
 )
 
 // addPatrol has the replica that leads look for drift, where that is wanted.
-func (o *Options) addPatrol(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
+func (o *Installation) addPatrol(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
 	wanted := o.Config.Drift
 	if !wanted.Enabled {
 		return nil

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -31,7 +31,7 @@ const callsOnConnection = 256
 
 // addServer adds the webhook server, for admissions and for the validation of profiles. It replaces controller-runtime's, which limits
 // neither connections nor streams nor bodies.
-func (o *Options) addServer(ctx context.Context, mgr manager.Manager, callers *webhook.Callers, handler *webhook.Handler, validator http.Handler,
+func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, callers *webhook.Callers, handler *webhook.Handler, validator http.Handler,
 	draining *atomic.Bool,
 ) error {
 	certificate, err := certwatcher.New(webhook.CertificateFile(o.CertDir), filepath.Join(o.CertDir, "tls.key"))
@@ -79,7 +79,7 @@ func (o *Options) addServer(ctx context.Context, mgr manager.Manager, callers *w
 }
 
 // verifyCallers has the TLS server verify the certificate of a caller that has one; webhook.Callers demands it of those that ask.
-func (o *Options) verifyCallers(config *tls.Config) {
+func (o *Installation) verifyCallers(config *tls.Config) {
 	if len(o.ClientCA) == 0 {
 		return
 	}
@@ -88,7 +88,7 @@ func (o *Options) verifyCallers(config *tls.Config) {
 }
 
 // addHealth serves /healthz and /readyz at an address of their own, with connections of their own: no caller of the webhooks can take them.
-func (o *Options) addHealth(ctx context.Context, mgr manager.Manager, alive, ready map[string]healthz.Checker) error {
+func (o *Installation) addHealth(ctx context.Context, mgr manager.Manager, alive, ready map[string]healthz.Checker) error {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]map[string]healthz.Checker{"/healthz": alive, "/readyz": ready} {
 		handler := http.StripPrefix(path, &healthz.Handler{Checks: checks})

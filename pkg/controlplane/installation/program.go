@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Resul
 func (p program) Activate() { p.source.Serve(p.Lookups()) }
 
 // compiler binds programs to the cluster. All programs share one source, and with it what is decoded.
-func (o *Options) compiler(mgr manager.Manager) (webhook.Compiler, *cluster.Source, error) {
+func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster.Source, error) {
 	watcher, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return nil, nil, fmt.Errorf("creating the client for lookups: %w", err)

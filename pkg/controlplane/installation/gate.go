@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 
 // addGate has the replica that leads answer the Extension resources by which gardenlet waits, where that is wanted. Beside a virtual garden nothing waits: the
 // shoots of a seed in the same cluster are answered by the installation of the seed.
-func (o *Options) addGate(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
-	if !o.Config.Gate.Enabled || strings.HasPrefix(o.Certificates.Namespace, runtimeNamespacePrefix) {
+func (o *Installation) addGate(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
+	if !o.Config.Gate.Enabled || strings.HasPrefix(o.Certificates.Namespace, RuntimeNamespacePrefix) {
 		return nil
 	}
 	serving := o.serving(registrar)

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"fmt"
@@ -28,10 +28,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 )
 
-func failurePolicy(name string) admissionregistrationv1.FailurePolicyType {
-	return admissionregistrationv1.FailurePolicyType(name)
-}
-
 // newScheme has the kinds that the program itself reads and writes; what it mutates stays JSON.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
@@ -46,17 +42,23 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func (o *Options) restConfig(version string) (*rest.Config, error) {
+// RESTConfig returns the configuration of clients of the seed.
+func (o *Installation) RESTConfig(version string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags(o.Master, o.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config.QPS, config.Burst = float32(o.Config.ClientConnection.QPS), int(o.Config.ClientConnection.Burst)
-	config.UserAgent = Name + "/" + strings.Fields(version)[0]
+	config.UserAgent = o.Name + "/" + strings.Fields(version)[0]
 	return config, nil
 }
 
-func (o *Options) newManager(config *rest.Config, scheme *runtime.Scheme, log logr.Logger) (manager.Manager, error) {
+// NewManager returns a manager without servers and election.
+func (o *Installation) NewManager(config *rest.Config, log logr.Logger) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme,
 		Logger: log,
@@ -78,7 +80,7 @@ func (o *Options) newManager(config *rest.Config, scheme *runtime.Scheme, log lo
 
 // cacheOptions keep the cache, and with it the permissions, to what is needed: of Secrets the certificates in the own namespace,
 // of ConfigMaps the profiles in it, the registrations of this program; Namespaces everywhere.
-func (o *Options) cacheOptions() cache.Options {
+func (o *Installation) cacheOptions() cache.Options {
 	own := map[string]cache.Config{o.Certificates.Namespace: {}}
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -96,7 +98,7 @@ func (o *Options) cacheOptions() cache.Options {
 	return options
 }
 
-func (o *Options) uncached() []client.Object {
+func (o *Installation) uncached() []client.Object {
 	objects := []client.Object{&coordinationv1.Lease{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}}
 	if o.Certificates.Namespace == "" {
 		objects = append(objects, &corev1.Secret{}, &corev1.ConfigMap{})

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package installation
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const checkTimeout = 900 * time.Millisecond
 
 // addChecks makes /healthz say that the process lives and has no certificate that has ended, and /readyz that an admission would be answered: profiles are loaded, the
 // caches are filled, the server shows a certificate that the API server trusts, and the registration leads there.
-func (o *Options) addChecks(
+func (o *Installation) addChecks(
 	ctx context.Context, mgr manager.Manager, store *webhook.Store, optOuts *webhook.OptOuts, registrar *webhook.Registrar, draining *atomic.Bool,
 ) error {
 	expiry := webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: registrar.Bundle}
@@ -48,7 +48,7 @@ func (o *Options) addChecks(
 }
 
 // serving checks the webhook server of this process.
-func (o *Options) serving(registrar *webhook.Registrar) webhook.Serving {
+func (o *Installation) serving(registrar *webhook.Registrar) webhook.Serving {
 	return webhook.Serving{
 		Address: net.JoinHostPort(o.WebhookHost, strconv.Itoa(int(o.Config.Server.WebhookPort))),
 		Name:    o.Endpoint.ServerName(), Bundle: registrar.Registered(),

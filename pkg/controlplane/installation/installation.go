@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package installation makes the parts of the extension from its configuration and adds them to a manager: profiles, certificates, the
+// webhook server, the registration, the search for drift, the gate and the health checks. Enter at Installation.AddTo.
+package installation
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/gardener/gardener/extensions/pkg/controller/heartbeat"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+)
+
+// RuntimeNamespacePrefix begins the namespace into which gardener-operator installs an extension beside the virtual garden
+// (gardener: pkg/utils/gardener/operator/extension.go). A seed may run in the same cluster, and the two must not share a name.
+const RuntimeNamespacePrefix = "runtime-extension-"
+
+// Installation is an extension as its flags and its configuration describe it.
+type Installation struct {
+	// Name is that of the program.
+	Name string
+	// Config is the component configuration, with the flags that were given laid over it.
+	Config *configv1alpha1.ControllerConfiguration
+	// Kubeconfig and Master reach the cluster; both empty inside it.
+	Kubeconfig, Master string
+	// GardenerVersion is that of the installation; empty for today's.
+	GardenerVersion string
+	// Generation follows from GardenerVersion.
+	Generation contract.Generation
+	// Kubernetes are the versions of Kubernetes that are served; nil for all.
+	Kubernetes *semver.Constraints
+	// Certificates and Endpoint say how the API server reaches and trusts the program.
+	Certificates webhook.Certificates
+	Endpoint     webhook.Endpoint
+	// OwnerNamespace owns the registration; empty for none.
+	OwnerNamespace string
+	// WebhookHost and CertDir are the address and the folder of the webhook server.
+	WebhookHost, CertDir string
+	// ClientCA holds CA certificates as PEM. A caller must present a client certificate that one of them has signed; empty requires none.
+	ClientCA []byte
+	// ManagedResource is what is deleted first when the installation is removed; empty for none.
+	ManagedResource client.ObjectKey
+	// HeartbeatNamespace and HeartbeatSeconds are those of the heartbeat Lease; no heartbeat without a namespace.
+	HeartbeatNamespace string
+	HeartbeatSeconds   int32
+}
+
+// AddTo loads the profiles and adds everything that runs to the manager.
+func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool, tracer trace.Tracer) (*webhook.Registrar, error) {
+	store, measures, source, err := o.addProfiles(ctx, mgr)
+	if err != nil {
+		return nil, err
+	}
+	if err := warm(ctx, mgr); err != nil {
+		return nil, err
+	}
+	optOuts := webhook.NewOptOuts(measures, mgr.GetLogger().WithName("opt-outs"))
+	if err := webhook.AddOptOuts(ctx, mgr, optOuts); err != nil {
+		return nil, err
+	}
+	trust, err := webhook.AddCertificates(ctx, mgr, o.Certificates, o.CertDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := metrics.Registry.Register(webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: trust}); err != nil {
+		return nil, fmt.Errorf("counting how long certificates last: %w", err)
+	}
+	registrar := &webhook.Registrar{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Endpoint: o.Endpoint, Bundle: trust, Segments: trust, Registrations: store.Registrations,
+		OwnerNamespace: o.OwnerNamespace, ManagedResource: o.ManagedResource, SyncPeriod: o.Config.Webhook.SyncPeriod.Duration,
+		ValidateProfiles: o.Config.Profiles.ConfigMaps.Enabled,
+		Installations: &webhook.Installations{
+			Reader: mgr.GetClient(), Endpoint: o.Endpoint, Namespace: o.Certificates.Namespace, Clock: clock.RealClock{},
+		},
+		Metrics: measures, Clock: clock.RealClock{},
+	}
+	store.Uninstalling = registrar.Uninstalling
+	callers, err := o.addCallers(ctx, mgr, registrar)
+	if err != nil {
+		return nil, err
+	}
+	handler := &webhook.Handler{
+		Engine: store, Installations: registrar.Installations, OptOuts: optOuts, Metrics: measures,
+		Events: webhook.NewEvents(mgr.GetEventRecorderFor(o.Name), source.HasCluster, measures),
+		Tracer: tracer, Log: mgr.GetLogger().WithName("admission"),
+		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
+		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
+	}
+	if err := o.addServer(ctx, mgr, callers, handler, webhook.Validator{Store: store}.Handler(), draining); err != nil {
+		return nil, err
+	}
+	for _, add := range []func() error{
+		func() error { return webhook.AddRegistrar(ctx, mgr, registrar, store.NotifyChanges()) },
+		func() error { return o.addHeartbeat(mgr) },
+		func() error { return o.addPatrol(mgr, store, registrar) },
+		func() error { return o.addGate(mgr, store, registrar) },
+		func() error { return o.addChecks(ctx, mgr, store, optOuts, registrar, draining) },
+	} {
+		if err := add(); err != nil {
+			return nil, err
+		}
+	}
+	return registrar, nil
+}
+
+// addCallers has every replica follow who may call it.
+func (o *Installation) addCallers(ctx context.Context, mgr manager.Manager, r *webhook.Registrar) (*webhook.Callers, error) {
+	callers := &webhook.Callers{
+		Segments: r.Segments, Reader: mgr.GetClient(), Name: o.Endpoint.Name, Certificates: len(o.ClientCA) > 0, Metrics: r.Metrics, Clock: r.Clock,
+	}
+	if err := callers.Prime(ctx, r); err != nil {
+		return nil, err
+	}
+	return callers, webhook.AddPeers(ctx, mgr, callers, r.Installations)
+}
+
+// addProfiles loads the profiles once, and again when they change. Profiles that are invalid do not keep the program from serving the others. The
+// first time the cache is not running yet.
+func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, *cluster.Source, error) {
+	measures := webhook.NewMetrics(metrics.Registry)
+	compiler, source, err := o.compiler(mgr)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	store := webhook.NewStore(compiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
+	store.Authorizer = webhook.AccessReviews{Client: mgr.GetClient()}
+	store.Beside = overwriteFile
+	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
+	later := first
+	if o.Config.Profiles.ConfigMaps.Enabled {
+		namespace := o.Certificates.Namespace
+		first = append(first[:1:1], webhook.ConfigMaps{Reader: mgr.GetAPIReader(), Namespace: namespace})
+		later = append(later[:1:1], webhook.ConfigMaps{Reader: mgr.GetClient(), Namespace: namespace})
+	}
+	if err := o.keepLastGood(ctx, mgr, store); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := store.Load(ctx, first...); err != nil && !store.Loaded() {
+		return nil, nil, nil, fmt.Errorf("loading the profiles: %w", err)
+	}
+	if err := webhook.AddReloader(ctx, mgr, store, o.Config.Profiles.ConfigMaps.Enabled, later...); err != nil {
+		return nil, nil, nil, err
+	}
+	return store, measures, source, nil
+}
+
+// keepLastGood restores the last good versions of profiles, and has the leader keep and report those that follow. Without a namespace there is no
+// place for them.
+func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, store *webhook.Store) error {
+	namespace := o.Certificates.Namespace
+	if namespace == "" {
+		return nil
+	}
+	log := mgr.GetLogger().WithName("profiles")
+	lastGood := &webhook.LastGood{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: namespace, Name: o.Certificates.FullName(), Store: store, Log: log,
+	}
+	if err := lastGood.Restore(ctx); apierrors.IsForbidden(err) {
+		log.Error(err, "Last good versions of profiles are not kept for a restart")
+	} else if err != nil {
+		return err
+	}
+	if err := mgr.Add(lastGood); err != nil {
+		return fmt.Errorf("adding what keeps last good profiles: %w", err)
+	}
+	reports := &webhook.Reports{
+		Client: mgr.GetClient(), Events: mgr.GetEventRecorderFor(o.Name), Namespace: namespace, Name: o.Certificates.FullName(), Store: store, Log: log,
+	}
+	if err := mgr.Add(reports); err != nil {
+		return fmt.Errorf("adding the reports on profiles: %w", err)
+	}
+	return nil
+}
+
+func (o *Installation) addHeartbeat(mgr manager.Manager) error {
+	if o.HeartbeatNamespace == "" {
+		return nil
+	}
+	err := heartbeat.Add(mgr, heartbeat.AddArgs{
+		ExtensionName: o.Certificates.FullName(), Namespace: o.HeartbeatNamespace,
+		RenewIntervalSeconds: o.HeartbeatSeconds, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		return fmt.Errorf("adding the heartbeat: %w", err)
+	}
+	return nil
+}
