@@ -5,23 +5,11 @@
 package document
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
-)
-
-// The errors of command lines, to be found with errors.Is.
-var (
-	// ErrShell marks a command that is a text for a shell, whose flags cannot be read.
-	ErrShell = errors.New("command is run by a shell")
-	// ErrNotString marks an element of command or args that is no string, or one of them that is no list.
-	ErrNotString = errors.New("command line is not a list of strings")
-	// ErrAmbiguous marks an edit after which the other elements would be read in another way.
-	ErrAmbiguous = errors.New("edit would change the meaning of another argument")
-	// ErrFlag marks a flag that cannot be written: a name that is empty, begins with "-" or holds "=", a name or value
-	// that is not UTF-8.
-	ErrFlag = errors.New("invalid flag")
+	"strings"
+	"unicode/utf8"
 )
 
 // CommandLine reads command and args of a container as one list of flags, and edits them in place.
@@ -112,4 +100,255 @@ func (c *CommandLine) refresh() error {
 		return nil
 	}
 	return c.read()
+}
+
+func (w want) holds(f flag) bool {
+	return f.value == w.value && (f.form == bare) == w.bare
+}
+
+// edit makes the occurrences of a flag what is wanted. It changes a copy of the tokens first, and the document only
+// if every other flag is read from that copy as before.
+func (c *CommandLine) edit(what, name string, wanted []want) error {
+	fail := func(err error) error { return fmt.Errorf("%s flag --%s: %w", what, name, err) }
+	if !writableFlag(name, wanted) {
+		return fail(ErrFlag)
+	}
+	if err := c.container.editable(Object); err != nil {
+		return fail(err)
+	}
+	if err := c.refresh(); err != nil {
+		return fail(err)
+	}
+	p := plan{name: normalize(name), list: c.list(), end: c.end}
+	for _, f := range c.flags {
+		if f.name == p.name {
+			p.found = append(p.found, f)
+		}
+	}
+	if slices.EqualFunc(wanted, p.found, want.holds) {
+		return nil
+	}
+	room, count := c.container.doc.room, len(c.tokens)+len(wanted)
+	p.tokens = append(room.tokens.list(c.spare.tokens, count), c.tokens...)
+	p.make(name, wanted)
+	left := p.tokens
+	if p.shorter {
+		left = slices.DeleteFunc(slices.Clone(p.tokens), func(t token) bool { return t.state == dropped })
+	}
+	next := flagWords{tokens: left}
+	next.flags, next.end = parseFlags(room.flags.list(c.spare.flags, count), left)
+	if !p.keeps(c.flags, next.flags, wanted) {
+		return fail(ErrAmbiguous)
+	}
+	if err := c.apply(p.tokens); err != nil {
+		return fail(err)
+	}
+	next.tokens = renumber(left)
+	c.flagWords, c.spare = next, c.flagWords
+	c.version = c.container.doc.version
+	return nil
+}
+
+// renumber gives the elements their places behind an edit.
+func renumber(tokens []token) []token {
+	var next [len(lists)]int32
+	for i := range tokens {
+		t := &tokens[i]
+		t.state, t.index = kept, next[t.list]
+		next[t.list]++
+	}
+	return tokens
+}
+
+// writableFlag reports whether a flag is read back as it was written.
+func writableFlag(name string, wanted []want) bool {
+	body, ok := flagBody("--" + name)
+	return ok && body == name && !strings.Contains(name, "=") && utf8.ValidString(name) &&
+		!slices.ContainsFunc(wanted, func(w want) bool { return !utf8.ValidString(w.value) })
+}
+
+// plan is a list of tokens on the way to what is wanted.
+type plan struct {
+	tokens  []token
+	end     int
+	name    string
+	list    uint8 // where new flags go
+	found   []flag
+	shorter bool // a token was dropped
+}
+
+// make edits occurrences in place. If some are surplus, those at the head and the tail that are right already stay.
+func (p *plan) make(name string, wanted []want) {
+	found, surplus := p.found, len(p.found)-len(wanted)
+	for surplus > 0 && len(wanted) > 0 && wanted[0].holds(found[0]) {
+		found, wanted = found[1:], wanted[1:]
+	}
+	for surplus > 0 && len(wanted) > 0 && wanted[len(wanted)-1].holds(found[len(found)-1]) {
+		found, wanted = found[:len(found)-1], wanted[:len(wanted)-1]
+	}
+	for i, f := range found {
+		if i < len(wanted) {
+			p.write(f, wanted[i])
+		} else {
+			p.drop(f)
+		}
+	}
+	if missing := len(wanted) - len(found); missing > 0 {
+		p.append(name, wanted[len(found):])
+	}
+}
+
+// write gives one occurrence its value, and keeps its form if the value can be written in it.
+func (p *plan) write(f flag, w want) {
+	if w.holds(f) {
+		return
+	}
+	if f.form == spaced && !w.bare && isValue(w.value) {
+		p.tokens[f.at+1].rewrite(w.value)
+		return
+	}
+	spelled, _, _ := strings.Cut(p.tokens[f.at].text, "=")
+	if !w.bare {
+		spelled += "=" + w.value
+	}
+	p.tokens[f.at].rewrite(spelled)
+	if f.form == spaced {
+		p.shorter, p.tokens[f.at+1].state = true, dropped
+	}
+}
+
+func (t *token) rewrite(text string) {
+	if t.text != text {
+		t.text, t.state = text, rewritten
+	}
+}
+
+func (p *plan) drop(f flag) {
+	p.shorter, p.tokens[f.at].state = true, dropped
+	if f.form == spaced {
+		p.tokens[f.at+1].state = dropped
+	}
+}
+
+// append adds flags where new ones go.
+func (p *plan) append(name string, wanted []want) {
+	tokens := make([]token, len(wanted))
+	for i, w := range wanted {
+		tokens[i] = token{text: "--" + name, list: p.list, state: fresh}
+		if !w.bare {
+			tokens[i].text += "=" + w.value
+		}
+	}
+	p.tokens = slices.Insert(p.tokens, p.end, tokens...)
+}
+
+// list returns where new flags go: to args, to command if args is empty, or in front of a "--" that ends the flags.
+func (c *CommandLine) list() uint8 {
+	switch {
+	case c.end < len(c.tokens):
+		return c.tokens[c.end].list
+	case len(c.tokens) > 0:
+		return c.tokens[len(c.tokens)-1].list
+	default:
+		return uint8(slices.Index(lists[:], "args"))
+	}
+}
+
+// keeps compares the flags before and after the plan: this one must be what is wanted, all others what they were.
+func (p *plan) keeps(before, after []flag, wanted []want) bool {
+	for _, f := range before {
+		if f.name == p.name {
+			continue
+		}
+		for len(after) > 0 && after[0].name == p.name {
+			if len(wanted) == 0 || !wanted[0].holds(after[0]) {
+				return false
+			}
+			after, wanted = after[1:], wanted[1:]
+		}
+		if len(after) == 0 || after[0].name != f.name || after[0].value != f.value || after[0].form != f.form {
+			return false
+		}
+		after = after[1:]
+	}
+	mine := func(w want, f flag) bool { return f.name == p.name && w.holds(f) }
+	return slices.EqualFunc(wanted, after, mine)
+}
+
+// apply writes a plan into the document: removals from the back, so that the places in front stay, then the rest.
+func (c *CommandLine) apply(tokens []token) error {
+	for _, t := range slices.Backward(tokens) {
+		if t.state == dropped {
+			c.container.Get(lists[t.list]).RemoveItem(int(t.index))
+		}
+	}
+	var next [len(lists)]int
+	for _, t := range tokens {
+		if t.state == dropped {
+			continue
+		}
+		i := next[t.list]
+		next[t.list]++
+		if t.state == rewritten {
+			if err := c.container.Get(lists[t.list]).Item(i).Replace(Quote(t.text)); err != nil {
+				return err
+			}
+		}
+		if t.state != fresh {
+			continue
+		}
+		list, err := c.container.Ensure(lists[t.list], Array)
+		if err != nil {
+			return err
+		}
+		if _, err := list.Insert(i, Quote(t.text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read takes the elements of both lists from the document.
+func (c *CommandLine) read() error {
+	const spare = 4 // for flags to come
+	room, count := c.container.doc.room, spare
+	for _, list := range lists {
+		count += c.container.Get(list).Len()
+	}
+	c.tokens = room.tokens.list(c.tokens, count)
+	for list := range lists {
+		if err := c.readList(uint8(list)); err != nil {
+			return err
+		}
+	}
+	if runsShell(c.tokens) {
+		return ErrShell
+	}
+	c.flags, c.end = parseFlags(room.flags.list(c.flags, count), c.tokens)
+	c.version = c.container.doc.version
+	return nil
+}
+
+// readList makes one copy of all elements and takes each from it, which spares an allocation and a node for each.
+func (c *CommandLine) readList(list uint8) error {
+	elements := c.container.Get(lists[list])
+	switch kind := elements.Kind(); kind {
+	case Array:
+	case Null, Invalid:
+		return nil
+	default:
+		return fmt.Errorf("%s is a %s: %w", lists[list], kind, ErrNotString)
+	}
+	first := len(c.tokens)
+	var whole strings.Builder
+	whole.Grow(len(elements.text.bytesAt(elements.at)))
+	for t, i := range elements.values {
+		if kind := t.entries[i].kind; kind != String {
+			return fmt.Errorf("element %d of %s is a %s: %w", len(c.tokens)-first, lists[list], kind, ErrNotString)
+		}
+		start := whole.Len()
+		t.writeString(&whole, i)
+		c.tokens = append(c.tokens, token{text: whole.String()[start:], list: list, index: int32(len(c.tokens) - first)})
+	}
+	return nil
 }

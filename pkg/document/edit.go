@@ -7,6 +7,7 @@ package document
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -191,18 +192,6 @@ func (n *Node) mark() {
 	}
 }
 
-// origin returns what stood in the place at first; a nil text for a new place.
-func (n *Node) origin() (*text, uint32) {
-	switch {
-	case n.parent == nil:
-		return n.doc.text, n.doc.base
-	case n.was != 0:
-		return n.parent.text, n.was
-	default:
-		return nil, 0
-	}
-}
-
 // reset takes all edits of the place and below back.
 func (n *Node) reset() {
 	n.shed()
@@ -238,9 +227,86 @@ func (n *Node) newChild(at uint32) *Node {
 	return k
 }
 
-// report keeps the first problem that navigating met.
-func (d *Document) report(n *Node) {
-	if d.err == nil {
-		d.err = fmt.Errorf("reading the object at %q: %w", n.appendPointer(nil), ErrDuplicateKey)
+// Literal is a string as JSON writes it, taken from a node so that it can be put into another document as it stands, neither scanned nor copied.
+type Literal struct {
+	raw   []byte
+	plain bool
+}
+
+// Literal returns the string that stands at the node now; false for every other kind. It must not be used after the document was released; see Clone.
+func (n *Node) Literal() (Literal, bool) {
+	if n.Kind() != String {
+		return Literal{}, false
+	}
+	return Literal{n.text.bytesAt(n.at), n.text.entries[n.at].plain}, true
+}
+
+// Raw returns the JSON, which must not be modified; nil for the zero value, which is no string.
+func (l Literal) Raw() []byte { return l.raw }
+
+// Clone returns a copy that stays valid.
+func (l Literal) Clone() Literal { return Literal{bytes.Clone(l.raw), l.plain} }
+
+// ReplaceLiteral is Replace with a string that was taken from a node. What it holds must stay as it is as long as the document is used.
+func (n *Node) ReplaceLiteral(l Literal) error {
+	if n == nil || l.raw == nil {
+		return fmt.Errorf("replacing a value: %w", ErrKind)
+	}
+	if err := n.editable(n.Kind()); err != nil {
+		return fmt.Errorf("replacing a value: %w", err)
+	}
+	n.putText(l.raw, l.plain)
+	return nil
+}
+
+// Insert puts a value before the item at index i of an array; i may be its length.
+func (n *Node) Insert(i int, raw []byte) (*Node, error) {
+	if err := n.editable(Array); err != nil {
+		return nil, fmt.Errorf("inserting an item: %w", err)
+	}
+	n.open()
+	if i < 0 || i > len(n.kids) {
+		return nil, fmt.Errorf("inserting an item: %w", ErrIndex)
+	}
+	at, err := n.doc.add(raw)
+	if err != nil {
+		return nil, fmt.Errorf("inserting an item: %w", err)
+	}
+	k := n.newChild(at)
+	n.own()
+	n.kids = slices.Insert(n.kids, i, k)
+	n.reshaped = true
+	n.doc.version++
+	n.mark()
+	return k, nil
+}
+
+// Append adds a value to the end of an array.
+func (n *Node) Append(raw []byte) (*Node, error) {
+	return n.Insert(n.Len(), raw)
+}
+
+// RemoveItem takes the item at index i out of an array. It does nothing if there is none, nor where an edit is not
+// possible.
+func (n *Node) RemoveItem(i int) {
+	if n.editable(Array) != nil {
+		return
+	}
+	n.open()
+	if i < 0 || i >= len(n.kids) {
+		return
+	}
+	n.own()
+	n.kids[i].gone = true
+	n.kids = slices.Delete(n.kids, i, i+1)
+	n.reshaped = true
+	n.doc.lose()
+	n.mark()
+}
+
+// own copies the list of children if a caller holds it.
+func (n *Node) own() {
+	if n.lent {
+		n.kids, n.lent = slices.Clone(n.kids), false
 	}
 }

@@ -5,11 +5,30 @@
 package document
 
 import (
-	"fmt"
+	"errors"
 	"path"
 	"slices"
 	"strings"
 )
+
+// The errors of command lines, to be found with errors.Is.
+var (
+	// ErrShell marks a command that is a text for a shell, whose flags cannot be read.
+	ErrShell = errors.New("command is run by a shell")
+	// ErrNotString marks an element of command or args that is no string, or one of them that is no list.
+	ErrNotString = errors.New("command line is not a list of strings")
+	// ErrAmbiguous marks an edit after which the other elements would be read in another way.
+	ErrAmbiguous = errors.New("edit would change the meaning of another argument")
+	// ErrFlag marks a flag that cannot be written: a name that is empty, begins with "-" or holds "=", a name or value
+	// that is not UTF-8.
+	ErrFlag = errors.New("invalid flag")
+)
+
+// want is what one occurrence of a flag shall be.
+type want struct {
+	value string
+	bare  bool
+}
 
 // lists are the members of a container that make its command line.
 var lists = [...]string{"command", "args"}
@@ -46,51 +65,6 @@ type flag struct {
 	name, value string
 	form        form
 	at          int // the token of the name
-}
-
-// read takes the elements of both lists from the document.
-func (c *CommandLine) read() error {
-	const spare = 4 // for flags to come
-	room, count := c.container.doc.room, spare
-	for _, list := range lists {
-		count += c.container.Get(list).Len()
-	}
-	c.tokens = room.tokens.list(c.tokens, count)
-	for list := range lists {
-		if err := c.readList(uint8(list)); err != nil {
-			return err
-		}
-	}
-	if runsShell(c.tokens) {
-		return ErrShell
-	}
-	c.flags, c.end = parseFlags(room.flags.list(c.flags, count), c.tokens)
-	c.version = c.container.doc.version
-	return nil
-}
-
-// readList makes one copy of all elements and takes each from it, which spares an allocation and a node for each.
-func (c *CommandLine) readList(list uint8) error {
-	elements := c.container.Get(lists[list])
-	switch kind := elements.Kind(); kind {
-	case Array:
-	case Null, Invalid:
-		return nil
-	default:
-		return fmt.Errorf("%s is a %s: %w", lists[list], kind, ErrNotString)
-	}
-	first := len(c.tokens)
-	var whole strings.Builder
-	whole.Grow(len(elements.text.bytesAt(elements.at)))
-	for t, i := range elements.values {
-		if kind := t.entries[i].kind; kind != String {
-			return fmt.Errorf("element %d of %s is a %s: %w", len(c.tokens)-first, lists[list], kind, ErrNotString)
-		}
-		start := whole.Len()
-		t.writeString(&whole, i)
-		c.tokens = append(c.tokens, token{text: whole.String()[start:], list: list, index: int32(len(c.tokens) - first)})
-	}
-	return nil
 }
 
 // parseFlags appends the flags of a command line to dst, and returns where they end.
@@ -218,4 +192,108 @@ func normalize(name string) string {
 		return name
 	}
 	return strings.ReplaceAll(name, "_", "-")
+}
+
+// FlagList is what CommandLine and UnitCommand have in common: the flags that stand somewhere in a document, read again
+// whenever that was edited. Names have no dashes, and "_" is the same as "-" in them.
+type FlagList struct {
+	flagWords
+
+	came []flag // the flags as they were read first
+	home flagHome
+}
+
+// flagHome is where the flags stand.
+type flagHome interface {
+	// refresh reads the flags again if what holds them was edited since.
+	refresh() error
+	// edit makes the occurrences of a flag what is wanted; what says so in an error.
+	edit(what, name string, wanted []want) error
+}
+
+// flagWords are words with the flags in them.
+type flagWords struct {
+	tokens []token
+	flags  []flag
+	end    int // index of the "--" that ends the flags, or the number of words
+}
+
+// Values returns the value of every occurrence of a flag, in order, "" for a bare one; nil if there is none.
+func (l *FlagList) Values(name string) []string {
+	if l.home.refresh() != nil {
+		return nil
+	}
+	return valuesOf(l.flags, normalize(name))
+}
+
+// Has reports whether a flag stands in the list.
+func (l *FlagList) Has(name string) bool {
+	name = normalize(name)
+	return l.home.refresh() == nil && slices.ContainsFunc(l.flags, func(f flag) bool { return f.name == name })
+}
+
+// Bare reports whether a flag stands in the list once and without a value; with an empty one it does not.
+func (l *FlagList) Bare(name string) bool {
+	name = normalize(name)
+	if l.home.refresh() != nil {
+		return false
+	}
+	named := func(f flag) bool { return f.name == name }
+	i := slices.IndexFunc(l.flags, named)
+	return i >= 0 && l.flags[i].form == bare && !slices.ContainsFunc(l.flags[i+1:], named)
+}
+
+// Names returns the names of all flags, each once, in the order of their first occurrence.
+func (l *FlagList) Names() []string {
+	if l.home.refresh() != nil {
+		return nil
+	}
+	var out []string
+	seen := make(map[string]bool, len(l.flags))
+	for i := range l.flags {
+		if name := l.flags[i].name; !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Differences returns the names of the flags whose values are not the same in another list, in the order in which they
+// stand in the two; a name may come twice.
+func (l *FlagList) Differences(other *FlagList) []string {
+	if l.home.refresh() != nil || other.home.refresh() != nil {
+		return nil
+	}
+	return differences(l.flags, other.flags)
+}
+
+// changed is Differences from what was read first.
+func (l *FlagList) changed() ([]string, error) {
+	if err := l.home.refresh(); err != nil {
+		return nil, err
+	}
+	return differences(l.came, l.flags), nil
+}
+
+// Set gives a flag exactly these values, one for each occurrence. Occurrences are edited where they stand and keep their
+// form, surplus ones are removed, and missing ones go to the end of args, or of command if args is empty; in a unit behind
+// the last flag, on lines of their own if that stands at the beginning of a line. Without values it is Remove. Nothing is
+// edited if all is so already.
+func (l *FlagList) Set(name string, values ...string) error {
+	wanted := make([]want, len(values))
+	for i, value := range values {
+		wanted[i].value = value
+	}
+	return l.home.edit("setting", name, wanted)
+}
+
+// SetBare leaves exactly one occurrence of a flag, without a value.
+func (l *FlagList) SetBare(name string) error {
+	return l.home.edit("setting", name, []want{{bare: true}})
+}
+
+// Remove takes all occurrences of a flag out, with their values, and in a unit with lines of their own.
+func (l *FlagList) Remove(name string) error {
+	return l.home.edit("removing", name, nil)
 }

@@ -5,9 +5,34 @@
 package document
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"iter"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
+
+// origin returns what stood in the place at first; a nil text for a new place.
+func (n *Node) origin() (*text, uint32) {
+	switch {
+	case n.parent == nil:
+		return n.doc.text, n.doc.base
+	case n.was != 0:
+		return n.parent.text, n.was
+	default:
+		return nil, 0
+	}
+}
+
+// report keeps the first problem that navigating met.
+func (d *Document) report(n *Node) {
+	if d.err == nil {
+		d.err = fmt.Errorf("reading the object at %q: %w", n.appendPointer(nil), ErrDuplicateKey)
+	}
+}
 
 // Node is a place in the tree. A nil Node is a place where nothing stands; every method that reads is safe on it.
 type Node struct {
@@ -298,4 +323,643 @@ func (n *Node) mapMembers() {
 	for _, k := range n.kids {
 		n.byKey[k.key()] = k
 	}
+}
+
+// Document is a JSON text with its edits.
+type Document struct {
+	text    *text
+	base    uint32 // the entry in text that the document is
+	part    bool   // text holds more than this document
+	whole   bool   // the document that was parsed, which can be released
+	room    *room
+	added   text // the values that edits brought in, one behind the other
+	root    Node
+	came    *Node
+	version int // grows with every edit
+	losses  int // grows with every edit that takes something away
+	err     error
+}
+
+// Parse checks raw with one pass and indexes it. The document keeps raw, which must not change as long as the
+// document is used. The error is ErrSyntax, ErrTooDeep or ErrTooLarge with the offset in bytes.
+func Parse(raw []byte) (*Document, error) {
+	if len(raw) > math.MaxUint32 {
+		return nil, ErrTooLarge
+	}
+	room := takeRoom(len(raw))
+	t := &text{raw: raw, entries: room.entries}
+	err := t.scan(0)
+	d := new(Document)
+	d.init(t, 0, room)
+	d.whole = true
+	if err != nil {
+		d.Release()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Parse is the function Parse for a value on its way into the document of the node. It is indexed in the room of that
+// document, whose Release ends it.
+func (n *Node) Parse(raw []byte) (*Document, error) {
+	return n.doc.room.parse(raw)
+}
+
+func (r *room) parse(raw []byte) (*Document, error) {
+	if len(raw) > math.MaxUint32 {
+		return nil, ErrTooLarge
+	}
+	t := &r.texts.take(1)[0]
+	t.raw, t.entries = raw, r.index.take(entriesIn(len(raw)))[:0]
+	if err := t.scan(0); err != nil {
+		return nil, err
+	}
+	return newDocument(t, 0, r), nil
+}
+
+// Document returns the value that stands at the node now as a document of its own, whose pointers begin at the node;
+// nil for an absent place. A value without edits is not scanned again. Neither document sees edits of the other, but
+// they share their room: they must not be used at the same time.
+func (n *Node) Document() *Document {
+	if n == nil {
+		return nil
+	}
+	if n.edited || n.text == &n.doc.added {
+		t, at := snapshot(n)
+		if t == &n.doc.added {
+			t, at = reparse(bytes.Clone(n.Raw())), 0
+		}
+		return newDocument(t, at, n.doc.room)
+	}
+	d := newDocument(n.text, n.at, n.doc.room)
+	d.part = true
+	return d
+}
+
+// newDocument returns a document in the room of another one.
+func newDocument(t *text, base uint32, room *room) *Document {
+	d := &room.documents.take(1)[0]
+	d.init(t, base, room)
+	return d
+}
+
+func (d *Document) init(t *text, base uint32, room *room) {
+	d.text, d.base, d.room = t, base, room
+	d.root.doc, d.root.text, d.root.at = d, t, base
+}
+
+// Root returns the tree as it is now, with the edits.
+func (d *Document) Root() *Node {
+	if d == nil {
+		return nil
+	}
+	return &d.root
+}
+
+// Original returns the tree as it came. It is read only, and edits are not seen through it.
+func (d *Document) Original() *Node {
+	if d == nil {
+		return nil
+	}
+	if d.came == nil {
+		d.came = &d.room.nodes.take(1)[0]
+		d.came.doc, d.came.text, d.came.at, d.came.fixed = d, d.text, d.base, true
+	}
+	return d.came
+}
+
+// CameText returns the string at a path of keys as it came; empty where there is none. It makes no nodes, and checks no keys.
+func (d *Document) CameText(path ...string) string {
+	if d == nil {
+		return ""
+	}
+	at := d.base
+	for _, key := range path {
+		next := uint32(0)
+		if e := &d.text.entries[at]; e.kind == Object {
+			for c := at + 1; c < e.next; c = d.text.entries[c+1].next {
+				if d.text.stringIs(c, key) {
+					next = c + 1
+				}
+			}
+		}
+		if next == 0 {
+			return ""
+		}
+		at = next
+	}
+	if d.text.entries[at].kind != String {
+		return ""
+	}
+	return d.text.stringAt(at)
+}
+
+// Err returns ErrDuplicateKey, with the pointer of the object, once an object was navigated that names a member
+// twice. Objects that nobody looks into are not checked.
+func (d *Document) Err() error {
+	if d == nil {
+		return nil
+	}
+	return d.err
+}
+
+// Changed reports whether the document differs from what came. Edits that cancel each other are no change.
+func (d *Document) Changed() bool {
+	return d != nil && d.root.differs()
+}
+
+// Kept reports whether what stands at a path of keys now equals what came. It makes no nodes where nothing was edited.
+func (d *Document) Kept(path ...string) bool {
+	n := &d.root
+	for _, key := range path {
+		if !n.replaced && (!n.edited || n.Kind() != Object) {
+			return true
+		}
+		var k *Node
+		if !n.replaced {
+			k = n.member(key)
+		}
+		if k == nil && !n.replaced {
+			return true // It is not there, and was not: what was removed is a member still.
+		}
+		if k == nil || k.was == 0 || k.gone {
+			return d.Original().Find(path...).Equal(d.root.Find(path...))
+		}
+		n = k
+	}
+	return !n.differs()
+}
+
+// Edits counts the edits made so far, also those that cancel each other. Writing what stands there already is no edit.
+func (d *Document) Edits() int {
+	if d == nil {
+		return 0
+	}
+	return d.version
+}
+
+// Losses counts those of the edits that removed or replaced something. Additions alone are no loss.
+func (d *Document) Losses() int {
+	if d == nil {
+		return 0
+	}
+	return d.losses
+}
+
+// Bytes returns the document with its edits. What was not edited stands in it byte for byte as it came; without any
+// change the bytes are those that were parsed, which must not be modified.
+func (d *Document) Bytes() []byte {
+	if d == nil {
+		return nil
+	}
+	e := d.text.entries[d.base]
+	before, after := d.text.raw[:e.start], d.text.raw[e.end:]
+	if d.part {
+		before, after = nil, nil
+	}
+	if !d.Changed() {
+		from, to := int(e.start)-len(before), int(e.end)+len(after)
+		return d.text.raw[from:to:to]
+	}
+	out := make([]byte, 0, len(before)+int(e.end-e.start)+len(after)+len(d.added.raw)+64)
+	out = d.root.appendTo(append(out, before...))
+	return append(out, after...)
+}
+
+// Release gives the index and the nodes back for the next Parse. Neither the document nor a node or a sub-document of it may be
+// used afterwards; bytes and strings that they returned stay valid. Calling Release is optional.
+func (d *Document) Release() {
+	if d == nil || !d.whole {
+		return
+	}
+	room, entries := d.room, d.text.entries
+	*d.text = text{}
+	*d = Document{}
+	room.leave(entries)
+}
+
+// appendToken appends one reference token of RFC 6901 with its slash.
+func appendToken(dst []byte, key string) []byte {
+	dst = append(dst, '/')
+	for i := range len(key) {
+		switch key[i] {
+		case '~':
+			dst = append(dst, '~', '0')
+		case '/':
+			dst = append(dst, '~', '1')
+		default:
+			dst = append(dst, key[i])
+		}
+	}
+	return dst
+}
+
+func appendIndex(dst []byte, i int) []byte {
+	return strconv.AppendInt(append(dst, '/'), int64(i), 10)
+}
+
+// Pointer returns the RFC 6901 pointer of the place in the document as it is now; "" for the root, and for a place
+// that was removed.
+func (n *Node) Pointer() string {
+	if n == nil || !n.alive() {
+		return ""
+	}
+	return string(n.appendPointer(nil))
+}
+
+func (n *Node) appendPointer(dst []byte) []byte {
+	if n.parent == nil {
+		return dst
+	}
+	dst = n.parent.appendPointer(dst)
+	if n.parent.Kind() == Object {
+		return appendToken(dst, n.key())
+	}
+	return appendIndex(dst, n.Index())
+}
+
+// At returns the place that an RFC 6901 pointer names below the node, or nil.
+func (n *Node) At(pointer string) *Node {
+	if pointer == "" {
+		return n
+	}
+	if pointer[0] != '/' {
+		return nil
+	}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		if n.Kind() == Array {
+			n = n.itemNamed(token)
+		} else {
+			n = n.Get(unescapeToken(token))
+		}
+	}
+	return n
+}
+
+// itemNamed returns the item whose index is written in the one form that RFC 6901 allows: no sign, no leading zero.
+func (n *Node) itemNamed(token string) *Node {
+	i, err := strconv.Atoi(token)
+	if err != nil || strconv.Itoa(i) != token {
+		return nil
+	}
+	return n.Item(i)
+}
+
+func unescapeToken(token string) string {
+	if strings.IndexByte(token, '~') < 0 {
+		return token
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}
+
+// Value decodes the value as it is now: map[string]any, []any, string, bool or nil. A number is an int64 if it is
+// written as an integer that fits, a float64 if it has no more than 15 digits, which a float64 always keeps, and
+// otherwise a json.Number. Of duplicate keys the last wins. An absent value is nil.
+func (n *Node) Value() any {
+	switch n.Kind() {
+	case Object:
+		out := make(map[string]any, n.Len())
+		for key, member := range n.Members() {
+			out[key] = member.Value()
+		}
+		return out
+	case Array:
+		items := n.Items()
+		out := make([]any, len(items))
+		for i, item := range items {
+			out[i] = item.Value()
+		}
+		return out
+	case String:
+		s, _ := n.Text()
+		return s
+	case Number:
+		return number(string(n.Raw()))
+	case Bool:
+		return n.Raw()[0] == 't'
+	default:
+		return nil
+	}
+}
+
+// number decodes a checked JSON number without loss.
+func number(s string) any {
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil && s != "-0" {
+		return i
+	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
+	digits := strings.TrimLeft(strings.NewReplacer("-", "", ".", "").Replace(mantissa), "0")
+	const smallestNormal = 0x1p-1022
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || len(digits) > 15 || digits != "" && math.Abs(f) < smallestNormal {
+		return json.Number(s)
+	}
+	return f
+}
+
+// Equal reports whether two values are the same as JSON: objects without regard to order, numbers as written. An absent
+// value is the same as another absent one.
+func (n *Node) Equal(other *Node) bool {
+	if n == nil || other == nil {
+		return n == other
+	}
+	a, i := snapshot(n)
+	b, j := snapshot(other)
+	return equal(a, i, b, j)
+}
+
+// equal compares two values: objects without regard to order, strings decoded, numbers as written.
+func equal(a *text, i uint32, b *text, j uint32) bool {
+	kind := a.entries[i].kind
+	if kind != b.entries[j].kind {
+		return false
+	}
+	if a == b && i == j || bytes.Equal(a.bytesAt(i), b.bytesAt(j)) {
+		return true
+	}
+	switch kind {
+	case String:
+		return sameString(a, i, b, j)
+	case Array:
+		return equalItems(a, i, b, j)
+	case Object:
+		return equalMembers(a, i, b, j)
+	default:
+		return false
+	}
+}
+
+func equalItems(a *text, i uint32, b *text, j uint32) bool {
+	endA, endB := a.entries[i].next, b.entries[j].next
+	for i, j = i+1, j+1; i < endA && j < endB; i, j = a.entries[i].next, b.entries[j].next {
+		if !equal(a, i, b, j) {
+			return false
+		}
+	}
+	return i >= endA && j >= endB
+}
+
+// equalMembers compares in step as long as both objects have the same order, and by their keys if they have not. Each pair
+// of values is compared once, since comparing twice at every level would take forever in a deep value. Objects with
+// duplicate keys can count as different although their last values are not.
+func equalMembers(a *text, i uint32, b *text, j uint32) bool {
+	endA, endB := a.entries[i].next, b.entries[j].next
+	x, y := i+1, j+1
+	for x < endA && y < endB && sameString(a, x, b, y) {
+		if !equal(a, x+1, b, y+1) {
+			return false
+		}
+		x, y = a.entries[x+1].next, b.entries[y+1].next
+	}
+	if x >= endA || y >= endB {
+		return x >= endA && y >= endB
+	}
+	if b.count(j) <= manyMembers {
+		return equalFew(a, x, endA, b, y, endB)
+	}
+	rest := map[string]uint32{}
+	for ; y < endB; y = b.entries[y+1].next {
+		key := b.stringAt(y)
+		if rest[key] != 0 {
+			return false
+		}
+		rest[key] = y + 1
+	}
+	for ; x < endA; x = a.entries[x+1].next {
+		key := a.stringAt(x)
+		if y := rest[key]; y == 0 || !equal(a, x+1, b, y) {
+			return false
+		}
+		delete(rest, key)
+	}
+	return len(rest) == 0
+}
+
+// equalFew compares the rest of the members of two objects of which the second has few, without a map. A member that was found is not found again.
+func equalFew(a *text, x, endA uint32, b *text, y, endB uint32) bool {
+	var found uint64
+	left := 0
+	for c := y; c < endB; c = b.entries[c+1].next {
+		left++
+	}
+	for ; x < endA; x = a.entries[x+1].next {
+		c, bit := y, uint64(1)
+		for c < endB && !sameString(a, x, b, c) {
+			c, bit = b.entries[c+1].next, bit<<1
+		}
+		if c >= endB || found&bit != 0 || !equal(a, x+1, b, c+1) {
+			return false
+		}
+		found |= bit
+		left--
+	}
+	return left == 0
+}
+
+// members maps the keys of an object to the entries of the values; of duplicate keys the last wins.
+func (t *text) members(at uint32) map[string]uint32 {
+	out := make(map[string]uint32)
+	for c, end := at+1, t.entries[at].next; c < end; c = t.entries[c+1].next {
+		out[t.stringAt(c)] = c + 1
+	}
+	return out
+}
+
+// snapshot returns the value of a place as it is now as an entry of a text.
+func snapshot(n *Node) (*text, uint32) {
+	if !n.edited {
+		return n.text, n.at
+	}
+	return reparse(n.appendNow(nil)), 0
+}
+
+// reparse indexes JSON that this package wrote itself. It can nest deeper than MaxDepth, when deep values were put
+// into deep places; that is no reason to refuse it.
+func reparse(raw []byte) *text {
+	t := &text{raw: raw}
+	s := scanner{raw: raw, unbounded: true}
+	s.value(0, 0)
+	t.entries = s.entries
+	return t
+}
+
+// differs reports whether the place differs from what stood there at first. It keeps the answer until the next edit:
+// without that, values that were replaced inside of replaced ones would be compared again at every level.
+func (n *Node) differs() bool {
+	if !n.replaced && !n.edited {
+		return false
+	}
+	if now := n.doc.version + 1; n.judged != now {
+		n.verdict = n.judge()
+		n.judged = now
+	}
+	return n.verdict
+}
+
+func (n *Node) judge() bool {
+	if !n.replaced {
+		return n.edited && n.differsBelow()
+	}
+	was, i := n.origin()
+	now, j := snapshot(n)
+	return !equal(was, i, now, j)
+}
+
+// differsBelow reports whether the children differ from those in text and at.
+func (n *Node) differsBelow() bool {
+	if n.reshaped {
+		return n.itemsDiffer()
+	}
+	for _, k := range n.kids {
+		if k.was == 0 && !k.gone || k.was != 0 && (k.gone || k.differs()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *Node) itemsDiffer() bool {
+	end, c := n.text.entries[n.at].next, n.at+1
+	for _, k := range n.kids {
+		if c >= end {
+			return true
+		}
+		if k.was == c {
+			if k.differs() {
+				return true
+			}
+		} else if now, j := snapshot(k); !equal(n.text, c, now, j) {
+			return true
+		}
+		c = n.text.entries[c].next
+	}
+	return c < end
+}
+
+// appendTo appends the JSON of the place as it is now. What was not edited is copied with the white space around it.
+func (n *Node) appendTo(dst []byte) []byte {
+	if n.replaced {
+		if t, at := n.origin(); !n.differs() {
+			return append(dst, t.bytesAt(at)...)
+		}
+	}
+	return n.appendNow(dst)
+}
+
+// AppendText is Text behind what dst has.
+func (n *Node) AppendText(dst []byte) ([]byte, bool) {
+	if n.Kind() != String {
+		return dst, false
+	}
+	return append(dst, n.text.textAt(n.at)...), true
+}
+
+// Around returns the JSON of a place before and behind a place within it, as both came. Neither may have been edited.
+func (n *Node) Around(within *Node) (before, behind []byte) {
+	all, left := &n.text.entries[n.at], &n.text.entries[within.at]
+	return n.text.raw[all.start:left.start:left.start], n.text.raw[left.end:all.end:all.end]
+}
+
+// appendNow is appendTo without asking whether all edits together are none.
+func (n *Node) appendNow(dst []byte) []byte {
+	if !n.edited || !n.differsBelow() {
+		return append(dst, n.text.bytesAt(n.at)...)
+	}
+	w := writer{node: n, dst: dst}
+	if n.Kind() == Object {
+		return w.write('{', '}')
+	}
+	return w.write('[', ']')
+}
+
+// writer writes one container whose children changed.
+type writer struct {
+	node  *Node
+	dst   []byte
+	lead  []byte // white space before a new child, as before the last one that was there
+	colon []byte // what stands between key and value
+	some  bool
+}
+
+func (w *writer) write(opening, closing byte) []byte {
+	w.dst = append(w.dst, opening)
+	t, at := w.node.text, w.node.at
+	w.colon = []byte(":")
+	if t.entries[at].next > at+1 {
+		w.style(at + 1)
+	}
+	for _, k := range w.node.kids {
+		if k.gone {
+			continue
+		}
+		if w.some {
+			w.dst = append(w.dst, ',')
+		}
+		w.some = true
+		if k.was != 0 {
+			w.known(k)
+		} else {
+			w.fresh(k)
+		}
+	}
+	if w.some || t.entries[at].next == at+1 {
+		w.dst = append(w.dst, t.spaceBefore(t.entries[at].end-1)...)
+	}
+	return append(w.dst, closing)
+}
+
+// style takes the white space around the child that begins with an entry.
+func (w *writer) style(first uint32) {
+	t := w.node.text
+	w.lead = t.spaceBefore(t.entries[first].start)
+	if t.width(w.node.at) != 0 {
+		w.colon = t.raw[t.entries[first].end:t.entries[first+1].start]
+	}
+}
+
+// known writes a child that was there at first, with the white space around it.
+func (w *writer) known(k *Node) {
+	t := w.node.text
+	first := k.was - t.width(w.node.at)
+	w.style(first)
+	w.dst = append(w.dst, w.lead...)
+	w.dst = append(w.dst, t.raw[t.entries[first].start:t.entries[k.was].start]...)
+	w.dst = k.appendTo(w.dst)
+	w.dst = append(w.dst, t.spaceAfter(t.entries[k.was].end)...)
+}
+
+// fresh writes a new child in the style of those around it.
+func (w *writer) fresh(k *Node) {
+	w.dst = append(w.dst, w.lead...)
+	if w.node.Kind() == Object {
+		w.dst = appendQuoted(w.dst, k.name)
+		w.dst = append(w.dst, w.colon...)
+	}
+	w.dst = k.appendTo(w.dst)
+}
+
+// spaceBefore returns the white space that ends at an offset.
+func (t *text) spaceBefore(end uint32) []byte {
+	start := end
+	for isSpace(t.raw[start-1]) {
+		start--
+	}
+	return t.raw[start:end]
+}
+
+// spaceAfter returns the white space from an offset to the next comma. That before a closing brace belongs to the
+// brace.
+func (t *text) spaceAfter(start uint32) []byte {
+	end := start
+	for isSpace(t.raw[end]) {
+		end++
+	}
+	if t.raw[end] != ',' {
+		return nil
+	}
+	return t.raw[start:end]
+}
+
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r'
 }

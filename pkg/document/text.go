@@ -6,8 +6,17 @@ package document
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
+	"math/bits"
+	"slices"
 	"strings"
+	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // entry is one value of a text. Members of an object stand as two entries, key and value; items and members follow
@@ -119,3 +128,691 @@ func (t *text) add(raw []byte) (uint32, error) {
 func (t *text) cut(length, entries int) {
 	t.raw, t.entries = t.raw[:length], t.entries[:entries]
 }
+
+// MaxDepth is the number of objects and arrays that may stand inside each other. encoding/json allows 10000.
+const MaxDepth = 1000
+
+// scanner checks a text against RFC 8259 and appends an entry for every value. Its methods take the offset of the
+// first byte and return the offset behind the value, or -1 after a call of fail.
+type scanner struct {
+	raw       []byte
+	entries   []entry
+	unbounded bool // no limit of depth
+	fault     error
+	where     int
+}
+
+// scan indexes the one value that stands in the text from an offset to the end. Like encoding/json it accepts
+// bytes that are not UTF-8.
+func (t *text) scan(from int) error {
+	s := scanner{raw: t.raw, entries: t.entries}
+	end := s.value(s.space(from), 0)
+	if end >= 0 {
+		if end = s.space(end); end < len(s.raw) {
+			end = s.fail(end)
+		}
+	}
+	t.entries = s.entries
+	if end < 0 {
+		return fmt.Errorf("scanning JSON at byte %d: %w", s.where-from, s.fault)
+	}
+	return nil
+}
+
+func (s *scanner) fail(i int) int {
+	s.where, s.fault = i, ErrSyntax
+	return -1
+}
+
+// space returns the offset of the next byte that is no white space.
+func (s *scanner) space(i int) int {
+	for i < len(s.raw) {
+		switch s.raw[i] {
+		case ' ', '\n', '\t', '\r':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+func (s *scanner) value(i, depth int) int {
+	if i >= len(s.raw) {
+		return s.fail(i)
+	}
+	switch s.raw[i] {
+	case '"':
+		return s.text(i)
+	case '{':
+		return s.object(i, depth+1)
+	case '[':
+		return s.array(i, depth+1)
+	case 't':
+		return s.literal(i, "true", Bool)
+	case 'f':
+		return s.literal(i, "false", Bool)
+	case 'n':
+		return s.literal(i, "null", Null)
+	default:
+		return s.number(i)
+	}
+}
+
+// scalar appends the entry of a value that holds no other.
+func (s *scanner) scalar(start, end int, kind Kind, plain bool) int {
+	s.entries = append(s.entries, entry{
+		start: uint32(start), end: uint32(end), next: uint32(len(s.entries) + 1), kind: kind, plain: plain,
+	})
+	return end
+}
+
+// open appends the entry of a container, which close completes.
+func (s *scanner) open(i, depth int, kind Kind) int {
+	if depth > MaxDepth && !s.unbounded {
+		s.where, s.fault = i, ErrTooDeep
+		return -1
+	}
+	s.entries = append(s.entries, entry{start: uint32(i), kind: kind})
+	return len(s.entries) - 1
+}
+
+func (s *scanner) close(at, i int) int {
+	s.entries[at].end, s.entries[at].next = uint32(i+1), uint32(len(s.entries))
+	return i + 1
+}
+
+func (s *scanner) object(i, depth int) int {
+	at := s.open(i, depth, Object)
+	if at < 0 {
+		return -1
+	}
+	i = s.space(i + 1)
+	if i < len(s.raw) && s.raw[i] == '}' {
+		return s.close(at, i)
+	}
+	for {
+		if i >= len(s.raw) || s.raw[i] != '"' {
+			return s.fail(i)
+		}
+		if i = s.text(i); i < 0 {
+			return -1
+		}
+		if i = s.space(i); i >= len(s.raw) || s.raw[i] != ':' {
+			return s.fail(i)
+		}
+		if i = s.value(s.space(i+1), depth); i < 0 {
+			return -1
+		}
+		i = s.space(i)
+		switch {
+		case i < len(s.raw) && s.raw[i] == ',':
+			i = s.space(i + 1)
+		case i < len(s.raw) && s.raw[i] == '}':
+			return s.close(at, i)
+		default:
+			return s.fail(i)
+		}
+	}
+}
+
+func (s *scanner) array(i, depth int) int {
+	at := s.open(i, depth, Array)
+	if at < 0 {
+		return -1
+	}
+	i = s.space(i + 1)
+	if i < len(s.raw) && s.raw[i] == ']' {
+		return s.close(at, i)
+	}
+	for {
+		if i = s.value(i, depth); i < 0 {
+			return -1
+		}
+		i = s.space(i)
+		switch {
+		case i < len(s.raw) && s.raw[i] == ',':
+			i = s.space(i + 1)
+		case i < len(s.raw) && s.raw[i] == ']':
+			return s.close(at, i)
+		default:
+			return s.fail(i)
+		}
+	}
+}
+
+func (s *scanner) literal(i int, word string, kind Kind) int {
+	end := i + len(word)
+	if end > len(s.raw) || string(s.raw[i:end]) != word {
+		return s.fail(i)
+	}
+	return s.scalar(i, end, kind, false)
+}
+
+func (s *scanner) number(start int) int {
+	i := start
+	if s.raw[i] == '-' {
+		i++
+	}
+	whole := s.digits(i)
+	if whole == i || (s.raw[i] == '0' && whole > i+1) {
+		return s.fail(i)
+	}
+	i = whole
+	if i < len(s.raw) && s.raw[i] == '.' {
+		fraction := s.digits(i + 1)
+		if fraction == i+1 {
+			return s.fail(i)
+		}
+		i = fraction
+	}
+	if i < len(s.raw) && (s.raw[i] == 'e' || s.raw[i] == 'E') {
+		i++
+		if i < len(s.raw) && (s.raw[i] == '+' || s.raw[i] == '-') {
+			i++
+		}
+		exponent := s.digits(i)
+		if exponent == i {
+			return s.fail(i)
+		}
+		i = exponent
+	}
+	return s.scalar(start, i, Number, false)
+}
+
+func (s *scanner) digits(i int) int {
+	for i < len(s.raw) && s.raw[i]-'0' < 10 {
+		i++
+	}
+	return i
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// text scans a string eight bytes at a time. In a word w, byte b of (w-n*ones)&^w&highs is set if b is below n; a
+// borrow can set further bytes, but only above the lowest one that is set rightly, and only that one is used.
+func (s *scanner) text(start int) int {
+	raw, i, plain := s.raw, start+1, true
+	var high uint64
+	for i+8 <= len(raw) {
+		w := binary.LittleEndian.Uint64(raw[i:])
+		quote, slash := w^('"'*ones), w^('\\'*ones)
+		stop := ((quote-ones)&^quote | (slash-ones)&^slash | (w-' '*ones)&^w) & highs
+		if stop == 0 {
+			high |= w
+			i += 8
+			continue
+		}
+		before := bits.TrailingZeros64(stop) &^ 7
+		high |= w & (1<<before - 1)
+		i += before >> 3
+		if raw[i] == '"' {
+			return s.scalar(start, i+1, String, plain && high&highs == 0)
+		}
+		plain = false
+		if i = s.escape(i); i < 0 {
+			return -1
+		}
+	}
+	return s.textEnd(start, i, plain && high&highs == 0)
+}
+
+// textEnd scans the rest of a string of which fewer than eight bytes remain in the text.
+func (s *scanner) textEnd(start, i int, plain bool) int {
+	for i < len(s.raw) {
+		switch c := s.raw[i]; {
+		case c == '"':
+			return s.scalar(start, i+1, String, plain)
+		case c == '\\' || c < ' ':
+			plain = false
+			if i = s.escape(i); i < 0 {
+				return -1
+			}
+		default:
+			plain = plain && c < 0x80
+			i++
+		}
+	}
+	return s.fail(i)
+}
+
+// escape checks one escape sequence; a control character that is not escaped fails too.
+func (s *scanner) escape(i int) int {
+	if s.raw[i] != '\\' || i+1 >= len(s.raw) {
+		return s.fail(i)
+	}
+	switch s.raw[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2
+	case 'u':
+		if i+6 > len(s.raw) {
+			return s.fail(i)
+		}
+		for _, c := range s.raw[i+2 : i+6] {
+			if hex(c) < 0 {
+				return s.fail(i)
+			}
+		}
+		return i + 6
+	default:
+		return s.fail(i)
+	}
+}
+
+// Quote returns s as a JSON string. Only what JSON demands is escaped; bytes that are not UTF-8 become U+FFFD.
+func Quote(s string) []byte {
+	return appendQuoted(make([]byte, 0, quotedSize(len(s))), s)
+}
+
+// AppendQuoted is Quote behind what dst has.
+func AppendQuoted[S string | []byte](dst []byte, s S) []byte { return appendQuoted(dst, s) }
+
+// quotedSize is about how many bytes a string of the given length takes in quotes.
+func quotedSize(length int) int { return length + length/16 + 2 }
+
+func appendQuoted[S string | []byte](dst []byte, s S) []byte {
+	const digits = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0 // of what stands for itself
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		size := 1
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c == '\t':
+			dst = append(dst, '\\', 't')
+		case c == '\r':
+			dst = append(dst, '\\', 'r')
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		default:
+			var r rune
+			r, size = utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
+			dst = utf8.AppendRune(dst, r)
+		}
+		i += size
+		from = i
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+// unquote decodes the inside of a checked JSON string as encoding/json does: a surrogate without its partner and a
+// byte that is not UTF-8 become U+FFFD. What stands between two escapes is copied at once.
+func unquote(body []byte) string {
+	var out strings.Builder
+	out.Grow(len(body))
+	for len(body) > 0 {
+		run := bytes.IndexByte(body, '\\')
+		if run < 0 {
+			run = len(body)
+		}
+		writeValid(&out, body[:run])
+		if body = body[run:]; len(body) > 0 {
+			body = body[writeEscape(&out, body):]
+		}
+	}
+	return out.String()
+}
+
+// writeValid writes bytes, U+FFFD for each that is not part of UTF-8.
+func writeValid(out *strings.Builder, run []byte) {
+	if utf8.Valid(run) {
+		out.Write(run)
+		return
+	}
+	for len(run) > 0 {
+		r, size := utf8.DecodeRune(run)
+		out.WriteRune(r)
+		run = run[size:]
+	}
+}
+
+// writeEscape writes what the escape sequence at the beginning of body stands for, and returns its length.
+func writeEscape(out *strings.Builder, body []byte) int {
+	if body[1] != 'u' {
+		out.WriteByte(unescape(body[1]))
+		return 2
+	}
+	r, size := rune16(body), 6
+	if utf16.IsSurrogate(r) {
+		if r = utf16.DecodeRune(r, rune16(body[6:])); r != utf8.RuneError {
+			size = 12
+		}
+	}
+	out.WriteRune(r)
+	return size
+}
+
+// sameUnquoted compares the insides of two checked JSON strings as unquote decodes them. Behind what is spelled alike it
+// goes letter by letter as long as both are ASCII, as they usually are.
+func sameUnquoted(a, b []byte) bool {
+	alike := wholeLetters(a[:commonPrefix(a, b)])
+	x, y := a[alike:], b[alike:]
+	for len(x) > 0 && len(y) > 0 {
+		c, i := letter(x)
+		d, j := letter(y)
+		if i == 0 || j == 0 {
+			return unquote(a) == unquote(b)
+		}
+		if c != d {
+			return false
+		}
+		x, y = x[i:], y[j:]
+	}
+	return len(x) == len(y)
+}
+
+// commonPrefix returns the number of bytes that two texts begin with alike; it takes eight at a time.
+func commonPrefix(a, b []byte) int {
+	i, end := 0, min(len(a), len(b))
+	for ; i+8 <= end; i += 8 {
+		if differ := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); differ != 0 {
+			return i + bits.TrailingZeros64(differ)/8
+		}
+	}
+	for i < end && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// wholeLetters returns the length of a text without the escape sequence that it may end in the middle of.
+func wholeLetters(body []byte) int {
+	const longest = len(`\u0000`)
+	from := max(0, len(body)-longest+1)
+	at := from + bytes.LastIndexByte(body[from:], '\\')
+	if at < from {
+		return len(body)
+	}
+	first := at
+	for first > 0 && body[first-1] == '\\' {
+		first--
+	}
+	length := 2
+	if at+1 < len(body) && body[at+1] == 'u' {
+		length = longest
+	}
+	if (at-first)%2 == 1 || at+length <= len(body) {
+		return len(body) // The backslash at the end of the row is escaped, or its sequence is whole.
+	}
+	return at
+}
+
+// letter reads the ASCII character at the beginning of body and returns the number of bytes that it takes; 0 for any other.
+func letter(body []byte) (byte, int) {
+	c := body[0]
+	switch {
+	case c >= utf8.RuneSelf:
+		return 0, 0
+	case c != '\\':
+		return c, 1
+	case body[1] != 'u':
+		return unescape(body[1]), 2
+	}
+	if r := rune16(body); r < utf8.RuneSelf {
+		return byte(r), 6
+	}
+	return 0, 0
+}
+
+// rune16 reads the code unit of an escape of four hexadecimal digits, or returns U+FFFD where none stands.
+func rune16(body []byte) rune {
+	if len(body) < 6 || body[0] != '\\' || body[1] != 'u' {
+		return utf8.RuneError
+	}
+	var r rune
+	for _, c := range body[2:6] {
+		r = r<<4 | rune(hex(c))
+	}
+	return r
+}
+
+func unescape(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	default:
+		return c
+	}
+}
+
+// hex returns the value of a hexadecimal digit, or -1.
+func hex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	default:
+		return -1
+	}
+}
+
+// AppendBase64 appends src as base64.StdEncoding writes it, six bytes at a time and two letters from a table, in less than half of its time.
+func AppendBase64(dst, src []byte) []byte {
+	size := base64.StdEncoding.EncodedLen(len(src))
+	dst = slices.Grow(dst, size)
+	out := dst[len(dst) : len(dst)+size]
+	encodeBase64(out, src)
+	return dst[:len(dst)+size]
+}
+
+// letterPairs are the two letters of each 12 bits, the first one in the lower byte.
+var letterPairs = func() (pairs [1 << 12]uint16) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	for i := range pairs {
+		pairs[i] = uint16(letters[i>>6]) | uint16(letters[i&63])<<8
+	}
+	return pairs
+}()
+
+// encodeBase64 writes src to dst, which is as long as it takes.
+func encodeBase64(dst, src []byte) {
+	for len(src) >= 8 && len(dst) >= 8 { // Of eight bytes, six are taken.
+		x := binary.BigEndian.Uint64(src)
+		binary.LittleEndian.PutUint64(dst, uint64(letterPairs[x>>52])|uint64(letterPairs[x>>40&0xfff])<<16|
+			uint64(letterPairs[x>>28&0xfff])<<32|uint64(letterPairs[x>>16&0xfff])<<48)
+		src, dst = src[6:], dst[8:]
+	}
+	base64.StdEncoding.Encode(dst, src)
+}
+
+// room is the memory that a document and its sub-documents take while they are used: the index, nodes and lists of
+// children, the values that edits bring in, and the parts of command lines and units in it. A document that is
+// released leaves it to the next one.
+type room struct {
+	entries   []entry
+	index     slab[entry] // of short values
+	documents slab[Document]
+	texts     slab[text]
+	nodes     slab[Node]
+	lists     slab[*Node]
+	tokens    slab[token]
+	flags     slab[flag]
+	words     slab[word]
+	lines     slab[unitLine]
+	bytes     scratch
+}
+
+// scratch hands out bytes, for texts that are written or decoded on the way. A room that is used again has as many in one piece as
+// were taken before.
+type scratch struct {
+	buffer       []byte
+	taken, total int
+}
+
+// take returns an empty list that can grow to n bytes.
+func (s *scratch) take(n int) []byte {
+	if len(s.buffer)-s.taken < n {
+		s.buffer, s.taken = make([]byte, n), 0
+	}
+	out := s.buffer[s.taken : s.taken : s.taken+n]
+	s.taken += n
+	s.total += n
+	return out
+}
+
+// reset takes everything back.
+func (s *scratch) reset() {
+	if s.total > len(s.buffer) && s.total <= maxScratch {
+		s.buffer = make([]byte, s.total+s.total/8)
+	} else {
+		clear(s.buffer[:s.taken])
+	}
+	s.taken, s.total = 0, 0
+}
+
+// slab hands its items out in pieces. When it is full it is replaced by a bigger one.
+type slab[T any] struct {
+	items []T
+	taken int
+}
+
+// take returns n items that are zero.
+func (s *slab[T]) take(n int) []T {
+	const smallest, largest = 4, 1024
+	if len(s.items)-s.taken < n {
+		s.items, s.taken = make([]T, max(n, smallest, min(4*len(s.items), largest))), 0
+	}
+	out := s.items[s.taken : s.taken+n : s.taken+n]
+	s.taken += n
+	return out
+}
+
+// list returns an empty list that can grow to n items: the one that was, if it can, or a new one, with some more room so
+// that it will do for the next edit, too.
+func (s *slab[T]) list(was []T, n int) []T {
+	if n <= cap(was) {
+		return was[:0]
+	}
+	return s.take(n + n/8 + 2)[:0]
+}
+
+// reset takes everything back.
+func (s *slab[T]) reset() {
+	clear(s.items[:s.taken])
+	s.taken = 0
+}
+
+// What is kept for the next document: neither the room of a short text, which would be taken for a long one and grow
+// anew, nor more entries (16 bytes each), nodes and parts of texts (some 100 bytes each) than these.
+const (
+	minPooled      = 1 << 7
+	maxPooled      = 1 << 18
+	maxPooledNodes = 1 << 14
+	maxScratch     = 1 << 18
+)
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// entriesIn estimates how many entries a text of the given length has.
+func entriesIn(length int) int { return length/12 + 16 }
+
+// takeRoom returns an empty room, whose index can hold that of a text of the given length.
+func takeRoom(length int) *room {
+	want := entriesIn(length)
+	if want < minPooled {
+		return &room{entries: make([]entry, 0, want)}
+	}
+	r := rooms.Get().(*room)
+	if cap(r.entries) < want {
+		r.entries = make([]entry, 0, want)
+	}
+	return r
+}
+
+// leave gives the room to the next document, with the index as long as it has become.
+func (r *room) leave(entries []entry) {
+	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items), len(r.tokens.items), len(r.flags.items),
+		len(r.words.items), len(r.lines.items))
+	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes || len(r.bytes.buffer) > maxScratch {
+		return
+	}
+	r.entries = entries[:0]
+	r.index.reset()
+	r.documents.reset()
+	r.texts.reset()
+	r.nodes.reset()
+	r.lists.reset()
+	r.tokens.reset()
+	r.flags.reset()
+	r.words.reset()
+	r.lines.reset()
+	r.bytes.reset()
+	rooms.Put(r)
+}
+
+// Kind is the type of a JSON value.
+type Kind uint8
+
+// The kinds. Invalid is the kind of a place where nothing stands.
+const (
+	Invalid Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// String returns the name of the kind in lower case, "absent" for Invalid.
+func (k Kind) String() string {
+	switch k {
+	case Null:
+		return "null"
+	case Bool:
+		return "boolean"
+	case Number:
+		return "number"
+	case String:
+		return "string"
+	case Array:
+		return "array"
+	case Object:
+		return "object"
+	default:
+		return "absent"
+	}
+}
+
+// The errors of this package, to be found with errors.Is.
+var (
+	// ErrSyntax marks a text that is not one JSON value.
+	ErrSyntax = errors.New("invalid JSON")
+	// ErrTooDeep marks a text that nests objects and arrays deeper than MaxDepth.
+	ErrTooDeep = errors.New("JSON nested too deeply")
+	// ErrTooLarge marks a text of 4 GiB or more.
+	ErrTooLarge = errors.New("JSON text too large")
+	// ErrDuplicateKey marks an object that names a member twice: its readers would not agree on the value.
+	ErrDuplicateKey = errors.New("object has a duplicate key")
+	// ErrKind marks an edit of a place that is absent or of the wrong kind, as setting a member of a string.
+	ErrKind = errors.New("value is of another kind")
+	// ErrIndex marks an item that lies outside of its list.
+	ErrIndex = errors.New("index out of range")
+	// ErrGone marks an edit through a Node whose place was removed or replaced in the meantime.
+	ErrGone = errors.New("place was removed")
+	// ErrReadOnly marks an edit of the tree that Document.Original returns.
+	ErrReadOnly = errors.New("original is read only")
+)

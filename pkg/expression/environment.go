@@ -7,27 +7,495 @@ package expression
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Variable is a name that expressions may use.
-type Variable struct {
-	// Name is a CEL identifier.
-	Name string
-	// Type is the type of the values; nil means the type of Object.
-	Type *cel.Type
-	// Object declares the object type of which Type is made, for variables with fields.
-	Object *Object
-	// Keys are all keys that a map may have, where they are known: another one that is written out is then an error.
+// Partial evaluates expressions of which only some fields of some variables are known, to find what holds whatever the others
+// are: `shoot.kubernetes.satisfies("< 1.34") && shoot.hibernated` is false where only the version is known to be 1.35.
+// It is for checks when a document is loaded, not for admissions, and not safe for concurrent use.
+type Partial struct {
+	environment *Environment
+	known       map[string]Values
+	programs    map[*program]cel.Program
+	activation  cel.PartialActivation
+	evaluation  evaluation
+}
+
+// Partial is where nothing is known yet.
+func (e *Environment) Partial() *Partial {
+	return &Partial{environment: e, programs: map[*program]cel.Program{}}
+}
+
+// NewObject declares an object type. The name is qualified, such as graft.Shoot, so that it cannot be taken for a variable;
+// nested are the object types that occur in the types of the fields.
+func NewObject(name string, fields map[string]*cel.Type, nested ...*Object) *Object {
+	o := &Object{name: name, cel: cel.ObjectType(name), fields: map[string]*types.FieldType{}, nested: nested}
+	for field, fieldType := range fields {
+		o.fields[field] = &types.FieldType{
+			Type:    fieldType,
+			IsSet:   func(target any) bool { return isSet(target, field) },
+			GetFrom: func(target any) (any, error) { return get(target, field) },
+		}
+	}
+	return o
+}
+
+// Type is the CEL type of the object's values.
+func (o *Object) Type() *cel.Type { return o.cel }
+
+// Fields are the names of the declared fields, sorted.
+func (o *Object) Fields() []string { return slices.Sorted(maps.Keys(o.fields)) }
+
+// Fields is what stands behind a value of an Object. Field returns a CEL value, or a Go value that CEL can read as it is
+// (strings, numbers, bool, map[string]any, []any), or an error when the value cannot be had. False means that the field is not set:
+// has() is false then, and reading the field gives the value as its default, or fails when the value is nil.
+type Fields interface {
+	Field(name string) (any, bool)
+}
+
+// Values are fields that are known beforehand. An Unset or a Lazy among them stands for what it holds or returns.
+type Values map[string]any
+
+// Unset is a field that is not set but has a default.
+type Unset struct{ Default any }
+
+// Lazy is a field that is made when an expression names it; it is called each time and safe for concurrent use. What it returns is a value,
+// an Unset, or nil for a field that is not set.
+type Lazy func() any
+
+// Field implements Fields.
+func (v Values) Field(name string) (any, bool) {
+	value := v[name]
+	if lazy, ok := value.(Lazy); ok {
+		value = lazy()
+	}
+	if unset, ok := value.(Unset); ok {
+		return unset.Default, false
+	}
+	return value, value != nil
+}
+
+// Value is a value of this type. It keeps the fields and asks for each only when an expression names it.
+func (o *Object) Value(fields Fields) ref.Val {
+	return &record{object: o, fields: fields}
+}
+
+// record is a value of an Object.
+type record struct {
+	object *Object
+	fields Fields
+}
+
+func isSet(target any, field string) bool {
+	r, ok := target.(*record)
+	if !ok {
+		return false
+	}
+	_, ok = r.fields.Field(field)
+	return ok
+}
+
+func get(target any, field string) (any, error) {
+	r, ok := target.(*record)
+	if !ok {
+		return nil, failure("not an object with fields")
+	}
+	value, _ := r.fields.Field(field)
+	if known := r.object.fields[field]; value == nil && known != nil && known.Type.Kind() == types.DynKind {
+		return nil, fmt.Errorf("no such key: %s", field) // as CEL says it of a map
+	}
+	if value == nil {
+		return nil, failure(absentField + field)
+	}
+	if err, ok := value.(error); ok {
+		return nil, err
+	}
+	return value, nil
+}
+
+// ConvertToNative implements ref.Val; objects have no other form in Go.
+func (r *record) ConvertToNative(t reflect.Type) (any, error) {
+	if t.AssignableTo(reflect.TypeOf(r)) {
+		return r, nil
+	}
+	return nil, fmt.Errorf("%s cannot become a %s", r.object.name, t)
+}
+
+// ConvertToType implements ref.Val.
+func (r *record) ConvertToType(t ref.Type) ref.Val {
+	switch t.TypeName() {
+	case r.object.name:
+		return r
+	case types.TypeType.TypeName():
+		return r.object.cel
+	}
+	return types.WrapErr(failure(r.object.name + " cannot become a " + t.TypeName()))
+}
+
+// Equal implements ref.Val: an object equals itself only.
+func (r *record) Equal(other ref.Val) ref.Val { return types.Bool(r == other) }
+
+// Type implements ref.Val.
+func (r *record) Type() ref.Type { return r.object.cel }
+
+// Value implements ref.Val. Field access expects the record itself.
+func (r *record) Value() any { return r }
+
+// IsSet implements traits.FieldTester.
+func (r *record) IsSet(field ref.Val) ref.Val {
+	name, ok := field.(types.String)
+	return types.Bool(ok && isSet(r, string(name)))
+}
+
+// Get implements traits.Indexer.
+func (r *record) Get(index ref.Val) ref.Val {
+	name, ok := index.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(index)
+	}
+	value, err := get(r, string(name))
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.DefaultTypeAdapter.NativeToValue(value)
+}
+
+func (p *typeProvider) declare(o *Object) error {
+	if o == nil {
+		return nil
+	}
+	if known, ok := p.objects[o.name]; ok {
+		if known != o {
+			return fmt.Errorf("object type %s is declared twice", o.name)
+		}
+		return nil
+	}
+	p.objects[o.name] = o
+	for _, nested := range o.nested {
+		if err := p.declare(nested); err != nil {
+			return err
+		}
+	}
+	for name, field := range o.fields {
+		if unknown := p.unknownObject(field.Type); unknown != "" {
+			return fmt.Errorf("field %s of %s: object type %s is not declared", name, o.name, unknown)
+		}
+	}
+	return nil
+}
+
+// unknownObject is the name of an object type in t that is not declared, or "".
+func (p *typeProvider) unknownObject(t *cel.Type) string {
+	if t == nil {
+		return "<nil>"
+	}
+	if t.Kind() == types.StructKind && p.objects[t.TypeName()] == nil && !isKubernetesType(t.TypeName()) {
+		return t.TypeName()
+	}
+	for _, parameter := range t.Parameters() {
+		if unknown := p.unknownObject(parameter); unknown != "" {
+			return unknown
+		}
+	}
+	return ""
+}
+
+// isKubernetesType tells the value types of k8s.io/apiserver/pkg/cel, such as kubernetes.Semver. They have no fields.
+func isKubernetesType(name string) bool {
+	return strings.HasPrefix(name, "kubernetes.") || strings.HasPrefix(name, "net.")
+}
+
+// FindStructType implements types.Provider.
+func (p *typeProvider) FindStructType(name string) (*types.Type, bool) {
+	if o, ok := p.objects[name]; ok {
+		return types.NewTypeTypeWithParam(o.cel), true
+	}
+	if isKubernetesType(name) {
+		return types.NewTypeTypeWithParam(cel.ObjectType(name)), true
+	}
+	return p.Provider.FindStructType(name)
+}
+
+// FindStructFieldNames implements types.Provider.
+func (p *typeProvider) FindStructFieldNames(name string) ([]string, bool) {
+	if o, ok := p.objects[name]; ok {
+		return o.Fields(), true
+	}
+	return p.Provider.FindStructFieldNames(name)
+}
+
+// FindStructFieldType implements types.Provider.
+func (p *typeProvider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	if o, ok := p.objects[name]; ok {
+		fieldType, ok := o.fields[field]
+		return fieldType, ok
+	}
+	return p.Provider.FindStructFieldType(name, field)
+}
+
+// NewValue implements types.Provider: expressions cannot make objects.
+func (p *typeProvider) NewValue(name string, fields map[string]ref.Val) ref.Val {
+	if _, ok := p.objects[name]; ok {
+		return types.WrapErr(failure("objects of type " + name + " cannot be made"))
+	}
+	return p.Provider.NewValue(name, fields)
+}
+
+// Scalar is a text, a number or a boolean within a value, with the parts of it that expressions gave.
+type Scalar struct {
+	// Keys lead to it: those of mappings, and the names of items that have one.
 	Keys []string
+	Text string
+	// Parts are what expressions gave, in their order; what stands between them is as the author wrote it.
+	Parts []Part
+}
+
+// Part is what an expression gave.
+type Part struct {
+	// From and To are where it stands in the text, in bytes.
+	From, To int
+	// References are the dotted paths of the variables of which it is made.
+	References []string
+}
+
+// itemName is the key of mappings in lists by which people tell them apart.
+const itemName = "name"
+
+// Templates tells of each template of the tree, with the keys that lead to it.
+func (t *Tree) Templates(tell func(template *Template, keys []string) error) error {
+	return t.templates(nil, tell)
+}
+
+func (t *Tree) templates(keys []string, tell func(template *Template, keys []string) error) error {
+	switch {
+	case t == nil || t.literal != nil:
+		return nil
+	case t.template != nil:
+		return tell(t.template, keys)
+	}
+	for _, item := range t.items {
+		inner := keys
+		if name := item.name(); name != "" {
+			inner = slices.Concat(keys, []string{name})
+		}
+		if err := item.templates(inner, tell); err != nil {
+			return err
+		}
+	}
+	for i, member := range t.members {
+		if err := member.templates(slices.Concat(keys, []string{t.keys[i]}), tell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name is that of an item of a list, where it is written as it is.
+func (t *Tree) name() string {
+	i := slices.Index(t.keys, itemName)
+	if i < 0 || t.members[i].template == nil {
+		return ""
+	}
+	name, _ := t.members[i].template.value.(types.String)
+	return string(name)
+}
+
+// adapter takes values of CEL as they are. CEL's own adapter does so, too, but asks first for each type of Go that it knows, at every step of a path.
+type adapter struct{ types.Adapter }
+
+// NativeToValue implements types.Adapter.
+func (a adapter) NativeToValue(native any) ref.Val {
+	if value, is := native.(ref.Val); is {
+		return value
+	}
+	return a.Adapter.NativeToValue(native)
+}
+
+// scanError is a problem of the template itself, at an offset in bytes.
+type scanError struct {
+	offset  int
+	message string
+}
+
+func (e *scanError) Error() string { return e.message }
+
+// scan splits a template. `${` begins an expression and `$${` is a literal `${`; a `$` before anything else is itself.
+func scan(text string) ([]piece, *scanError) {
+	var (
+		pieces  []piece
+		literal strings.Builder
+	)
+	flush := func() {
+		if literal.Len() > 0 {
+			pieces = append(pieces, piece{text: literal.String()})
+			literal.Reset()
+		}
+	}
+	for i := 0; i < len(text); {
+		switch {
+		case strings.HasPrefix(text[i:], "$${"):
+			literal.WriteString("${")
+			i += 3
+		case strings.HasPrefix(text[i:], "${"):
+			end, err := scanExpression(text, i+2)
+			if err != nil {
+				return nil, err
+			}
+			inner := text[i+2 : end]
+			if strings.TrimSpace(inner) == "" {
+				return nil, &scanError{i, "the expression is empty"}
+			}
+			flush()
+			pieces = append(pieces, piece{text: inner, expression: true, offset: i + 2})
+			i = end + 1
+		default:
+			next := strings.IndexByte(text[i+1:], '$')
+			if next < 0 {
+				next = len(text) - i - 1
+			}
+			literal.WriteString(text[i : i+1+next])
+			i += 1 + next
+		}
+	}
+	flush()
+	return pieces, nil
+}
+
+// scanExpression finds the brace that ends the expression which begins at start. Braces in CEL's strings, in comments and
+// in map literals do not end it.
+func scanExpression(text string, start int) (int, *scanError) {
+	depth := 0
+	for i := start; i < len(text); {
+		switch c := text[i]; c {
+		case '{':
+			depth++
+			i++
+		case '}':
+			if depth == 0 {
+				return i, nil
+			}
+			depth--
+			i++
+		case '\'', '"', '`':
+			end := skipString(text, i, isRaw(text, start, i))
+			if end < 0 {
+				return 0, &scanError{i, "the string in the expression has no end"}
+			}
+			i = end
+		case '/':
+			if strings.HasPrefix(text[i:], "//") {
+				i = skipLine(text, i)
+			} else {
+				i++
+			}
+		default:
+			i++
+		}
+	}
+	return 0, &scanError{start - 2, "the expression has no closing brace"}
+}
+
+func skipLine(text string, i int) int {
+	if end := strings.IndexByte(text[i:], '\n'); end >= 0 {
+		return i + end
+	}
+	return len(text)
+}
+
+// isRaw says whether the quote at i opens a raw string: r"…", also with a b before or after the r.
+func isRaw(text string, start, i int) bool {
+	prefix := i
+	for prefix > start && strings.IndexByte("rRbB", text[prefix-1]) >= 0 && i-prefix < 2 {
+		prefix--
+	}
+	if prefix > start && isWord(text[prefix-1]) {
+		return false
+	}
+	return strings.ContainsAny(text[prefix:i], "rR")
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// skipString returns the offset after the string whose opening quote stands at i, or -1 when it has no end.
+func skipString(text string, i int, raw bool) int {
+	quote := text[i : i+1]
+	if triple := strings.Repeat(quote, 3); quote != "`" && strings.HasPrefix(text[i:], triple) {
+		quote = triple
+	}
+	for i += len(quote); i < len(text); {
+		switch {
+		case strings.HasPrefix(text[i:], quote):
+			return i + len(quote)
+		case text[i] == '\\' && !raw && quote != "`":
+			i += 2
+		case len(quote) == 1 && (text[i] == '\n' || text[i] == '\r'):
+			return -1
+		default:
+			i++
+		}
+	}
+	return -1
+}
+
+// position is the place of a byte of the text. Lines after the first begin in the column of the first, as in YAML's block scalars.
+func (o origin) position(offset int) source.Position {
+	before := o.text[:min(offset, len(o.text))]
+	p := o.at
+	if p.Line == 0 {
+		p.Line, p.Column = 1, 1
+	}
+	p.Line += strings.Count(before, "\n")
+	if p.Column > 0 {
+		p.Column += utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+	}
+	return p
+}
+
+// keyLiterals reports keys that are written out and that a variable does not have.
+type keyLiterals struct {
+	variable string
+	keys     []string
+}
+
+// Name implements cel.ASTValidator.
+func (k keyLiterals) Name() string { return "graft.validator.keys." + k.variable }
+
+// Validate implements cel.ASTValidator.
+func (k keyLiterals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		var (
+			of  ast.Expr
+			key string
+			at  = e.ID()
+			ok  bool
+		)
+		switch {
+		case e.Kind() == ast.SelectKind:
+			of, key, ok = e.AsSelect().Operand(), e.AsSelect().FieldName(), true
+		case e.Kind() == ast.CallKind && slices.Contains([]string{operators.Index, operators.OptIndex, operators.OptSelect}, e.AsCall().FunctionName()):
+			of, at = e.AsCall().Args()[0], e.AsCall().Args()[1].ID()
+			key, ok = literalString(e.AsCall().Args()[1])
+		}
+		if ok && of.Kind() == ast.IdentKind && of.AsIdent() == k.variable && !slices.Contains(k.keys, key) {
+			issues.ReportErrorAtID(at, "there is no %q among the %s%s", key, k.variable, source.Suggest(key, k.keys))
+		}
+	}))
 }
 
 func (v Variable) celType() *cel.Type {
@@ -35,22 +503,6 @@ func (v Variable) celType() *cel.Type {
 		return v.Object.Type()
 	}
 	return v.Type
-}
-
-// Environment compiles expressions over a fixed set of variables. It is immutable and safe for concurrent use.
-type Environment struct {
-	env       *cel.Env
-	types     *typeProvider
-	variables map[string]Variable
-	// sizes are estimates of the sizes of variables and their fields.
-	sizes Sizes
-	// elsewhere are variables that expressions of other places see, and where that is.
-	elsewhere map[string]string
-
-	// The same with macros kept as they are written, for explanations.
-	once        sync.Once
-	macros      *cel.Env
-	macrosError error
 }
 
 // NewEnvironment makes an environment with these variables.
@@ -157,3 +609,5 @@ var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 		),
 	)
 })
+
+const absentField = "there is no "

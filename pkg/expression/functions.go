@@ -8,12 +8,19 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"strconv"
+	"strings"
+	"sync/atomic"
 
+	"github.com/Masterminds/semver/v3"
+	blang "github.com/blang/semver/v4"
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"sigs.k8s.io/yaml"
+	"github.com/google/cel-go/interpreter"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
 // ownFunctions declares what Graft adds to Kubernetes' CEL.
@@ -97,17 +104,111 @@ func toJSON(argument ref.Val) ref.Val {
 // yamlFactor is how many times its size a value takes while it is written as YAML.
 const yamlFactor = 8
 
-func toYAML(argument ref.Val) ref.Val {
-	raw, err := JSON(argument)
+// satisfies is the name of the function `<version>.satisfies("< 1.34")`.
+const satisfies = "satisfies"
+
+// constraintFunction declares satisfies on versions and on strings that are versions. As in Gardener's own checks
+// (pkg/utils/version, CheckVersionMeetsConstraint), what follows a - or a + in the version does not count: 1.34.0-rc.1 is not < 1.34.
+func constraintFunction() cel.EnvOption {
+	return cel.Function(satisfies,
+		cel.FunctionDocs("whether a version meets a constraint such as \"< 1.34\"; what follows a - or a + in the version does not count"),
+		cel.MemberOverload("semver_satisfies_string", []*cel.Type{apiservercel.SemverType, cel.StringType}, cel.BoolType),
+		cel.MemberOverload("string_satisfies_string", []*cel.Type{cel.StringType, cel.StringType}, cel.BoolType),
+		cel.SingletonBinaryBinding(func(version, constraint ref.Val) ref.Val {
+			text, ok := constraint.(types.String)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(constraint)
+			}
+			parsed, err := semver.NewConstraint(string(text))
+			if err != nil {
+				return types.WrapErr(failure("satisfies: not a version constraint"))
+			}
+			return check(version, parsed)
+		}),
+	)
+}
+
+func check(version ref.Val, constraint *semver.Constraints) ref.Val {
+	switch v := version.(type) {
+	case apiservercel.Semver:
+		return types.Bool(constraint.Check(semver.New(v.Major, v.Minor, v.Patch, "", "")))
+	case types.String:
+		parsed, err := ParseVersion(string(v))
+		if err != nil {
+			return types.WrapErr(failure("satisfies: not a version"))
+		}
+		return check(parsed, constraint)
+	}
+	return types.MaybeNoSuchOverloadErr(version)
+}
+
+// ParseVersion makes CEL's value of a version such as 1.34.2, v1.34 or 1.34.0-rc.1.
+func ParseVersion(text string) (apiservercel.Semver, error) {
+	version, err := blang.ParseTolerant(strings.TrimSpace(text))
 	if err != nil {
-		return types.WrapErr(failure("toYAML: " + err.Error()))
+		return apiservercel.Semver{}, errors.New("not a version")
 	}
-	if sizeParsed(raw)*yamlFactor > maximumTogether {
-		return types.WrapErr(errTooLarge)
+	return apiservercel.Semver{Version: version}, nil
+}
+
+// constraintOptimization parses a constraint that is written out once, when the expression is compiled.
+var constraintOptimization = &interpreter.RegexOptimization{
+	Function:   satisfies,
+	RegexIndex: 1,
+	Factory: func(call interpreter.InterpretableCall, text string) (interpreter.InterpretableCall, error) {
+		constraint, err := semver.NewConstraint(text)
+		if err != nil {
+			return nil, err
+		}
+		known := &verdicts{constraint: constraint}
+		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(values ...ref.Val) ref.Val {
+			return known.check(values[0])
+		}), nil
+	},
+}
+
+// verdicts remembers what a constraint says of the versions seen last: a seed has few, and each check allocates five times.
+type verdicts struct {
+	constraint *semver.Constraints
+	last       [16]atomic.Pointer[verdict]
+}
+
+type verdict struct {
+	major, minor, patch uint64
+	result              ref.Val
+}
+
+func (v *verdicts) check(version ref.Val) ref.Val {
+	parsed, ok := version.(apiservercel.Semver)
+	if !ok {
+		return check(version, v.constraint)
 	}
-	text, err := yaml.JSONToYAML(raw)
-	if err != nil {
-		return types.WrapErr(failure("toYAML: the value cannot be written as YAML"))
+	place := &v.last[(parsed.Minor*5+parsed.Patch)%uint64(len(v.last))]
+	if known := place.Load(); known != nil && known.major == parsed.Major && known.minor == parsed.Minor && known.patch == parsed.Patch {
+		return known.result
 	}
-	return types.String(text)
+	result := check(parsed, v.constraint)
+	place.Store(&verdict{parsed.Major, parsed.Minor, parsed.Patch, result})
+	return result
+}
+
+// constraintLiterals reports constraints that are written out and cannot be parsed.
+type constraintLiterals struct{}
+
+// Name implements cel.ASTValidator.
+func (constraintLiterals) Name() string { return "graft.validator.constraints" }
+
+// Validate implements cel.ASTValidator.
+func (constraintLiterals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+	for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(satisfies)) {
+		for _, argument := range call.AsCall().Args() {
+			text, ok := literalString(argument)
+			if !ok {
+				continue
+			}
+			if _, err := semver.NewConstraint(text); err != nil {
+				issues.ReportErrorAtID(argument.ID(), "not a version constraint: %q", text)
+			}
+		}
+	}
 }

@@ -7,41 +7,11 @@ package expression
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
-)
-
-// The limits of what expressions compute. Sizes are in bytes: a text or bytes count as long as they are and itemSize more, every
-// other scalar, every list and every map count itemSize, and a list or a map counts everything that is inside it.
-const (
-	// maximumValue is the size of one value.
-	maximumValue = 4 << 20
-	// maximumTogether is the size of all values that are computed for one request.
-	maximumTogether = 8 << 20
-	// maximumActualCost is the cost of one evaluation. It is higher than what may be estimated, because estimates assume that annotations
-	// are small.
-	maximumActualCost = 4 * maximumCost
-	// maximumCostTogether is the cost of all evaluations for one request, as Kubernetes allows it for the expressions of one
-	// admission (k8s.io/apiserver/pkg/apis/cel, RuntimeCELCostBudget).
-	maximumCostTogether = 10 * maximumCost
-	// unqueued is the size of the values that a request may compute without waiting for one of the places for large ones.
-	unqueued = 512 << 10
-	// largeRequests is how many requests may compute large values at a time, so that ten of them take no more memory than two.
-	largeRequests = 2
-
-	itemSize = 16
-)
-
-var (
-	errTooLarge = failure(fmt.Sprintf("the value is too large: at most %d MiB are allowed", maximumValue>>20))
-	errTooMuch  = failure(fmt.Sprintf("all values that are computed for one request are too large together: at most %d MiB are allowed",
-		maximumTogether>>20))
-	errTooCostly = failure(fmt.Sprintf("the evaluation is too costly: a cost of at most %d is allowed, "+
-		"and %d for all evaluations of one request", maximumActualCost, maximumCostTogether))
 )
 
 // ExceedsLimit reports whether a value or an evaluation was refused because it is too large or too costly.

@@ -5,6 +5,7 @@
 package expression
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -12,23 +13,8 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
 )
-
-// Partial evaluates expressions of which only some fields of some variables are known, to find what holds whatever the others
-// are: `shoot.kubernetes.satisfies("< 1.34") && shoot.hibernated` is false where only the version is known to be 1.35.
-// It is for checks when a document is loaded, not for admissions, and not safe for concurrent use.
-type Partial struct {
-	environment *Environment
-	known       map[string]Values
-	programs    map[*program]cel.Program
-	activation  cel.PartialActivation
-	evaluation  evaluation
-}
-
-// Partial is where nothing is known yet.
-func (e *Environment) Partial() *Partial {
-	return &Partial{environment: e, programs: map[*program]cel.Program{}}
-}
 
 // With knows another field of a variable that is an Object, too.
 func (p *Partial) With(variable, field string, value ref.Val) *Partial {
@@ -85,7 +71,7 @@ func (p *Partial) evaluate(x *program) (ref.Val, bool) {
 	run, ok := p.programs[x]
 	if !ok {
 		var err error
-		if run, err = x.shell().plan(p.environment.env, x.ast.NativeRep(), cel.EvalOptions(cel.OptPartialEval)); err != nil {
+		if run, err = planProgram(x.shell(), p.environment.env, x.ast.NativeRep(), cel.EvalOptions(cel.OptPartialEval)); err != nil {
 			return nil, false
 		}
 		p.programs[x] = run
@@ -123,4 +109,20 @@ func (p *Partial) split() (map[string]any, []*cel.AttributePatternType) {
 		}
 	}
 	return values, unknown
+}
+
+// Explain evaluates the expressions of the template and says what each of them, and each of their parts, came to.
+func (t *Template) Explain(ctx context.Context, vars interpreter.Activation) ([]Term, error) {
+	var terms []Term
+	for _, part := range t.parts {
+		if part.program == nil {
+			continue
+		}
+		term, err := part.program.explainTerms(ctx, vars)
+		if err != nil {
+			return nil, err
+		}
+		terms = append(terms, term)
+	}
+	return terms, nil
 }

@@ -10,16 +10,9 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/types"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
-
-// inspect collects the variables and fields that an expression names, and says how many steps of its comprehensions may pass between two looks at the
-// context; 0: it has none.
-func (e *Environment) inspect(root ast.Expr) (references []string, every int) {
-	return inspect(e.variables, root)
-}
 
 func inspect(variables map[string]Variable, root ast.Expr) (references []string, every int) {
 	i := inspector{variables: variables}
@@ -130,12 +123,4 @@ func (i *inspector) path(e ast.Expr) []string {
 		}
 	}
 	return nil
-}
-
-func literalString(e ast.Expr) (string, bool) {
-	if e.Kind() != ast.LiteralKind {
-		return "", false
-	}
-	s, ok := e.AsLiteral().(types.String)
-	return string(s), ok
 }

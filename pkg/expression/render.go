@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 )
 
 // ParseJSON decodes JSON into values that CEL can read: whole numbers become int64, other numbers float64.
@@ -239,4 +240,19 @@ func appendMembers(b []byte, members []member) ([]byte, error) {
 		}
 	}
 	return append(b, '}'), nil
+}
+
+func toYAML(argument ref.Val) ref.Val {
+	raw, err := JSON(argument)
+	if err != nil {
+		return types.WrapErr(failure("toYAML: " + err.Error()))
+	}
+	if sizeParsed(raw)*yamlFactor > maximumTogether {
+		return types.WrapErr(errTooLarge)
+	}
+	text, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return types.WrapErr(failure("toYAML: the value cannot be written as YAML"))
+	}
+	return types.String(text)
 }

@@ -6,132 +6,55 @@ package expression
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+	"github.com/google/cel-go/parser"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Expression is a compiled condition.
-type Expression struct {
-	program *program
+// Piece is a part of a template: text as it is written, or an expression as CEL has checked it.
+type Piece struct {
+	Literal string
+	// Syntax is nil for text.
+	Syntax *ast.AST
 }
 
-// Condition compiles a text that is one expression, `${ … }`, with a result that is bool, or dyn and then checked at each
-// evaluation. The position is that of the text's first character, see At. The error is source.Findings.
-func (e *Environment) Condition(text string, at source.Position) (*Expression, error) {
-	o := origin{at, text}
-	pieces, problem := scan(strings.TrimRight(text, " \t\r\n"))
-	if problem != nil {
-		return nil, source.Findings{o.finding(problem.offset, "%s", problem.message)}
+// Syntax is the condition as CEL has checked it, for who says it in another language. It must not be changed.
+func (x *Expression) Syntax() *ast.AST { return x.program.ast.NativeRep() }
+
+// Pieces are the parts of the template, in their order. They must not be changed.
+func (t *Template) Pieces() []Piece {
+	pieces := make([]Piece, len(t.parts))
+	for i, part := range t.parts {
+		pieces[i].Literal = part.literal
+		if part.program != nil {
+			pieces[i].Syntax = part.program.ast.NativeRep()
+		}
 	}
-	if len(pieces) != 1 || !pieces[0].expression {
-		return nil, source.Findings{o.finding(0, "a condition is one expression in braces, such as ${ shoot.hibernated }").Of(WrongCondition)}
-	}
-	p, err := e.compile(o, pieces[0])
-	if err != nil {
-		return nil, err
-	}
-	if t := p.result; !t.IsExactType(cel.BoolType) && t.Kind() != types.DynKind {
-		return nil, source.Findings{o.finding(p.offset, "a condition must be bool, is %s", describeType(t)).Of(WrongResult)}
-	}
-	p.takes = cel.BoolType
-	return &Expression{p}, nil
+	return pieces
 }
 
-// Bool evaluates the condition.
-func (x *Expression) Bool(ctx context.Context, vars interpreter.Activation) (bool, error) {
-	value, err := x.program.evaluate(ctx, vars)
-	if err != nil {
-		return false, err
-	}
-	result, ok := value.(types.Bool)
-	if !ok {
-		return false, x.program.failed("a condition must be bool, is " + value.Type().TypeName())
-	}
-	return bool(result), nil
-}
+// Whole says that the template is one expression and nothing else, so that its result is that of the expression.
+func (t *Template) Whole() bool { return t.whole != nil }
 
 // References are the variables and fields that the condition names, as dotted paths, sorted.
 func (x *Expression) References() []string { return slices.Clone(x.program.references) }
 
 // Constant says that the condition names no variable, so that it always has the same value.
 func (x *Expression) Constant() bool { return x.program.value != nil }
-
-// Template is a compiled string that may hold expressions.
-type Template struct {
-	parts []part
-	// whole is set when the text is one expression and nothing else: then the result has the type of the expression.
-	whole *program
-	// value is the result when it is always the same.
-	value ref.Val
-}
-
-// part is literal text or an expression.
-type part struct {
-	literal string
-	program *program
-}
-
-// Template compiles a string: `${ … }` is an expression, `$${` is a literal `${`. A string that is one expression and nothing else, not even
-// a space, has the type of that expression; every other one is a string. The position is that of the text's first character,
-// see At. The error is source.Findings.
-func (e *Environment) Template(text string, at source.Position) (*Template, error) {
-	o := origin{at, text}
-	pieces, problem := scan(text)
-	if problem != nil {
-		return nil, source.Findings{o.finding(problem.offset, "%s", problem.message)}
-	}
-	var (
-		t        Template
-		findings source.Findings
-	)
-	for _, piece := range pieces {
-		if !piece.expression {
-			t.parts = append(t.parts, part{literal: piece.text})
-			continue
-		}
-		p, err := e.compile(o, piece)
-		if err == nil && len(pieces) > 1 {
-			err = p.checkText()
-		}
-		if err != nil {
-			findings = append(findings, err...)
-			continue
-		}
-		if len(pieces) > 1 {
-			p.takes = cel.StringType
-		}
-		t.parts = append(t.parts, part{program: p})
-	}
-	if len(findings) > 0 {
-		return nil, findings.Err()
-	}
-	if len(t.parts) == 1 && t.parts[0].program != nil {
-		t.whole = t.parts[0].program
-	}
-	return t.fold()
-}
-
-// fold evaluates a template that names no variable.
-func (t *Template) fold() (*Template, error) {
-	for _, part := range t.parts {
-		if part.program != nil && part.program.value == nil {
-			return t, nil
-		}
-	}
-	value, err := t.Evaluate(context.Background(), nil)
-	if err != nil {
-		return nil, findingOf(err)
-	}
-	t.value = value
-	return t, nil
-}
 
 // Constant says that the template names no variable, so that it always has the same value.
 func (t *Template) Constant() bool { return t.value != nil }
@@ -286,4 +209,476 @@ func (t *Template) Certain() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// partsOf compiles the parts of the program once.
+func (p *program) partsOf() (*node, error) {
+	p.explaining.Do(func() { p.parts, p.partsError = p.compileParts() })
+	return p.parts, p.partsError
+}
+
+// compileParts compiles the expression once more, so that it can be written part by part as it was: with its macros.
+func (p *program) compileParts() (*node, error) {
+	env, err := p.environment.written()
+	if err != nil {
+		return nil, fmt.Errorf("explaining the expression: %w", err)
+	}
+	compiled, issues := env.Compile(p.expressionText())
+	if issues.Err() != nil {
+		return nil, fmt.Errorf("explaining the expression: %w", issues.Err())
+	}
+	whole := p.shell()
+	whole.ast = compiled
+	c := partsCompiler{whole: whole, env: env, native: compiled.NativeRep(), variables: p.environment.variables}
+	root, err := c.node(c.native.Expr())
+	if err != nil {
+		return nil, fmt.Errorf("explaining the expression: %w", err)
+	}
+	return root, nil
+}
+
+type partsCompiler struct {
+	whole  *program
+	env    *cel.Env
+	native *ast.AST
+	// variables are those of the environment, and those of the macros around the part.
+	variables map[string]Variable
+	items     []string
+}
+
+// node compiles a part and those below it.
+func (c *partsCompiler) node(e ast.Expr) (*node, error) {
+	text, err := parser.Unparse(e, c.native.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
+	if err != nil {
+		return nil, err
+	}
+	p := c.whole.shell()
+	p.result = c.native.GetType(e.ID())
+	p.references, p.every = inspect(c.variables, e)
+	part := ast.NewCheckedAST(ast.NewAST(e, c.native.SourceInfo()), c.native.TypeMap(), c.native.ReferenceMap())
+	if p.run, err = planProgram(p, c.env, part); err != nil {
+		return nil, err
+	}
+	n := &node{text: text, position: startOfNode(c.whole, e), program: p, items: c.items}
+	for _, inner := range c.below(e, n) {
+		below, err := c.node(inner)
+		if err != nil {
+			return nil, err
+		}
+		n.below = append(n.below, below)
+	}
+	n.each, err = c.each(e)
+	return n, err
+}
+
+// below are the parts that had a say in one, without constants, and says of && || and ?: how they do.
+func (c *partsCompiler) below(e ast.Expr, n *node) []ast.Expr {
+	switch {
+	case c.isChain(e):
+		return nil
+	case c.asks(e):
+		return c.varying([]ast.Expr{e.AsComprehension().IterRange()})
+	case c.isMacro(e):
+		return c.paths(e)
+	case e.Kind() != ast.CallKind:
+		return c.varying(c.operands(e))
+	}
+	call := e.AsCall()
+	switch call.FunctionName() {
+	case operators.LogicalAnd, operators.LogicalOr:
+		n.absorbing = absorbing(call.FunctionName())
+		return c.joined(e, call.FunctionName())
+	case operators.Conditional:
+		n.branches = true
+		return call.Args()
+	case operators.LogicalNot:
+		return c.varying(call.Args())
+	}
+	operands := c.varying(c.operands(e))
+	if c.isBool(e) {
+		return operands
+	}
+	// Of what is computed for a comparison, only the variables are told.
+	var leaves []ast.Expr
+	for _, operand := range operands {
+		leaves = append(leaves, c.leaves(operand)...)
+	}
+	return c.once(leaves)
+}
+
+// joined are the operands of a chain of && or ||, which CEL makes a tree of, in their order. Constants stay: they may decide.
+func (c *partsCompiler) joined(e ast.Expr, function string) []ast.Expr {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != function {
+		return []ast.Expr{e}
+	}
+	var all []ast.Expr
+	for _, operand := range e.AsCall().Args() {
+		all = append(all, c.joined(operand, function)...)
+	}
+	return all
+}
+
+// leaves are the variables in a part, with the conditions in it as a whole.
+func (c *partsCompiler) leaves(e ast.Expr) []ast.Expr {
+	if c.isChain(e) || c.isMacro(e) || c.isBool(e) {
+		return []ast.Expr{e}
+	}
+	var all []ast.Expr
+	for _, operand := range c.varying(c.operands(e)) {
+		all = append(all, c.leaves(operand)...)
+	}
+	return all
+}
+
+// operands are what a part is directly made of.
+func (c *partsCompiler) operands(e ast.Expr) []ast.Expr {
+	switch e.Kind() {
+	case ast.CallKind:
+		if e.AsCall().IsMemberFunction() {
+			return append([]ast.Expr{e.AsCall().Target()}, e.AsCall().Args()...)
+		}
+		return e.AsCall().Args()
+	case ast.SelectKind:
+		return []ast.Expr{e.AsSelect().Operand()}
+	case ast.ListKind:
+		return e.AsList().Elements()
+	case ast.MapKind:
+		var all []ast.Expr
+		for _, entry := range e.AsMap().Entries() {
+			all = append(all, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+		return all
+	}
+	return nil
+}
+
+// paths are the variables of a comprehension that are not its own.
+func (c *partsCompiler) paths(e ast.Expr) []ast.Expr {
+	i := inspector{variables: c.variables, found: &[]ast.Expr{}}
+	i.visit(e)
+	return c.once(*i.found)
+}
+
+// varying leaves out constants and what stands there already.
+func (c *partsCompiler) varying(all []ast.Expr) []ast.Expr {
+	return c.once(slices.DeleteFunc(slices.Clone(all), func(e ast.Expr) bool {
+		references, _ := inspect(c.variables, e)
+		return len(references) == 0
+	}))
+}
+
+// once leaves out parts that are written like an earlier one.
+func (c *partsCompiler) once(all []ast.Expr) []ast.Expr {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(all), func(e ast.Expr) bool {
+		text, err := parser.Unparse(e, c.native.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
+		double := err == nil && seen[text]
+		seen[text] = true
+		return double
+	})
+}
+
+// isMacro says whether a part was written as a macro with variables of its own, such as exists.
+func (c *partsCompiler) isMacro(e ast.Expr) bool {
+	_, ok := c.native.SourceInfo().GetMacroCall(e.ID())
+	return ok || e.Kind() == ast.ComprehensionKind
+}
+
+func (c *partsCompiler) isBool(e ast.Expr) bool {
+	t := c.native.GetType(e.ID())
+	return t != nil && t.IsExactType(cel.BoolType)
+}
+
+// isChain says whether a part is a variable with fields and constant keys behind it, and what an absent one stands for.
+func (c *partsCompiler) isChain(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return true
+	case ast.SelectKind:
+		return c.isChain(e.AsSelect().Operand())
+	case ast.CallKind:
+		call := e.AsCall()
+		switch call.FunctionName() {
+		case operators.OptSelect, operators.Index, operators.OptIndex:
+			return call.Args()[1].Kind() == ast.LiteralKind && c.isChain(call.Args()[0])
+		case "orValue", "hasValue", "value":
+			return call.IsMemberFunction() && c.isChain(call.Target()) && len(c.varying(call.Args())) == 0 &&
+				c.native.GetType(call.Target().ID()).TypeName() == types.OptionalType.TypeName()
+		}
+	}
+	return false
+}
+
+// startOfNode is where the text of a part begins.
+func startOfNode(p *program, e ast.Expr) source.Position {
+	text, first := p.expressionText(), -1
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(inner ast.Expr) {
+		at := p.ast.NativeRep().SourceInfo().GetStartLocation(inner.ID())
+		if at.Line() == 0 {
+			return
+		}
+		offset := offsetOf(text, at)
+		if offset < len(text) && text[offset] == '(' {
+			offset = callBefore(text, offset)
+		}
+		if first < 0 || offset < first {
+			first = offset
+		}
+	}))
+	if first < 0 {
+		return p.origin.position(p.offset)
+	}
+	return p.origin.position(p.offset - leadingSpace(text) + first)
+}
+
+// callBefore moves from the parenthesis of a call to the beginning of its name, which may have a dot in it.
+func callBefore(text string, offset int) int {
+	before := nameBefore(text, offset)
+	if before > 0 && before < offset && text[before-1] == '.' {
+		return nameBefore(text, before-1)
+	}
+	return before
+}
+
+// Explain evaluates the condition as Bool does and says what each part of it came to. It compiles the parts when it is first called.
+func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (Term, error) {
+	term, err := x.program.explainTerms(ctx, vars)
+	if err != nil || term.Value == nil {
+		return term, err
+	}
+	if _, ok := term.Value.(types.Bool); !ok {
+		term.Failed = x.program.failed("a condition must be bool, is " + term.Value.Type().TypeName())
+		term.Value = nil
+	}
+	return term, nil
+}
+
+// explainTerms evaluates a program with its parts.
+func (p *program) explainTerms(ctx context.Context, vars interpreter.Activation) (Term, error) {
+	root, err := p.partsOf()
+	if err != nil {
+		return Term{}, err
+	}
+	return root.evaluate(ctx, vars), nil
+}
+
+// evaluate computes the part and then those below it, as far as the evaluation of the whole had to.
+func (n *node) evaluate(ctx context.Context, vars interpreter.Activation) Term {
+	term := n.term()
+	term.Value, term.Failed = n.program.evaluate(ctx, vars)
+	if term.Failed != nil {
+		term.Value = nil
+	}
+	decided := false
+	for i, below := range n.below {
+		if decided || n.branches && i > 0 && !n.takes(term.Terms[0], i) {
+			term.Terms = append(term.Terms, below.skipped())
+			continue
+		}
+		inner := below.evaluate(ctx, vars)
+		term.Terms = append(term.Terms, inner)
+		decided = n.absorbing != nil && inner.Value == n.absorbing
+	}
+	if n.each != nil {
+		term.Each, term.More = n.each.evaluate(ctx, vars)
+	}
+	return term
+}
+
+// takes says whether the condition of a ?: leads to its first or its second branch.
+func (n *node) takes(condition Term, branch int) bool {
+	return condition.Value == types.Bool(branch == 1)
+}
+
+func (n *node) term() Term {
+	return Term{Text: n.text, Position: n.position, References: n.program.references, Items: n.items}
+}
+
+// skipped is the part as one that was not evaluated, and nothing of what is below it.
+func (n *node) skipped() Term {
+	term := n.term()
+	term.Skipped = true
+	return term
+}
+
+// Scalars computes the template again and tells what of the result is computed: one scalar for a text, and each scalar of a list or mapping.
+func (t *Template) Scalars(ctx context.Context, vars interpreter.Activation, keys ...string) ([]Scalar, error) {
+	if t.value != nil {
+		return nil, nil
+	}
+	if t.whole != nil {
+		value, err := t.whole.evaluate(ctx, vars)
+		if err != nil {
+			return nil, err
+		}
+		return scalarsOf(t.whole, value, keys)
+	}
+	scalar := Scalar{Keys: keys}
+	var err error
+	scalar.Text, err = t.write(ctx, vars, func(p *program, before, computed string) (string, error) {
+		if p.value == nil {
+			scalar.Parts = append(scalar.Parts, Part{len(before), len(before) + len(computed), p.references})
+		}
+		return computed, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []Scalar{scalar}, nil
+}
+
+// scalarsOf are those of a result of the program.
+func scalarsOf(p *program, value ref.Val, keys []string) ([]Scalar, error) {
+	raw, err := JSON(value)
+	if err != nil {
+		return nil, p.failed(err.Error())
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.UseNumber()
+	var decoded any
+	if err := decoder.Decode(&decoded); err != nil {
+		return nil, p.failed(err.Error())
+	}
+	return scalarsWithin(p, decoded, keys), nil
+}
+
+func scalarsWithin(p *program, value any, keys []string) []Scalar {
+	var (
+		all  []Scalar
+		text string
+	)
+	switch value := value.(type) {
+	case nil:
+		return nil
+	case []any:
+		for _, item := range value {
+			inner := keys
+			if members, ok := item.(map[string]any); ok {
+				if name, ok := members[itemName].(string); ok {
+					inner = slices.Concat(keys, []string{name})
+				}
+			}
+			all = append(all, scalarsWithin(p, item, inner)...)
+		}
+		return all
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			all = append(all, scalarsWithin(p, value[key], slices.Concat(keys, []string{key}))...)
+		}
+		return all
+	case string:
+		text = value
+	case json.Number:
+		text = value.String()
+	case bool:
+		text = "false"
+		if value {
+			text = "true"
+		}
+	}
+	return []Scalar{{Keys: keys, Text: text, Parts: []Part{{0, len(text), p.references}}}}
+}
+
+// Variable is the dotted path of a template that is nothing but a variable or a field of one; empty for any other.
+func (t *Template) Variable() string {
+	if t.whole == nil {
+		return ""
+	}
+	i := inspector{variables: t.whole.environment.variables}
+	return strings.Join(i.path(t.whole.ast.NativeRep().Expr()), ".")
+}
+
+// mostItems is how many items are explained.
+const mostItems = 8
+
+// asked are the macros that ask something of each item, with what decides them.
+var asked = map[string]ref.Val{"exists": types.True, "all": types.False, "exists_one": nil, "existsOne": nil}
+
+// asks says whether a part is such a macro, over items and not over keys with their values.
+func (c *partsCompiler) asks(e ast.Expr) bool {
+	written, ok := c.native.SourceInfo().GetMacroCall(e.ID())
+	if !ok || e.Kind() != ast.ComprehensionKind || written.Kind() != ast.CallKind {
+		return false
+	}
+	_, ok = asked[written.AsCall().FunctionName()]
+	return ok && !e.AsComprehension().HasIterVar2() && e.AsComprehension().LoopStep().Kind() == ast.CallKind
+}
+
+// each compiles what a macro asks of each item; nil for any other part.
+func (c *partsCompiler) each(e ast.Expr) (*each, error) {
+	if !c.asks(e) {
+		return nil, nil
+	}
+	written, _ := c.native.SourceInfo().GetMacroCall(e.ID())
+	decides, loop := asked[written.AsCall().FunctionName()], e.AsComprehension()
+	// exists is accu || condition, all is accu && condition, and exists_one is condition ? accu + 1 : accu.
+	condition := loop.LoopStep().AsCall().Args()[0]
+	if decides != nil {
+		condition = loop.LoopStep().AsCall().Args()[1]
+	}
+	of, err := c.node(loop.IterRange())
+	if err != nil {
+		return nil, err
+	}
+	inner := *c
+	inner.variables = maps.Clone(c.variables)
+	inner.variables[loop.IterVar()] = Variable{Name: loop.IterVar(), Type: cel.DynType}
+	inner.items = slices.Concat(c.items, of.program.references)
+	asks, err := inner.node(condition)
+	return &each{variable: loop.IterVar(), of: of, condition: asks, decides: decides}, err
+}
+
+// evaluate explains the condition for one item after the other, up to the one that decides; more counts those that are left out.
+func (a *each) evaluate(ctx context.Context, vars interpreter.Activation) (terms []Term, more int) {
+	value, err := a.of.program.evaluate(ctx, vars)
+	if err != nil {
+		return nil, 0
+	}
+	iterable, ok := value.(traits.Iterable)
+	if !ok {
+		return nil, 0
+	}
+	for it := iterable.Iterator(); it.HasNext() == types.True; {
+		item := it.Next()
+		term := a.condition.evaluate(ctx, &local{Activation: vars, name: a.variable, value: item})
+		term.Item = item
+		decided := a.decides != nil && term.Value == a.decides
+		if len(terms) < mostItems || decided {
+			terms = append(terms, term)
+		} else {
+			more++
+		}
+		if decided {
+			break
+		}
+	}
+	return terms, more
+}
+
+// local binds the variable of a macro.
+type local struct {
+	interpreter.Activation
+	name  string
+	value ref.Val
+}
+
+// ResolveName implements interpreter.Activation.
+func (l *local) ResolveName(name string) (any, bool) {
+	if name == l.name {
+		return l.value, true
+	}
+	return l.Activation.ResolveName(name)
+}
+
+// With is the text with a sample in place of each expression; it is for checks of texts whose values are not known yet.
+func (t *Template) With(sample string) string {
+	var text strings.Builder
+	for _, part := range t.parts {
+		if part.program == nil {
+			text.WriteString(part.literal)
+			continue
+		}
+		text.WriteString(sample)
+	}
+	return text.String()
 }

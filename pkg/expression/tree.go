@@ -17,17 +17,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Tree is a YAML value compiled: JSON in which some strings are still to be computed. Members keep the order of the file. A nil
-// Tree has no members and no references.
-type Tree struct {
-	literal  []byte
-	template *Template
-	keys     []string
-	members  []*Tree
-	items    []*Tree
-	list     bool
-}
-
 // Templates compiles strings; an Environment does.
 type Templates interface {
 	Template(text string, at source.Position) (*Template, error)
@@ -220,4 +209,20 @@ func (t *Tree) Known() any {
 		}
 		return members
 	}
+}
+
+// At is the position of the first character of a YAML scalar's text: after the quote, or in the line after the | of a block scalar, where
+// the column is not known.
+func At(n source.Node) source.Position {
+	p := n.Position()
+	if n.Node == nil {
+		return p
+	}
+	switch {
+	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		p.Column++
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		p.Line, p.Column = p.Line+1, 0
+	}
+	return p
 }

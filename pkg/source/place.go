@@ -5,7 +5,11 @@
 package source
 
 import (
+	"errors"
+	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -96,4 +100,73 @@ func (p Place) Walk(path string) Place {
 // FindingOf is a finding of a rule at the place.
 func (p Place) FindingOf(rule Rule, format string, arguments ...any) Finding {
 	return p.Node.Finding(p.Path, format, arguments...).Of(rule)
+}
+
+// Limits are what the tags of a field say about the values that it may have: oneOf:"Fail,Ignore" or between:"1,30".
+type Limits struct {
+	// OneOf are all texts that are allowed; nil: any.
+	OneOf []string
+	// Bounded says that a number must be Least to Most.
+	Bounded     bool
+	Least, Most int64
+}
+
+// LimitsOf reads the tags. The error means that they are wrong, not a document.
+func LimitsOf(tag reflect.StructTag) (Limits, error) {
+	var limits Limits
+	if words, ok := tag.Lookup("oneOf"); ok {
+		limits.OneOf = strings.Split(words, ",")
+	}
+	between, ok := tag.Lookup("between")
+	if !ok {
+		return limits, nil
+	}
+	least, most, _ := strings.Cut(between, ",")
+	var err error
+	if limits.Least, err = strconv.ParseInt(least, 10, 64); err != nil {
+		return limits, fmt.Errorf("reading the tag between:%q: %w", between, err)
+	}
+	if limits.Most, err = strconv.ParseInt(most, 10, 64); err != nil {
+		return limits, fmt.Errorf("reading the tag between:%q: %w", between, err)
+	}
+	limits.Bounded = true
+	return limits, nil
+}
+
+// check finds a decoded value that is not within the limits.
+func (l Limits) check(n Node, path string, value reflect.Value) Findings {
+	switch {
+	case l.OneOf != nil && !slices.Contains(l.OneOf, value.String()):
+		finding := n.Finding(path, "must be one of %s%s", strings.Join(l.OneOf, ", "), Suggest(value.String(), l.OneOf))
+		return Findings{finding.Of(WrongValue).Instead(n, l.OneOf)}
+	case l.Bounded && (value.Int() < l.Least || value.Int() > l.Most):
+		return Findings{n.Finding(path, "must be %d to %d", l.Least, l.Most).Of(WrongValue)}
+	default:
+		return nil
+	}
+}
+
+// FindingsOf are the findings that an error is or wraps, with the path where they have none; any other error is a finding
+// at the node.
+func FindingsOf(n Node, path string, err error) Findings {
+	var (
+		findings Findings
+		finding  Finding
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &findings):
+		findings = slices.Clone(findings)
+	case errors.As(err, &finding):
+		findings = Findings{finding}
+	default:
+		return Findings{n.Finding(path, "%s", err)}
+	}
+	for i := range findings {
+		if findings[i].Path == "" {
+			findings[i].Path = path
+		}
+	}
+	return findings
 }

@@ -2,20 +2,23 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source knows where in a document that a person wrote something stands, and decodes such documents strictly.
-//
-// It turns YAML into Nodes that remember file, line and column, decodes Nodes into Go structs with an error for every
-// field that is unknown, double or of the wrong type, and collects such errors as Findings, all of them rather than the
-// first. It knows nothing of profiles: pkg/profile says which documents there are. Enter at Parse and Decode.
 package source
 
 import (
-	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
 )
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
 
 // Position is a place in a file; Line and Column count from 1, and 0 means that it is not known.
 type Position struct {
@@ -131,27 +134,186 @@ func (f Findings) Errors() Findings {
 	return slices.DeleteFunc(slices.Clone(f), func(finding Finding) bool { return finding.Severity != Error })
 }
 
-// FindingsOf are the findings that an error is or wraps, with the path where they have none; any other error is a finding
-// at the node.
-func FindingsOf(n Node, path string, err error) Findings {
-	var (
-		findings Findings
-		finding  Finding
-	)
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &findings):
-		findings = slices.Clone(findings)
-	case errors.As(err, &finding):
-		findings = Findings{finding}
-	default:
-		return Findings{n.Finding(path, "%s", err)}
+// Rule is the id of a check: a kind of mistake, not one of its messages. Each has a page in docs/lint.
+type Rule string
+
+// The rules of what holds for every document, whatever it is about. Other packages have their own beside what they check.
+const (
+	// NotYAML is a file that cannot be read as YAML, or is too large to be read.
+	NotYAML Rule = "not-yaml"
+	// Anchor is an anchor, an alias or a merge.
+	Anchor Rule = "anchor"
+	// DuplicateKey is a key that stands twice in a mapping.
+	DuplicateKey Rule = "duplicate-key"
+	// UnknownField is a field that does not exist, or does not exist there.
+	UnknownField Rule = "unknown-field"
+	// WrongType is a value of another type than its field has.
+	WrongType Rule = "wrong-type"
+	// WrongValue is a value of the right type that its field cannot have.
+	WrongValue Rule = "wrong-value"
+	// InvalidName is a name that is not written as such names are.
+	InvalidName Rule = "invalid-name"
+	// MissingField is a field without which the document means nothing.
+	MissingField Rule = "missing-field"
+	// ExclusiveFields are fields of which exactly one is needed.
+	ExclusiveFields Rule = "exclusive-fields"
+	// MissingFile is a file that should stand beside the document, or cannot be read.
+	MissingFile Rule = "missing-file"
+	// UnknownKind is a document of a kind that is not known.
+	UnknownKind Rule = "unknown-kind"
+	// NoDocument is a file in which there is nothing, or more than it may have.
+	NoDocument Rule = "no-document"
+	// DuplicateName is a name that two things have.
+	DuplicateName Rule = "duplicate-name"
+	// NeverApplies is a condition that never holds.
+	NeverApplies Rule = "never-applies"
+	// AlwaysTrue is a condition that always holds.
+	AlwaysTrue Rule = "always-true"
+	// Unused is something with a name that nothing names.
+	Unused Rule = "unused"
+)
+
+// Severity says how bad a finding is.
+type Severity int
+
+const (
+	// Error is a finding with which the document cannot be used.
+	Error Severity = iota
+	// Warning is a finding with which it can be used, and is likely not what its author wants.
+	Warning
+)
+
+// String is the severity in one word.
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
 	}
-	for i := range findings {
-		if findings[i].Path == "" {
-			findings[i].Path = path
+	return "error"
+}
+
+// Beyond are the findings that are more than consequences of earlier ones in the same document: not about what is in a place that
+// was refused as a whole, and not about a field that is missing because it is misspelt, or all that is missing beside a field that is not known.
+func (f Findings) Beyond(earlier Findings) Findings {
+	var beyond Findings
+	for _, finding := range f {
+		if !slices.ContainsFunc(earlier, finding.follows) {
+			beyond = append(beyond, finding)
 		}
 	}
-	return findings
+	return beyond
 }
+
+// follows says whether the finding is a consequence of an earlier one.
+func (f Finding) follows(earlier Finding) bool {
+	switch {
+	case f.File != earlier.File || earlier.Severity != Error:
+		return false
+	case earlier.Partial:
+		misspelt := earlier.Meant != "" && f.Path == join(earlier.Path, earlier.Meant)
+		return f.Rule == MissingField && (misspelt || earlier.Rule == UnknownField && f.Path == earlier.Path)
+	default:
+		return Within(f.Path, earlier.Path)
+	}
+}
+
+// Within says whether a path is another one or a part of it; nothing is a part of the empty path.
+func Within(path, outer string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && outer != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Suggest is the hint ` (did you mean "x"?)` for the known word that is nearest to the one given, or of which that is the beginning; "" when there is none.
+func Suggest(word string, known []string) string {
+	if best := near(word, known); best != "" {
+		return fmt.Sprintf(" (did you mean %q?)", best)
+	}
+	return ""
+}
+
+// near is the known word that is nearest to the one given, or of which that is the beginning; "" when there is none.
+func near(word string, known []string) string {
+	if best, _, _ := nearest(word, known); best != "" {
+		return best
+	}
+	return begun(word, known)
+}
+
+// begun is the only known word that begins with the one given; "" where there is none, or several are.
+func begun(word string, known []string) string {
+	const least = 3
+	longer := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(known))), func(candidate string) bool {
+		return len(word) < least || !strings.HasPrefix(strings.ToLower(candidate), strings.ToLower(word))
+	})
+	if len(longer) != 1 {
+		return ""
+	}
+	return longer[0]
+}
+
+// ThereAre says what there is, for people, and not too much of it.
+func ThereAre(known []string) string {
+	const most = 10
+	switch {
+	case len(known) == 0:
+		return "there are none"
+	case len(known) > most:
+		return fmt.Sprintf("there are %s and %d more", strings.Join(known[:most], ", "), len(known)-most)
+	}
+	return "there are " + strings.Join(known, ", ")
+}
+
+// Nearest is the known word that must have been meant: one or two slips away, less than half of the word, and nearer than any other by two.
+// One that differs in nothing but the case of letters is meant, however near others are. False where there is none.
+func Nearest(word string, known []string) (string, bool) {
+	best, distance, next := nearest(word, known)
+	if best != "" && distance == 0 {
+		return best, next > 0
+	}
+	return best, best != "" && distance <= 2 && 2*distance < len(word) && next >= distance+2
+}
+
+// nearest is the known word that is nearest to the one given, if any is near, how far it is, and how far the one that is nearest after it.
+func nearest(word string, known []string) (best string, distance, next int) {
+	distance, next = len(word)/3+2, math.MaxInt
+	for _, candidate := range slices.Compact(slices.Sorted(slices.Values(known))) {
+		switch d := editDistance(strings.ToLower(word), strings.ToLower(candidate)); {
+		case d < distance:
+			if best != "" {
+				next = distance
+			}
+			best, distance = candidate, d
+		case d < next:
+			next = d
+		}
+	}
+	return best, distance, next
+}
+
+// editDistance counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.
+func editDistance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	before, last, now := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		now[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			now[j] = min(last[j]+1, now[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				now[j] = min(now[j], before[j-2]+1)
+			}
+		}
+		before, last, now = last, now, before
+	}
+	return last[len(y)]
+}
+
+var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// IsIdentifier says whether an expression can write the name after a dot.
+func IsIdentifier(name string) bool { return identifier.MatchString(name) }

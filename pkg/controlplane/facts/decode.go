@@ -42,23 +42,6 @@ func FromCluster(raw []byte) (*Facts, error) {
 	return FromClusterObjects(cluster.Metadata.Name, cluster.Spec.CloudProfile, cluster.Spec.Seed, cluster.Spec.Shoot)
 }
 
-// FromClusterObjects decodes the raw resources of the Cluster with this name: the Shoot at once, the others when they are asked for.
-// Those that are empty or null are not known. The bytes are kept and must not change any more.
-func FromClusterObjects(name string, cloudProfile, seed, shoot []byte) (*Facts, error) {
-	f := &Facts{Namespace: Namespace{Name: name}}
-	var err error
-	if !absent(cloudProfile) {
-		f.CloudProfile = Lazy(func() (*CloudProfile, error) { return DecodeCloudProfile(cloudProfile) })
-	}
-	if !absent(seed) {
-		f.Seed = Lazy(func() (*Seed, error) { return DecodeSeed(seed) })
-	}
-	if f.Shoot, err = DecodeShoot(shoot); err != nil {
-		return nil, fmt.Errorf("decoding the Cluster %s: %w", name, err)
-	}
-	return f, nil
-}
-
 // FromGarden decodes a Garden into the facts of the namespace "garden".
 func FromGarden(raw []byte) (*Facts, error) {
 	var m struct {

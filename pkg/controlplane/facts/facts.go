@@ -5,10 +5,38 @@
 package facts
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
+
+// celValues are what CEL sees of Facts; nil for what is not known.
+type celValues struct {
+	namespace, shoot, garden ref.Val
+	// seed and cloudProfile are decoded when they are first called for.
+	seed, cloudProfile func() ref.Val
+	// workers are those of the shoot, by name.
+	workers map[string]ref.Val
+}
 
 var (
 	// ErrNotFound says that a namespace has no facts, or that a lookup's object or key does not exist.
@@ -184,4 +212,530 @@ type Garden struct {
 	// Kubernetes is the version of the virtual cluster.
 	Kubernetes string
 	Manifest   *Manifest
+}
+
+// The kinds that lookups know by a word of their own.
+var (
+	Secret         = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	ConfigMap      = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	Infrastructure = schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "Infrastructure"}
+	BackupBucket   = schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "BackupBucket"}
+)
+
+// Scope says whether the objects of a kind live in namespaces.
+type Scope string
+
+// The scopes; of a kind that only a profile names it is not known before the API server was asked.
+const (
+	ScopeUnknown    Scope = ""
+	ScopeNamespaced Scope = "Namespaced"
+	ScopeCluster    Scope = "Cluster"
+)
+
+// LookupRequest names an object and what is read of it.
+type LookupRequest struct {
+	// Name is that of the lookup in expressions: lookups.<name>.
+	Name string
+	schema.GroupVersionKind
+	// Resource is the plural by which the API knows the kind.
+	Resource string
+	Scope    Scope
+	// Namespace is that of the object where it is not the control plane's.
+	Namespace string
+	// ObjectName is the name of the object; Computed says that an expression gave it for this one admission.
+	ObjectName string
+	Computed   bool
+	// Keys are keys of the data of a Secret or ConfigMap.
+	Keys []string
+	// Fields are paths to fields, by the name under which expressions see them.
+	Fields map[string]Path
+	// Labels and Annotations are keys of those.
+	Labels, Annotations []string
+	// Checksum is that of the data of a Secret or ConfigMap.
+	Checksum bool
+	// Optional says that the object and each of its keys and paths may be missing.
+	Optional bool
+}
+
+// IsSecret says that what is read must never be shown.
+func (l LookupRequest) IsSecret() bool { return l.GroupVersionKind == Secret }
+
+// In is the namespace in which the object is looked up for a control plane in the given one; "" where the kind has none.
+func (l LookupRequest) In(namespace string) string {
+	switch {
+	case l.Scope == ScopeCluster:
+		return ""
+	case l.Namespace != "":
+		return l.Namespace
+	default:
+		return namespace
+	}
+}
+
+// Selection is what the request reads.
+func (l LookupRequest) Selection() Selection {
+	return Selection{
+		Keys: l.Keys, Paths: slices.Collect(maps.Values(l.Fields)), Labels: l.Labels, Annotations: l.Annotations, Checksum: l.Checksum,
+	}
+}
+
+// Found is what was read of an object: only what is named, and of that what is there.
+type Found struct {
+	Keys map[string]string
+	// Fields are by the name that the request gives them; before Pick, by their path.
+	Fields              map[string]any
+	Labels, Annotations map[string]string
+	Checksum            string
+}
+
+// Missing is the error for an object that does not exist; nil when the lookup is optional.
+func (l LookupRequest) Missing() error {
+	if l.Optional {
+		return nil
+	}
+	return fmt.Errorf("reading the %s %s: %w", l.Kind, l.ObjectName, ErrNotFound)
+}
+
+// Pick keeps of what was found what the request names. A key or path that is missing is ErrNotFound unless the request is optional.
+func (l LookupRequest) Pick(f *Found) (*Found, error) {
+	picked := &Found{
+		Keys: keep(f.Keys, l.Keys), Labels: keep(f.Labels, l.Labels), Annotations: keep(f.Annotations, l.Annotations),
+		Fields: make(map[string]any, len(l.Fields)),
+	}
+	for name, path := range l.Fields {
+		if value, ok := f.Fields[string(path)]; ok {
+			picked.Fields[name] = value
+		}
+	}
+	if l.Checksum {
+		picked.Checksum = f.Checksum
+	}
+	if l.Optional {
+		return picked, nil
+	}
+	for _, key := range l.Keys {
+		if _, ok := picked.Keys[key]; !ok {
+			return nil, fmt.Errorf("the %s %s has no key %s: %w", l.Kind, l.ObjectName, key, ErrNotFound)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Fields)) {
+		if _, ok := picked.Fields[name]; !ok {
+			return nil, fmt.Errorf("the %s %s has no %s: %w", l.Kind, l.ObjectName, l.Fields[name], ErrNotFound)
+		}
+	}
+	return picked, nil
+}
+
+// Read picks what the request names of an object as JSON decodes it, with whole numbers as int64.
+func (l LookupRequest) Read(object map[string]any) (*Found, error) {
+	found, err := l.Selection().Of(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading the %s %s: %w", l.Kind, l.ObjectName, err)
+	}
+	return l.Pick(found)
+}
+
+// Lookups is the variable that holds what lookups have read. It has a field for each lookup, which has a string for each key
+// and a value of any type for each path: lookups.cloudprovider.region, or lookups.tls.`ca.crt` for a key that is no identifier.
+// Labels and annotations are maps, lookups.x.labels[?"a"], and the checksum is a string. An optional lookup whose object is
+// missing, and a key or path that is missing, are not set: lookups.?cloudprovider.?region.orValue("").
+type Lookups struct {
+	object  *expression.Object
+	lookups map[string]*expression.Object
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// NewLookups declares the variable for these requests, and fields of any type for other lookups of which nothing is known.
+func NewLookups(requests []LookupRequest, unknown ...string) (*Lookups, error) {
+	l := &Lookups{lookups: map[string]*expression.Object{}}
+	fields := map[string]*cel.Type{}
+	var nested []*expression.Object
+	for _, r := range requests {
+		if _, double := fields[r.Name]; double || !identifier.MatchString(r.Name) {
+			return nil, fmt.Errorf("declaring lookup %q: its name is not an identifier or is taken", r.Name)
+		}
+		o := expression.NewObject("graft.Lookups."+r.Name, r.members())
+		l.lookups[r.Name], fields[r.Name] = o, o.Type()
+		nested = append(nested, o)
+	}
+	for _, name := range unknown {
+		fields[name] = cel.DynType
+	}
+	l.object = expression.NewObject("graft.Lookups", fields, nested...)
+	return l, nil
+}
+
+// members are the types of what expressions see of a lookup.
+func (l LookupRequest) members() map[string]*cel.Type {
+	members := map[string]*cel.Type{}
+	for _, key := range l.Keys {
+		members[key] = cel.StringType
+	}
+	for name := range l.Fields {
+		members[name] = cel.DynType
+	}
+	if len(l.Labels) > 0 {
+		members["labels"] = stringMap
+	}
+	if len(l.Annotations) > 0 {
+		members["annotations"] = stringMap
+	}
+	if l.Checksum {
+		members["checksum"] = cel.StringType
+	}
+	return members
+}
+
+// Variable declares the variable "lookups".
+func (l *Lookups) Variable() expression.Variable {
+	return expression.Variable{Name: "lookups", Object: l.object}
+}
+
+// Value is the variable's value for what the lookups returned, by name; nil for an object that is missing.
+func (l *Lookups) Value(results map[string]*Found) ref.Val {
+	fields := expression.Values{}
+	for name, result := range results {
+		if object, ok := l.lookups[name]; ok && result != nil {
+			fields[name] = object.Value(result.values())
+		}
+	}
+	return l.object.Value(fields)
+}
+
+func (f *Found) values() expression.Values {
+	values := expression.Values{
+		"labels":      types.NewStringStringMap(types.DefaultTypeAdapter, f.Labels),
+		"annotations": types.NewStringStringMap(types.DefaultTypeAdapter, f.Annotations),
+	}
+	if f.Checksum != "" {
+		values["checksum"] = types.String(f.Checksum)
+	}
+	for name, value := range f.Fields {
+		values[name] = value
+	}
+	for key, value := range f.Keys {
+		values[key] = types.String(value)
+	}
+	return values
+}
+
+// Read is what lookups read of one kind: what an installation has to allow beside Clusters, Namespaces and Gardens. Objects by
+// name are got, listed and watched by that name; of a kind of which names are computed, any is got.
+type Read struct {
+	schema.GroupVersionKind
+	// Resource is the plural by which the API knows the kind.
+	Resource string
+	Scope    Scope
+	// Namespace is the only one in which is read; empty: any, or none for a kind without.
+	Namespace string
+	// Names are the objects, sorted; nil: names are computed, and any object may be read.
+	Names []string
+}
+
+// ReadsOf are the reads for requests, sorted. Those of one kind are one, or two where some names are computed.
+func ReadsOf(requests []LookupRequest) []Read {
+	var reads []Read
+	for _, l := range requests {
+		read := Read{GroupVersionKind: l.GroupVersionKind, Resource: l.Resource, Scope: l.Scope, Namespace: l.Namespace}
+		if !l.Computed {
+			read.Names = []string{l.ObjectName}
+		}
+		i := slices.IndexFunc(reads, func(r Read) bool {
+			return r.GroupVersionKind == read.GroupVersionKind && r.Resource == read.Resource && r.Namespace == read.Namespace &&
+				(r.Names == nil) == (read.Names == nil)
+		})
+		if i < 0 {
+			reads = append(reads, read)
+			continue
+		}
+		reads[i].Names = union(reads[i].Names, read.Names)
+	}
+	slices.SortFunc(reads, func(a, b Read) int {
+		return cmp.Or(
+			strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Version, b.Version),
+			strings.Compare(a.Resource, b.Resource), strings.Compare(a.Namespace, b.Namespace), cmp.Compare(len(a.Names), len(b.Names)),
+		)
+	})
+	return reads
+}
+
+// Static is a Source of what is known beforehand, for previews from files and for tests.
+type Static struct {
+	// Facts are those of every namespace; nil means that there are none.
+	Facts *Facts
+	// Secrets and ConfigMaps are the decoded data by object name.
+	Secrets, ConfigMaps map[string]map[string]string
+	// Objects are whole objects, of any kind, as JSON decodes them. Those that have a namespace must be in the one that is asked for.
+	Objects []map[string]any
+}
+
+var _ Source = (*Static)(nil)
+
+// Read implements Source.
+func (s *Static) Read(_ context.Context, namespace string) (*Facts, error) {
+	if s.Facts == nil {
+		return nil, fmt.Errorf("reading facts of the namespace %s: %w", namespace, ErrNotFound)
+	}
+	return s.Facts, nil
+}
+
+// Lookup implements Source.
+func (s *Static) Lookup(_ context.Context, namespace string, l LookupRequest) (*Found, error) {
+	for _, object := range s.Objects {
+		if l.names(object, namespace) {
+			return l.Read(object)
+		}
+	}
+	var data map[string]string
+	ok := false
+	switch l.GroupVersionKind {
+	case Secret:
+		data, ok = s.Secrets[l.ObjectName]
+	case ConfigMap:
+		data, ok = s.ConfigMaps[l.ObjectName]
+	}
+	if !ok {
+		return nil, l.Missing()
+	}
+	found := &Found{Keys: data}
+	if l.Checksum {
+		found.Checksum = l.checksum(data)
+	}
+	return l.Pick(found)
+}
+
+// names says whether the request for a control plane in the namespace is for this object.
+func (l LookupRequest) names(object map[string]any, namespace string) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	in, _ := metadata["namespace"].(string)
+	return object["apiVersion"] == l.GroupVersion().String() && object["kind"] == l.Kind && metadata["name"] == l.ObjectName &&
+		(in == "" || in == l.In(namespace))
+}
+
+// checksum is that of decoded data.
+func (l LookupRequest) checksum(data map[string]string) string {
+	if l.GroupVersionKind == ConfigMap {
+		return checksum(data)
+	}
+	encoded := make(map[string]string, len(data))
+	for key, value := range data {
+		encoded[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	return checksum(encoded)
+}
+
+// Selection is what is read of an object and kept; nothing else of it is.
+type Selection struct {
+	// Keys are keys of the data of a Secret or ConfigMap.
+	Keys []string
+	// Paths are fields.
+	Paths []Path
+	// Labels and Annotations are keys of those.
+	Labels, Annotations []string
+	// Checksum is the SHA-256 of the data of a Secret or ConfigMap.
+	Checksum bool
+}
+
+// Join is what either selection keeps, sorted.
+func (s Selection) Join(t Selection) Selection {
+	return Selection{
+		Keys: union(s.Keys, t.Keys), Paths: union(s.Paths, t.Paths),
+		Labels: union(s.Labels, t.Labels), Annotations: union(s.Annotations, t.Annotations), Checksum: s.Checksum || t.Checksum,
+	}
+}
+
+// Covers says whether what the selection keeps is enough for another.
+func (s Selection) Covers(t Selection) bool {
+	return contains(s.Keys, t.Keys) && contains(s.Paths, t.Paths) && contains(s.Labels, t.Labels) && contains(s.Annotations, t.Annotations) &&
+		(s.Checksum || !t.Checksum)
+}
+
+func contains[T comparable](all, some []T) bool {
+	return !slices.ContainsFunc(some, func(one T) bool { return !slices.Contains(all, one) })
+}
+
+func union[T cmp.Ordered](a, b []T) []T {
+	if len(a)+len(b) == 0 {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+}
+
+// Of keeps what the selection names of an object as JSON decodes it. The values of keys are decoded where the object is a
+// Secret; the error holds none.
+func (s Selection) Of(object map[string]any) (*Found, error) {
+	metadata, _ := object["metadata"].(map[string]any)
+	found := &Found{
+		Labels:      keep(stringsOf(metadata["labels"]), s.Labels),
+		Annotations: keep(stringsOf(metadata["annotations"]), s.Annotations),
+	}
+	for _, path := range s.Paths {
+		if value, ok := path.In(object); ok {
+			if found.Fields == nil {
+				found.Fields = make(map[string]any, len(s.Paths))
+			}
+			found.Fields[string(path)] = value
+		}
+	}
+	data := stringsOf(object["data"])
+	if s.Checksum {
+		found.Checksum = checksum(data)
+	}
+	found.Keys = keep(data, s.Keys)
+	if object["kind"] != Secret.Kind || object["apiVersion"] != Secret.Version {
+		return found, nil
+	}
+	for key, value := range found.Keys {
+		decoded, err := base64.StdEncoding.DecodeString(value)
+		if err != nil {
+			return nil, fmt.Errorf("the key %s is no base64: %w", key, ErrUndecodable)
+		}
+		found.Keys[key] = string(decoded)
+	}
+	return found, nil
+}
+
+// checksum is utils.ComputeChecksum of Gardener for the data of a ConfigMap, or of a Secret in base64.
+func checksum(data map[string]string) string {
+	raw, _ := json.Marshal(data) // strings can always be encoded
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// keep is a map of the named entries that are there; nil when there are none.
+func keep[V any](all map[string]V, names []string) map[string]V {
+	var kept map[string]V
+	for _, name := range names {
+		value, ok := all[name]
+		if !ok {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]V{}
+		}
+		kept[name] = value
+	}
+	return kept
+}
+
+// stringsOf are the strings in a JSON object; nil for what is none.
+func stringsOf(value any) map[string]string {
+	members, ok := value.(map[string]any)
+	if !ok {
+		return nil
+	}
+	result := make(map[string]string, len(members))
+	for key, member := range members {
+		if text, ok := member.(string); ok {
+			result[key] = text
+		}
+	}
+	return result
+}
+
+// Parts say what is named of a Cluster beside the members of a Shoot that are decoded at once, so that a Source need not keep the rest.
+type Parts struct {
+	// Manifest is the whole Shoot.
+	Manifest           bool
+	Seed, CloudProfile bool
+}
+
+// AllParts names everything.
+func AllParts() Parts { return Parts{Manifest: true, Seed: true, CloudProfile: true} }
+
+// Cover says whether the others are among these.
+func (p Parts) Cover(others Parts) bool {
+	return (p.Manifest || !others.Manifest) && (p.Seed || !others.Seed) && (p.CloudProfile || !others.CloudProfile)
+}
+
+// Join names what either names.
+func (p Parts) Join(others Parts) Parts {
+	return Parts{
+		Manifest: p.Manifest || others.Manifest, Seed: p.Seed || others.Seed, CloudProfile: p.CloudProfile || others.CloudProfile,
+	}
+}
+
+// Part is a resource inside a Cluster that is decoded when it is first asked for, as most rules name no more than the shoot. A nil
+// Part is one that is not known.
+type Part[T any] struct {
+	once   sync.Once
+	decode func() (*T, error)
+	value  *T
+	err    error
+}
+
+// Lazy is a part that decode gives; a nil result means that it is not there.
+func Lazy[T any](decode func() (*T, error)) *Part[T] { return &Part[T]{decode: decode} }
+
+// Get is the resource, nil when it is not known. The error wraps ErrUndecodable.
+func (p *Part[T]) Get() (*T, error) {
+	if p == nil {
+		return nil, nil
+	}
+	p.once.Do(func() {
+		if p.decode != nil {
+			p.value, p.err = p.decode()
+			p.decode = nil
+		}
+	})
+	return p.value, p.err
+}
+
+// Path is a field of an object as people write it: status.nodesCIDR, metadata.annotations["a.b/c"],
+// status.networks.subnets[purpose=nodes].id, spec.zones[0].
+type Path string
+
+// ParsePath checks a path; the error says what is wrong with it.
+func ParsePath(text string) (Path, error) {
+	_, err := fieldpath.Parse(text)
+	return Path(text), err
+}
+
+// In is the value at the path in an object; false when there is none, or it is null.
+func (p Path) In(object any) (any, bool) {
+	steps, err := fieldpath.Parse(string(p))
+	if err != nil {
+		return nil, false
+	}
+	value := object
+	for _, s := range steps {
+		if value = follow(value, s); value == nil {
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+func follow(value any, s fieldpath.Step) any {
+	if s.By == "" && !s.Position {
+		members, _ := value.(map[string]any)
+		return members[s.Key]
+	}
+	items, _ := value.([]any)
+	if s.Position {
+		if i, err := strconv.Atoi(s.Key); err == nil && i < len(items) {
+			return items[i]
+		}
+		return nil
+	}
+	for _, item := range items {
+		members, _ := item.(map[string]any)
+		if text, ok := scalar(members[s.By]); ok && text == s.Key {
+			return item
+		}
+	}
+	return nil
+}
+
+// scalar is the text by which an item of a list is found: 443 and "443" are the same.
+func scalar(value any) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return value, true
+	case bool, int64, float64, json.Number:
+		return fmt.Sprint(value), true
+	default:
+		return "", false
+	}
 }

@@ -43,17 +43,6 @@ func (m *Manifest) decode() error {
 	return m.err
 }
 
-// Spec is the decoded spec, nil when there is none, or an error.
-func (m *Manifest) Spec() any {
-	if m == nil {
-		return nil
-	}
-	if err := m.decode(); err != nil {
-		return err
-	}
-	return m.tree.Spec
-}
-
 // Status is the decoded status, nil when there is none, or an error.
 func (m *Manifest) Status() any {
 	if m == nil {
@@ -63,17 +52,4 @@ func (m *Manifest) Status() any {
 		return err
 	}
 	return m.tree.Status
-}
-
-// In is what stands at a path of members below spec, nil when there is none, or an error.
-func (m *Manifest) In(path ...string) any {
-	value := m.Spec()
-	if _, failed := value.(error); failed {
-		return value
-	}
-	for _, key := range path {
-		members, _ := value.(map[string]any)
-		value = members[key]
-	}
-	return value
 }

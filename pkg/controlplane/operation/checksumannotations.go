@@ -88,7 +88,7 @@ func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, 
 	}
 	return compiler{
 		place: Place{Kind: PodAnnotation},
-		value: c.checksum,
+		value: c.with(compileChecksum),
 		check: checkKey,
 		apply: func(key string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error {
@@ -103,8 +103,8 @@ func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, 
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 
-// checksum is the value of a lookup, and empty where an optional object is missing.
-func (c *Context) checksum(n source.Node, path string) (Value, source.Findings) {
+// compileChecksum is the value of a lookup, and empty where an optional object is missing.
+func compileChecksum(c *Context, n source.Node, path string) (Value, source.Findings) {
 	var s checksumSource
 	if n.Node == nil || n.Kind != yaml.MappingNode {
 		return Value{}, source.Findings{n.Finding(path, "must be a mapping with secret or configMap").Of(source.WrongType)}

@@ -5,10 +5,25 @@
 package operation
 
 import (
+	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	kubeletconfigv1beta1 "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -82,4 +97,230 @@ func setKubeletField(o *target.Object, v Resolved, path ...string) error {
 		return nested(yaml.Remove(path...), "%s of the kubelet's configuration", strings.Join(path, "."))
 	}
 	return nested(yaml.Merge(v.JSON, path...), "%s of the kubelet's configuration", strings.Join(path, "."))
+}
+
+// kubeletFields are the fields of the kubelet's configuration that some version of Kubernetes in the table has, sorted. In which
+// versions each is there is judged where the versions of a profile are known.
+var kubeletFields = sync.OnceValue(func() []string {
+	var all []string
+	for _, version := range kubeflags.Versions() {
+		all = append(all, kubeflags.Fields("", version)...)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "kind" || name == "apiVersion" })
+})
+
+// kubeletShape is what may be set: what the Go type has, which editors get with its comments, and what came after it.
+func kubeletShape() Type {
+	shape := shapeLike[kubeletconfigv1beta1.KubeletConfiguration]("kind", "apiVersion", "featureGates")
+	var typed []string
+	for _, field := range reflect.VisibleFields(shape.Of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		typed = append(typed, name)
+	}
+	for _, name := range kubeletFields() {
+		if !slices.Contains(typed, name) {
+			history, _ := kubeflags.Field(name)
+			shape.Fields = append(shape.Fields, Argument{Name: name, Type: kubeletFieldType(name), Summary: history.String()})
+		}
+	}
+	return shape
+}
+
+// kubeletFieldType is what may stand in a field that only the table knows.
+func kubeletFieldType(path string) Type {
+	history, _ := kubeflags.Field(path)
+	switch history.Kind {
+	case "list":
+		return computed(listOf(kubeletFieldType(path + "[]")))
+	case "map":
+		return mappingOf(orNull(kubeletFieldType(path + "{}")))
+	case "string":
+		return anyText
+	case "integer", "number", "bool":
+		return Type{Form: Scalar}
+	default:
+		return anyTree
+	}
+}
+
+// checkKubeletValue judges a value as the kubelet would: by the Go type, which says most, and by the table for what that does not know.
+// It is empty for what the kubelet can read.
+func checkKubeletValue(name string, raw []byte) string {
+	var (
+		typed kubeletconfigv1beta1.KubeletConfiguration
+		value any
+	)
+	if err := json.Unmarshal(object(name, raw), &typed); err != nil {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return "it is no value"
+	}
+	return checkKubeletPath(name, value)
+}
+
+func checkKubeletPath(path string, value any) string {
+	history, known := kubeflags.Field(path)
+	if !known {
+		return fmt.Sprintf("unknown field %q", path[strings.LastIndexByte(path, '.')+1:])
+	}
+	if !slices.Contains(kindsOfValue(value, path), history.Kind) {
+		return fmt.Sprintf("%s must be of the kind %s", path, history.Kind)
+	}
+	if history.Kind == "any" {
+		return ""
+	}
+	for below, inner := range belowKubeletPath(path, history.Kind, value) {
+		if problem := checkKubeletPath(below, inner); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// kindsOfValue are the kinds of fields that can hold a value.
+func kindsOfValue(value any, path string) []string {
+	switch of := value.(type) {
+	case nil:
+		if strings.HasSuffix(path, "[]") {
+			return nil
+		}
+		return []string{"object", "map", "list", "string", "bool", "integer", "number", "any"}
+	case map[string]any:
+		return []string{"object", "map", "any"}
+	case []any:
+		return []string{"list", "any"}
+	case string:
+		return []string{"string", "any"}
+	case bool:
+		return []string{"bool", "any"}
+	case float64:
+		if of != float64(int64(of)) {
+			return []string{"number", "any"}
+		}
+		return []string{"integer", "number", "any"}
+	default:
+		return nil
+	}
+}
+
+// belowKubeletPath are the members of a mapping, or the items of a list, with their paths.
+func belowKubeletPath(path, kind string, value any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		switch of := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(of)) {
+				below := path + "{}"
+				if kind == "object" {
+					below = path + "." + key
+				}
+				if !yield(below, of[key]) {
+					return
+				}
+			}
+		case []any:
+			for _, item := range of {
+				if !yield(path+"[]", item) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// kubeletChecks are what the kubelet holds of its configuration before it starts, in all versions of the table of kubeflags: Kubernetes'
+// pkg/kubelet/apis/config/validation/validation.go, and pkg/kubelet/eviction/helpers.go for what begins with eviction.
+var kubeletChecks = slices.Concat([]check{
+	{"imageGCHighThresholdPercent", between(0, 100)},
+	{"imageGCLowThresholdPercent", between(0, 100)},
+	{"imageMinimumGCAge", lasts(0, math.MaxInt64)},
+	{"imageMaximumGCAge", lasts(0, math.MaxInt64)},
+	{"nodeLeaseDurationSeconds", atLeast(1)},
+	{"eventBurst", atLeast(0)},
+	{"eventRecordQPS", atLeast(0)},
+	{"kubeAPIBurst", atLeast(0)},
+	{"kubeAPIQPS", atLeast(0)},
+	{"registryBurst", atLeast(0)},
+	{"registryPullQPS", atLeast(0)},
+	{"nodeStatusMaxImages", atLeast(-1)},
+	{"maxOpenFiles", atLeast(0)},
+	{"maxPods", atLeast(0)},
+	{"podsPerCore", atLeast(0)},
+	{"maxParallelImagePulls", atLeast(1)},
+	{"containerLogMaxWorkers", atLeast(1)},
+	{"containerLogMonitorInterval", lasts(3*time.Second, math.MaxInt64)},
+	{"cpuCFSQuotaPeriod", lasts(time.Millisecond, time.Second)},
+	{"oomScoreAdj", between(-1000, 1000)},
+	{"iptablesDropBit", between(0, 31)},
+	{"iptablesMasqueradeBit", between(0, 31)},
+	{"port", integer(validation.IsValidPortNum)},
+	{"readOnlyPort", between(0, 65535)},
+	{"healthzPort", between(0, 65535)},
+	{"topologyManagerPolicy", oneOf(kubeletconfigv1beta1.NoneTopologyManagerPolicy, kubeletconfigv1beta1.BestEffortTopologyManagerPolicy,
+		kubeletconfigv1beta1.RestrictedTopologyManagerPolicy, kubeletconfigv1beta1.SingleNumaNodeTopologyManagerPolicy)},
+	{"topologyManagerScope", oneOf(kubeletconfigv1beta1.ContainerTopologyManagerScope, kubeletconfigv1beta1.PodTopologyManagerScope)},
+	{"hairpinMode", oneOf(kubeletconfigv1beta1.PromiscuousBridge, kubeletconfigv1beta1.HairpinVeth, kubeletconfigv1beta1.HairpinNone)},
+	{"enforceNodeAllocatable[]", oneOf("none", "pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible")},
+	{"evictionHard{}", isThreshold},
+	{"evictionSoft{}", isThreshold},
+	{"evictionSoftGracePeriod{}", lasts(0, math.MaxInt64)},
+	{"evictionMinimumReclaim{}", notBelowZero},
+},
+	below([]check{{"", hasSignals}}, "evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"),
+)
+
+// signals are what evictions go by: pkg/kubelet/eviction/api/types.go of Kubernetes.
+var signals = []string{
+	"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree",
+	"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available",
+}
+
+// tried are the names with which a rule with forEach is tried out when a profile is loaded.
+var tried = regexp.MustCompile(`item[0-9]`)
+
+// hasSignals holds that the keys of a mapping are signals, unless a rule with forEach computes them.
+func hasSignals(n source.Node, at string) source.Findings {
+	var findings source.Findings
+	for _, field := range n.Fields() {
+		name := field.Key.Value
+		if slices.Contains(signals, name) || tried.MatchString(name) {
+			continue
+		}
+		hint := source.Suggest(name, signals)
+		findings = append(findings, field.Key.Finding(at+"."+name, "%q is no signal of the kubelet%s", name, hint).Of(source.WrongValue).Instead(field.Key, signals))
+	}
+	return findings
+}
+
+// isThreshold holds that a value is a share of 0% to 100%, or a quantity that is more than nothing.
+func isThreshold(n source.Node, at string) source.Findings {
+	if n.Kind != yaml.ScalarNode {
+		return nil
+	}
+	if share, ok := strings.CutSuffix(n.Value, "%"); ok {
+		if value, err := strconv.ParseFloat(share, 32); err != nil || !(value >= 0 && value <= 100) {
+			return wrong(n, at, source.WrongValue, "must be between 0% and 100%")
+		}
+		return nil
+	}
+	if quantity, err := resource.ParseQuantity(n.Value); err != nil || quantity.Sign() <= 0 {
+		return wrong(n, at, source.WrongValue, "must be a share, such as 5%, or a quantity that is more than nothing, such as 100Mi")
+	}
+	return nil
+}
+
+// lasts holds that a duration is in a range, both ends among it; of what is no duration, types say it.
+func lasts(least, most time.Duration) judge {
+	allowed := fmt.Sprintf("must be a duration of %s or more", least)
+	if most < math.MaxInt64 {
+		allowed = fmt.Sprintf("must be a duration between %s and %s", least, most)
+	}
+	return func(n source.Node, at string) source.Findings {
+		duration, err := time.ParseDuration(n.Value)
+		if n.Kind == yaml.ScalarNode && (err != nil || duration < least || duration > most) {
+			return wrong(n, at, source.WrongValue, allowed)
+		}
+		return nil
+	}
 }

@@ -5,7 +5,6 @@
 package operation
 
 import (
-	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -31,49 +30,6 @@ func containers() Definition {
 func containersIn(list string, kind Kind) namedObjects {
 	return namedObjects{kind: kind, key: "name", shape: shapeOf[corev1.Container], checks: containerChecks, name: checkLabel,
 		apply: func(o *target.Object, name string, v Resolved) error { return setContainer(o, list, name, v) }}
-}
-
-// namedObjects says how edits become writes whose values are objects that stand in a list under a name, which is their member key.
-type namedObjects struct {
-	kind   Kind
-	key    string
-	shape  func([]byte) ([]byte, error)
-	checks []check
-	// name judges a name; nil: every name will do.
-	name  func(string) string
-	apply func(*target.Object, string, Resolved) error
-}
-
-func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
-	return compiler{
-		place: Place{Kind: o.kind},
-		check: o.name,
-		value: func(n source.Node, path string) (Value, source.Findings) {
-			if n.Node == nil || n.Kind != yaml.MappingNode {
-				return Value{}, source.Findings{n.Finding(path, "must be a mapping of fields").Of(source.WrongType)}
-			}
-			for _, field := range n.Fields() {
-				if field.Key.Value == o.key {
-					return Value{}, source.Findings{field.Key.Finding(path, "%s is what it stands under; leave it out here", o.key).Of(MisplacedField)}
-				}
-			}
-			value, findings := c.Tree(n, path)
-			if len(findings) == 0 {
-				value, findings = value.shaped(o.shape, n, path)
-			}
-			if len(findings) == 0 {
-				findings = hold(o.checks, n, path)
-			}
-			return value, findings
-		},
-		apply: func(name string) func(*target.Object, Resolved) error {
-			return func(object *target.Object, v Resolved) error { return o.apply(object, name, v) }
-		},
-	}.compile(arguments, path, a.Set, a.Remove)
 }
 
 func setContainer(o *target.Object, list, name string, v Resolved) error {

@@ -6,7 +6,6 @@ package operation
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"path"
 	"slices"
@@ -65,7 +64,7 @@ func compileDocument(c *Context, arguments source.Node, at string) ([]Write, sou
 	if a.Encoding != "" && !slices.Contains([]string{"plain", "b64"}, a.Encoding) {
 		findings = append(findings, arguments.Finding(at+".encoding", "must be plain or b64, is %q", a.Encoding).Of(source.WrongValue))
 	}
-	place, problems := c.documentPlace(a, arguments, at)
+	place, problems := compileDocumentPlace(c, a, arguments, at)
 	if findings = append(findings, problems...); len(findings) > 0 {
 		return nil, findings
 	}
@@ -85,22 +84,14 @@ func compileDocument(c *Context, arguments source.Node, at string) ([]Write, sou
 	return f.compile(arguments, at, edits{Set: a.Set, Remove: a.Remove})
 }
 
-// documentPlace is where a document stands.
-type documentPlace struct {
-	name             string
-	field            fieldPath
-	file             string
-	format, encoding string
-}
-
-func (c *Context) documentPlace(a documentArguments, arguments source.Node, at string) (documentPlace, source.Findings) {
+func compileDocumentPlace(c *Context, a documentArguments, arguments source.Node, at string) (documentPlace, source.Findings) {
 	place := documentPlace{format: a.Format, encoding: a.Encoding}
 	switch {
 	case a.At.Absent() == a.File.Absent():
 		return place, source.Findings{arguments.Finding(at, "exactly one of at and file is needed").Of(source.ExclusiveFields)}
 	case !a.File.Absent():
 		place.name, place.file = a.File.Value, a.File.Value
-		if problem := c.checkDocumentFile(a); problem != "" {
+		if problem := checkDocumentFile(c, a); problem != "" {
 			return place, source.Findings{a.File.Finding(at+".file", "%s", problem).Of(WrongPath)}
 		}
 		return place, nil
@@ -121,7 +112,7 @@ func (c *Context) documentPlace(a documentArguments, arguments source.Node, at s
 	return place, nil
 }
 
-func (c *Context) checkDocumentFile(a documentArguments) string {
+func checkDocumentFile(c *Context, a documentArguments) string {
 	switch name := a.File.Value; {
 	case !c.Target.Has(target.Files):
 		return "only the target node has files"
@@ -242,26 +233,4 @@ func (d documentPlace) open(o *target.Object) (*embedded, error) {
 		return e, nested(err, "file %s", d.file)
 	}
 	return d.read(o.Document.Root())
-}
-
-// read opens the document in a field.
-func (d documentPlace) read(root *doc.Node) (*embedded, error) {
-	node := d.field.find(root)
-	if node.Kind() == doc.Object {
-		return &embedded{tree: node}, nil
-	}
-	text, ok := node.Text()
-	if !ok {
-		return nil, nested(errNoDocument, "%s", d.name)
-	}
-	raw, write := []byte(text), func(text []byte) error { return node.Replace(doc.Quote(string(text))) }
-	if d.encoding == "b64" {
-		var err error
-		if raw, err = base64.StdEncoding.DecodeString(text); err != nil {
-			return nil, nested(doc.ErrContent, "%s", d.name)
-		}
-		write = func(text []byte) error { return node.Replace(doc.Quote(base64.StdEncoding.EncodeToString(text))) }
-	}
-	e, err := readEmbedded(raw, d.format, write)
-	return e, nested(err, "%s", d.name)
 }

@@ -7,7 +7,6 @@ package operation
 import (
 	"fmt"
 	"regexp"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +39,7 @@ func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source
 	container := c.container(a.Container)
 	return compiler{
 		place: Place{Kind: Env, Container: container},
-		value: c.envValue,
+		value: c.with(compileEnvValue),
 		check: checkEnvName,
 		apply: func(name string) func(*target.Object, Resolved) error { return applyEnv(container, name) },
 		keep:  func(name string) func(*target.Object) error { return keepEnv(container, name) },
@@ -56,7 +55,7 @@ func checkEnvName(name string) string {
 
 var valueSources = []string{"secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"}
 
-func (c *Context) envValue(n source.Node, path string) (Value, source.Findings) {
+func compileEnvValue(c *Context, n source.Node, path string) (Value, source.Findings) {
 	if n.Node == nil || n.Kind != yaml.MappingNode {
 		return c.Text(n, path)
 	}
@@ -71,17 +70,6 @@ func (c *Context) envValue(n source.Node, path string) (Value, source.Findings) 
 		findings = hold(valueSourceChecks, n, path)
 	}
 	return value, findings
-}
-
-// checkFields finds members of a mapping that are not among the known ones.
-func checkFields(n source.Node, path string, known []string) source.Findings {
-	var findings source.Findings
-	for _, field := range n.Fields() {
-		if !slices.Contains(known, field.Key.Value) {
-			findings = append(findings, source.UnknownKey(field.Key, path, n, known))
-		}
-	}
-	return findings
 }
 
 func applyEnv(container, name string) func(*target.Object, Resolved) error {

@@ -41,7 +41,7 @@ func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Writ
 	)
 	for _, field := range arguments.Fields() {
 		gate, inner := field.Key.Value, path+"."+field.Key.Value
-		value, problems := c.gateValue(field.Value, inner)
+		value, problems := compileGateValue(c, field.Value, inner)
 		if !gateName.MatchString(gate) {
 			problems = append(problems, field.Key.Finding(path, "%q is no name of a feature gate", gate).Of(source.InvalidName))
 		}
@@ -58,8 +58,8 @@ func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Writ
 	return writes, findings
 }
 
-// gateValue is true, false, an expression for one of them, or null.
-func (c *Context) gateValue(n source.Node, path string) (Value, source.Findings) {
+// compileGateValue is true, false, an expression for one of them, or null.
+func compileGateValue(c *Context, n source.Node, path string) (Value, source.Findings) {
 	if n.Absent() {
 		return Remove(), nil
 	}

@@ -86,7 +86,7 @@ func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.
 		write.Value, write.Apply = Remove(), func(o *target.Object, _ Resolved) error { return removeFile(o, a.Path) }
 		return []Write{write}, findings
 	}
-	fields, problems := c.fileFields(a, arguments, at)
+	fields, problems := compileFileFields(c, a, arguments, at)
 	if findings = append(findings, problems...); len(findings) > 0 {
 		return nil, findings
 	}
@@ -95,9 +95,9 @@ func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.
 	return []Write{write}, findings
 }
 
-// fileFields is the file as it stands in an OperatingSystemConfig, as YAML in which content may still hold expressions.
-func (c *Context) fileFields(a fileArguments, arguments source.Node, at string) (source.Node, source.Findings) {
-	content, findings := c.fileContent(a, arguments, at)
+// compileFileFields is the file as it stands in an OperatingSystemConfig, as YAML in which content may still hold expressions.
+func compileFileFields(c *Context, a fileArguments, arguments source.Node, at string) (source.Node, source.Findings) {
+	content, findings := compileFileContent(c, a, arguments, at)
 	fields := mapping(arguments)
 	if !a.Permissions.Absent() {
 		mode, err := permissions(a.Permissions)
@@ -114,7 +114,7 @@ func (c *Context) fileFields(a fileArguments, arguments source.Node, at string) 
 	return source.Node{Node: fields, File: arguments.File}, findings
 }
 
-func (c *Context) fileContent(a fileArguments, arguments source.Node, at string) (*yaml.Node, source.Findings) {
+func compileFileContent(c *Context, a fileArguments, arguments source.Node, at string) (*yaml.Node, source.Findings) {
 	content, sources := mapping(arguments), 0
 	var findings source.Findings
 	for _, member := range []struct {
@@ -129,7 +129,7 @@ func (c *Context) fileContent(a fileArguments, arguments source.Node, at string)
 		findings = append(findings, checkAllFields(member.value, at+"."+member.name, member.fields)...)
 		add(content, member.name, member.value.Node)
 	}
-	text, problems := c.textOrFile(a.Content, a.ContentFrom, at)
+	text, problems := compileTextOrFile(c, a.Content, a.ContentFrom, at)
 	findings = append(findings, problems...)
 	if text != nil {
 		sources++
@@ -144,8 +144,8 @@ func (c *Context) fileContent(a fileArguments, arguments source.Node, at string)
 	return content, findings
 }
 
-// textOrFile is the text of content, or that of the file that contentFrom names, in which ${ } means nothing; nil for neither.
-func (c *Context) textOrFile(content, contentFrom source.Node, at string) (*yaml.Node, source.Findings) {
+// compileTextOrFile is the text of content, or that of the file that contentFrom names, in which ${ } means nothing; nil for neither.
+func compileTextOrFile(c *Context, content, contentFrom source.Node, at string) (*yaml.Node, source.Findings) {
 	switch {
 	case !content.Absent() && !contentFrom.Absent():
 		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "content is given too").Of(source.ExclusiveFields)}

@@ -5,9 +5,6 @@
 package operation
 
 import (
-	"fmt"
-	"regexp"
-
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -35,15 +32,15 @@ func compileFlags(c *Context, arguments source.Node, path string) ([]Write, sour
 	container := c.container(a.Container)
 	return compiler{
 		place: Place{Kind: Flag, Container: container},
-		value: c.inCommandLine(container, c.flagValue),
+		value: c.inCommandLine(container, c.with(compileFlagValue)),
 		check: checkFlagName,
 		apply: func(name string) func(*target.Object, Resolved) error { return applyFlag(container, name) },
 		keep:  func(name string) func(*target.Object) error { return keepFlag(container, name) },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 
-// flagValue is one text, a list of texts for a flag that is repeated, or null for a flag without a value.
-func (c *Context) flagValue(n source.Node, path string) (Value, source.Findings) {
+// compileFlagValue is one text, a list of texts for a flag that is repeated, or null for a flag without a value.
+func compileFlagValue(c *Context, n source.Node, path string) (Value, source.Findings) {
 	switch {
 	case n.Absent():
 		return Fixed(), nil
@@ -54,42 +51,6 @@ func (c *Context) flagValue(n source.Node, path string) (Value, source.Findings)
 	default:
 		return Value{}, source.Findings{n.Finding(path, "must be a value, a list of values for a repeated flag, or null for a flag without a value").Of(source.WrongType)}
 	}
-}
-
-// inCommandLine returns how values are read for the command line of a container. That of the kubelet is a command of a unit, in which
-// values are escaped for systemd.
-func (c *Context) inCommandLine(container string, read func(source.Node, string) (Value, source.Findings)) func(source.Node, string) (Value, source.Findings) {
-	if !c.inUnit(container) {
-		return read
-	}
-	return func(n source.Node, path string) (Value, source.Findings) {
-		value, findings := read(n, path)
-		return value.escaped(inCommand), findings
-	}
-}
-
-// inUnit reports whether the command line of a container is that of a unit.
-func (c *Context) inUnit(container string) bool {
-	return c.Target.Component == "kubelet" && container == c.Target.Container
-}
-
-var flagName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.-]*$`)
-
-// keyedFlags are flags whose value holds several entries; they have operations of their own, which merge by entry.
-var keyedFlags = map[string]string{
-	"feature-gates":             "featureGates",
-	"enable-admission-plugins":  "admissionPlugins",
-	"disable-admission-plugins": "admissionPlugins",
-}
-
-func checkFlagName(name string) string {
-	if !flagName.MatchString(name) {
-		return fmt.Sprintf("%q is no name of a flag: write it without dashes in front, with - instead of _, and without a value", name)
-	}
-	if other, ok := keyedFlags[name]; ok {
-		return fmt.Sprintf("--%s holds several entries; edit them with the operation %s, which keeps the others", name, other)
-	}
-	return ""
 }
 
 func applyFlag(container, name string) func(*target.Object, Resolved) error {
@@ -108,14 +69,6 @@ func applyFlag(container, name string) func(*target.Object, Resolved) error {
 		}
 		return nested(err, "--%s of container %q", name, container)
 	}
-}
-
-// nested marks an error as one of something that stands inside the object.
-func nested(err error, format string, arguments ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %s: %w", target.ErrNested, fmt.Sprintf(format, arguments...), err)
 }
 
 // OfFlag is the operation for a flag whose value holds several entries; false for all others, which are for flags.

@@ -2,20 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operation holds what a rule can do to an object: one file per operation, and the registry that lists them.
-//
-// An operation reads its arguments once, when a profile is loaded, and yields Writes: each names one place in the object
-// (a flag of a container, a label, a volume), the value for it, and how to write it. All that the engine decides (what
-// conflicts, what overrides what, what the contract forbids) it decides by places and values, so that an operation need not
-// know of it. Operations must not read anything but the object and must not decide by conditions. Enter at All.
 package operation
 
 import (
-	"context"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/cel-go/interpreter"
 
@@ -25,6 +19,55 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+// nested marks an error as one of something that stands inside the object.
+func nested(err error, format string, arguments ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %w", target.ErrNested, fmt.Sprintf(format, arguments...), err)
+}
+
+// Trace is what a rule leaves on an object where nobody writes it anew: a field, or an item of a list, of the object or of a document inside it.
+type Trace struct {
+	// Document is the path of the field in which the document is, with its format and encoding; empty: the object itself.
+	Document, Format, Encoding string
+	// Path is that of the field or list. It may have positions, where a patch wrote by them.
+	Path string
+	// Item is the digest of the item, or AnyItem; empty: the trace is the field.
+	Item string
+}
+
+// Resolved is a value after its expressions were evaluated. Exactly one of the three is meant.
+type Resolved struct {
+	// Absent says that the place must not be there.
+	Absent bool
+	// Texts are one or several strings: the value of a label, or each occurrence of a flag. An empty list that is not nil
+	// means a flag without a value.
+	Texts []string
+	// JSON is a structured value.
+	JSON []byte
+	// From are the Secrets of which the value is made; nil: none. Such a value is written to the object and shown nowhere.
+	From []string
+}
+
+// Value is what a write will leave in its place: constant, or computed from facts.
+type Value struct {
+	constant *Resolved
+	texts    []*expression.Template
+	tree     *expression.Tree
+	shape    func([]byte) ([]byte, error)
+	escape   escape
+	secrets  []string // of which it is made
+}
+
+// escape writes values so that systemd reads them back. The zero value writes them as they are.
+type escape struct {
+	// computed escapes the result of an expression, given the text before it.
+	computed func(before, computed string) (string, error)
+	// whole escapes the text as a whole; nil: it stays.
+	whole func(string) string
+}
 
 // Definition is an operation as profiles know it.
 type Definition struct {
@@ -173,43 +216,173 @@ func (p Place) Covers(q Place) bool {
 	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// Lookup finds an operation by its name.
-func Lookup(name string) (Definition, bool) {
-	definition, ok := registered()[name]
-	return definition, ok
-}
-
-// registered are the operations by name, made once: their shapes are read from Kubernetes' types.
-var registered = sync.OnceValue(func() map[string]Definition {
-	all := map[string]Definition{}
-	for _, definition := range All() {
-		all[definition.Name] = definition
-	}
-	return all
-})
-
-// Names are the names of all operations in the order of the registry.
-func Names() []string { return slices.Clone(registeredNames()) }
-
-var registeredNames = sync.OnceValue(func() []string {
-	var all []string
-	for _, definition := range All() {
-		all = append(all, definition.Name)
-	}
-	return all
-})
-
 // Variables are what expressions see when a value is resolved.
 type Variables = interpreter.Activation
 
-// Resolve computes the value of the write.
-func (w Write) Resolve(ctx context.Context, variables Variables) (Resolved, error) {
-	resolved, err := w.Value.resolve(ctx, variables)
-	if secrets := w.Value.secrets; secrets != nil {
-		resolved.From, err = secrets, hide(err, fromSecrets(secrets))
-	}
-	if err != nil {
-		return Resolved{}, fmt.Errorf("computing %s: %w", w.Place, err)
-	}
-	return resolved, nil
+// Argument is one argument of an operation, as the reference and the JSON Schema know it. Compile judges what is given; a
+// test holds the two together.
+type Argument struct {
+	// Name is the key of the argument; empty for the one of an operation whose arguments are no fixed fields: Type is then that
+	// of all that stands below the operation.
+	Name string
+	// Type is what may stand there.
+	Type Type
+	// Summary says in a line what it means, without a full stop.
+	Summary string
+	// Required says that the operation is refused without it.
+	Required bool
 }
+
+// Form is a kind of value in YAML.
+type Form string
+
+// The forms of arguments.
+const (
+	// Scalar is a string, a number or a boolean.
+	Scalar Form = "scalar"
+	// String is a string.
+	String Form = "string"
+	// Boolean is true or false.
+	Boolean Form = "boolean"
+	// Octal are the permissions of a file, such as 0755, as a number or a string.
+	Octal Form = "octal"
+	// List is a list of Items.
+	List Form = "list"
+	// Mapping is a mapping of names that the profile chooses to Items.
+	Mapping Form = "mapping"
+	// Fields is a mapping with the given Fields.
+	Fields Form = "fields"
+	// Shape is what Kubernetes decodes as the type Of: all its members, or those in Values, none of those in Without, and Fields beside them.
+	Shape Form = "shape"
+	// Tree is anything.
+	Tree Form = "tree"
+	// Either is one of Types.
+	Either Form = "either"
+)
+
+// Type is what an argument may be.
+type Type struct {
+	Form Form
+	// Computed says that a string may hold ${ CEL }, and that one which is an expression and nothing else may stand for a value.
+	Computed bool
+	// Values are all that a String may be, and the members that a Shape may have; nil: any.
+	Values []string
+	// Without are members of a Shape, or names in a Mapping, that cannot be given.
+	Without []string
+	// Names is what the names in a Mapping are like; nil: any.
+	Names *regexp.Regexp
+	// Items is what each entry of a List or Mapping is.
+	Items *Type
+	// Fields are the members of Fields, and those of a Shape that Kubernetes does not know.
+	Fields []Argument
+	// Of is the Go type of a Shape.
+	Of reflect.Type
+	// Types are the possibilities of Either.
+	Types []Type
+	// Null says that null may stand there too, which the summary explains.
+	Null bool
+}
+
+// Type is what all that stands below the operation may be.
+func (d Definition) Type() Type {
+	if len(d.Arguments) == 1 && d.Arguments[0].Name == "" {
+		return d.Arguments[0].Type
+	}
+	return members(d.Arguments...)
+}
+
+// The types that several operations share.
+var (
+	// anyText is a value that becomes text: the value of a label or a flag.
+	anyText = Type{Form: Scalar, Computed: true}
+	// longText is a longer text, in which numbers make no sense.
+	longText = Type{Form: String, Computed: true}
+	// oneOrMore is a text, or several for what may stand several times.
+	oneOrMore = either(anyText, listOf(anyText))
+	// fixedText is a string in which ${ } is not evaluated.
+	fixedText = Type{Form: String}
+	boolean   = Type{Form: Boolean}
+	// anyTree is any YAML value with ${ CEL } in its strings.
+	anyTree = Type{Form: Tree, Computed: true}
+	// names is a list of names, which ${ } is no part of but in rules with forEach.
+	names = listOf(Type{Form: Scalar})
+)
+
+// oneOfTexts is a string out of a few.
+func oneOfTexts(values ...string) Type { return Type{Form: String, Values: values} }
+
+// listOf is a list.
+func listOf(items Type) Type { return Type{Form: List, Items: &items} }
+
+// mappingOf is a mapping of names that the profile chooses.
+func mappingOf(items Type) Type { return Type{Form: Mapping, Items: &items} }
+
+// named bounds the names that the profile chooses.
+func (t Type) named(names *regexp.Regexp, without ...string) Type {
+	t.Names, t.Without = names, without
+	return t
+}
+
+// members is a mapping with the given members.
+func members(fields ...Argument) Type { return Type{Form: Fields, Fields: fields} }
+
+// shapeLike is what Kubernetes decodes as a T, but for some members; its strings may hold ${ CEL }.
+func shapeLike[T any](without ...string) Type {
+	return Type{Form: Shape, Of: reflect.TypeFor[T](), Without: without, Computed: true}
+}
+
+// only leaves the named members of a shape, and adds others.
+func (t Type) only(values []string, more ...Argument) Type {
+	t.Values, t.Fields = values, more
+	return t
+}
+
+// either is a value of one of several types.
+func either(types ...Type) Type { return Type{Form: Either, Types: types} }
+
+// orNull lets null stand for a value, too.
+func orNull(t Type) Type {
+	t.Null = true
+	return t
+}
+
+// computed lets ${ CEL } stand for a value.
+func computed(t Type) Type {
+	t.Computed = true
+	return t
+}
+
+// setAndRemove are the arguments that most operations have: what to set, by name, and what to remove.
+func setAndRemove(what string, values Type) []Argument {
+	return []Argument{
+		{Name: "set", Type: values, Summary: what + " to set, by name"},
+		{Name: "remove", Type: names, Summary: "names of " + what + " to remove"},
+	}
+}
+
+// inContainer is the argument that chooses a container.
+func inContainer() Argument {
+	return Argument{Name: "container", Type: fixedText, Summary: "the container; by default the one that the contract requires"}
+}
+
+// The rules of what operations are given.
+const (
+	// NothingToDo is an operation that changes nothing.
+	NothingToDo source.Rule = "nothing-to-do"
+	// WrongTarget is an operation or an argument that is not for the target.
+	WrongTarget source.Rule = "wrong-target"
+	// OtherOperation is an edit for which there is an operation of its own.
+	OtherOperation source.Rule = "other-operation"
+	// WrongShape is a value that is not what Kubernetes has in the place.
+	WrongShape source.Rule = "wrong-shape"
+	// WrittenTwice is a place that one rule writes twice.
+	WrittenTwice source.Rule = "written-twice"
+	// MisplacedField is a field that says what is said already, or cannot be said there.
+	MisplacedField source.Rule = "misplaced-field"
+	// UnknownKubeletField is a field that the kubelet's configuration does not have, or not in a version.
+	UnknownKubeletField source.Rule = "unknown-kubelet-field"
+	// WrongUnit is a text that systemd does not read as a unit, or a section that it does not read.
+	WrongUnit source.Rule = "wrong-unit"
+	// WrongPath is a text that is no path, or a path that cannot be edited.
+	WrongPath source.Rule = "wrong-path"
+)

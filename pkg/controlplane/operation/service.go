@@ -28,12 +28,6 @@ func service() Definition {
 	}
 }
 
-// serviceFields are the fields that a cloud may set: none of them says which Pods are reached, or where.
-var serviceFields = []string{
-	"allocateLoadBalancerNodePorts", "externalTrafficPolicy", "healthCheckNodePort", "internalTrafficPolicy",
-	"ipFamilies", "ipFamilyPolicy", "loadBalancerClass", "loadBalancerSourceRanges", "sessionAffinity", "trafficDistribution",
-}
-
 func compileService(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a edits
 	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {

@@ -5,30 +5,77 @@
 package operation
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	doc "github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
+)
+
+// documentPlace is where a document stands.
+type documentPlace struct {
+	name             string
+	field            fieldPath
+	file             string
+	format, encoding string
+}
+
+// read opens the document in a field.
+func (d documentPlace) read(root *doc.Node) (*embedded, error) {
+	node := d.field.find(root)
+	if node.Kind() == doc.Object {
+		return &embedded{tree: node}, nil
+	}
+	text, ok := node.Text()
+	if !ok {
+		return nil, nested(errNoDocument, "%s", d.name)
+	}
+	raw, write := []byte(text), func(text []byte) error { return node.Replace(doc.Quote(string(text))) }
+	if d.encoding == "b64" {
+		var err error
+		if raw, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return nil, nested(doc.ErrContent, "%s", d.name)
+		}
+		write = func(text []byte) error { return node.Replace(doc.Quote(base64.StdEncoding.EncodeToString(text))) }
+	}
+	e, err := readEmbedded(raw, d.format, write)
+	return e, nested(err, "%s", d.name)
+}
+
+// missing are the traces of the items that a list had and has not any more.
+func (t Trace) missing(before, after *document.Node) []Trace {
+	var traces []Trace
+	for _, item := range before.Items() {
+		if t.Item = Digest(Canonical(item)); itemWith(after, t.Item) < 0 {
+			traces = append(traces, t)
+		}
+	}
+	return traces
+}
+
+// The maps of strings that rules edit.
+var (
+	labelsPath         = fieldPath{{Key: "metadata"}, {Key: "labels"}}
+	annotationsPath    = fieldPath{{Key: "metadata"}, {Key: "annotations"}}
+	podLabelsPath      = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "labels"}}
+	podAnnotationsPath = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "annotations"}}
 )
 
 // AnyItem stands in a Trace for all items of a list.
 const AnyItem = "*"
-
-// Trace is what a rule leaves on an object where nobody writes it anew: a field, or an item of a list, of the object or of a document inside it.
-type Trace struct {
-	// Document is the path of the field in which the document is, with its format and encoding; empty: the object itself.
-	Document, Format, Encoding string
-	// Path is that of the field or list. It may have positions, where a patch wrote by them.
-	Path string
-	// Item is the digest of the item, or AnyItem; empty: the trace is the field.
-	Item string
-}
 
 // Outer is the path of the field of the object in which the trace is.
 func (t Trace) Outer() string { return cmp.Or(t.Document, t.Path) }
@@ -227,4 +274,289 @@ func itemWith(list *document.Node, digest string) int {
 		}
 	}
 	return -1
+}
+
+// The beginnings of paths that can be restored, and of those below that gardenlet writes anew each time or that cannot change. The policies
+// of a VerticalPodAutoscaler are among these: gardenlet sets the whole list before its merge patch, which replaces lists as a whole (gardener:
+// pkg/component/nodemanagement/machinecontrollermanager/machine_controller_manager.go, pkg/component/kubernetes/apiserver/verticalpodautoscaler.go,
+// and so in every other component with one).
+var (
+	lasting   = []string{"metadata.labels", "metadata.annotations", "spec", "data"}
+	transient = []string{
+		"spec.template", "spec.jobTemplate", "spec.volumeClaimTemplates", "spec.volumeClaimTemplate", "spec.storageClass",
+		"spec.storageCapacity", "spec.units", "spec.files", "spec.criConfig", "spec.providerConfig", "spec.resourcePolicy",
+	}
+)
+
+// Traces are what the write leaves in an object that had the first root and has the second now; those of all items of a list stand for
+// what cannot be told. A nil value says that none was computed. Traces that are always those of the place need no roots.
+func (w *Write) Traces(original, now *document.Node, v *Resolved) []Trace {
+	if w.leaves != nil {
+		return w.leaves(original, now, v)
+	}
+	path, ok := lastingPath(w.Place)
+	if !ok {
+		return nil
+	}
+	return []Trace{{Path: path}}
+}
+
+// lastingPath is the path of a place that stays as a rule left it when the rule is gone, because nobody writes it anew: labels,
+// annotations and fields of the object itself. Pod templates, and what nodes are made of, Gardener writes at each reconciliation.
+func lastingPath(p Place) (string, bool) {
+	var path fieldPath
+	switch p.Kind {
+	case Label:
+		path = labelsPath.with(p.Name)
+	case Annotation:
+		path = annotationsPath.with(p.Name)
+	case ServiceField:
+		path = fieldPath{{Key: "spec"}, {Key: p.Name}}
+	case Field:
+		var err error
+		if path, err = parseAny(p.Name); err != nil {
+			return "", false
+		}
+	default:
+		return "", false
+	}
+	text := path.String()
+	return text, isLasting(path)
+}
+
+func isLasting(p fieldPath) bool {
+	keys := strings.Join(p.keys(), ".")
+	within := func(outer []string) bool {
+		for _, o := range outer {
+			if keys == o || inside(keys, o) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(p.keys()) > 1 && within(lasting) && !within(transient)
+}
+
+// embedded is a document inside an object: part of it, or JSON or YAML in a text. Exactly one of tree and yaml is there.
+type embedded struct {
+	tree *document.Node
+	yaml *yamledit.File
+	// text is what tree was read from; nil where tree is part of the object.
+	text *document.Document
+	// write puts the text back.
+	write func(text []byte) error
+	edits int
+}
+
+// errNoDocument says that there is nothing at the place of a document.
+var errNoDocument = errors.New("there is no document")
+
+// readEmbedded reads a document out of a text.
+func readEmbedded(text []byte, format string, write func([]byte) error) (*embedded, error) {
+	if format == "json" {
+		parsed, err := document.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if parsed.Root().Kind() != document.Object {
+			return nil, fmt.Errorf("is no object: %w", document.ErrKind)
+		}
+		return &embedded{tree: parsed.Root(), text: parsed, write: write}, nil
+	}
+	yaml, err := yamledit.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return &embedded{yaml: yaml, write: write}, nil
+}
+
+// Flush puts the text back if it was edited.
+func (e *embedded) Flush() error {
+	switch {
+	case e.yaml != nil && e.yaml.Edits() != e.edits:
+		e.edits = e.yaml.Edits()
+		return e.write(e.yaml.Text())
+	case e.text != nil && e.text.Edits() != e.edits:
+		if err := e.text.Err(); err != nil {
+			return err
+		}
+		e.edits = e.text.Edits()
+		return e.write(e.text.Bytes())
+	}
+	return nil
+}
+
+// merge merges a value into a field.
+func (e *embedded) merge(p fieldPath, raw []byte) error {
+	switch {
+	case e.yaml == nil:
+		return p.merge(e.tree, raw)
+	case bytes.Equal(raw, []byte("null")):
+		return e.remove(p)
+	case p.depth() == len(p):
+		return e.yaml.Merge(raw, p.keys()...)
+	default:
+		return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error { return p.merge(root, raw) })
+	}
+}
+
+// remove takes a field away, or the items of a list.
+func (e *embedded) remove(p fieldPath) error {
+	switch {
+	case e.yaml == nil:
+		p.remove(e.tree)
+		return nil
+	case p.depth() == len(p):
+		return e.yaml.Remove(p.keys()...)
+	case e.yaml.Kind(p[:p.depth()].keys()...) != document.Array:
+		return nil
+	default:
+		return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error {
+			p.remove(root)
+			return nil
+		})
+	}
+}
+
+// add appends an item to a list that does not have it, or several from a list of them.
+func (e *embedded) add(p fieldPath, raw []byte, several bool) error {
+	wanted, err := document.Parse(raw)
+	if err != nil {
+		return err
+	}
+	defer wanted.Release()
+	items := []*document.Node{wanted.Root()}
+	if several {
+		if wanted.Root().Kind() != document.Array {
+			return fmt.Errorf("%w: what is appended is no list", ErrValue)
+		}
+		items = wanted.Root().Items()
+	}
+	if e.yaml == nil {
+		return p.add(e.tree, items)
+	}
+	return e.inList(p, min(p.depth(), len(p)), func(root *document.Node, p fieldPath) error { return p.add(root, items) })
+}
+
+// look shows the place: a root, and the path from there.
+func (e *embedded) look(p fieldPath, see func(root *document.Node, p fieldPath)) error {
+	if e.yaml == nil {
+		see(e.tree, p)
+		return nil
+	}
+	if _, ok := e.yaml.Get(p[:p.depth()].keys()...); !ok {
+		return nil
+	}
+	return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error {
+		see(root, p)
+		return nil
+	})
+}
+
+// put makes a field what raw says. Only the object itself is written by positions.
+func (e *embedded) put(p fieldPath, raw []byte) error {
+	switch {
+	case slices.ContainsFunc(p, func(s fieldpath.Step) bool { return s.Position }):
+		return p.putBack(e.tree, raw)
+	case e.yaml == nil:
+		return p.put(e.tree, raw)
+	case p.depth() == len(p):
+		return e.yaml.Set(raw, p.keys()...)
+	default:
+		return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error { return p.put(root, raw) })
+	}
+}
+
+// removeItem removes the item of a list that has the digest.
+func (e *embedded) removeItem(p fieldPath, digest string) error {
+	remove := func(root *document.Node, p fieldPath) error {
+		list := p.find(root)
+		if i := itemWith(list, digest); i >= 0 {
+			list.RemoveItem(i)
+		}
+		return nil
+	}
+	if e.yaml == nil {
+		return remove(e.tree, p)
+	}
+	return e.inList(p, p.depth(), remove)
+}
+
+// depth is how many steps of the path are keys before the first item of a list.
+func (p fieldPath) depth() int {
+	if i := slices.IndexFunc(p, func(s fieldpath.Step) bool { return s.By != "" }); i >= 0 {
+		return i
+	}
+	return len(p)
+}
+
+// inList edits a list in YAML as JSON. Setting it then edits only what differs, so that comments and the order stay. The path of
+// the edit leads on from an object whose member "list" is the list.
+func (e *embedded) inList(p fieldPath, depth int, edit func(root *document.Node, p fieldPath) error) error {
+	keys := p[:depth].keys()
+	raw := []byte("null")
+	if value, ok := e.yaml.Get(keys...); ok {
+		var err error
+		if raw, err = appendValue(nil, value); err != nil {
+			return err
+		}
+	}
+	list, err := document.Parse(object("list", raw))
+	if err != nil {
+		return err
+	}
+	defer list.Release()
+	if err := edit(list.Root(), slices.Concat(fieldPath{{Key: "list"}}, p[depth:])); err != nil {
+		return err
+	}
+	if !list.Changed() {
+		return nil
+	}
+	return e.yaml.Set(list.Root().Get("list").Raw(), keys...)
+}
+
+// appendValue writes a value of YAML as JSON in which 1.0 stays a number with a fraction.
+func appendValue(out []byte, value any) ([]byte, error) {
+	switch value := value.(type) {
+	case float64:
+		raw, err := json.Marshal(value)
+		if err == nil && !bytes.ContainsAny(raw, ".eE") {
+			raw = append(raw, ".0"...)
+		}
+		return append(out, raw...), err
+	case string:
+		return append(out, document.Quote(value)...), nil
+	case []any:
+		out = append(out, '[')
+		for i, item := range value {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			var err error
+			if out, err = appendValue(out, item); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, ']'), nil
+	case map[string]any:
+		return appendMembers(out, value)
+	default:
+		raw, err := json.Marshal(value)
+		return append(out, raw...), err
+	}
+}
+
+func appendMembers(out []byte, members map[string]any) ([]byte, error) {
+	out = append(out, '{')
+	for i, key := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, document.Quote(key)...), ':')
+		var err error
+		if out, err = appendValue(out, members[key]); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
 }

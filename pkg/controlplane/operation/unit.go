@@ -6,6 +6,7 @@ package operation
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -82,8 +83,10 @@ func compileUnit(c *Context, arguments source.Node, path string) ([]Write, sourc
 		return nil, findings
 	}
 	var writes []Write
-	for _, compile := range []func(unitArguments, source.Node, string) ([]Write, source.Findings){c.unitContent, c.unitFields, c.unitDropIns, c.unitOptions} {
-		more, problems := compile(a, arguments, path)
+	for _, compile := range []func(*Context, unitArguments, source.Node, string) ([]Write, source.Findings){
+		compileUnitContent, compileUnitFields, compileUnitDropIns, compileUnitOptions,
+	} {
+		more, problems := compile(c, a, arguments, path)
 		writes, findings = append(writes, more...), append(findings, problems...)
 	}
 	if len(writes)+len(findings) == 0 {
@@ -92,8 +95,8 @@ func compileUnit(c *Context, arguments source.Node, path string) ([]Write, sourc
 	return writes, findings
 }
 
-func (c *Context) unitContent(a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
-	text, findings := c.textOrFile(a.Content, a.ContentFrom, path)
+func compileUnitContent(c *Context, a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
+	text, findings := compileTextOrFile(c, a.Content, a.ContentFrom, path)
 	if text == nil || len(findings) > 0 {
 		return nil, findings
 	}
@@ -109,7 +112,7 @@ func (c *Context) unitContent(a unitArguments, arguments source.Node, path strin
 	if len(findings) == 0 {
 		findings = isUnit(a.Name, value, content, at)
 	}
-	if text, computed := value.unitText(); len(findings) == 0 && !computed && !strings.Contains(text, "[") {
+	if text, computed := constantUnitText(value); len(findings) == 0 && !computed && !strings.Contains(text, "[") {
 		findings = source.Findings{content.Finding(at, "has no section, such as [Service]").Of(WrongUnit)}
 	}
 	return []Write{{
@@ -123,8 +126,8 @@ func (c *Context) unitContent(a unitArguments, arguments source.Node, path strin
 	}}, findings
 }
 
-// unitFields are the fields of a unit that say what systemd does with it.
-func (c *Context) unitFields(a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
+// compileUnitFields are the fields of a unit that say what systemd does with it.
+func compileUnitFields(c *Context, a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
 	var (
 		writes   []Write
 		findings source.Findings
@@ -150,7 +153,7 @@ func (c *Context) unitFields(a unitArguments, _ source.Node, path string) ([]Wri
 	return writes, findings
 }
 
-func (c *Context) unitDropIns(a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
+func compileUnitDropIns(c *Context, a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
 	var (
 		writes   []Write
 		findings source.Findings
@@ -179,8 +182,8 @@ func (c *Context) unitDropIns(a unitArguments, _ source.Node, path string) ([]Wr
 	return writes, findings
 }
 
-// unitOptions are the edits of options in one section.
-func (c *Context) unitOptions(a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
+// compileUnitOptions are the edits of options in one section.
+func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
 	if a.Set.Absent() && a.Add.Absent() && len(a.Remove) == 0 {
 		if a.Section != "" {
 			return nil, source.Findings{arguments.Finding(path+".section", "set, add or remove is needed with a section").Of(NothingToDo)}
@@ -209,12 +212,12 @@ func (c *Context) unitOptions(a unitArguments, arguments source.Node, path strin
 		findings source.Findings
 	)
 	if !a.Set.Absent() || len(a.Remove) > 0 {
-		writes, findings = compiler{place: place, value: c.optionValues, check: check, apply: func(option string) func(*target.Object, Resolved) error {
+		writes, findings = compiler{place: place, value: c.with(compileOptionValues), check: check, apply: func(option string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return setOption(o, a, option, v) }
 		}}.compile(arguments, path, a.Set, a.Remove)
 	}
 	if !a.Add.Absent() {
-		added, problems := compiler{place: place, value: c.optionValues, check: check, apply: func(option string) func(*target.Object, Resolved) error {
+		added, problems := compiler{place: place, value: c.with(compileOptionValues), check: check, apply: func(option string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return addOptions(o, a, option, v.Texts) }
 		}}.compile(arguments, path, a.Add, nil)
 		for i := range added {
@@ -231,8 +234,8 @@ func (c *Context) unitOptions(a unitArguments, arguments source.Node, path strin
 	return writes, findings
 }
 
-// optionValues is one text or a list of them, for an option that is repeated.
-func (c *Context) optionValues(n source.Node, path string) (Value, source.Findings) {
+// compileOptionValues is one text or a list of them, for an option that is repeated.
+func compileOptionValues(c *Context, n source.Node, path string) (Value, source.Findings) {
 	if n.Node != nil && n.Kind == yaml.SequenceNode && len(n.Content) > 0 {
 		return c.Texts(n.Items(), path)
 	}
@@ -299,4 +302,78 @@ func setDropIn(o *target.Object, name, dropIn string, v Resolved) error {
 		return err
 	}
 	return mergeNamed(found, "dropIns", "name", dropIn, object("name", document.Quote(dropIn), "content", document.Quote(v.Text())))
+}
+
+// unitSections are the sections that systemd reads in each type of unit beside [Unit] and [Install] (systemd.unit(5) and the page of each
+// type; src/core/load-fragment-gperf.gperf.in). It ignores others, and those that begin with X- without a word.
+var unitSections = map[string][]string{
+	".service": {"Service"}, ".socket": {"Socket"}, ".mount": {"Mount"}, ".automount": {"Automount"}, ".swap": {"Swap"}, ".path": {"Path"},
+	".timer": {"Timer"}, ".slice": {"Slice"}, ".scope": {"Scope"}, ".target": {}, ".device": {},
+}
+
+// sectionsOf are the sections of a unit; nil where its type is not known.
+func sectionsOf(unit string) []string {
+	own, known := unitSections[path.Ext(unit)]
+	if !known {
+		return nil
+	}
+	return append([]string{"Unit", "Install"}, own...)
+}
+
+// checkSection judges the section of a unit; "" for one that systemd reads, or in a unit of which the type is not known.
+func checkSection(unit, section string) string {
+	sections := sectionsOf(unit)
+	if sections == nil || strings.HasPrefix(section, "X-") || slices.Contains(sections, section) {
+		return ""
+	}
+	return fmt.Sprintf("systemd reads no section %q in %s%s", section, unit, source.Suggest(section, sections))
+}
+
+// standsFor is written for what an expression gives: it can be part of a value, and a line of its own.
+const standsFor = "x=x"
+
+// checkUnitText judges the text of a unit or a drop-in; "" for one that systemd reads as a whole, as far as it is known.
+func checkUnitText(unit string, v Value) string {
+	text, computed := constantUnitText(v)
+	if computed && !begun.MatchString(text) {
+		return "" // an expression may give the section
+	}
+	read, err := document.UnitOf(text)
+	if err != nil {
+		problem := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "reading a unit: "), ": "+document.ErrUnit.Error())
+		return "is no text that systemd reads: " + problem
+	}
+	for _, section := range read.Sections() {
+		if strings.Contains(section, standsFor) {
+			continue
+		}
+		if problem := checkSection(unit, section); problem != "" {
+			return problem
+		}
+		for _, option := range read.Options(section) {
+			if !optionName.MatchString(option) {
+				return fmt.Sprintf("is no text that systemd reads: %q in section %s is no name of an option", option, section)
+			}
+		}
+	}
+	return ""
+}
+
+// constantUnitText is a text in which something stands for what is computed, and whether anything is.
+func constantUnitText(v Value) (string, bool) {
+	if constant, ok := v.Constant(); ok {
+		return constant.Text(), false
+	}
+	if len(v.texts) == 0 {
+		return "", true
+	}
+	return v.texts[0].With(standsFor), true
+}
+
+// isUnit finds what is wrong with the text of a unit or a drop-in at its place in the profile.
+func isUnit(unit string, v Value, n source.Node, path string) source.Findings {
+	if problem := checkUnitText(unit, v); problem != "" {
+		return source.Findings{n.Finding(path, "%s", problem).Of(WrongUnit)}
+	}
+	return nil
 }

@@ -8,27 +8,73 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Resolved is a value after its expressions were evaluated. Exactly one of the three is meant.
-type Resolved struct {
-	// Absent says that the place must not be there.
-	Absent bool
-	// Texts are one or several strings: the value of a label, or each occurrence of a flag. An empty list that is not nil
-	// means a flag without a value.
-	Texts []string
-	// JSON is a structured value.
-	JSON []byte
-	// From are the Secrets of which the value is made; nil: none. Such a value is written to the object and shown nowhere.
-	From []string
+// Mounts calls a function with each volume that the write mounts, as far as they are known when the profile is loaded, and where that stands.
+func (w Write) Mounts(each func(volume string, at source.Node, path string)) {
+	if constant, ok := w.Value.Constant(); ok && constant.Absent {
+		return
+	}
+	switch w.Place.Kind {
+	case VolumeMount:
+		each(w.Place.Name, w.At, w.Path)
+	case Container, InitContainer:
+		visit(w.At, w.Path, "volumeMounts[].name", func(n source.Node, at string) { each(n.Value, n, at) })
+	}
+}
+
+var (
+	optionName = regexp.MustCompile(`^[-.a-zA-Z0-9]+$`)
+	// begun is a text of which the first section is written.
+	begun = regexp.MustCompile(`\A(\s*[#;][^\n]*\n)*\s*\[`)
+)
+
+// ErrValue means that what an expression gave cannot stand in its place.
+var ErrValue = errors.New("value not possible here")
+
+// visit calls a function with each value at a path that is there and not computed.
+func visit(n source.Node, at, path string, do func(n source.Node, at string)) {
+	if n.Absent() || isComputed(n) {
+		return
+	}
+	if path == "" {
+		do(n, at)
+		return
+	}
+	if rest, ok := strings.CutPrefix(path, "[]"); ok {
+		for i, item := range n.Items() {
+			visit(item, fmt.Sprintf("%s[%d]", at, i), strings.TrimPrefix(rest, "."), do)
+		}
+		return
+	}
+	if rest, ok := strings.CutPrefix(path, "{}"); ok {
+		for _, field := range n.Fields() {
+			visit(field.Value, at+"."+field.Key.Value, strings.TrimPrefix(rest, "."), do)
+		}
+		return
+	}
+	end := strings.IndexAny(path, ".[{")
+	if end < 0 {
+		end = len(path)
+	}
+	visit(n.Get(path[:end]), at+"."+path[:end], strings.TrimPrefix(path[end:], "."), do)
+}
+
+// isComputed says whether a scalar may hold an expression.
+func isComputed(n source.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "${")
 }
 
 // Text is the only or the first text.
@@ -59,16 +105,6 @@ func (r Resolved) String() string {
 		quoted, _ := json.Marshal(r.Texts)
 		return strings.TrimSuffix(strings.TrimPrefix(string(quoted), "["), "]")
 	}
-}
-
-// Value is what a write will leave in its place: constant, or computed from facts.
-type Value struct {
-	constant *Resolved
-	texts    []*expression.Template
-	tree     *expression.Tree
-	shape    func([]byte) ([]byte, error)
-	escape   escape
-	secrets  []string // of which it is made
 }
 
 // Remove is the value that takes a place away.
@@ -187,4 +223,151 @@ func (v Value) Keys() []string {
 		keys = append(keys, key)
 	}
 	return keys
+}
+
+// FromSecrets is the write for a value that is made of what these Secrets hold: neither its text nor its errors show it.
+func (w Write) FromSecrets(names ...string) Write {
+	apply, from := w.Apply, fromSecrets(names)
+	w.Value.secrets = names
+	w.Apply = func(o *target.Object, v Resolved) error {
+		err := apply(o, v)
+		if errors.Is(err, target.ErrContainerMissing) || errors.Is(err, target.ErrNodePartMissing) {
+			return err // says only what is not there
+		}
+		return hide(err, from)
+	}
+	return w
+}
+
+// fromSecrets stands where a value would.
+func fromSecrets(names []string) string { return "(from Secret " + strings.Join(names, ", ") + ")" }
+
+// hidden is an error of which the text could hold what a Secret holds.
+type hidden struct {
+	err  error
+	from string
+}
+
+// hide keeps what kind of error it is, and no word of it. What an evaluation says holds no values.
+func hide(err error, from string) error {
+	var evaluation *expression.EvaluationError
+	if err == nil || errors.As(err, &evaluation) {
+		return err
+	}
+	return hidden{err, from}
+}
+
+// Error says where the value is from.
+func (h hidden) Error() string { return "the value " + h.from + " is not possible here" }
+
+// Is says what kind of error it is.
+func (h hidden) Is(target error) bool { return errors.Is(h.err, target) }
+
+// text evaluates a template.
+func (e escape) text(ctx context.Context, t *expression.Template, variables Variables) (string, error) {
+	if e.computed == nil {
+		return t.String(ctx, variables)
+	}
+	text, err := t.Escaped(ctx, variables, e.computed)
+	if err != nil || e.whole == nil {
+		return text, err
+	}
+	return e.whole(text), nil
+}
+
+// escaped returns the value with an escape; a constant is escaped at once.
+func (v Value) escaped(e escape) Value {
+	if v.constant == nil {
+		v.escape = e
+		return v
+	}
+	if e.whole != nil {
+		constant := *v.constant
+		constant.Texts = make([]string, len(v.constant.Texts))
+		for i, text := range v.constant.Texts {
+			constant.Texts[i] = e.whole(text)
+		}
+		v.constant = &constant
+	}
+	return v
+}
+
+// computedDollar stands for a dollar sign from an expression until the whole is escaped.
+const computedDollar = "\x00"
+
+var dollar = regexp.MustCompile(`\$(\{[a-zA-Z_][a-zA-Z0-9_]*\})?`)
+
+// inCommand escapes the value of a kubelet's flag: the kubelet is given what the profile says. Only ${NAME}, which a profile writes
+// as $${NAME}, stays a variable of the unit.
+var inCommand = escape{
+	computed: func(_, computed string) (string, error) {
+		return strings.ReplaceAll(computed, "$", computedDollar), nil
+	},
+	whole: func(text string) string {
+		text = dollar.ReplaceAllStringFunc(text, func(match string) string {
+			if match == "$" {
+				return "$$"
+			}
+			return match
+		})
+		return strings.NewReplacer("%", "%%", computedDollar, "$$").Replace(text)
+	},
+}
+
+var errLineBreak = errors.New("the value has a line break, behind which it would be another line of the unit")
+
+// execLine is a text that ends in a command of a unit, with the lines that continue it.
+var execLine = regexp.MustCompile(`(?:^|[\r\n])[ \t]*Exec[A-Za-z]*[ \t]*=(?:\\\r?\n|[^\r\n])*$`)
+
+// inUnitText escapes the results of expressions in the text of a unit or a drop-in, behind its first section. An expression before it
+// gives the text itself.
+var inUnitText = escape{computed: func(before, computed string) (string, error) {
+	if !begun.MatchString(before) {
+		return computed, nil
+	}
+	return unitValue(computed, execLine.MatchString(before))
+}}
+
+// inOption escapes the results of expressions in the value of an option.
+func inOption(option string) escape {
+	return escape{computed: func(_, computed string) (string, error) {
+		return unitValue(computed, strings.HasPrefix(option, "Exec"))
+	}}
+}
+
+// unitValue escapes a part of a value; in commands, a dollar sign begins a variable.
+func unitValue(computed string, command bool) (string, error) {
+	if strings.ContainsAny(computed, "\r\n") {
+		return "", errLineBreak
+	}
+	computed = strings.ReplaceAll(computed, "%", "%%")
+	if command {
+		computed = strings.ReplaceAll(computed, "$", "$$")
+	}
+	return computed, nil
+}
+
+// Known is a structured value as far as it is known when the profile is loaded, as encoding/json reads it: what is computed is
+// nil in it. It is nil for texts.
+func (v Value) Known() any {
+	if v.tree != nil {
+		return v.tree.Known()
+	}
+	var value any
+	if v.constant != nil && v.constant.JSON != nil && json.Unmarshal(v.constant.JSON, &value) != nil {
+		return nil
+	}
+	return value
+}
+
+// Resolve computes the value of the write.
+func (w Write) Resolve(ctx context.Context, variables Variables) (Resolved, error) {
+	resolved, err := w.Value.resolve(ctx, variables)
+	if secrets := w.Value.secrets; secrets != nil {
+		resolved.From, err = secrets, hide(err, fromSecrets(secrets))
+	}
+	if err != nil {
+		return Resolved{}, fmt.Errorf("computing %s: %w", w.Place, err)
+	}
+	return resolved, nil
 }

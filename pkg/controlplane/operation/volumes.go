@@ -6,7 +6,6 @@ package operation
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -31,8 +30,6 @@ func volumes() Definition {
 		Compile: compileVolumes,
 	}
 }
-
-var errNoPodTemplate = errors.New("is missing")
 
 // volumeSources are the sources that a control plane's volume may have. hostPath is not among them, as a control plane
 // must not depend on the machine of the seed on which it happens to run; neither are sources that Kubernetes has removed.
@@ -69,14 +66,14 @@ func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, so
 	}
 	writes := removals
 	for _, field := range a.Set.Fields() {
-		more, problems := c.volume(field, path+".set."+field.Key.Value)
+		more, problems := compileVolume(c, field, path+".set."+field.Key.Value)
 		writes, findings = append(writes, more...), append(findings, problems...)
 	}
 	return writes, findings
 }
 
-// volume splits the entry of a volume into the volume itself and its mounts.
-func (c *Context) volume(field source.Field, path string) ([]Write, source.Findings) {
+// compileVolume splits the entry of a volume into the volume itself and its mounts.
+func compileVolume(c *Context, field source.Field, path string) ([]Write, source.Findings) {
 	name := field.Key.Value
 	if problem := cmp.Or(checkName(name), checkLabel(name)); problem != "" {
 		return nil, source.Findings{field.Key.Finding(path, "%s", problem).Of(source.InvalidName)}
@@ -100,7 +97,7 @@ func (c *Context) volume(field source.Field, path string) ([]Write, source.Findi
 	if sources > 1 || (sources == 0 && mount.Node == nil) {
 		return nil, source.Findings{field.Value.Finding(path, "exactly one source of the volume is needed, such as secret or configMap").Of(source.ExclusiveFields)}
 	}
-	writes, findings := c.mounts(name, mount, path+".mount")
+	writes, findings := compileMounts(c, name, mount, path+".mount")
 	if sources == 1 {
 		value, problems := c.Tree(source.Node{Node: volume, File: field.Value.File}, path)
 		if len(problems) == 0 {
@@ -116,7 +113,7 @@ func (c *Context) volume(field source.Field, path string) ([]Write, source.Findi
 	return writes, findings
 }
 
-func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write, source.Findings) {
+func compileMounts(c *Context, volume string, mount source.Node, path string) ([]Write, source.Findings) {
 	if mount.Node == nil {
 		return nil, nil
 	}
@@ -136,7 +133,7 @@ func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write
 	if len(containers) == 0 {
 		containers = []string{c.Target.Container}
 	}
-	value, problems := c.mountValue(mount, path, mountFields)
+	value, problems := compileMountValue(c, mount, path, mountFields)
 	for _, container := range containers {
 		writes = append(writes, Write{Place: Place{VolumeMount, container, volume}, Value: value, At: mount, Path: path,
 			Apply: func(o *target.Object, v Resolved) error { return setMount(o, container, volume, v.JSON) }})
@@ -144,8 +141,8 @@ func (c *Context) mounts(volume string, mount source.Node, path string) ([]Write
 	return writes, append(findings, problems...)
 }
 
-// mountValue is a mount without its volume; known are the fields that may be written, of which containers is not part of it.
-func (c *Context) mountValue(mount source.Node, path string, known []string) (Value, source.Findings) {
+// compileMountValue is a mount without its volume; known are the fields that may be written, of which containers is not part of it.
+func compileMountValue(c *Context, mount source.Node, path string, known []string) (Value, source.Findings) {
 	findings := checkFields(mount, path, known)
 	mounted := false
 	rest := &yaml.Node{Kind: yaml.MappingNode, Line: mount.Line, Column: mount.Column}
@@ -199,16 +196,6 @@ func setMount(o *target.Object, container, volume string, raw []byte) error {
 		return err
 	}
 	return mergeNamed(node, "volumeMounts", "name", volume, withMember(raw, "name", volume))
-}
-
-// withMember puts a member with a text in front of the members of a JSON object.
-func withMember(raw []byte, key, value string) []byte {
-	out := append([]byte{'{'}, document.Quote(key)...)
-	out = append(append(out, ':'), document.Quote(value)...)
-	if len(raw) > len("{}") {
-		out = append(out, ',')
-	}
-	return append(out, raw[1:]...)
 }
 
 // removeVolume removes a volume and its mounts in all containers.

@@ -4,6 +4,11 @@
 
 package target
 
+import (
+	"slices"
+	"strings"
+)
+
 // targets are the objects of the contract: docs/extensions/controlplane-webhooks.md of Gardener as of May 2019 (StatefulSet
 // etcd, Service of type LoadBalancer) and the objects for which Gardener v1.136 calls its ensurer
 // (extensions/pkg/webhook/controlplane/genericmutator/mutator.go, pkg/apis/operator/v1alpha1 for the virtual garden).
@@ -124,4 +129,74 @@ func operatingSystemConfig(parts Part) Form {
 		Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "OperatingSystemConfig", Resource: "operatingsystemconfigs",
 		Parts: parts,
 	}
+}
+
+// Other is a target for objects that the contract does not name. They are of the form's group, version, kind and resource; a
+// name that ends in * stands for all that begin so, and no name for all.
+func Other(form Form) *Target {
+	name := form.Kind
+	if form.Name != "" {
+		name += "/" + form.Name
+	}
+	form.Parts = partsOf(form.Group, form.Kind)
+	return &Target{Name: name, Summary: "not in the contract and of kind " + form.Kind, Other: true, Forms: []Form{form}}
+}
+
+// groupKind names a kind of objects.
+type groupKind struct{ group, kind string }
+
+// otherParts are the parts beside metadata that objects of a kind have, whatever their name; those of other kinds have none.
+var otherParts = map[groupKind]Part{
+	{"apps", "Deployment"}:                          PodTemplate | CommandLine,
+	{"apps", "StatefulSet"}:                         PodTemplate | CommandLine,
+	{"apps", "DaemonSet"}:                           PodTemplate | CommandLine,
+	{"", "Service"}:                                 ServiceSpec,
+	{"autoscaling.k8s.io", "VerticalPodAutoscaler"}: ContainerPolicies,
+}
+
+func partsOf(group, kind string) Part { return Metadata | otherParts[groupKind{group, kind}] }
+
+// Others are targets for all objects of each kind that has parts beside metadata, sorted by kind.
+func Others() []*Target {
+	var others []*Target
+	for known := range otherParts {
+		others = append(others, Other(Form{Group: known.group, Kind: known.kind}))
+	}
+	slices.SortFunc(others, func(a, b *Target) int { return strings.Compare(a.Name, b.Name) })
+	return others
+}
+
+// Names are the names of all targets, sorted.
+func Names() []string {
+	names := make([]string, 0, len(targets))
+	for i := range targets {
+		names = append(names, targets[i].Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Lookup finds a target by the name that profiles use.
+func Lookup(name string) (*Target, bool) {
+	for i := range targets {
+		if targets[i].Name == name {
+			return &targets[i], true
+		}
+	}
+	return nil, false
+}
+
+// Match finds the first target as which an object can be meant; garden says whether it is in the namespace of the virtual garden.
+func Match(garden bool, group, kind, name string) (*Target, *Form) {
+	for i := range targets {
+		if targets[i].Garden != garden {
+			continue
+		}
+		for j := range targets[i].Forms {
+			if f := &targets[i].Forms[j]; f.Is(group, kind, name) {
+				return &targets[i], f
+			}
+		}
+	}
+	return nil, nil
 }

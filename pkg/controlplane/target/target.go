@@ -2,9 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package target knows which objects Gardener's contract lets a provider mutate, by which names profiles call them, and
-// where in such an object its containers, metadata and storage are. It knows nothing of rules; it must not read clusters.
-// Enter at Lookup, Match and Object.
 package target
 
 import (
@@ -139,41 +136,6 @@ func (t *Target) Has(parts Part) bool {
 // HasToday says whether any form that today's Gardener writes has all the given parts.
 func (t *Target) HasToday(parts Part) bool {
 	return slices.ContainsFunc(t.Forms, func(f Form) bool { return !f.Older && f.Has(parts) })
-}
-
-// Names are the names of all targets, sorted.
-func Names() []string {
-	names := make([]string, 0, len(targets))
-	for i := range targets {
-		names = append(names, targets[i].Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Lookup finds a target by the name that profiles use.
-func Lookup(name string) (*Target, bool) {
-	for i := range targets {
-		if targets[i].Name == name {
-			return &targets[i], true
-		}
-	}
-	return nil, false
-}
-
-// Match finds the first target as which an object can be meant; garden says whether it is in the namespace of the virtual garden.
-func Match(garden bool, group, kind, name string) (*Target, *Form) {
-	for i := range targets {
-		if targets[i].Garden != garden {
-			continue
-		}
-		for j := range targets[i].Forms {
-			if f := &targets[i].Forms[j]; f.Is(group, kind, name) {
-				return &targets[i], f
-			}
-		}
-	}
-	return nil, nil
 }
 
 // Compare orders forms by group, kind and name.

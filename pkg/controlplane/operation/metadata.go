@@ -49,14 +49,6 @@ func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, at 
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 
-// The maps of strings that rules edit.
-var (
-	labelsPath         = fieldPath{{Key: "metadata"}, {Key: "labels"}}
-	annotationsPath    = fieldPath{{Key: "metadata"}, {Key: "annotations"}}
-	podLabelsPath      = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "labels"}}
-	podAnnotationsPath = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "annotations"}}
-)
-
 // checkKey judges the key of a label or an annotation.
 func checkKey(key string) string {
 	return strings.Join(validation.IsQualifiedName(strings.ToLower(key)), "; ")

@@ -1,0 +1,1016 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// shell is what a program of a part has of the whole.
+func (p *program) shell() *program {
+	return &program{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment, costly: p.costly}
+}
+
+// written is the environment of which compiled expressions know the macros that they were written with. It is made when it is first
+// needed, as nothing but explanations needs it.
+func (e *Environment) written() (*cel.Env, error) {
+	e.once.Do(func() { e.macros, e.macrosError = e.env.Extend(cel.EnableMacroCallTracking()) })
+	return e.macros, e.macrosError
+}
+
+// diagnose turns what CEL found into findings, each at its own place and with a suggestion for unknown names.
+func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.Findings {
+	var (
+		findings source.Findings
+		missing  map[string][]string
+	)
+	for _, issue := range issues.Errors() {
+		offset, rule := offsetOf(text.text, issue.Location), WrongResult
+		var (
+			unknown string
+			known   []string
+		)
+		message, isSyntax := strings.CutPrefix(issue.Message, "Syntax error: ")
+		if isSyntax {
+			message, _, _ = strings.Cut(message, " expecting {")
+			if before, found := strings.CutSuffix(message, " expecting <EOF>"); found {
+				message = before + ": the expression ends in front of it"
+			}
+			message, rule = "syntax error: "+message, SyntaxError
+		}
+		if m := undefinedField.FindStringSubmatch(message); m != nil {
+			if missing == nil {
+				missing = e.missingFields(text.text)
+			}
+			offset = nameAfter(text.text, offset)
+			unknown, known = m[1], missing[m[1]]
+			message += suggestField(unknown, known)
+		}
+		if m := undeclaredReference.FindStringSubmatch(message); m != nil {
+			unknown, known = m[1], e.Variables()
+			if offset < len(text.text) && text.text[offset] == '(' {
+				known = functionNames(e.env)
+				offset = nameBefore(text.text, offset)
+			}
+			message = "undeclared reference to '" + m[1] + "'" + e.suggest(unknown, known)
+		}
+		if m := reservedName.FindStringSubmatch(message); m != nil {
+			message = "'" + m[1] + "' is reserved by CEL" + source.Suggest(m[1]+"Object", e.Variables())
+		}
+		if m, ok := misfitOf(message); ok {
+			if strings.HasPrefix(text.text[offset:], "(") {
+				offset = nameBefore(text.text, offset)
+			}
+			message = e.say(m)
+		}
+		finding := o.finding(text.offset+offset, "%s", plainly(message)).Of(rule)
+		if unknown != "" {
+			finding = finding.Of(UnknownName)
+			if word, ok := source.Nearest(unknown, known); ok && finding.Column > 0 && e.elsewhere[unknown] == "" {
+				finding.Fix = &source.Fix{At: finding.Position, Old: unknown, New: word}
+			}
+		}
+		if !slices.ContainsFunc(findings, func(f source.Finding) bool { return f.Error() == finding.Error() }) {
+			findings = append(findings, finding)
+		}
+		if isSyntax {
+			break // those that follow are consequences
+		}
+	}
+	findings.Sort()
+	return findings
+}
+
+var (
+	undefinedField      = regexp.MustCompile(`^undefined field '([^']*)'`)
+	reservedName        = regexp.MustCompile(`^(?:syntax error: )?reserved identifier: (\w+)`)
+	undeclaredReference = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
+)
+
+// offsetOf is the offset, in bytes, of a place that CEL gives as line (from 1) and column (from 0, in code points).
+func offsetOf(text string, at common.Location) int {
+	offset := 0
+	for range at.Line() - 1 {
+		end := strings.IndexByte(text[offset:], '\n')
+		if end < 0 {
+			break
+		}
+		offset += end + 1
+	}
+	for range at.Column() {
+		_, size := utf8.DecodeRuneInString(text[offset:])
+		offset += size
+	}
+	return offset
+}
+
+// nameAfter moves from the dot of a selection to the field's name.
+func nameAfter(text string, offset int) int {
+	return offset + len(text[offset:]) - len(strings.TrimLeft(text[offset:], ".?` \t\r\n"))
+}
+
+// nameBefore moves from the parenthesis of a call to the beginning of the function's name.
+func nameBefore(text string, offset int) int {
+	for offset > 0 && isWord(text[offset-1]) {
+		offset--
+	}
+	return offset
+}
+
+// nodePosition is where a node stands: at the field's or the function's name for selections and calls.
+func (p *program) nodePosition(node ast.Expr) source.Position {
+	text := p.expressionText()
+	location := p.ast.NativeRep().SourceInfo().GetStartLocation(node.ID())
+	if location == common.NoLocation {
+		return p.origin.position(p.offset)
+	}
+	offset := offsetOf(text, location)
+	switch {
+	case offset < len(text) && (text[offset] == '.' || text[offset] == '?'):
+		offset = nameAfter(text, offset)
+	case offset < len(text) && text[offset] == '(':
+		offset = nameBefore(text, offset)
+	}
+	return p.origin.position(p.offset - leadingSpace(text) + offset)
+}
+
+func (p *program) expressionText() string { return p.ast.Source().Content() }
+
+func functionNames(env *cel.Env) []string {
+	var names []string
+	for name := range env.Functions() {
+		if isWord(name[0]) && name[0] != '_' {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// missingFields compiles a text once more to learn of which types its unknown fields are: for each unknown field, the fields that are known.
+func (e *Environment) missingFields(text string) map[string][]string {
+	recorder := &fieldRecorder{typeProvider: e.types, missing: map[string][]string{}}
+	env, err := e.env.Extend(cel.CustomTypeProvider(types.Provider(recorder)))
+	if err != nil {
+		return nil
+	}
+	env.Compile(text)
+	return recorder.missing
+}
+
+// fieldRecorder remembers which fields were asked for in vain.
+type fieldRecorder struct {
+	*typeProvider
+	missing map[string][]string
+}
+
+// FindStructFieldType implements types.Provider.
+func (r *fieldRecorder) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	fieldType, ok := r.typeProvider.FindStructFieldType(name, field)
+	if o := r.objects[name]; !ok && o != nil {
+		r.missing[field] = append(r.missing[field], o.Fields()...)
+	}
+	return fieldType, ok
+}
+
+// The types of which there is more to say.
+const (
+	absentType   = "optional_type"
+	versionType  = "kubernetes.Semver"
+	quantityType = "kubernetes.Quantity"
+)
+
+// remedy says what was probably meant by types that do not go together, or by a type that does not fit; "" where that is not known.
+func remedy(given ...string) string {
+	has := func(wanted ...string) bool {
+		return slices.ContainsFunc(given, func(t string) bool { return slices.Contains(wanted, word(t)) })
+	}
+	switch {
+	case has(absentType):
+		return remedyOfAbsent(given)
+	case has("null", "null_type"):
+		return "; whether something is null is asked by == null"
+	case len(given) == 2 && has(versionType) && has("string"):
+		return `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`
+	case has(quantityType):
+		return "; quantities are added by add, and compared by compareTo, isGreaterThan and isLessThan"
+	case len(given) == 2:
+		return conversion(has)
+	}
+	return ""
+}
+
+// conversion says how one of two simple types is made of the other; "" where they are others.
+func conversion(has func(...string) bool) string {
+	switch {
+	case has("string") && has("int", "uint", "double"):
+		return "; string(…) makes a string of a number, int(…) a number of a string"
+	case has("string") && has("bool"):
+		return "; string(…) makes a string of a bool"
+	case has("int", "uint") && has("double"):
+		return "; double(…) and int(…) make one of the other"
+	case has("int") && has("uint"):
+		return "; int(…) and uint(…) make one of the other"
+	}
+	return ""
+}
+
+// remedyOfAbsent says how what may be absent is used; "" where nothing may be.
+func remedyOfAbsent(given []string) string {
+	if slices.ContainsFunc(given, func(t string) bool { return word(t) == absentType }) {
+		return "; say what it is when it is absent, with .orValue(…)"
+	}
+	return ""
+}
+
+// suggest says which of the known names was probably meant; of variables, which there are where none is near.
+func (e *Environment) suggest(name string, known []string) string {
+	if where := e.elsewhere[name]; where != "" {
+		return "; " + where
+	}
+	if suggestion := source.Suggest(name, known); suggestion != "" {
+		return suggestion
+	}
+	_, hasObject := e.variables["object"]
+	switch {
+	case macros[name] != "":
+		return "; it is written " + macros[name]
+	case !slices.Equal(known, e.Variables()):
+		return ""
+	case name == "self" && hasObject:
+		return ` (did you mean "object"?)`
+	}
+	return thereAre(known)
+}
+
+// suggestField says which of the known fields was probably meant, or which there are. Names with __ are Graft's own, and no author writes them.
+func suggestField(name string, known []string) string {
+	if suggestion := source.Suggest(name, known); suggestion != "" {
+		return suggestion
+	}
+	known = slices.DeleteFunc(slices.Clone(known), func(field string) bool { return strings.Contains(field, "__") })
+	return thereAre(slices.Compact(slices.Sorted(slices.Values(known))))
+}
+
+// thereAre says which names there are, if any.
+func thereAre(known []string) string {
+	switch len(known) {
+	case 0:
+		return ""
+	case 1:
+		return "; there is only " + known[0]
+	}
+	return "; " + source.ThereAre(known)
+}
+
+// macros are functions that take a name for each item, and how they are called.
+var macros = map[string]string{
+	operators.All: "list.all(x, x > 0)", operators.Exists: "list.exists(x, x > 0)", operators.ExistsOne: "list.exists_one(x, x > 0)",
+	operators.Filter: "list.filter(x, x > 0)", operators.Map: "list.map(x, x + 1)", operators.Has: "has(object.field)",
+}
+
+// plainly says in other words what CEL says of other mistakes that are made often.
+func plainly(message string) string {
+	if m := otherType.FindStringSubmatch(message); m != nil {
+		return fmt.Sprintf("must be %s, is %s%s", called(m[1]), called(m[2]), remedy(m[2]))
+	}
+	if m := notIterable.FindStringSubmatch(message); m != nil {
+		return sayIteration(m[1])
+	}
+	if m := foreignToken.FindStringSubmatch(message); m != nil {
+		return "syntax error: " + m[1] + " is written " + foreignTokens[m[1]]
+	}
+	if strings.HasPrefix(message, "invalid argument to has() macro") {
+		return "has asks for a field of something, such as has(object.field)"
+	}
+	return message
+}
+
+var (
+	otherType   = regexp.MustCompile(`^expected type '([^']+)' but found '([^']+)'$`)
+	notIterable = regexp.MustCompile(`^expression of type '([^']+)' cannot be range of a comprehension`)
+	// foreignToken is an operator of other languages.
+	foreignToken  = regexp.MustCompile(`^syntax error: (?:token recognition error at:|mismatched input|extraneous input) '(and|or|not|=~|=|&|\|)\s*'`)
+	foreignTokens = map[string]string{"and": "&&", "or": "||", "not": "!", "=": "==", "&": "&&", "|": "||", "=~": "as a function: text.matches(pattern)"}
+)
+
+// howToRead says how a key is read that may be missing, in the way in which the expression names it, and what could stand in its place.
+func (p *program) howToRead(name string) string {
+	way := ""
+	for _, e := range ast.MatchDescendants(ast.NavigateAST(p.ast.NativeRep()), ast.AllMatcher()) {
+		switch {
+		case e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == name:
+			way = ".?" + name
+		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index:
+			key, ok := literalString(e.AsCall().Args()[1])
+			if !ok || key != name {
+				continue
+			}
+			way = fmt.Sprintf("[?%q]", name)
+		default:
+			continue
+		}
+		for parent, ok := e.Parent(); ok && parent.Kind() == ast.SelectKind; parent, ok = e.Parent() {
+			e = parent
+			way += ".?" + e.AsSelect().FieldName() // what is below it is missing then, too
+		}
+		way = fmt.Sprintf("; what may be missing is read as %s.orValue(%s)", way, p.wanted(e))
+	}
+	return way
+}
+
+// unknown stands for a value of which nothing is known.
+const unknown = "…"
+
+// wanted is a value that fits where an expression stands; unknown where anything could.
+func (p *program) wanted(e ast.NavigableExpr) string {
+	if known := zero(e.Type()); known != unknown {
+		return known
+	}
+	parent, ok := e.Parent()
+	switch {
+	case !ok:
+		return zero(p.takes)
+	case parent.Kind() == ast.ComprehensionKind && parent.AsComprehension().IterRange().ID() == e.ID():
+		return "[]"
+	case parent.Kind() != ast.CallKind:
+		return unknown
+	}
+	call := parent.AsCall()
+	switch name := call.FunctionName(); name {
+	case operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr:
+		return "false"
+	case operators.Conditional:
+		if call.Args()[0].ID() == e.ID() {
+			return "false"
+		}
+		return p.wanted(parent)
+	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.Add:
+		for _, other := range parent.Children() {
+			if known := zero(other.Type()); known != unknown {
+				return known
+			}
+		}
+	case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate:
+		return "0"
+	case "string", "startsWith", "endsWith", "contains", "matches":
+		return `""`
+	}
+	return unknown
+}
+
+// zero is the value of a type that says least.
+func zero(t *types.Type) string {
+	if t == nil {
+		return unknown
+	}
+	switch t.Kind() {
+	case types.StringKind:
+		return `""`
+	case types.IntKind, types.UintKind, types.DoubleKind:
+		return "0"
+	case types.BoolKind:
+		return "false"
+	}
+	return unknown
+}
+
+// misfit is an operator or a function with the types that it was given, and does not take.
+type misfit struct {
+	// function is what CEL calls it, such as _+_.
+	function string
+	// given are types as CEL writes them, that of the object of a method first; empty where it is not known.
+	given  []string
+	member bool
+}
+
+// refused is what CEL says of types that do not fit.
+var refused = regexp.MustCompile(`^found no matching overload for '([^']+)' applied to '(.*)'$`)
+
+// misfitOf reads what CEL says.
+func misfitOf(message string) (misfit, bool) {
+	m := refused.FindStringSubmatch(message)
+	if m == nil {
+		return misfit{}, false
+	}
+	found := misfit{function: m[1]}
+	rest := m[2]
+	if target := wordOfType(rest); strings.HasPrefix(rest[target:], ".(") {
+		found.given, found.member, rest = []string{rest[:target]}, true, rest[target+1:]
+	}
+	for rest = strings.TrimSuffix(strings.TrimPrefix(rest, "("), ")"); rest != ""; {
+		length := wordOfType(rest)
+		found.given = append(found.given, rest[:length])
+		rest = strings.TrimPrefix(rest[length:], ", ")
+	}
+	return found, true
+}
+
+// wordOfType is the length of the type with which a text begins: up to a comma or ".(" that is in no parentheses.
+func wordOfType(text string) int {
+	depth := 0
+	for i := range len(text) {
+		switch {
+		case text[i] == '(':
+			depth++
+		case text[i] == ')':
+			depth--
+		case depth == 0 && (text[i] == ',' || strings.HasPrefix(text[i:], ".(")):
+			return i
+		}
+	}
+	return len(text)
+}
+
+// say is the misfit in words: what it is, what was given, and what would do.
+func (e *Environment) say(m misfit) string {
+	symbol := symbolOf(m.function)
+	switch _, isOperator := operators.FindReverse(m.function); {
+	case !isOperator:
+		return e.sayFunction(m)
+	case len(m.given) != operators.Arity(m.function) || slices.Contains(m.given, ""):
+		if takes[m.function] == "" {
+			return symbol + " cannot take what it was given"
+		}
+		return fmt.Sprintf("%[1]s cannot take what it was given; %[1]s is for %[2]s, both of one type", symbol, takes[m.function])
+	}
+	first, last := m.given[0], m.given[len(m.given)-1]
+	switch m.function {
+	case operators.Conditional:
+		if first != "bool" && first != "dyn" {
+			return "the condition in front of ? must be a bool, is " + called(first) + remedy(first)
+		}
+		return fmt.Sprintf("what stands on both sides of : must be of one type, is %s and %s%s", called(m.given[1]), called(last), remedy(m.given[1], last))
+	case operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr:
+		wrong := slices.DeleteFunc(slices.Clone(m.given), func(t string) bool { return t == "bool" || t == "dyn" })
+		if len(wrong) == 0 {
+			return symbol + " cannot take what it was given"
+		}
+		return fmt.Sprintf("%s is for bools, not for %s%s", symbol, calledAll(wrong), remedy(wrong[0]))
+	case operators.Index, operators.OptIndex:
+		return sayIndex(first, last)
+	case operators.OptSelect:
+		return "only maps and objects have fields, not " + called(first) + remedy(first)
+	case operators.In:
+		return sayIn(first, last)
+	case operators.Negate:
+		return "- is for numbers, not for " + called(first) + remedy(first)
+	case operators.Equals, operators.NotEquals:
+		return fmt.Sprintf("%s cannot compare %s with %s%s", symbol, called(first), called(last), remedy(first, last))
+	}
+	remedy := remedy(first, last)
+	if remedy == "" {
+		remedy = fmt.Sprintf("; %s is for %s, both of one type", symbol, takes[m.function])
+	}
+	return fmt.Sprintf("%s cannot take %s and %s%s", symbol, called(first), called(last), remedy)
+}
+
+const ordered = "numbers, strings, bools, timestamps and durations"
+
+// takes is what operators are for.
+var takes = map[string]string{
+	operators.Add: "numbers, strings, lists, bytes, timestamps and durations", operators.Subtract: "numbers, timestamps and durations",
+	operators.Multiply: "numbers", operators.Divide: "numbers", operators.Modulo: "whole numbers",
+	operators.Less: ordered, operators.LessEquals: ordered, operators.Greater: ordered, operators.GreaterEquals: ordered,
+}
+
+func sayIndex(container, key string) string {
+	switch word(container) {
+	case "list":
+		return "an item of a list is read by its number, not by " + called(key) + remedy(key)
+	case "map":
+		return fmt.Sprintf("%s is not read by %s%s", called(container), called(key), remedy(key))
+	case "string":
+		return "[…] reads lists and maps, not a string; a character of a string is given by charAt(…)"
+	}
+	return "[…] reads lists and maps, not " + called(container) + remedy(container)
+}
+
+func sayIn(item, container string) string {
+	switch word(container) {
+	case "list", "map":
+		return fmt.Sprintf("%s is never in %s%s", called(item), called(container), remedy(item))
+	case "string":
+		return "in looks into lists and maps, not into a string; whether a string has a part is said by contains(…)"
+	}
+	return "in looks into lists and maps, not into " + called(container) + remedy(container)
+}
+
+// sayIteration says of what there are no items.
+func sayIteration(over string) string {
+	return "lists and maps have items, and not " + called(over) + remedy(over)
+}
+
+// symbolOf is how an operator or a function is written.
+func symbolOf(function string) string {
+	switch symbol, isOperator := operators.FindReverse(function); {
+	case !isOperator:
+		return strings.TrimLeft(function, "@")
+	case symbol != "":
+		return symbol
+	case function == operators.Conditional:
+		return "?"
+	default:
+		return "[…]"
+	}
+}
+
+// sayFunction says how a function is called: with as many arguments, where it can be.
+func (e *Environment) sayFunction(m misfit) string {
+	var known, alike []string
+	given := callOf(m.function, m.member, m.given)
+	if declared := e.env.Functions()[m.function]; declared != nil {
+		for _, o := range declared.OverloadDecls() {
+			way := callOf(m.function, o.IsMemberFunction(), typeNames(o.ArgTypes()))
+			known = append(known, way)
+			if o.IsMemberFunction() == m.member && len(o.ArgTypes()) == len(m.given) {
+				alike = append(alike, way)
+			}
+		}
+	}
+	if len(alike) > 0 {
+		known = alike
+	}
+	const most = 4
+	slices.Sort(known)
+	if known = slices.Compact(known); len(known) > most {
+		known = append(known[:most:most], "…")
+	}
+	items := slices.ContainsFunc(known, func(way string) bool { return typeParameters.ReplaceAllString(way, "$1") == given })
+	switch {
+	case len(known) == 0:
+		return m.function + " cannot take what it was given"
+	case slices.Contains(m.given, ""):
+		return fmt.Sprintf("%s is called as %s, and was given something else", m.function, oneOf(known))
+	case items:
+		return fmt.Sprintf("%s is called as %s, and was given other items", m.function, oneOf(known))
+	}
+	return fmt.Sprintf("%s is called as %s, not as %s%s", m.function, oneOf(known), given, remedyOfAbsent(m.given))
+}
+
+// callOf is how a function is called with types.
+func callOf(name string, member bool, given []string) string {
+	given = slices.Clone(given)
+	for i, t := range given {
+		given[i] = anyParameters.ReplaceAllString(strings.TrimSuffix(t, "_type"), "")
+	}
+	if member {
+		name, given = given[0]+"."+name, given[1:]
+	}
+	return name + "(" + strings.Join(given, ", ") + ")"
+}
+
+var (
+	// anyParameters are what a type is of where that may be anything, typeParameters where it is something.
+	anyParameters  = regexp.MustCompile(`\((<?[A-Z]>?(, )?)+\)`)
+	typeParameters = regexp.MustCompile(`\b(list|map)\([^()]+\)`)
+)
+
+func typeNames(all []*cel.Type) []string {
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = cel.FormatCELType(t)
+	}
+	return names
+}
+
+// oneOf joins words by commas and or.
+func oneOf(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// word is a type without what it is of.
+func word(t string) string {
+	name, _, _ := strings.Cut(t, "(")
+	return name
+}
+
+// called is a type for people.
+func called(t string) string {
+	switch word(t) {
+	case "":
+		return "something"
+	case "dyn":
+		return "a value of any type"
+	case "null", "null_type":
+		return "null"
+	case absentType:
+		return "what may be absent"
+	case "bytes":
+		return "bytes"
+	case versionType:
+		return "a version"
+	case quantityType:
+		return "a quantity"
+	case "int":
+		return "an int"
+	}
+	return "a " + t
+}
+
+func calledAll(all []string) string {
+	words := make([]string, len(all))
+	for i, t := range all {
+		words[i] = called(t)
+	}
+	return strings.Join(slices.Compact(words), " and ")
+}
+
+// unfit says which types a part of the expression was given that it does not take. It looks at the values of its operands once more, and says nothing of
+// them but their types.
+func (p *program) unfit(ctx context.Context, vars interpreter.Activation, node ast.Expr) string {
+	switch node.Kind() {
+	case ast.ComprehensionKind:
+		return sayIteration(p.typeOf(ctx, vars, node.AsComprehension().IterRange()))
+	case ast.SelectKind:
+		over := p.typeOf(ctx, vars, node.AsSelect().Operand())
+		return fmt.Sprintf("%s has no field %s", called(over), node.AsSelect().FieldName())
+	case ast.CallKind:
+	default: // CEL does not say where: this is where the items are collected
+		return p.nameAt(node) + ": an operator or a function is given an item of a type that it does not take"
+	}
+	call := node.AsCall()
+	m := misfit{function: call.FunctionName(), member: call.IsMemberFunction()}
+	operands := call.Args()
+	if m.member {
+		operands = append([]ast.Expr{call.Target()}, operands...)
+	}
+	if macro := p.macroAt(node); macro != "" {
+		return macro + " asks for a bool of each item, and is given something else"
+	}
+	for _, operand := range operands {
+		m.given = append(m.given, p.typeOf(ctx, vars, operand))
+	}
+	return p.environment.say(m)
+}
+
+// iteration is the first part that goes through what has no items, or nil.
+func (p *program) iteration(ctx context.Context, vars interpreter.Activation) ast.Expr {
+	for _, e := range ast.MatchDescendants(ast.NavigateAST(p.ast.NativeRep()), ast.KindMatcher(ast.ComprehensionKind)) {
+		if over := p.typeOf(ctx, vars, e.AsComprehension().IterRange()); over != "" && word(over) != "list" && word(over) != "map" {
+			return e
+		}
+	}
+	return nil
+}
+
+// macroAt is the macro, such as filter, of which an operator is a part that nobody wrote; "" for one that was written.
+func (p *program) macroAt(node ast.Expr) string {
+	symbol, isOperator := operators.FindReverse(node.AsCall().FunctionName())
+	rest := p.expressionText()[p.offsetOf(node):]
+	if !isOperator || rest == "" || symbol != "" && strings.HasPrefix(rest, symbol) || strings.ContainsRune("?[", rune(rest[0])) {
+		return ""
+	}
+	return p.nameAt(node)
+}
+
+// nameAt is the name of the function of which a node is a part.
+func (p *program) nameAt(node ast.Expr) string {
+	text, offset := p.expressionText(), p.offsetOf(node)
+	if offset < len(text) && text[offset] == '(' {
+		return text[nameBefore(text, offset):offset]
+	}
+	from := nameAfter(text, offset)
+	to := from
+	for to < len(text) && isWord(text[to]) {
+		to++
+	}
+	return text[from:to]
+}
+
+// offsetOf is where CEL says that a node is, in the text of the expression.
+func (p *program) offsetOf(node ast.Expr) int {
+	text := p.expressionText()
+	return min(offsetOf(text, p.ast.NativeRep().SourceInfo().GetStartLocation(node.ID())), len(text))
+}
+
+// typeOf is the type of what a part has as its value; empty where it has none by itself, as a part that is about an item of a list.
+func (p *program) typeOf(ctx context.Context, vars interpreter.Activation, e ast.Expr) string {
+	native := p.ast.NativeRep()
+	if known := native.GetType(e.ID()); known != nil && known.Kind() != cel.DynKind {
+		return cel.FormatCELType(known)
+	}
+	part := p.operand(e)
+	if part == nil {
+		return ""
+	}
+	value, err := part.once(ctx, vars)
+	if err != nil {
+		return ""
+	}
+	return value.Type().TypeName()
+}
+
+// operand is a part of the expression as a program; nil where it is none by itself. It is planned when it is first asked for, as an expression that fails
+// for one object mostly fails for many.
+func (p *program) operand(e ast.Expr) *program {
+	if planned, there := p.operands.Load(e.ID()); there {
+		return planned.(*program)
+	}
+	native, part := p.ast.NativeRep(), p.shell()
+	part.references, part.every = inspect(p.environment.variables, e)
+	checked := ast.NewCheckedAST(ast.NewAST(e, native.SourceInfo()), native.TypeMap(), native.ReferenceMap())
+	var err error
+	if part.run, err = planProgram(part, p.environment.env, checked); err != nil {
+		part = nil
+	}
+	p.operands.Store(e.ID(), part)
+	return part
+}
+
+// Name is the qualified name of the object type.
+func (o *Object) Name() string { return o.name }
+
+// Nested are the object types that occur in the types of the fields.
+func (o *Object) Nested() []*Object { return o.nested }
+
+// FieldType is the type of a declared field as messages call it; empty for any other.
+func (o *Object) FieldType(name string) string {
+	field, ok := o.fields[name]
+	if !ok {
+		return ""
+	}
+	return describeType(field.Type)
+}
+
+// TypeName is the type of the variable as messages call it.
+func (v Variable) TypeName() string { return describeType(v.celType()) }
+
+// Function is a function that expressions can call.
+type Function struct {
+	Name string
+	// Summary says in a line what it gives; empty for most of those that are not Graft's own.
+	Summary string
+	// Signatures are the types that it takes and gives, such as string.satisfies(string) -> bool, sorted.
+	Signatures []string
+	// Own says that it is one of Graft's own.
+	Own bool
+}
+
+// Functions are all functions of expressions, sorted by name, without operators and macros.
+func Functions() ([]Function, error) {
+	env, err := baseEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	var all []Function
+	for name, declared := range env.Functions() {
+		if !isWord(name[0]) || name[0] == '_' || strings.Contains(name, "@") {
+			continue
+		}
+		f := Function{Name: name, Summary: strings.Join(strings.Fields(declared.Description()), " ")}
+		for _, overload := range declared.OverloadDecls() {
+			f.Own = f.Own || strings.HasPrefix(overload.ID(), "graft_") || name == satisfies
+			f.Signatures = append(f.Signatures, signature(name, overload.IsMemberFunction(), overload.ArgTypes(), overload.ResultType()))
+		}
+		slices.Sort(f.Signatures)
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b Function) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func signature(name string, member bool, arguments []*types.Type, result *types.Type) string {
+	words := make([]string, len(arguments))
+	for i, t := range arguments {
+		words[i] = cel.FormatCELType(t)
+	}
+	if member {
+		name, words = words[0]+"."+name, words[1:]
+	}
+	return name + "(" + strings.Join(words, ", ") + ") -> " + cel.FormatCELType(result)
+}
+
+func (o origin) finding(offset int, format string, arguments ...any) source.Finding {
+	return source.Finding{Position: o.position(offset), Message: fmt.Sprintf(format, arguments...), Rule: SyntaxError}
+}
+
+// once runs the program, and gives CEL's own error.
+func (p *program) once(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
+	var e *evaluation
+	if p.every > 0 || p.limited {
+		e = &evaluation{Activation: vars, ctx: ctx, meter: meterOf(ctx), program: p}
+		vars = e
+	}
+	value, _, err := p.run.Eval(vars)
+	if e != nil && e.exceeded != nil {
+		return nil, e.exceeded
+	}
+	return value, err
+}
+
+func (p *program) finding(message string) source.Finding {
+	return source.Finding{Position: p.origin.position(p.offset), Message: message, Rule: WrongResult}
+}
+
+func leadingSpace(text string) int {
+	for i, c := range text {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func describeType(t *cel.Type) string { return cel.FormatCELType(t) }
+
+// EvaluationError says that an expression has no result. It holds no values: facts and lookups may be secret.
+type EvaluationError struct {
+	source.Position
+	Message string
+	err     error
+}
+
+// Error writes position and message.
+func (e *EvaluationError) Error() string {
+	return e.Position.String() + ": " + e.Message
+}
+
+// Unwrap returns the context's error when the evaluation was interrupted, the limit that was exceeded (see ExceedsLimit), or the error of
+// another evaluation that was needed for this one.
+func (e *EvaluationError) Unwrap() error { return e.err }
+
+func (f failure) Error() string { return string(f) }
+
+// Failure is an error that Fields may return for a field; its text is shown to users and must not hold values. Of other errors only an
+// EvaluationError is shown.
+func Failure(message string) error { return failure(message) }
+
+func findingOf(err error) source.Findings {
+	var failed *EvaluationError
+	if errors.As(err, &failed) {
+		return source.Findings{{Position: failed.Position, Message: failed.Message, Rule: FailingConstant}}
+	}
+	return source.Findings{{Message: err.Error(), Rule: FailingConstant}}
+}
+
+func (p *program) failed(message string) error {
+	return &EvaluationError{Position: p.origin.position(p.offset), Message: message}
+}
+
+func (p *program) exceeds(limit error) error {
+	return &EvaluationError{Position: p.origin.position(p.offset), Message: limit.Error(), err: limit}
+}
+
+func (p *program) interrupted(err error) error {
+	return &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation was interrupted: " + err.Error(), err: err}
+}
+
+// explain turns an error of CEL into one with a position and without values.
+func (p *program) explain(ctx context.Context, vars interpreter.Activation, err error) error {
+	failed := &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation failed"}
+	if errors.Is(err, errTooCostly) {
+		failed.Message, failed.err = errTooCostly.Error(), errTooCostly
+	}
+	var celError *types.Err
+	if !errors.As(err, &celError) {
+		return failed
+	}
+	node := findNode(p.ast.NativeRep().Expr(), failedAt(celError))
+	if strings.HasPrefix(celError.Error(), notIterated) {
+		node = p.iteration(ctx, vars)
+	}
+	var inner *EvaluationError
+	switch {
+	case errors.As(err, &inner):
+		failed.err = inner
+	case ExceedsLimit(err):
+		failed.err = celError
+	}
+	message, name := p.describe(celError, node)
+	if node != nil && doesNotFit.MatchString(err.Error()) {
+		message = p.unfit(ctx, vars, node)
+	}
+	failed.Message = message
+	if node != nil {
+		failed.Position = p.nodePosition(findName(node, name))
+	}
+	return failed
+}
+
+// notIterated is how CEL's error begins where there are no items; it does not say where.
+const notIterated = "got '"
+
+// failedAt is the part that failed. Within what is asked of items CEL wraps its error, once more for each list.
+func failedAt(err *types.Err) int64 {
+	id := err.NodeID()
+	for inner := err; errors.As(errors.Unwrap(inner), &inner) && inner.NodeID() != 0; {
+		id = inner.NodeID()
+	}
+	return id
+}
+
+// describe says what failed, and the name of the field or variable that is missing, if that is it.
+func (p *program) describe(err error, node ast.Expr) (message, name string) {
+	var (
+		shown failure
+		inner *EvaluationError
+	)
+	message = err.Error()
+	switch {
+	case errors.As(err, &inner):
+		return inner.Error(), ""
+	case errors.As(err, &shown):
+		return string(shown), strings.TrimPrefix(string(shown), absentField)
+	case missingAttribute.MatchString(message):
+		name = missingAttribute.FindStringSubmatch(message)[1]
+		return name + " is not known here", name
+	case missingKey.MatchString(message):
+		name = missingKey.FindStringSubmatch(message)[1]
+		if !p.names(name) {
+			return "there is no such key", ""
+		}
+		return absentField + name + p.howToRead(name), name
+	case harmless.MatchString(message):
+		return harmless.FindString(message), ""
+	case node != nil && node.Kind() == ast.CallKind:
+		return symbolOf(node.AsCall().FunctionName()) + " cannot take the value that it was given", ""
+	}
+	return "the evaluation failed", ""
+}
+
+// names says whether the expression itself holds this key: as a string or as the name of a field. Another key was computed, and
+// may be, or be part of, what a Secret holds.
+func (p *program) names(key string) bool {
+	found := false
+	ast.PreOrderVisit(p.ast.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		text, ok := literalString(e)
+		if e.Kind() == ast.SelectKind {
+			text, ok = e.AsSelect().FieldName(), true
+		}
+		found = found || ok && text == key
+	}))
+	return found
+}
+
+// What CEL says is shown only where it cannot hold a value.
+var (
+	missingAttribute = regexp.MustCompile(`^no such attribute\(s\): ([A-Za-z0-9_]+)`)
+	missingKey       = regexp.MustCompile(`^no such key: (.+)$`)
+	// doesNotFit is what CEL says of types.
+	doesNotFit = regexp.MustCompile(`^(no such overload|unsupported index type|invalid qualifier type|got '.*', expected iterable type)`)
+	harmless   = regexp.MustCompile(`^(no such overload|division by zero|modulus by zero|` +
+		`(integer|unsigned integer|int|uint|double|duration|timestamp) overflow|return error for overflow|` +
+		`index out of bounds|optional.none\(\) dereference|` +
+		`invalid UTF-8 in bytes, cannot convert to string|NaN values cannot be ordered)`)
+)
+
+// findNode is the node with this id, or nil.
+func findNode(root ast.Expr, id int64) ast.Expr {
+	var found ast.Expr
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.ID() == id && id != 0 {
+			found = e
+		}
+	}))
+	return found
+}
+
+// findName is the part of a chain of selections, which CEL names by its end, that selects this name, or the whole chain.
+func findName(chain ast.Expr, name string) ast.Expr {
+	for node := chain; ; {
+		switch node.Kind() {
+		case ast.IdentKind:
+			if node.AsIdent() == name {
+				return node
+			}
+			return chain
+		case ast.SelectKind:
+			if node.AsSelect().FieldName() == name {
+				return node
+			}
+			node = node.AsSelect().Operand()
+		case ast.CallKind:
+			if len(node.AsCall().Args()) != 2 || node.AsCall().IsMemberFunction() {
+				return chain
+			}
+			if key, ok := literalString(node.AsCall().Args()[1]); ok && key == name {
+				return node
+			}
+			node = node.AsCall().Args()[0]
+		default:
+			return chain
+		}
+	}
+}

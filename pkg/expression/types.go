@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Tree is a YAML value compiled: JSON in which some strings are still to be computed. Members keep the order of the file. A nil
+// Tree has no members and no references.
+type Tree struct {
+	literal  []byte
+	template *Template
+	keys     []string
+	members  []*Tree
+	items    []*Tree
+	list     bool
+}
+
+// Expression is a compiled condition.
+type Expression struct {
+	program *program
+}
+
+// Template is a compiled string that may hold expressions.
+type Template struct {
+	parts []part
+	// whole is set when the text is one expression and nothing else: then the result has the type of the expression.
+	whole *program
+	// value is the result when it is always the same.
+	value ref.Val
+}
+
+// part is literal text or an expression.
+type part struct {
+	literal string
+	program *program
+}
+
+// node is a part of an expression that explanations show. It has a program of its own, as CEL's record of an evaluation cannot be
+// relied on: it puts what an index computed at a key finds where the value of the key belongs.
+type node struct {
+	text     string
+	position source.Position
+	program  *program
+	below    []*node
+	// absorbing is the value of one part that decides the whole; branches says that the first part chooses one of the two others.
+	absorbing ref.Val
+	branches  bool
+	// each is what a macro such as exists asks of each item; nil for others.
+	each *each
+	// items are the references of what the items around the part are of.
+	items []string
+}
+
+// The rules of expressions.
+const (
+	// SyntaxError is a text that is no CEL, or an expression that has no end.
+	SyntaxError source.Rule = "expression-syntax"
+	// UnknownName is a variable, a field or a function that does not exist.
+	UnknownName source.Rule = "unknown-name"
+	// WrongResult is an expression of which the types do not fit, inside or where it stands.
+	WrongResult source.Rule = "expression-type"
+	// WrongCondition is a condition that is no expression in braces.
+	WrongCondition source.Rule = "condition-form"
+	// TooCostly is an expression that may take too long.
+	TooCostly source.Rule = "expression-cost"
+	// FailingConstant is an expression without variables that has no result.
+	FailingConstant source.Rule = "expression-fails"
+)
+
+// maximumCost bounds the estimated cost of an expression in CEL's units, of which one is about 50 ns. It is Kubernetes' own
+// limit for one expression (k8s.io/apiserver/pkg/apis/cel, PerCallLimit).
+const maximumCost = 1_000_000
+
+// Size is how large a value is estimated to be: the characters of a text, the bytes of bytes, or the number of items, and the size of
+// each item.
+type Size struct{ Length, Item uint64 }
+
+// Sizes are the sizes of variables and fields, by their dotted paths.
+type Sizes map[string]Size
+
+func literalString(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	s, ok := e.AsLiteral().(types.String)
+	return string(s), ok
+}
+
+// Object is a type with named, typed fields. A field that it does not declare is an error when an expression is compiled.
+type Object struct {
+	name   string
+	cel    *cel.Type
+	fields map[string]*types.FieldType
+	nested []*Object
+}
+
+// typeProvider resolves the fields of Objects.
+type typeProvider struct {
+	types.Provider
+	objects map[string]*Object
+}
+
+// piece is a part of a template: literal text, or the text of an expression without its braces.
+type piece struct {
+	text       string
+	expression bool
+	// offset is where the text begins in the template, in bytes.
+	offset int
+}
+
+// origin says where a text stands: the position of its first character, which may be unknown in part.
+type origin struct {
+	at   source.Position
+	text string
+}
+
+// Variable is a name that expressions may use.
+type Variable struct {
+	// Name is a CEL identifier.
+	Name string
+	// Type is the type of the values; nil means the type of Object.
+	Type *cel.Type
+	// Object declares the object type of which Type is made, for variables with fields.
+	Object *Object
+	// Keys are all keys that a map may have, where they are known: another one that is written out is then an error.
+	Keys []string
+}
+
+// Environment compiles expressions over a fixed set of variables. It is immutable and safe for concurrent use.
+type Environment struct {
+	env       *cel.Env
+	types     *typeProvider
+	variables map[string]Variable
+	// sizes are estimates of the sizes of variables and their fields.
+	sizes Sizes
+	// elsewhere are variables that expressions of other places see, and where that is.
+	elsewhere map[string]string
+
+	// The same with macros kept as they are written, for explanations.
+	once        sync.Once
+	macros      *cel.Env
+	macrosError error
+}
+
+// The limits of what expressions compute. Sizes are in bytes: a text or bytes count as long as they are and itemSize more, every
+// other scalar, every list and every map count itemSize, and a list or a map counts everything that is inside it.
+const (
+	// maximumValue is the size of one value.
+	maximumValue = 4 << 20
+	// maximumTogether is the size of all values that are computed for one request.
+	maximumTogether = 8 << 20
+	// maximumActualCost is the cost of one evaluation. It is higher than what may be estimated, because estimates assume that annotations
+	// are small.
+	maximumActualCost = 4 * maximumCost
+	// maximumCostTogether is the cost of all evaluations for one request, as Kubernetes allows it for the expressions of one
+	// admission (k8s.io/apiserver/pkg/apis/cel, RuntimeCELCostBudget).
+	maximumCostTogether = 10 * maximumCost
+	// unqueued is the size of the values that a request may compute without waiting for one of the places for large ones.
+	unqueued = 512 << 10
+	// largeRequests is how many requests may compute large values at a time, so that ten of them take no more memory than two.
+	largeRequests = 2
+
+	itemSize = 16
+)
+
+var (
+	errTooLarge = failure(fmt.Sprintf("the value is too large: at most %d MiB are allowed", maximumValue>>20))
+	errTooMuch  = failure(fmt.Sprintf("all values that are computed for one request are too large together: at most %d MiB are allowed",
+		maximumTogether>>20))
+	errTooCostly = failure(fmt.Sprintf("the evaluation is too costly: a cost of at most %d is allowed, "+
+		"and %d for all evaluations of one request", maximumActualCost, maximumCostTogether))
+)
+
+// program is one compiled expression.
+type program struct {
+	origin     origin
+	offset     int // of the expression in the origin's text, in bytes
+	ast        *cel.Ast
+	run        cel.Program
+	result     *cel.Type
+	takes      *cel.Type // what is wanted of a result that is dyn; nil: anything
+	every      int       // so many steps of comprehensions, the context is looked at; 0: it has none
+	references []string
+	value      ref.Val // when the expression names no variable
+	size       Size    // estimated
+	// limited says that the expression has steps that count what they create and cost, and costly that it may cost more than is allowed.
+	limited, costly bool
+	step            uint64 // the cost of a step of its comprehensions, without that of calls that are counted
+
+	// The parts, for explanations, compiled when they are first asked for.
+	environment *Environment
+	explaining  sync.Once
+	parts       *node
+	partsError  error
+	// operands are parts by the numbers of their nodes, for errors about types.
+	operands sync.Map
+}
+
+// each is the condition of exists, all and exists_one, which is explained for each item.
+type each struct {
+	variable  string
+	of        *node
+	condition *node
+	// decides is what the condition comes to at the item that decides the whole; nil where all items count.
+	decides ref.Val
+}
+
+// failure is an error of which the text may be shown, because it holds no value.
+type failure string
+
+// interruptFrequency is how many steps of comprehensions pass between two looks at the context, where a step takes less than a microsecond for each
+// function in it.
+const interruptFrequency = 64
+
+// brief are the functions that take no longer the more they are given, or so little that it does not matter: two texts are compared at the speed of memory.
+var brief = map[string]bool{
+	operators.LogicalAnd: true, operators.LogicalOr: true, operators.LogicalNot: true, operators.NotStrictlyFalse: true, operators.Conditional: true,
+	operators.Less: true, operators.LessEquals: true, operators.Greater: true, operators.GreaterEquals: true,
+	operators.Negate: true, operators.Subtract: true, operators.Multiply: true, operators.Divide: true, operators.Modulo: true,
+	operators.Index: true, operators.OptIndex: true, operators.OptSelect: true,
+	"hasValue": true, "value": true, "or": true, "orValue": true, "optional.of": true, "optional.none": true, "cel.@mapInsert": true,
+}
+
+// looks is how many steps of a comprehension pass between two looks at the context: one where a step calls a function that takes longer the more it is
+// given, such as matches, so that nobody who has left is worked for longer than one call of it takes.
+func looks(c ast.ComprehensionExpr) int {
+	every := interruptFrequency
+	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep()} {
+		ast.PreOrderVisit(part, ast.NewExprVisitor(func(e ast.Expr) {
+			if e.Kind() == ast.CallKind && !isBrief(e.AsCall()) {
+				every = 1
+			}
+		}))
+	}
+	return every
+}
+
+// isBrief says whether a call takes no longer the more it is given. What is compared with what stands in the expression is as short as that, and so is what
+// is looked for in a list there; map and filter add to their lists one item at a time.
+func isBrief(call ast.CallExpr) bool {
+	written := func(kind ast.ExprKind) bool {
+		return slices.ContainsFunc(call.Args(), func(e ast.Expr) bool { return e.Kind() == kind })
+	}
+	switch call.FunctionName() {
+	case operators.Equals, operators.NotEquals:
+		return written(ast.LiteralKind)
+	case operators.In, operators.Add:
+		return written(ast.ListKind)
+	default:
+		return brief[call.FunctionName()]
+	}
+}
