@@ -33,6 +33,8 @@ BENCH     ?= .
 STORES    ?= .
 # How often test-system kills the network provider; `make test` does so a few hundred times.
 CRASHES   ?= 2000
+# How many profiles that compute values as large as they can test-system loads into the extension; `make test` loads a dozen.
+OVERSIZE  ?= 1000
 HELD      ?= 100,1000000
 SHOOTS    ?= 10,1000,10000
 TESTFLAGS ?=
@@ -133,6 +135,8 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@$(MAKE) --no-print-directory mutants
 	@echo '==> images and charts in a registry, as the page of packaging says'
 	cd hack/images && go test -tags system -run '^TestPage' $(TESTFLAGS) ./...
+	@echo '==> the extension with $(OVERSIZE) profiles that compute values as large as they can'
+	GRAFT_OVERSIZE_CASES=$(OVERSIZE) go test -v -timeout 30m $(TESTFLAGS) ./test/oversize
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 

@@ -137,7 +137,7 @@ func testCommandLine(t *testing.T) {
 	if err := os.WriteFile(wrong, []byte(strings.Replace(setFlag("wrong", "acme", "secure-port", `"1"`), "providers", "provider", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	account := createAccount(t, "extension-command-line", nil)
+	account := createAccount(t, "extension-command-line", nil, "")
 	run := []string{
 		"--kubeconfig=" + account.Kubeconfig, "--webhook-config-namespace=extension-command-line", "--webhook-config-mode=url",
 		"--webhook-config-url=127.0.0.1:1", "--webhook-config-server-host=127.0.0.1", "--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",

@@ -11,6 +11,7 @@ import (
 	"io"
 	"path"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -25,10 +26,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// createAccount makes the ServiceAccount of a program with the rules that its chart has for the values, and no other.
-func createAccount(t *testing.T, namespace string, values map[string]any) *landscape.Account {
+// createAccount makes the ServiceAccount of a program with the rules that its chart has for the values, except the rules of the ClusterRole
+// for one resource, and no other.
+func createAccount(t *testing.T, namespace string, values map[string]any, without string) *landscape.Account {
 	t.Helper()
-	account, err := land.CreateServiceAccount(t.Context(), rulesOfChart(t, namespace, values))
+	options := rulesOfChart(t, namespace, values)
+	options.ClusterRules = slices.DeleteFunc(options.ClusterRules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, without) })
+	account, err := land.CreateServiceAccount(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,8 @@ type programOptions struct {
 	Reach func(*landscape.Account) string
 	// Values are laid over the default values of the chart, which decide on the permissions.
 	Values map[string]any
+	// Without is a resource that is not cluster-wide permitted, though the chart permits it.
+	Without string
 	// Namespace is that of the program; one of its own by default.
 	Namespace string
 	// Before is called when the program's namespace is there, and the program not.
@@ -85,7 +87,7 @@ func launch(t *testing.T, options programOptions) *program {
 	} else {
 		programs++
 		p.namespace = cmp.Or(options.Namespace, fmt.Sprintf("extension-%d", programs))
-		p.account = createAccount(t, p.namespace, options.Values)
+		p.account = createAccount(t, p.namespace, options.Values, options.Without)
 	}
 	if options.Before != nil {
 		options.Before(p.namespace)

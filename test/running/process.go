@@ -133,12 +133,27 @@ func (p *Process) Await(ctx context.Context, ready func(context.Context) error) 
 }
 
 // Resident returns how much memory the program takes, in bytes.
-func (p *Process) Resident() (int64, error) {
+func (p *Process) Resident() (int64, error) { return p.memory("VmRSS:") }
+
+// Peak returns the most memory that the program has taken since ResetPeak, in bytes.
+func (p *Process) Peak() (int64, error) { return p.memory("VmHWM:") }
+
+// ResetPeak makes Peak count from now on.
+func (p *Process) ResetPeak() error {
+	const resetPeak = "5" // Linux: Documentation/filesystems/proc.rst
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.command.Process.Pid), []byte(resetPeak), 0o200); err != nil {
+		return fmt.Errorf("resetting the peak memory of the program: %w", err)
+	}
+	return nil
+}
+
+// memory returns a field of the program's status, in bytes.
+func (p *Process) memory(field string) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading the memory of the program: %w", err)
 	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	_, rest, _ := strings.Cut(string(status), field)
 	var kilobytes int64
 	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
 		return 0, fmt.Errorf("reading the memory of the program: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/installation"
@@ -83,7 +84,7 @@ func Run(ctx context.Context, version string, o *installation.Installation) erro
 		return err
 	}
 	defer stop()
-	if err := mgr.Start(drain(ctx, o, draining, registrar, log)); err != nil {
+	if err := start(drain(ctx, o, draining, registrar, log), mgr); err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
 	log.Info("Stopped")
@@ -91,6 +92,39 @@ func Run(ctx context.Context, version string, o *installation.Installation) erro
 		return leader.ErrLost
 	}
 	return nil
+}
+
+// abandonAfter is how long a manager has to end that waits for its caches.
+const abandonAfter = time.Second
+
+// start runs the manager until the context ends. As long as a manager waits for its caches, its own Start does not return when its context
+// ends (controller-runtime: pkg/manager/runnable_group.go). It then has answered nothing yet, and is abandoned.
+func start(ctx context.Context, mgr manager.Manager) error {
+	filled := make(chan struct{})
+	if err := mgr.Add(manager.RunnableFunc(func(context.Context) error {
+		close(filled)
+		return nil
+	})); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-filled:
+		return <-ended
+	default:
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(abandonAfter):
+		return nil
+	}
 }
 
 // withdrawTimeout is how long a program that ends takes to remove the registration of an installation that is removed.

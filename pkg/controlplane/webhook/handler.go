@@ -133,7 +133,10 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	// A sender that stops in the middle must not hold the connection; what does not support this has limits of its own.
 	if deadline, ok := ctx.Deadline(); ok {
-		_ = http.NewResponseController(w).SetReadDeadline(deadline)
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(deadline)
+		// While it holds, net/http takes an admission that lasts that long for one whose caller has hung up.
+		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	}
 	var err error
 	switch x.body, err = serving.ReadAll(r, h.MaxReviewBytes); {

@@ -55,6 +55,34 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
+// TestPassedDeadline checks that an admission that takes too long does not look like one whose caller has hung up, when its body was read
+// before, as serving.Guard does.
+func TestPassedDeadline(t *testing.T) {
+	var request context.Context
+	f := serve(t, engine(func(ctx context.Context, _ mutation.Request) (*mutation.Result, error) {
+		<-ctx.Done()
+		select {
+		case <-request.Done():
+			t.Error("the request is cancelled, though its caller waits")
+		case <-time.After(100 * time.Millisecond):
+		}
+		return nil, ctx.Err()
+	}), func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			request, r.Body = r.Context(), io.NopCloser(bytes.NewReader(body))
+			next.ServeHTTP(w, r)
+		})
+	})
+	response := f.review(t, path+"?timeout=50ms", reviewOf(nil))
+	if response.Allowed || response.Result.Message != "the deadline of the admission passed" {
+		t.Errorf("the answer is %+v", response.Result)
+	}
+}
+
 func TestRequestGivenToTheEngine(t *testing.T) {
 	var got mutation.Request
 	f := serve(t, engine(func(_ context.Context, r mutation.Request) (*mutation.Result, error) {
