@@ -46,8 +46,8 @@ const (
 	mostGrowth = 256 << 20
 	// parallel is how many requests a case sends at a time.
 	parallel = 10
-	// patience bounds waits for the program.
-	patience = time.Minute
+	// patience bounds waits for the program. It is long, since refusing a profile takes a second of CPU time, and several attempts.
+	patience = 5 * time.Minute
 	// casesVariable is the environment variable with the number of cases; without it there are fewCases.
 	casesVariable = "GRAFT_OVERSIZE_CASES"
 	fewCases      = 12
