@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -36,7 +36,7 @@ profiles:
 `
 
 // node is a server of leases, with an etcd client of its own.
-func node(t *testing.T, c *cluster.Cluster, name string) *lease.Leases {
+func node(t *testing.T, c *cluster.Cluster, name string) *ipam.Driver {
 	t.Helper()
 	documents, findings := profile.LoadNetworks(source.File{Name: "profile.yaml", Data: []byte(leased)})
 	p, more := policy.Compile(documents)
@@ -61,7 +61,7 @@ func node(t *testing.T, c *cluster.Cluster, name string) *lease.Leases {
 	})
 	t.Cleanup(group.Wait)
 	s := service.New(l, map[string]service.Pool{"small": {}}, service.Options{Clock: clock.RealClock{}})
-	return lease.New(lease.Options{
+	return ipam.New(ipam.Options{
 		Service: s, Policy: func() *policy.Policy { return p }, Store: store, Clock: clock.RealClock{}, Node: name,
 		Grace: 10 * time.Millisecond, Report: func(err error) { t.Error(err) },
 	})
@@ -71,19 +71,19 @@ func node(t *testing.T, c *cluster.Cluster, name string) *lease.Leases {
 // and nothing is left. In the global space all of them use one lease.
 func TestLeases(t *testing.T) {
 	c := cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")
-	nodes := []*lease.Leases{node(t, c, "a"), node(t, c, "b"), node(t, c, "c")}
+	nodes := []*ipam.Driver{node(t, c, "a"), node(t, c, "b"), node(t, c, "c")}
 	subnet := netip.MustParsePrefix("10.66.0.0/28")
 	ids := make([]string, len(nodes))
 	for i, n := range nodes {
-		for _, space := range []string{lease.LocalSpace, lease.GlobalSpace} {
+		for _, space := range []string{ipam.LocalSpace, ipam.GlobalSpace} {
 			if err := n.Activate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			p, err := n.RequestPool(t.Context(), lease.PoolRequest{Space: space, Subnet: subnet})
+			p, err := n.RequestPool(t.Context(), ipam.PoolRequest{Space: space, Subnet: subnet})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if space == lease.LocalSpace {
+			if space == ipam.LocalSpace {
 				ids[i] = p.ID
 			}
 		}
@@ -139,7 +139,7 @@ func TestLeases(t *testing.T) {
 }
 
 // together has a manager and two workers use one address, and give it back at the same time.
-func together(t *testing.T, nodes []*lease.Leases, id string) {
+func together(t *testing.T, nodes []*ipam.Driver, id string) {
 	t.Helper()
 	manager := map[string]string{"com.docker.network.ipam.serial": "true"}
 	for range 10 {
@@ -163,7 +163,7 @@ func together(t *testing.T, nodes []*lease.Leases, id string) {
 			})
 		}
 		all.Wait()
-		if a, _, err := nodes[2].Find(t.Context(), lease.GlobalSpace, given.Masked(), given.Addr()); !errors.Is(err, network.ErrNotHeld) {
+		if a, _, err := nodes[2].Find(t.Context(), ipam.GlobalSpace, given.Masked(), given.Addr()); !errors.Is(err, network.ErrNotHeld) {
 			t.Errorf("%s is held by %+v after all have given it back, %v", given, a.Holder, err)
 		}
 	}
@@ -175,7 +175,7 @@ func together(t *testing.T, nodes []*lease.Leases, id string) {
 }
 
 // stale has another process write the rows of a node.
-func stale(t *testing.T, c *cluster.Cluster, a *lease.Leases) {
+func stale(t *testing.T, c *cluster.Cluster, a *ipam.Driver) {
 	t.Helper()
 	store := open(t, c, "/leases")
 	defer func() { _ = store.Close() }()

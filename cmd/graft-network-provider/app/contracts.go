@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 )

@@ -21,13 +21,13 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/lease"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
 )
 
 // Docker is what Docker's contract needs beside the ledger: the kernel of this machine. It is there only where a listener names the contract.
@@ -36,8 +36,8 @@ type Docker struct {
 	log      logr.Logger
 	kernel   *link.Kernel
 	metrics  *dockerMetrics
-	networks *attach.Attachments
-	leases   *lease.Leases
+	networks *driver.Driver
+	leases   *ipam.Driver
 }
 
 // NewDocker opens the kernel and says what it lacks; nil where no listener names the contract.
@@ -60,7 +60,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 		p.Metrics.FailedInBackground()
 		d.log.Error(err, "Work in the background failed")
 	}
-	d.leases = lease.New(lease.Options{
+	d.leases = ipam.New(ipam.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report,
 		Freed: d.freed,
@@ -68,7 +68,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 			return d.networks.Knows(ctx, network, space, subnet, address)
 		},
 	})
-	d.networks = attach.New(attach.Options{
+	d.networks = driver.New(driver.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Kernel: counted{d.kernel, d.metrics}, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Swept: d.swept,
@@ -146,7 +146,7 @@ func (d *Docker) freed(a network.Allocation) {
 }
 
 // swept logs what was stale.
-func (d *Docker) swept(s attach.Sweep) {
+func (d *Docker) swept(s driver.Sweep) {
 	d.log.Info("Removed what nobody needs any more", "networks", s.Networks, "endpoints", s.Endpoints, "links", s.Links)
 }
 

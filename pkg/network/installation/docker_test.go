@@ -17,8 +17,8 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
 // answering is a kernel that answers everything with one error.
@@ -100,8 +100,8 @@ func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 
 // TestDockerCollector holds what is told of networks, and that nothing is told where the rows cannot be read.
 func TestDockerCollector(t *testing.T) {
-	usage := attach.Usage{Networks: 2, Endpoints: 5, Joined: 3, Removed: attach.Removed{Networks: 1, Endpoints: 4, Links: 7}}
-	c := dockerCollector{func(context.Context) (attach.Usage, error) { return usage, nil }}
+	usage := driver.Usage{Networks: 2, Endpoints: 5, Joined: 3, Removed: driver.Removed{Networks: 1, Endpoints: 4, Links: 7}}
+	c := dockerCollector{func(context.Context) (driver.Usage, error) { return usage, nil }}
 	want := map[string]float64{
 		"graft_network_docker_networks": 2, "graft_network_docker_endpoints free": 2, "graft_network_docker_endpoints joined": 3,
 		"graft_network_docker_stale_removed_total network": 1, "graft_network_docker_stale_removed_total endpoint": 4,
@@ -110,7 +110,7 @@ func TestDockerCollector(t *testing.T) {
 	if diff := cmp.Diff(want, gathered(t, c)); diff != "" {
 		t.Error(diff)
 	}
-	broken := dockerCollector{func(context.Context) (attach.Usage, error) { return usage, network.ErrUnavailable }}
+	broken := dockerCollector{func(context.Context) (driver.Usage, error) { return usage, network.ErrUnavailable }}
 	if got := gathered(t, broken); len(got) != 0 {
 		t.Errorf("told is %v", got)
 	}

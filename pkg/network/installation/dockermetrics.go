@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/attach"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
 // dockerMetrics count calls of the kernel, and what Docker was answered with an error.
@@ -77,47 +77,47 @@ func (m *dockerMetrics) observe(call string, kind link.Kind, began time.Time, er
 
 // counted is a kernel whose calls are counted.
 type counted struct {
-	attach.Kernel
+	driver.Kernel
 	metrics *dockerMetrics
 }
 
-// EnsureSegment implements attach.Kernel.
+// EnsureSegment implements driver.Kernel.
 func (k counted) EnsureSegment(ctx context.Context, s link.Segment) (err error) {
 	defer func(began time.Time) { k.metrics.observe("ensure-segment", s.Kind, began, err) }(time.Now())
 	return k.Kernel.EnsureSegment(ctx, s)
 }
 
-// RemoveSegment implements attach.Kernel.
+// RemoveSegment implements driver.Kernel.
 func (k counted) RemoveSegment(ctx context.Context, s link.Segment) (err error) {
 	defer func(began time.Time) { k.metrics.observe("remove-segment", s.Kind, began, err) }(time.Now())
 	return k.Kernel.RemoveSegment(ctx, s)
 }
 
-// EnsurePort implements attach.Kernel.
+// EnsurePort implements driver.Kernel.
 func (k counted) EnsurePort(ctx context.Context, s link.Segment, p link.Port) (_ link.Port, err error) {
 	defer func(began time.Time) { k.metrics.observe("ensure-port", s.Kind, began, err) }(time.Now())
 	return k.Kernel.EnsurePort(ctx, s, p)
 }
 
-// RemovePort implements attach.Kernel.
+// RemovePort implements driver.Kernel.
 func (k counted) RemovePort(ctx context.Context, s link.Segment, endpoint string) (err error) {
 	defer func(began time.Time) { k.metrics.observe("remove-port", s.Kind, began, err) }(time.Now())
 	return k.Kernel.RemovePort(ctx, s, endpoint)
 }
 
-// SetPeers implements attach.Kernel.
+// SetPeers implements driver.Kernel.
 func (k counted) SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) (err error) {
 	defer func(began time.Time) { k.metrics.observe("set-peers", s.Kind, began, err) }(time.Now())
 	return k.Kernel.SetPeers(ctx, s, peers)
 }
 
-// Marked implements attach.Kernel.
+// Marked implements driver.Kernel.
 func (k counted) Marked(ctx context.Context) (_ []link.Marked, err error) {
 	defer func(began time.Time) { k.metrics.observe("list", "", began, err) }(time.Now())
 	return k.Kernel.Marked(ctx)
 }
 
-// Remove implements attach.Kernel.
+// Remove implements driver.Kernel.
 func (k counted) Remove(ctx context.Context, m link.Marked) (err error) {
 	defer func(began time.Time) { k.metrics.observe("remove", "", began, err) }(time.Now())
 	return k.Kernel.Remove(ctx, m)
@@ -125,7 +125,7 @@ func (k counted) Remove(ctx context.Context, m link.Marked) (err error) {
 
 // dockerCollector tells what there is of Docker, when it is asked.
 type dockerCollector struct {
-	usage func(context.Context) (attach.Usage, error)
+	usage func(context.Context) (driver.Usage, error)
 }
 
 var (

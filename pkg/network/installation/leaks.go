@@ -15,10 +15,10 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak/kube"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/docker"
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 

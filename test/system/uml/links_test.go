@@ -19,7 +19,7 @@ import (
 // TestLinks runs the tests of package link where every kind of link can be had: ipvlan l2, l3 and l3s, VLANs as ports and below macvlan, ipvlan and
 // bridges, and what the kernel is found to have.
 func TestLinks(t *testing.T) {
-	program := compile(t, "../../..", "./pkg/network/link")
+	program := compile(t, "../../..", "./pkg/network/docker/link")
 	out, err := run(t, 10*time.Minute, uml.Job{
 		Command: []string{"link.test", "-test.v", "-test.run", "^TestKernel", "-test.timeout", "9m"},
 		Files:   map[string]string{"link.test": program},

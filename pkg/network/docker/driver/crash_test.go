@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package driver_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+)
+
+// story is what Docker does, one call after the other.
+type story []func(w *world) error
+
+// tell goes on with a story until something is stopped, and says how far it came.
+func (s story) tell(w *world, from int) int {
+	for i := from; i < len(s); i++ {
+		if err := s[i](w); err != nil {
+			if !w.crash.stopped {
+				w.t.Fatalf("call %d: %v", i, err)
+			}
+			return i
+		}
+	}
+	return len(s)
+}
+
+// made are the endpoints as they were answered, which must be the same each time.
+type made map[string]driver.Endpoint
+
+func (m made) create(e driver.Endpoint) func(w *world) error {
+	return func(w *world) error {
+		got, err := w.CreateEndpoint(w.t.Context(), e)
+		if err != nil {
+			return err
+		}
+		if before, ok := m[e.ID]; ok {
+			if diff := cmp.Diff(before, got, alike); diff != "" {
+				w.t.Errorf("endpoint %s is another one when it is asked for again:\n%s", e.ID, diff)
+			}
+		}
+		m[e.ID] = got
+		return nil
+	}
+}
+
+func net(n driver.Network) func(w *world) error {
+	return func(w *world) error { return w.CreateNetwork(w.t.Context(), n) }
+}
+
+func join(of, id string) func(w *world) error {
+	return func(w *world) error {
+		_, _, err := w.Join(w.t.Context(), of, id, "/"+id)
+		if err == nil {
+			w.kernel.move(id, true)
+		}
+		return err
+	}
+}
+
+func leave(of, id string) func(w *world) error {
+	return func(w *world) error {
+		err := w.Leave(w.t.Context(), of, id)
+		if err == nil {
+			w.kernel.move(id, false)
+		}
+		return err
+	}
+}
+
+func remove(of, id string) func(w *world) error {
+	return func(w *world) error { return w.DeleteEndpoint(w.t.Context(), of, id) }
+}
+
+func dissolve(id string) func(w *world) error {
+	return func(w *world) error { return w.DeleteNetwork(w.t.Context(), id) }
+}
+
+func discovered(address string, gone bool) func(w *world) error {
+	return func(w *world) error { return w.Discovered(w.t.Context(), netip.MustParseAddr(address), false, gone) }
+}
+
+// stories are those that are stopped at each step.
+func stories(m made) map[string]story {
+	return map[string]story{
+		"bridge": {
+			net(plain("net", "172.30.0.0/24", "172.30.0.1")), m.create(endpoint("net", "one", "172.30.0.2/24")), join("net", "one"),
+			m.create(endpoint("net", "two", "172.30.0.3/24")), join("net", "two"), leave("net", "one"), remove("net", "one"),
+			m.create(endpoint("net", "three", "172.30.0.2/24")), join("net", "three"), leave("net", "two"), remove("net", "two"),
+			leave("net", "three"), remove("net", "three"), dissolve("net"),
+		},
+		"owned": {
+			net(bare("net", "profile=acme.com/overlay")), m.create(endpoint("net", "one")), join("net", "one"),
+			m.create(driver.Endpoint{Network: "net", ID: "two", Options: mapOf("address=10.64.2.3")}), join("net", "two"),
+			leave("net", "one"), remove("net", "one"), leave("net", "two"), remove("net", "two"), dissolve("net"),
+		},
+		"tunnel": {
+			net(bare("net", "profile=acme.com/tunnel")), discovered("192.0.2.2", false), m.create(endpoint("net", "one")), join("net", "one"),
+			discovered("192.0.2.2", true), leave("net", "one"), remove("net", "one"), dissolve("net"),
+		},
+		"in use": {net(bare("net", "profile=acme.com/overlay")), m.create(endpoint("net", "one")), dissolve("net")},
+	}
+}
+
+// each stops each story at each step, before and after it is done.
+func each(t *testing.T, then func(t *testing.T, w *world, s story, at int)) {
+	for name := range stories(made{}) {
+		for _, after := range []bool{false, true} {
+			for at, over := 1, false; !over; at++ {
+				t.Run(fmt.Sprintf("%s/%d/%v", name, at, after), func(t *testing.T) {
+					w := newWorld(t)
+					s := stories(made{})[name]
+					w.crash.steps, w.crash.at, w.crash.after = 0, at, after
+					came := s.tell(w, 0)
+					if over = !w.crash.stopped; over {
+						w.empty()
+						return
+					}
+					w.restart()
+					then(t, w, s, came)
+				})
+			}
+		}
+	}
+}
+
+// TestFailAndRepeat is that a call that has failed, at whichever step, succeeds when it is made again, though nobody has started anything anew and it
+// is not known whether the step was done.
+func TestFailAndRepeat(t *testing.T) {
+	for name := range stories(made{}) {
+		for _, after := range []bool{false, true} {
+			for at, over := 1, false; !over; at++ {
+				t.Run(fmt.Sprintf("%s/%d/%v", name, at, after), func(t *testing.T) {
+					w := newWorld(t)
+					s := stories(made{})[name]
+					w.crash.steps, w.crash.at, w.crash.after, w.crash.once = 0, at, after, true
+					came := s.tell(w, 0)
+					if over = !w.crash.stopped; over {
+						return
+					}
+					if came = s.tell(w, came); came != len(s) {
+						t.Fatalf("it came to %d", came)
+					}
+					w.must(w.Sweep(t.Context()))
+					w.empty()
+				})
+			}
+		}
+	}
+}
+
+// empty is that nothing is left of anything.
+func (w *world) empty() {
+	w.t.Helper()
+	w.same("rows", nil, w.rows())
+	w.same("links", nil, w.kernel.has())
+	w.same("held", nil, w.held())
+}
+
+// TestCrashAndRepeat is that whatever a call has left, the same call again succeeds, and gives what it would have given.
+func TestCrashAndRepeat(t *testing.T) {
+	each(t, func(t *testing.T, w *world, s story, at int) {
+		if came := s.tell(w, at); came != len(s) {
+			t.Fatalf("it came to %d", came)
+		}
+		w.empty()
+	})
+}
+
+// TestCrashAndForget is that whatever a call has left goes when nobody asks for it again, and all but networks goes by itself.
+func TestCrashAndForget(t *testing.T) {
+	each(t, func(_ *testing.T, w *world, _ story, _ int) {
+		for id := range w.kernel.ports {
+			w.kernel.move(id, false)
+		}
+		w.must(w.Sweep(w.t.Context()))
+		w.clock.Step(time.Hour)
+		w.must(w.Sweep(w.t.Context()))
+		w.same("held", nil, w.held())
+		for _, row := range w.rows() {
+			if row != "network/net" && row != "node/192.0.2.2" {
+				w.t.Errorf("the row %s is left", row)
+			}
+		}
+		w.must(w.DeleteNetwork(w.t.Context(), "net"))
+		w.same("links", nil, w.kernel.has())
+	})
+}
+
+// TestCrashAndReboot is that after a restart of the machine all endpoints go, and networks are there again.
+func TestCrashAndReboot(t *testing.T) {
+	each(t, func(_ *testing.T, w *world, _ story, _ int) {
+		w.reboot()
+		var want []string
+		if _, err := w.Network(w.t.Context(), "net"); err == nil {
+			want = []string{"net"}
+		} else if !errors.Is(err, driver.ErrUnknownNetwork) {
+			w.t.Fatal(err)
+		}
+		w.same("held", nil, w.held())
+		w.same("links", want, w.kernel.has())
+		if want != nil {
+			w.attach(driver.Endpoint{Network: "net", ID: "new"})
+			w.must(w.DeleteNetwork(w.t.Context(), "net"))
+		}
+		w.same("links", nil, w.kernel.has())
+	})
+}

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package driver_test
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func (w *world) self(address string) {
+	w.t.Helper()
+	w.must(w.Discovered(w.t.Context(), netip.MustParseAddr(address), true, false))
+}
+
+// ends are what the kernel was told of a tunnel: its local address and its peers.
+func (w *world) ends(network string) []string {
+	var all []string
+	if local := w.kernel.segments[network].Local; local.IsValid() {
+		all = append(all, "local "+local.String())
+	}
+	for _, peer := range w.kernel.peers[network] {
+		all = append(all, peer.String())
+	}
+	return all
+}
+
+// TestNewSelf is that this machine has the address that was said last, and that its peers stay: nobody says them again to a plugin that is loaded later.
+func TestNewSelf(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net", "profile=acme.com/tunnel"))
+	w.must(discovered("192.0.2.3", false)(w))
+	for _, c := range []struct {
+		self       string
+		rows, ends []string
+	}{
+		{"192.0.2.1", []string{"node/192.0.2.1", "node/192.0.2.3"}, []string{"local 192.0.2.1", "192.0.2.9", "192.0.2.3"}},
+		{"192.0.2.7", []string{"node/192.0.2.3", "node/192.0.2.7"}, []string{"local 192.0.2.7", "192.0.2.9", "192.0.2.3"}},
+		{"192.0.2.3", []string{"node/192.0.2.3"}, []string{"local 192.0.2.3", "192.0.2.9"}}, // which was a peer's
+		{"192.0.2.1", []string{"node/192.0.2.1"}, []string{"local 192.0.2.1", "192.0.2.9"}},
+	} {
+		w.self(c.self)
+		w.same("rows after "+c.self, append([]string{"network/net"}, c.rows...), w.rows())
+		w.same("ends after "+c.self, c.ends, w.ends("net"))
+		w.restart()
+		w.same("ends of "+c.self+" after a restart", c.ends, w.ends("net"))
+	}
+}

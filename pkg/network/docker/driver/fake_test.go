@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+)
+
+// kernel is what the kernel has, as far as attach asks for it.
+type kernel struct {
+	mutex    sync.Mutex
+	crash    *crash
+	segments map[string]link.Segment
+	ports    map[string]port
+	peers    map[string][]netip.Addr
+	strays   []link.Marked
+	// fail says which calls fail.
+	fail func(call string) error
+}
+
+type port struct {
+	link.Port
+	network string
+	kind    link.Kind
+	inside  bool
+}
+
+func newKernel() *kernel { k := &kernel{}; k.clear(); return k }
+
+func (k *kernel) clear() {
+	k.segments, k.ports, k.peers = map[string]link.Segment{}, map[string]port{}, map[string][]netip.Addr{}
+}
+
+func (k *kernel) do(ctx context.Context, call string, step func() error) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if _, ok := ctx.Deadline(); !ok {
+		return errors.New("a call without a deadline: " + call)
+	}
+	if k.fail != nil {
+		if err := k.fail(call); err != nil {
+			return err
+		}
+	}
+	return k.crash.do(step)
+}
+
+func bridged(kind link.Kind) bool { return kind == link.Bridge || kind == link.VXLAN }
+
+func (k *kernel) EnsureSegment(ctx context.Context, s link.Segment) error {
+	return k.do(ctx, "ensure "+s.Network, func() error { k.segments[s.Network] = s; return nil })
+}
+
+func (k *kernel) RemoveSegment(ctx context.Context, s link.Segment) error {
+	return k.do(ctx, "remove "+s.Network, func() error {
+		for _, p := range k.ports {
+			if p.network == s.Network && bridged(p.kind) {
+				return errors.New("a bridge with ports is removed")
+			}
+		}
+		delete(k.segments, s.Network)
+		delete(k.peers, s.Network)
+		return nil
+	})
+}
+
+func (k *kernel) EnsurePort(ctx context.Context, s link.Segment, p link.Port) (link.Port, error) {
+	err := k.do(ctx, "port "+p.Endpoint, func() error {
+		if _, ok := k.segments[s.Network]; !ok && bridged(s.Kind) {
+			return link.ErrNoSegment
+		}
+		if there, ok := k.ports[p.Endpoint]; ok && there.inside && s.Kind == link.Ipvlan {
+			return errors.New("a second interface of an endpoint")
+		}
+		was := k.ports[p.Endpoint]
+		k.ports[p.Endpoint] = port{p, s.Network, s.Kind, was.inside}
+		return nil
+	})
+	return p, err
+}
+
+func (k *kernel) RemovePort(ctx context.Context, s link.Segment, endpoint string) error {
+	return k.do(ctx, "unport "+endpoint, func() error {
+		if p := k.ports[endpoint]; p.network == s.Network {
+			delete(k.ports, endpoint)
+		}
+		return nil
+	})
+}
+
+func (k *kernel) SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) error {
+	return k.do(ctx, "peers "+s.Network, func() error { k.peers[s.Network] = peers; return nil })
+}
+
+func (k *kernel) Marked(ctx context.Context) (marked []link.Marked, err error) {
+	err = k.do(ctx, "marked", func() error {
+		marked = slices.Clone(k.strays)
+		for id, s := range k.segments {
+			if bridged(s.Kind) {
+				marked = append(marked, link.Marked{Name: "gb" + id, Network: id})
+			}
+		}
+		for id, p := range k.ports {
+			if bridged(p.kind) {
+				marked = append(marked, link.Marked{Name: "gh" + id, Network: p.network, Endpoint: id})
+			}
+			if !p.inside {
+				marked = append(marked, link.Marked{Name: link.InterfaceName(id), Network: p.network, Endpoint: id})
+			}
+		}
+		return nil
+	})
+	return marked, err
+}
+
+func (k *kernel) Remove(ctx context.Context, m link.Marked) error {
+	return k.do(ctx, "unmark "+m.Name, func() error {
+		k.strays = slices.DeleteFunc(k.strays, func(s link.Marked) bool { return s.Name == m.Name })
+		if p := k.ports[m.Endpoint]; m.Endpoint != "" && p.network == m.Network {
+			delete(k.ports, m.Endpoint)
+		} else if m.Endpoint == "" {
+			delete(k.segments, m.Network)
+		}
+		return nil
+	})
+}
+
+// move moves the interface of an endpoint into a sandbox, or back.
+func (k *kernel) move(endpoint string, inside bool) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	p, ok := k.ports[endpoint]
+	if ok {
+		p.inside = inside
+		k.ports[endpoint] = p
+	}
+}
+
+// lose takes the interface of an endpoint with its sandbox.
+func (k *kernel) lose(endpoint string) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	delete(k.ports, endpoint)
+}
+
+// has are the links.
+func (k *kernel) has() []string {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	var all []string
+	for id := range k.segments {
+		all = append(all, id)
+	}
+	for id, p := range k.ports {
+		all = append(all, p.network+"/"+id)
+	}
+	for _, s := range k.strays {
+		all = append(all, s.Name)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package driver_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+)
+
+// TestIdentifiers is that identifiers are no longer than the names and marks of links that are made of them: Docker's have 64 digits.
+func TestIdentifiers(t *testing.T) {
+	w := newWorld(t)
+	longest := strings.Repeat("f", 64)
+	w.create(bare(longest))
+	w.attach(endpoint(longest, longest))
+	w.fails(w.CreateNetwork(t.Context(), bare(longest+"f")), driver.ErrImpossible, "1 to 64 letters")
+	_, err := w.CreateEndpoint(t.Context(), endpoint(longest, longest+"f"))
+	w.fails(err, driver.ErrImpossible, "1 to 64 letters")
+}
+
+// TestKernelIdentifiers is that the kernel takes the longest ones.
+func TestKernelIdentifiers(t *testing.T) {
+	h := newHost(t)
+	longest := strings.Repeat("f", 64)
+	for _, kind := range h.here() {
+		n := kinds()[kind]
+		n.ID = longest
+		h.create(n)
+		e := endpointOf(kind, longest, "172.30.0.2/24")
+		e.Network = longest
+		if kind == link.VLAN {
+			e.Options = mapOf("vlan=42")
+		}
+		h.attach(e)
+		h.must(h.DeleteNetwork(t.Context(), longest))
+		h.same("links", nil, h.links())
+	}
+}

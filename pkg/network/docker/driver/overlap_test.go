@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package driver_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// pools is a policy with pools, each a name and a subnet.
+func (w *world) pools(pools ...string) *policy.Policy {
+	w.t.Helper()
+	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: NetworkProfile\nmetadata: {name: acme}\npools:\n"
+	for _, pool := range pools {
+		name, subnet, _ := strings.Cut(pool, " ")
+		text += "  " + name + ": {exclusive: true, subnets: [{prefix: " + subnet + "}]}\n"
+	}
+	documents, findings := profile.LoadNetworks(source.File{Name: "acme.yaml", Data: []byte(text)})
+	w.must(findings.Errors().Err())
+	compiled, findings := policy.Compile(documents)
+	w.must(findings.Errors().Err())
+	return compiled
+}
+
+// TestGuard is that no pool comes over the subnet of a network whose addresses another IPAM driver gives.
+func TestGuard(t *testing.T) {
+	w := newWorld(t)
+	w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
+	w.create(spaced("leased", "graft-local", "10.81.0.0/29", ""))
+	w.create(bare("bare"))
+	put := errors.New("put in force")
+	guard := func(pools ...string) string {
+		t.Helper()
+		return w.Guard(t.Context(), w.pools(pools...), func() error { return put }).Error()
+	}
+	const first = "the subnet 172.30.9.0/24 of the network net overlaps 172.30.9.128/25 of the pool new"
+	for _, c := range []struct {
+		pools []string
+		want  string
+	}{
+		{[]string{"beside 172.30.8.0/24", "spare 10.81.0.0/29"}, put.Error()},
+		{[]string{"beside 172.30.8.0/24", "new 172.30.9.128/25"}, first},
+	} {
+		if got := guard(c.pools...); !strings.Contains(got, c.want) {
+			t.Errorf("%v: %s", c.pools, got)
+		}
+	}
+	w.policy = w.pools("new 172.30.9.128/25") // while nobody looked
+	w.reports = nil
+	w.must(w.Recover(t.Context()))
+	if len(w.reports) != 1 || !strings.Contains(w.reports[0], first) {
+		t.Errorf("reported at the start: %q", w.reports)
+	}
+	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "one", "172.30.9.2/24"))
+	w.fails(err, driver.ErrImpossible, "172.30.9.0/24 of the network overlaps 172.30.9.128/25 of the pool new by now")
+	if got := guard("new 172.30.9.128/25", "beside 172.30.8.0/24"); got != put.Error() {
+		t.Errorf("what overlaps already is in the way: %s", got)
+	}
+	w.policy = w.pools("beside 172.30.8.0/24")
+	w.attach(endpoint("net", "one", "172.30.9.2/24"))
+	w.must(w.DeleteNetwork(t.Context(), "net"))
+	if got := guard("new 172.30.9.128/25"); got != put.Error() {
+		t.Errorf("a network that is gone is in the way: %s", got)
+	}
+}
+
+// TestBarred is that a pool which came over the subnet of a network while nobody looked gives nothing, until the network or the overlap is gone; others do,
+// and who holds something of it keeps it.
+func TestBarred(t *testing.T) {
+	for name, end := range map[string]func(w *world){
+		"the network goes": func(w *world) { w.must(w.DeleteNetwork(t.Context(), "net")) },
+		"the pool goes elsewhere": func(w *world) {
+			next := w.pools("new 172.30.8.0/24", "beside 172.30.7.0/24")
+			w.must(w.Guard(t.Context(), next, func() error {
+				w.policy = next
+				return w.ledger.Configure(t.Context(), next.Pools["new"].Pool, next.Pools["beside"].Pool)
+			}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
+			give := func(pool, key string) (network.Allocation, error) {
+				owner := network.Owner{Contract: "dranet", Key: key}
+				return w.service.Allocate(t.Context(), service.Request{Owner: owner, Pool: pool})
+			}
+			w.policy = w.pools("new 172.30.9.128/25", "beside 172.30.7.0/24") // while nobody looked
+			w.start()
+			before, err := give("new", "before") // as an earlier program did
+			w.must(err)
+			w.must(w.Recover(t.Context()))
+			_, err = give("new", "after")
+			w.fails(err, network.ErrUnavailable, "the pool new gives nothing while its 172.30.9.128/25 overlaps 172.30.9.0/24 of Docker's network net")
+			again, err := give("new", "before")
+			w.must(err)
+			if again.Addresses[0] != before.Addresses[0] {
+				t.Errorf("who held %s has %s", before.Addresses[0], again.Addresses[0])
+			}
+			_, err = give("beside", "other")
+			w.must(err)
+			w.must(w.service.Release(t.Context(), before.Owner))
+			end(w)
+			for range 2 {
+				_, err = give("new", "after")
+				w.must(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+)
+
+// ensure makes the links of a network, where they are not there.
+func (a *Driver) ensure(ctx context.Context, row networkRow) error {
+	s, err := a.segment(ctx, row)
+	if err != nil {
+		return err
+	}
+	return a.kernel(ctx, func(ctx context.Context) error {
+		if err := a.options.Kernel.EnsureSegment(ctx, s); err != nil {
+			return fmt.Errorf("making the links of network %s: %w", short(row.ID), err)
+		}
+		return a.tell(ctx, s)
+	})
+}
+
+// tell tells a tunnel of its other ends.
+func (a *Driver) tell(ctx context.Context, s link.Segment) error {
+	if s.Kind != link.VXLAN {
+		return nil
+	}
+	if err := a.options.Kernel.SetPeers(ctx, s, s.Peers); err != nil {
+		return fmt.Errorf("setting the peers of network %s: %w", short(s.Network), err)
+	}
+	return nil
+}
+
+// again makes the links of a network that is ready as they are to be.
+func (a *Driver) again(ctx context.Context, id string) error {
+	unlock, err := a.locks.alone(ctx, networkLock(id))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return a.renew(ctx, id)
+}
+
+// renew is again for whoever holds the network's lock.
+func (a *Driver) renew(ctx context.Context, id string) error {
+	row, ok, err := a.networks.get(ctx, id)
+	if err != nil || !ok || row.State != ready {
+		return err
+	}
+	return a.ensure(ctx, row)
+}
+
+// segment is a network as the kernel is to have it.
+func (a *Driver) segment(ctx context.Context, row networkRow) (link.Segment, error) {
+	s := row.segment()
+	if s.Kind != link.VXLAN {
+		return s, nil
+	}
+	rows, err := a.nodes.all(ctx)
+	if err != nil {
+		return s, err
+	}
+	nodes := map[netip.Addr]nodeRow{}
+	for text, node := range rows {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return s, fmt.Errorf("reading the address of a node: %w", err)
+		}
+		nodes[address] = node
+	}
+	for _, left := range between(&s, nodes) {
+		a.once("leaving "+left.String()+" out of "+row.ID, fmt.Errorf("the network %s leaves out the machine %s: its tunnel is of the other family, which all "+
+			"ends of it have", short(row.ID), left))
+	}
+	return s, nil
+}
+
+// between adds machines to the ends of a tunnel, and gives those that are left out: all ends are of one family. That is the one which the network says,
+// or else this machine's, or else IPv4 where any machine has it.
+func between(s *link.Segment, nodes map[netip.Addr]nodeRow) (left []netip.Addr) {
+	all := slices.SortedFunc(maps.Keys(nodes), netip.Addr.Compare) // IPv4 first
+	self := slices.IndexFunc(all, func(address netip.Addr) bool { return nodes[address].Self })
+	var family netip.Addr
+	switch {
+	case s.Local.IsValid():
+		family = s.Local.Unmap()
+	case len(s.Peers) > 0:
+		family = s.Peers[0].Unmap()
+	case self >= 0:
+		family = all[self]
+	case len(all) > 0:
+		family = all[0]
+	}
+	s.Peers = slices.Clone(s.Peers)
+	if !s.Local.IsValid() && self >= 0 && all[self].BitLen() == family.BitLen() {
+		s.Local = all[self]
+	}
+	for i, address := range all {
+		switch {
+		case address == s.Local, i == self && s.Local.IsValid(), slices.Contains(s.Peers, address):
+		case address.BitLen() != family.BitLen():
+			left = append(left, address)
+		case !nodes[address].Self:
+			s.Peers = append(s.Peers, address)
+		}
+	}
+	return left
+}
+
+// once reports what is so for long a single time.
+func (a *Driver) once(key string, err error) {
+	a.mutex.Lock()
+	known := a.reported[key]
+	a.reported[key] = true
+	a.mutex.Unlock()
+	if !known {
+		a.options.Report(err)
+	}
+}

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package driver_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+)
+
+// TestOtherFamily is that machines of the other family are left out of a tunnel, each said once, and that the others are reached.
+func TestOtherFamily(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options []string
+		self    string
+		nodes   []string
+		ends    []string
+		left    []string
+	}{
+		{
+			name: "by the peers", options: []string{"peers=192.0.2.9"}, nodes: []string{"2001:db8::9", "192.0.2.3"},
+			ends: []string{"192.0.2.9", "192.0.2.3"}, left: []string{"2001:db8::9"},
+		},
+		{
+			name: "by the local address", options: []string{"local=2001:db8::1"}, nodes: []string{"2001:db8::9", "192.0.2.3"},
+			ends: []string{"local 2001:db8::1", "2001:db8::9"}, left: []string{"192.0.2.3"},
+		},
+		{
+			name: "by this machine", self: "2001:db8::1", nodes: []string{"2001:db8::9", "192.0.2.3"},
+			ends: []string{"local 2001:db8::1", "2001:db8::9"}, left: []string{"192.0.2.3"},
+		},
+		{
+			name: "this machine itself", options: []string{"peers=192.0.2.9"}, self: "2001:db8::1", nodes: []string{"192.0.2.3"},
+			ends: []string{"192.0.2.9", "192.0.2.3"}, left: []string{"2001:db8::1"},
+		},
+		{name: "by nothing", nodes: []string{"1001:db8::9", "192.0.2.3"}, ends: []string{"192.0.2.3"}, left: []string{"1001:db8::9"}},
+		{name: "of one alone", nodes: []string{"2001:db8::9"}, ends: []string{"2001:db8::9"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(bare("net", append(c.options, "kind=vxlan", "vni=7")...))
+			if c.self != "" {
+				w.self(c.self)
+			}
+			for _, node := range c.nodes {
+				w.must(discovered(node, false)(w))
+			}
+			w.must(w.Sweep(t.Context()))
+			w.same("ends", c.ends, w.ends("net"))
+			s := w.kernel.segments["net"]
+			if problems := s.Problems(); len(problems) > 0 {
+				t.Errorf("the kernel was told what cannot be: %v", problems)
+			}
+			if len(w.reports) != len(c.left) {
+				t.Errorf("reported %s, not %s", w.reports, c.left)
+			}
+			for i, left := range c.left {
+				if i < len(w.reports) && !strings.Contains(w.reports[i], "leaves out the machine "+left) {
+					t.Errorf("reported %q, not that %s is left out", w.reports[i], left)
+				}
+			}
+		})
+	}
+}
+
+// TestLinksComeBack is that what a network has lost in the kernel is made again by the next sweep, and what a start could not make.
+func TestLinksComeBack(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(bare("net", "profile=acme.com/tunnel"))
+	w.create(bare("other", "parent=eth0"))
+	w.must(discovered("192.0.2.3", false)(w))
+	lost := errors.New("the parent is down")
+	for _, call := range []string{"ensure net", "peers net"} {
+		w.kernel.fail = func(what string) error {
+			if what == call {
+				return lost
+			}
+			return nil
+		}
+		w.reboot()
+		w.fails(w.Sweep(ctx), lost, "of network net")
+		w.kernel.fail = nil
+		w.must(w.Sweep(ctx))
+		w.same("links", []string{"net", "other"}, w.kernel.has())
+		w.same("ends", []string{"192.0.2.9", "192.0.2.3"}, w.ends("net"))
+	}
+	w.kernel.clear()
+	w.must(w.Sweep(ctx))
+	w.same("links", []string{"net", "other"}, w.kernel.has())
+	w.same("ends", []string{"192.0.2.9", "192.0.2.3"}, w.ends("net"))
+	if w.swept.Networks != nil {
+		t.Errorf("removed %v", w.swept)
+	}
+}
+
+// TestKernelLinksComeBack is that with links: a tunnel that somebody removes, and a parent that goes and comes back.
+func TestKernelLinksComeBack(t *testing.T) {
+	h := newHost(t)
+	ctx := t.Context()
+	h.create(kinds()[link.VXLAN])
+	h.create(driver.Network{ID: "outside", Options: mapOf("parent=eth0")})
+	want := h.links()
+	h.must(h.look.LinkDel(h.link("gx" + strings.TrimPrefix(link.InterfaceName("net"), "gv"))))
+	h.must(h.look.LinkSetNoMaster(h.link("eth0")))
+	h.must(h.Sweep(ctx))
+	h.same("links", want, h.links())
+	if master := h.link("eth0").Attrs().MasterIndex; master == 0 {
+		t.Error("the parent is no port of the bridge")
+	}
+}

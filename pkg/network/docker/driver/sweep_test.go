@@ -1,0 +1,316 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+)
+
+// TestStale is which endpoints a sweep removes, and when.
+func TestStale(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options []string
+		joined  bool
+		change  func(w *world)
+		stale   bool
+	}{
+		{name: "never joined", stale: true},
+		{name: "joined", joined: true},
+		{name: "joined a macvlan", options: []string{"profile=acme.com/overlay"}, joined: true},
+		{name: "left", joined: true, change: func(w *world) { w.must(w.Leave(w.t.Context(), "net", "ep")); w.kernel.move("ep", false) }, stale: true},
+		{name: "came back unasked", joined: true, change: func(w *world) { w.kernel.move("ep", false) }, stale: true},
+		{name: "the pair is gone", joined: true, change: func(w *world) { w.kernel.lose("ep") }, stale: true},
+		{
+			name: "a macvlan's sandbox is gone", options: []string{"profile=acme.com/overlay"}, joined: true,
+			change: func(w *world) { w.kernel.lose("ep"); w.dead["/ep"] = true }, stale: true,
+		},
+		{name: "a macvlan that cannot be seen", options: []string{"profile=acme.com/overlay"}, joined: true, change: func(w *world) { w.kernel.lose("ep") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			ctx := t.Context()
+			w.create(bare("net", c.options...))
+			w.attach(endpoint("net", "ep"))
+			if c.joined {
+				w.must(join("net", "ep")(w))
+			}
+			if c.change != nil {
+				c.change(w)
+			}
+			for range 2 {
+				w.must(w.Sweep(ctx))
+				if _, err := w.Endpoint(ctx, "net", "ep"); err != nil {
+					t.Fatal("it went before the grace was over:", err)
+				}
+				w.clock.Step(9 * time.Minute)
+			}
+			w.must(w.Sweep(ctx))
+			_, err := w.Endpoint(ctx, "net", "ep")
+			if gone := errors.Is(err, driver.ErrUnknownEndpoint); gone != c.stale {
+				t.Fatalf("it was removed: %v", gone)
+			}
+			if c.stale {
+				w.same("removed", []string{"net/ep"}, w.swept.Endpoints)
+				w.same("held", nil, w.held())
+				w.usage(driver.Usage{Networks: 1, Removed: driver.Removed{Endpoints: 1}})
+			}
+			w.must(w.DeleteNetwork(ctx, "net"))
+			w.empty()
+		})
+	}
+}
+
+// TestComesBack is that the grace begins anew when an endpoint was there meanwhile.
+func TestComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net"))
+	w.attach(endpoint("net", "ep"))
+	w.must(join("net", "ep")(w))
+	for range 5 {
+		w.kernel.move("ep", false)
+		w.must(w.Sweep(t.Context()))
+		w.clock.Step(9 * time.Minute)
+		w.kernel.move("ep", true)
+		w.must(w.Sweep(t.Context()))
+	}
+	w.same("removed", nil, w.swept.Endpoints)
+}
+
+// TestStrays is that links with the mark go that no row has known for long, and others stay. What bears the mark of networks, and there is none, is of
+// another ledger.
+func TestStrays(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net"))
+	w.attach(endpoint("net", "ep"))
+	w.must(join("net", "ep")(w))
+	w.kernel.strays = []link.Marked{
+		{Name: "ghlost", Network: "net", Endpoint: "lost"}, {Name: "gblost", Network: "lost"}, {Name: "gl7"}, {Name: "gvother", Network: "other", Endpoint: "ep"},
+	}
+	w.restart()
+	w.same("removed at once", nil, w.swept.Links)
+	w.same("reports", []string{
+		"the link ghlost bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link gblost bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link gl7 bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link gvother bears our mark, and this ledger has no network of it: is it the right ledger?",
+	}, w.reports)
+	w.clock.Step(10 * time.Minute)
+	w.must(w.Sweep(t.Context()))
+	w.same("links", []string{"net", "net/ep"}, w.kernel.has())
+	w.same("removed", []string{"ghlost", "gblost", "gl7", "gvother"}, w.swept.Links)
+	w.usage(driver.Usage{Networks: 1, Endpoints: 1, Joined: 1, Removed: driver.Removed{Links: 4}})
+}
+
+// TestWrongLedger is that a server which was given another ledger removes nothing of what containers use.
+func TestWrongLedger(t *testing.T) {
+	w := newWorld(t)
+	w.kernel.strays = []link.Marked{{Name: "ghlost", Network: "net", Endpoint: "lost"}, {Name: "gblost", Network: "lost"}}
+	w.restart()
+	for range 3 {
+		w.clock.Step(time.Hour)
+		w.must(w.Sweep(t.Context()))
+	}
+	w.same("removed", nil, w.swept.Links)
+	w.same("reports", []string{
+		"the link ghlost bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link gblost bears our mark, and this ledger has no network of it: is it the right ledger?",
+	}, w.reports)
+}
+
+// TestInTheWay is that what a deletion could not remove is kept, and removed by a sweep.
+func TestInTheWay(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(bare("net", "profile=acme.com/bridged"))
+	w.attach(endpoint("net", "one"))
+	w.attach(endpoint("net", "two"))
+	broken := errors.New("the kernel is broken")
+	w.kernel.fail = func(call string) error {
+		if call == "unport two" {
+			return broken
+		}
+		return nil
+	}
+	w.fails(w.DeleteEndpoint(ctx, "net", "two"), broken, "removing the links of endpoint two")
+	w.fails(w.DeleteNetwork(ctx, "net"), broken, "removing the links of endpoint two")
+	_, err := w.Network(ctx, "net")
+	w.fails(err, driver.ErrUnknownNetwork, "net")
+	w.same("rows", []string{"endpoint/net/two", "network/net"}, w.rows())
+	w.fails(w.Sweep(ctx), broken, "two")
+	w.kernel.fail = nil
+	w.must(w.Sweep(ctx))
+	w.empty()
+	w.create(bare("net", "profile=acme.com/bridged"))
+}
+
+// TestReboot is that networks are there again before anybody asks, and that what Docker does not know any more is gone.
+func TestReboot(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(plain("net", "172.30.0.0/24", "172.30.0.1"))
+	w.create(bare("owning", "profile=acme.com/overlay"))
+	w.attach(endpoint("net", "one", "172.30.0.2/24"))
+	w.attach(endpoint("owning", "two"))
+	w.must(join("owning", "two")(w))
+	w.reboot()
+	w.same("links", []string{"net", "owning"}, w.kernel.has())
+	w.same("rows", []string{"network/net", "network/owning"}, w.rows())
+	w.same("held", nil, w.held())
+	w.must(w.DeleteEndpoint(ctx, "net", "one"))
+	w.attach(endpoint("net", "three", "172.30.0.2/24"))
+	w.must(join("net", "three")(w))
+}
+
+// TestParentMissing is that a start does not fail because of a link that cannot be made.
+func TestParentMissing(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net", "parent=eth7"))
+	w.kernel.fail = func(call string) error {
+		if call == "ensure net" {
+			return errors.New("there is no eth7")
+		}
+		return nil
+	}
+	w.reboot()
+	w.same("reports", []string{"making the links of network net: there is no eth7"}, w.reports)
+	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "ep"))
+	w.fails(err, err, "there is no eth7")
+	w.kernel.fail = nil
+	w.attach(endpoint("net", "ep"))
+}
+
+// TestRun is that sweeps are made.
+func TestRun(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net"))
+	w.kernel.strays = []link.Marked{{Name: "gblost", Network: "lost"}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended sync.WaitGroup
+	ended.Go(func() { w.Run(ctx) })
+	for deadline := time.Now().Add(10 * time.Second); len(w.kernel.has()) > 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was swept")
+		}
+		w.clock.Step(time.Minute)
+	}
+	cancel()
+	ended.Wait()
+}
+
+// TestTogether is that many endpoints come and go at the same time, while sweeps are made, and that nobody gets what another one has.
+func TestTogether(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(bare("owning", "profile=acme.com/overlay"))
+	w.create(plain("net", "172.30.0.0/16", "172.30.0.1"))
+	const workers, rounds = 16, 12
+	var group sync.WaitGroup
+	failed := make(chan error, workers*rounds+rounds)
+	var mutex sync.Mutex
+	has := map[string]string{}
+	for i := range workers {
+		group.Go(func() {
+			for round := range rounds {
+				of, id := "owning", fmt.Sprintf("ep-%d-%d", i, round)
+				e := endpoint(of, id)
+				if i%2 == 0 {
+					of = "net"
+					e = endpoint(of, id, fmt.Sprintf("172.30.%d.%d/16", i+1, round+1))
+				}
+				failed <- life(ctx, w, e, func(text string, take bool) error {
+					mutex.Lock()
+					defer mutex.Unlock()
+					if other := has[text]; take && other != "" {
+						return fmt.Errorf("%s has %s, and %s too", other, text, id)
+					}
+					has[text] = id
+					if !take {
+						delete(has, text)
+					}
+					return nil
+				})
+			}
+		})
+	}
+	group.Go(func() {
+		for range rounds {
+			failed <- w.Sweep(ctx)
+		}
+	})
+	group.Wait()
+	close(failed)
+	for err := range failed {
+		w.must(err)
+	}
+	w.same("rows", []string{"network/net", "network/owning"}, w.rows())
+	w.same("links", []string{"net", "owning"}, w.kernel.has())
+	w.same("held", nil, w.held())
+}
+
+// life is that of an endpoint; what it has is noted while it has it.
+func life(ctx context.Context, w *world, e driver.Endpoint, note func(string, bool) error) error {
+	made, err := w.CreateEndpoint(ctx, e)
+	if err != nil {
+		return err
+	}
+	things := []string{made.Network + made.MAC.String()}
+	for _, address := range made.Addresses {
+		things = append(things, address.String())
+	}
+	for _, thing := range things {
+		err = errors.Join(err, note(thing, true))
+	}
+	_, _, joined := w.Join(ctx, e.Network, e.ID, "/"+e.ID)
+	w.kernel.move(e.ID, true)
+	left := w.Leave(ctx, e.Network, e.ID)
+	w.kernel.move(e.ID, false)
+	for _, thing := range things {
+		err = errors.Join(err, note(thing, false))
+	}
+	return errors.Join(err, joined, left, w.DeleteEndpoint(ctx, e.Network, e.ID))
+}
+
+// TestDeletionWaits is that a network goes when what is being done in it has come to its end.
+func TestDeletionWaits(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.create(bare("net"))
+	entered, goOn := make(chan struct{}), make(chan struct{})
+	w.kernel.fail = func(call string) error {
+		if strings.HasPrefix(call, "port") {
+			close(entered)
+			<-goOn
+		}
+		return nil
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := w.CreateEndpoint(ctx, endpoint("net", "ep")); err != nil {
+			t.Error(err)
+		}
+	})
+	<-entered
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	w.fails(w.DeleteNetwork(short, "net"), context.DeadlineExceeded, "something else is being done")
+	group.Go(func() {
+		if err := w.DeleteNetwork(ctx, "net"); err != nil {
+			t.Error(err)
+		}
+	})
+	close(goOn)
+	group.Wait()
+	w.empty()
+}

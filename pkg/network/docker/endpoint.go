@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package docker
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+)
+
+// createEndpoint makes an interface, and answers what Docker has not said of it: what it has said must not be repeated.
+func (h *handler) createEndpoint(ctx context.Context, q *endpointRequest) (any, error) {
+	e, err := q.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	n, err := h.Networks.Network(ctx, q.NetworkID)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.known(ctx, n); err != nil {
+		return nil, err
+	}
+	made, err := h.Networks.CreateEndpoint(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return endpointResponse{Interface: q.Interface.missing(n, made)}, nil
+}
+
+// missing is what an endpoint has and the request has not said. All interfaces of an ipvlan have the MAC address of their parent, which Docker cannot set.
+func (i endpointInterface) missing(n driver.Network, made driver.Endpoint) endpointInterface {
+	var answer endpointInterface
+	for _, address := range made.Addresses {
+		if address.Addr().Is4() && i.Address == "" {
+			answer.Address = address.String()
+		} else if address.Addr().Is6() && i.AddressIPv6 == "" {
+			answer.AddressIPv6 = address.String()
+		}
+	}
+	if i.MacAddress == "" && n.Link.Kind != link.Ipvlan {
+		answer.MacAddress = macText(made)
+	}
+	return answer
+}
+
+// endpoint reads what is said of an endpoint.
+func (q *endpointRequest) endpoint() (driver.Endpoint, error) {
+	e := driver.Endpoint{Network: q.NetworkID, ID: q.EndpointID, Options: q.Options.own()}
+	err := q.checkIDs()
+	if err != nil {
+		return e, err
+	}
+	if e.Addresses, err = q.Interface.addresses(); err != nil {
+		return e, err
+	}
+	if e.MAC, err = q.hardware(); err != nil {
+		return e, err
+	}
+	e.Name, err = q.interfaceName()
+	return e, err
+}
+
+func (h *handler) deleteEndpoint(ctx context.Context, q *endpointRequest) (any, error) {
+	if err := q.checkIDs(); err != nil {
+		return nil, err
+	}
+	return nil, h.Networks.DeleteEndpoint(ctx, q.NetworkID, q.EndpointID)
+}
+
+// endpointInfo says what an endpoint is on this machine. No name is one of libnetwork's labels: Docker takes the values of those for what its own drivers
+// put there.
+func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, error) {
+	if err := q.checkIDs(); err != nil {
+		return nil, err
+	}
+	e, err := h.Networks.Endpoint(ctx, q.NetworkID, q.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+	n, err := h.Networks.Network(ctx, q.NetworkID)
+	if err != nil {
+		return nil, err
+	}
+	return infoResponse{Value: describeEndpoint(n, e)}, nil
+}
+
+// describeEndpoint is what people are told of an endpoint: what is not so is left out.
+func describeEndpoint(n driver.Network, e driver.Endpoint) map[string]any {
+	value := map[string]any{"interface": link.InterfaceName(e.ID), "kind": string(n.Link.Kind)}
+	for name, text := range map[string]string{
+		"profile": n.Profile, "parent": n.Link.Parent, "mode": n.Link.Mode, "mac": macText(e), "addresses": joined(e.Addresses), "gateways": joined(e.Gateways),
+	} {
+		if text != "" {
+			value[name] = text
+		}
+	}
+	vlan := e.VLAN
+	if vlan == 0 {
+		vlan = n.Link.VLAN
+	}
+	for name, number := range map[string]int{"vlan": int(vlan), "vni": int(n.Link.VNI), "mtu": n.Link.MTU} {
+		if number != 0 {
+			value[name] = number
+		}
+	}
+	return value
+}
+
+// macText is the MAC address of an endpoint; empty: the kernel has chosen, or it is the parent's.
+func macText(e driver.Endpoint) string {
+	if len(e.MAC) == 0 {
+		return ""
+	}
+	return e.MAC.String()
+}
+
+// joined are addresses on one line.
+func joined[A netip.Addr | netip.Prefix](addresses []A) string {
+	texts := make([]string, len(addresses))
+	for i, address := range addresses {
+		texts[i] = any(address).(interface{ String() string }).String()
+	}
+	return strings.Join(texts, ", ")
+}

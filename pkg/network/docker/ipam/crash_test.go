@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
+)
+
+var errPower = errors.New("the power is gone")
+
+// dying is a store that fails from its n-th commit on, which is made or not.
+type dying struct {
+	ledger.Store
+	left  atomic.Int32
+	after bool
+}
+
+func (d *dying) Commit(ctx context.Context, changes ...ledger.Change) error {
+	left := d.left.Add(-1)
+	if left < 0 {
+		return errPower
+	}
+	if left == 0 && !d.after {
+		return errPower
+	}
+	err := d.Store.Commit(ctx, changes...)
+	if left == 0 && err == nil {
+		return errPower
+	}
+	return err
+}
+
+func (d *dying) Get(ctx context.Context, key string) ([]byte, error) {
+	if d.left.Load() <= 0 {
+		return nil, errPower
+	}
+	return d.Store.Get(ctx, key)
+}
+
+func (d *dying) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
+	if d.left.Load() <= 0 {
+		return errPower
+	}
+	return d.Store.Scan(ctx, prefix, each)
+}
+
+// life is a client's: what it does, and what it must be answered at last.
+var life = []struct{ do, want string }{
+	{"activate", "ok"},
+	{"pool local 10.65.0.0/24 pool=spare", "local/spare/10.65.0.0/24"},
+	{"pool local 10.67.0.0/24 pool=cloudy", "local/cloudy/10.67.0.0/24"},
+	{"gateway local/spare/10.65.0.0/24 10.65.0.1", "10.65.0.1/24"},
+	{"named 10.65.0.0/24 net", "ok"},
+	{"named 10.67.0.0/24 net", "ok"},
+	{"address local/spare/10.65.0.0/24 10.65.0.20", "10.65.0.20/24"},
+	{"address local/cloudy/10.67.0.0/24 10.67.0.20", "10.67.0.20/24"},
+	{"address local/cloudy/10.67.0.0/24 10.67.0.21", "10.67.0.21/24"},
+	{"free local/cloudy/10.67.0.0/24 10.67.0.20", "ok"},
+	{"pool global 10.64.0.0/24 pool=overlay", "global/overlay/10.64.0.0/24"},
+	{"swarm global/overlay/10.64.0.0/24 10.64.0.30", "10.64.0.30/24"},
+	{"address global/overlay/10.64.0.0/24 10.64.0.30", "10.64.0.30/24"},
+	{"free global/overlay/10.64.0.0/24 10.64.0.30", "ok"},
+	{"free local/spare/10.65.0.0/24 10.65.0.20", "ok"},
+}
+
+// TestKilled kills this program at each of its commits, before it is made and after. Whatever was asked for is asked for again then, as people do who have
+// seen an error, and what the networks know to have been used is told. Nothing is given twice, and nothing is lost.
+func TestKilled(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n := int32(1); ; n++ {
+			store := &dying{Store: memory.Open(t), after: after}
+			store.left.Store(1 << 30)
+			w := newWorldOn(t, store, "n1")
+			for subnet, used := range map[string][]string{"10.65.0.0/24": {"10.65.0.1"}, "10.67.0.0/24": nil} {
+				w.networks[netip.MustParsePrefix(subnet)] = nil
+				for _, address := range used {
+					w.networks[netip.MustParsePrefix(subnet)] = append(w.networks[netip.MustParsePrefix(subnet)], netip.MustParseAddr(address))
+				}
+			}
+			store.left.Store(n)
+			died := w.live(t, store)
+			store.left.Store(1 << 30)
+			if t.Failed() {
+				t.Fatalf("killed at commit %d, made: %v", n, after)
+			}
+			want := []string{"10.64.0.30 Network global/overlay/10.64.0.0/24", "10.65.0.1 Gateway local/spare/10.65.0.0/24", "10.67.0.21 Network local/cloudy/10.67.0.0/24"}
+			if diff := cmp.Diff(want, w.held()); diff != "" {
+				t.Fatalf("killed at commit %d, made: %v: held (-want +got):\n%s", n, after, diff)
+			}
+			if err := w.settle(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"10.67.0.21"}, w.cloud.bound()); diff != "" {
+				t.Fatalf("killed at commit %d, made: %v: bound (-want +got):\n%s", n, after, diff)
+			}
+			w.even()
+			if !died {
+				if n < 15 {
+					t.Errorf("only %d commits were made", n)
+				}
+				break
+			}
+		}
+	}
+}
+
+// live lives a client's life, and begins this program anew when its store dies.
+func (w *world) live(t *testing.T, store *dying) (died bool) {
+	t.Helper()
+	for _, s := range life {
+		got := w.do(s.do)
+		if store.left.Load() <= 0 {
+			died = true
+			store.left.Store(1 << 30)
+			if err := w.begin(); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(s.do, "gateway ") { // Docker gives the pool back then, and a person makes the network again
+				w.do("end local/spare/10.65.0.0/24")
+				w.do("pool local 10.65.0.0/24 pool=spare")
+			}
+			// A manager and a worker on one node cannot be told apart when they give something back: Docker does so once, whatever it is answered.
+			if !store.after || !strings.HasPrefix(s.do, "free global") {
+				got = w.do(s.do)
+			} else {
+				got = s.want
+			}
+		}
+		if got != s.want {
+			t.Errorf("%s:\n got %s\nwant %s", s.do, got, s.want)
+		}
+	}
+	return died
+}

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package link_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+)
+
+// TestKernelOwn is that one process at a time has a network namespace.
+func TestKernelOwn(t *testing.T) {
+	open := func() *link.Kernel {
+		k, err := link.Open(link.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	first, second := open(), open()
+	if err := first.Own(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Own(); !errors.Is(err, network.ErrTaken) {
+		t.Errorf("the second has it, too: %v", err)
+	}
+	if err := errors.Join(first.Close(), second.Own(), second.Close()); err != nil {
+		t.Error(err)
+	}
+}
