@@ -17,7 +17,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
@@ -51,9 +54,19 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// exploring is the resource of the proposal's configurations.
+var exploring = configuration.ResourceOf(api.KindReview)
+
 // prepare makes the kind of registrations known, and an account that may do what the program needs and no more.
 func prepare(ctx context.Context) error {
 	if err := land.Client().Create(ctx, registrations()); err != nil {
+		return err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(configuration.Definition(), crd); err != nil {
+		return err
+	}
+	if err := land.Client().Create(ctx, crd); err != nil {
 		return err
 	}
 	if err := land.InstallCRDs(ctx); err != nil { // none; it waits for those that are there
@@ -69,15 +82,15 @@ func prepare(ctx context.Context) error {
 	account, err = land.CreateServiceAccount(ctx, landscape.ServiceAccountOptions{
 		Namespace: namespace, Name: "interpreter",
 		ClusterRules: []rbacv1.PolicyRule{
-			{APIGroups: []string{registration.Resource.Group}, Resources: []string{registration.Resource.Resource}, Verbs: []string{"create"}},
-			{APIGroups: []string{registration.Resource.Group}, Resources: []string{registration.Resource.Resource}, ResourceNames: []string{"graft"},
-				Verbs: []string{"get", "update"}},
+			{APIGroups: []string{registration.Resource.Group}, Resources: []string{registration.Resource.Resource, exploring.Resource}, Verbs: []string{"create"}},
+			{APIGroups: []string{registration.Resource.Group}, Resources: []string{registration.Resource.Resource, exploring.Resource},
+				ResourceNames: []string{"graft"}, Verbs: []string{"get", "update", "delete"}},
 		},
 		Rules: map[string][]rbacv1.PolicyRule{namespace: {
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"interpreter"}, Verbs: []string{"get", "update"}},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{program}, Verbs: []string{"get", "update"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{program, program + "-replicas"}, Verbs: []string{"get", "update"}},
 		}},
 	})
 	return err

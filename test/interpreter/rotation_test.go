@@ -21,6 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate/certificatetest"
@@ -113,8 +114,9 @@ func open(t *testing.T, b *balancer, source certificate.Source, clock *clocktest
 	r.registrar = registration.New(registration.Options{
 		Client: client, Owner: func(context.Context) (string, error) { return r.owner, nil }, Leads: r.leads.Load,
 		Period: time.Second, Clock: r.clock, Log: logr.Discard(),
-		Wanted: func() *configuration.ResourceInterpreterWebhookConfiguration {
-			return configuration.Interpreter("graft", known, configuration.Endpoint{
+		Dialect: api.KindContext, Kinds: func() []interpreter.Known { return known },
+		Configuration: func(kinds []interpreter.Known) configuration.Object {
+			return configuration.Interpreter("graft", kinds, configuration.Endpoint{
 				URL: "https://" + b.Addr().String() + "/interpret", CABundle: r.source.Held().Bundle, TimeoutSeconds: 20,
 			})
 		},

@@ -97,6 +97,9 @@ registration:
     name: {{ include "graft.name" . }}
     port: {{ .Values.service.port }}
   {{- end }}
+  {{- with .Values.registration.dialects }}
+  dialects: {{- toYaml . | nindent 2 }}
+  {{- end }}
   {{- with .Values.registration.without }}
   without: {{- toYaml . | nindent 2 }}
   {{- end }}

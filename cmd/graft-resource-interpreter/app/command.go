@@ -40,6 +40,8 @@ without a profile. It issues its own certificate where nobody else does, and kee
 			return err
 		case options.CheckOnly:
 			return options.Check(c.OutOrStdout())
+		case options.Unregister:
+			return options.Installation.Unregister(c.Context(), c.OutOrStdout())
 		default:
 			return Run(c.Context(), version, options, c.ErrOrStderr())
 		}

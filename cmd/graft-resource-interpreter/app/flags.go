@@ -25,6 +25,7 @@ type Flags struct {
 	profiles                    []string
 	optional                    []string
 	gardener, check             bool
+	unregister                  bool
 	listen, metricsAddress      string
 	certFile, keyFile, caFile   string
 	secret, folder              string
@@ -42,6 +43,8 @@ type Options struct {
 	installation.Installation
 	// CheckOnly says that nothing is to be served.
 	CheckOnly bool
+	// Unregister says that the registration is deleted, and nothing is served.
+	Unregister bool
 }
 
 // AddTo defines the flags.
@@ -71,6 +74,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.BoolVar(&f.leaderElection, "leader-election", true, "let one replica write the registration; false by default with --certificate-folder")
 	f.Flags.AddTo(set)
 	set.BoolVar(&f.check, "check", false, "say whether configuration and profiles are right, and end")
+	set.BoolVar(&f.unregister, "unregister", false, "delete the registration of this installation from Karmada, and end")
 }
 
 // Complete reads the configuration and lays the flags that were given over it.
@@ -82,7 +86,7 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	if err := errors.Join(f.override(set, config), validate(config)); err != nil {
 		return nil, err
 	}
-	return &Options{Installation: installation.Installation{Program: Name, Config: config}, CheckOnly: f.check}, nil
+	return &Options{Installation: installation.Installation{Program: Name, Config: config}, CheckOnly: f.check, Unregister: f.unregister}, nil
 }
 
 func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) error {

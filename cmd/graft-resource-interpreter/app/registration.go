@@ -8,37 +8,50 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 )
 
-// newRegistrar makes what keeps the registration.
-func (p *program) newRegistrar() (*registration.Registrar, error) {
-	r := p.Config.Registration
-	client, err := p.Karmada()
-	if err != nil {
-		return nil, err
+// prepareRegistration makes what keeps the registration, and what replicas tell each other where there are several.
+func (p *program) prepareRegistration(ctx context.Context) error {
+	o := registration.Options{
+		Kinds: p.kinds, Registered: p.told, Leads: p.term.Leads, Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry),
+		Log: p.log.WithName("registration"),
 	}
-	owner, err := p.Owner()
-	if err != nil {
-		return nil, err
+	if !p.term.Alone {
+		leases, _, err := p.Leases()
+		if err != nil {
+			return err
+		}
+		name := p.Config.LeaderElection.ResourceName
+		if err := registration.Suspend(ctx, leases, name, false); err != nil {
+			p.log.Error(err, "Ending what --unregister began failed")
+		}
+		p.replicas = &registration.Replicas{
+			Leases: leases, Name: name + replicasSuffix, ID: string(uuid.NewUUID()), Kinds: p.kinds, Leads: p.term.Leads, Clock: clock.RealClock{},
+			Log: p.log.WithName("replicas"),
+		}
+		o.Common = p.replicas.Common
 	}
-	return registration.New(registration.Options{
-		Client: client, Owner: owner, Wanted: p.wanted, Registered: p.told, Leads: p.term.Leads, Period: r.SyncPeriod.Duration,
-		Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry), Log: p.log.WithName("registration"),
-	}), nil
+	var err error
+	p.registrars, err = p.Registrars(o, func() ([]byte, bool) {
+		held := p.source.Held()
+		if held == nil {
+			return nil, false
+		}
+		return held.Bundle, true
+	})
+	return err
 }
 
-// wanted is what should be registered now.
-func (p *program) wanted() *configuration.ResourceInterpreterWebhookConfiguration {
-	held := p.source.Held()
-	if held == nil {
-		return nil
-	}
-	return p.Registered(p.reloader.InForce().Kinds(), held.Bundle)
-}
+// replicasSuffix ends the name of the Lease in which replicas announce what they answer.
+const replicasSuffix = "-replicas"
+
+// kinds are those that this replica registers.
+func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.InForce().Kinds()) }
 
 // told notes by which authorities callers know the server.
 func (p *program) told(ctx context.Context, bundle []byte) {
@@ -50,9 +63,31 @@ func (p *program) told(ctx context.Context, bundle []byte) {
 	}
 }
 
-// register keeps the registration until the context ends.
+// register keeps the registration until the context ends. Rules that were dropped are kept until callers do not ask for them any more.
 func (p *program) register(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	p.registrar.Run(ctx, ticker.C)
+	for {
+		current, settled := p.reloader.InForce(), true
+		for _, r := range p.registrars {
+			r.Look(ctx)
+			settled = settled && r.Settled()
+		}
+		if settled {
+			p.reloader.Forget(current)
+			p.settled.Store(true)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// announce tells the other replicas what this one answers.
+func (p *program) announce(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	p.replicas.Run(ctx, ticker.C)
 }

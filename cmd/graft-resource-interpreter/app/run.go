@@ -30,15 +30,16 @@ type program struct {
 	registry *prometheus.Registry
 	reloader *reload.Reloader
 	source   certificate.Source
-	// registrar and election are nil where nothing is registered, or nobody else does.
-	registrar *registration.Registrar
-	election  *leader.Election
-	server    *server.Server
+	// registrars keep the registration in each dialect, none where nothing is registered; replicas and election are nil where there are no others.
+	registrars []*registration.Registrar
+	replicas   *registration.Replicas
+	election   *leader.Election
+	server     *server.Server
 	// term says whether this replica writes the registration.
 	term leader.Term
-	// known says that callers know the certificate.
-	known atomic.Bool
-	life  *shell.Life
+	// known says that callers know the certificate, and settled that they ask for nothing that this replica does not answer.
+	known, settled atomic.Bool
+	life           *shell.Life
 }
 
 // Run answers until the context ends, and then finishes what is in flight.
@@ -70,6 +71,7 @@ func (p *program) prepare(ctx context.Context) error {
 		return err
 	}
 	var metrics *server.Metrics
+	options.Retires = p.Config.Registration != nil
 	options.Metrics, options.Log = reload.NewMetrics(p.registry), p.log.WithName("profiles")
 	options.Changed = func(*reload.InForce) {
 		if metrics != nil { // it is made when there is something in force first
@@ -84,13 +86,13 @@ func (p *program) prepare(ctx context.Context) error {
 		return err
 	}
 	if p.Config.Registration != nil {
-		if p.registrar, err = p.newRegistrar(); err != nil {
-			return err
-		}
 		if p.term.Alone = !*p.Config.LeaderElection.Enabled; !p.term.Alone {
 			if p.election, err = p.NewElection(&p.term, p.log); err != nil {
 				return err
 			}
+		}
+		if err := p.prepareRegistration(ctx); err != nil {
+			return err
 		}
 	}
 	l := p.Config.Limits
@@ -131,8 +133,11 @@ func (p *program) work(ctx, working context.Context) []func() {
 		func() { p.reloader.Run(working) },
 		func() { certificate.Keep(working, p.source, every, metrics, p.log.WithName("certificate")) },
 	}
-	if p.registrar != nil {
+	if len(p.registrars) > 0 {
 		work = append(work, func() { p.register(working) })
+	}
+	if p.replicas != nil {
+		work = append(work, func() { p.announce(working) })
 	}
 	if p.election != nil {
 		work = append(work, func() { p.election.Run(ctx) })
@@ -159,10 +164,13 @@ func (p *program) certified(context.Context) error {
 	return nil
 }
 
-// isKnown says whether callers have been told of the certificate once: whoever asks before would not trust it.
+// isKnown returns an error until callers were told of the certificate, and ask for nothing that this replica does not answer.
 func (p *program) isKnown(context.Context) error {
-	if p.registrar != nil && !p.known.Load() {
+	switch {
+	case len(p.registrars) > 0 && !p.known.Load():
 		return errors.New("callers are not told of the certificate yet")
+	case len(p.registrars) > 0 && !p.settled.Load():
+		return errors.New("callers ask for what the profiles of this replica do not answer")
 	}
 	return nil
 }

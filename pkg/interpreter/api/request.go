@@ -177,6 +177,9 @@ func (a *asked) readSubject(request *document.Node) error {
 	case interpreter.Revise:
 		a.Replicas, err = number(request, "replicas")
 	case interpreter.Retain:
+		if a.dialect.kind == KindReview && absent(request.Get("observedObject")) {
+			return nil // the proposal has no field for it: rules that do not need it are answered
+		}
 		a.Observed, err = object(request, "observedObject")
 		a.ObservedIndex = interpreter.IndexOf(request.Get("observedObject"))
 	case interpreter.Aggregate:

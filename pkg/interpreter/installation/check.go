@@ -95,8 +95,10 @@ func (i *Installation) checkRegistration(inForce *reload.InForce) error {
 	if i.Config.Registration == nil {
 		return nil
 	}
-	if err := i.Registered(inForce.Kinds(), nil).Validate().ToAggregate(); err != nil {
-		return fmt.Errorf("registration: %w", err)
+	for _, dialect := range i.Dialects() {
+		if err := i.Registered(dialect, inForce.Kinds(), nil).Validate().ToAggregate(); err != nil {
+			return fmt.Errorf("registration: %w", err)
+		}
 	}
 	return nil
 }

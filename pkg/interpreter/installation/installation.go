@@ -9,16 +9,21 @@ package installation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
@@ -51,18 +56,35 @@ func (i *Installation) Reloading() (reload.Options, error) {
 // clusterTimeout bounds a request to an API server.
 const clusterTimeout = 15 * time.Second
 
+// dialects are the kinds of messages of the dialects of registrations.
+var dialects = map[string]string{configv1alpha1.DialectShipped: api.KindContext, configv1alpha1.DialectProposal: api.KindReview}
+
+// Dialects returns the dialects of the registrations, as kinds of messages.
+func (i *Installation) Dialects() []string {
+	all := make([]string, len(i.Config.Registration.Dialects))
+	for j, name := range i.Config.Registration.Dialects {
+		all[j] = dialects[name]
+	}
+	return all
+}
+
+// Registrable returns the kinds with those operations that are registered.
+func (i *Installation) Registrable(kinds []interpreter.Known) []interpreter.Known {
+	left := make([]interpreter.Operation, len(i.Config.Registration.Without))
+	for j, name := range i.Config.Registration.Without {
+		left[j] = interpreter.Operation(name)
+	}
+	return interpreter.Without(kinds, left...)
+}
+
 // Registered returns what is written in Karmada's API server for kinds, and a bundle of authorities.
-func (i *Installation) Registered(kinds []interpreter.Known, bundle []byte) *configuration.ResourceInterpreterWebhookConfiguration {
+func (i *Installation) Registered(dialect string, kinds []interpreter.Known, bundle []byte) configuration.Object {
 	r := i.Config.Registration
 	endpoint := configuration.Endpoint{URL: r.URL, CABundle: bundle, TimeoutSeconds: r.TimeoutSeconds}
 	if s := r.Service; s != nil {
 		endpoint.Service = &admissionv1.ServiceReference{Namespace: s.Namespace, Name: s.Name, Path: &s.Path, Port: &s.Port}
 	}
-	left := make([]interpreter.Operation, len(r.Without))
-	for i, name := range r.Without {
-		left[i] = interpreter.Operation(name)
-	}
-	return configuration.Interpreter(r.Name, interpreter.Without(kinds, left...), endpoint)
+	return configuration.Generate(dialect, r.Name, i.Registrable(kinds), endpoint)
 }
 
 // Karmada returns a client of Karmada's API server.
@@ -88,19 +110,89 @@ func (i *Installation) Owner() (func(context.Context) (string, error), error) {
 		}
 		return func(context.Context) (string, error) { return name, nil }, nil
 	}
-	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
+	leases, namespace, err := i.Leases()
 	if err != nil {
 		return nil, err
+	}
+	return registration.LeaseOwner(leases, namespace, i.Config.LeaderElection.ResourceName), nil
+}
+
+// Leases returns a client of the Leases of the program, and their namespace.
+func (i *Installation) Leases() (coordinationv1.LeaseInterface, string, error) {
+	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
+	if err != nil {
+		return nil, "", err
 	}
 	clients, err := coordinationv1.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("registration: making a client: %w", err)
+		return nil, "", fmt.Errorf("registration: making a client: %w", err)
 	}
 	namespace, err := i.namespace(i.Config.LeaderElection.ResourceNamespace)
 	if err != nil {
+		return nil, "", err
+	}
+	return clients.Leases(namespace), namespace, nil
+}
+
+// Registrars returns what keeps the registration in each dialect. The options say what is common to them.
+func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte, bool)) ([]*registration.Registrar, error) {
+	var err error
+	if o.Client, err = i.Karmada(); err != nil {
 		return nil, err
 	}
-	return registration.LeaseOwner(clients.Leases(namespace), namespace, i.Config.LeaderElection.ResourceName), nil
+	if o.Owner, err = i.Owner(); err != nil {
+		return nil, err
+	}
+	o.Period = i.Config.Registration.SyncPeriod.Duration
+	all := make([]*registration.Registrar, len(i.Dialects()))
+	told := registration.NewAgreement(len(all), o.Registered)
+	for j, dialect := range i.Dialects() {
+		o := o
+		o.Dialect, o.Registered = dialect, func(ctx context.Context, bundle []byte) { told.Tell(ctx, j, bundle) }
+		o.Configuration = func(kinds []interpreter.Known) configuration.Object {
+			known, ok := bundle()
+			if !ok {
+				return nil
+			}
+			return i.Registered(dialect, kinds, known)
+		}
+		all[j] = registration.New(o)
+	}
+	return all, nil
+}
+
+// Unregister deletes the registrations of this installation, and keeps replicas that run from writing them again until one starts.
+func (i *Installation) Unregister(ctx context.Context, out io.Writer) error {
+	if i.Config.Registration == nil {
+		return errors.New("there is no registration to delete: give --register, or registration in the configuration")
+	}
+	registrars, err := i.Registrars(registration.Options{Log: logr.Discard(), Clock: clock.RealClock{}}, func() ([]byte, bool) { return nil, false })
+	if err != nil {
+		return err
+	}
+	owner, err := registrars[0].Owner(ctx)
+	if err != nil && owner == "" && !apierrors.IsNotFound(err) { // without a Lease no replica has ever written
+		return err
+	}
+	if *i.Config.LeaderElection.Enabled && owner != "" {
+		leases, _, err := i.Leases()
+		if err != nil {
+			return err
+		}
+		if err := registration.Suspend(ctx, leases, i.Config.LeaderElection.ResourceName, true); err != nil {
+			return err
+		}
+	}
+	for _, r := range registrars {
+		deleted, err := r.Remove(ctx, i.Config.Registration.Name, owner)
+		if err != nil {
+			return err
+		}
+		if deleted {
+			fmt.Fprintf(out, "deleted %s %s\n", configuration.ResourceOf(r.Dialect).Resource, i.Config.Registration.Name)
+		}
+	}
+	return nil
 }
 
 // NewElection prepares the election of the replica that writes.

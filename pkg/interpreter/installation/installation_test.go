@@ -10,6 +10,8 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
 // TestOwnerAlone holds how an installation is named that has no Lease, or is named by hand.
@@ -46,9 +48,13 @@ func TestRegisteredWithout(t *testing.T) {
 	o := &Installation{Config: &v1alpha1.ResourceInterpreterConfiguration{Registration: &v1alpha1.Registration{
 		URL: "https://a.example.com", Without: []string{"components"},
 	}}}
-	rules := o.Registered(kinds, nil).Webhooks[0].Rules
-	if len(rules) != 1 || !slices.Equal(rules[0].Operations, []string{"InterpretHealth"}) || !slices.Equal(rules[0].Kinds, []string{"Queue"}) {
-		t.Errorf("registered: %+v", rules)
+	for dialect, want := range map[string]configuration.Call{
+		api.KindContext: {Operation: "InterpretHealth", Group: "acme.com", Version: "v1", Kind: "Queue"},
+		api.KindReview:  {Operation: "ExploreHealthy", Group: "acme.com", Version: "v1", Kind: "queues"},
+	} {
+		if calls := o.Registered(dialect, kinds, nil).Calls(); !slices.Equal(calls, []configuration.Call{want}) {
+			t.Errorf("registered: %+v", calls)
+		}
 	}
 	for _, one := range interpreter.Operations() {
 		if slices.Contains(v1alpha1.RegisteredOperations(), string(one)) == (one == interpreter.Prune) {

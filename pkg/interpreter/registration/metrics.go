@@ -4,10 +4,18 @@
 
 package registration
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"sync"
 
-// Metrics tell how the registration is.
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics report the state of the registrations of all dialects together.
 type Metrics struct {
+	mutex sync.Mutex
+	// stale and failed are the dialects whose registration is not as it is wanted, or could not be read or written.
+	stale, failed map[string]bool
+
 	right    prometheus.Gauge
 	failing  prometheus.Gauge
 	writes   prometheus.Counter
@@ -16,7 +24,7 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{
+	m := &Metrics{stale: map[string]bool{}, failed: map[string]bool{},
 		right: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_interpreter_registration_current",
 			Help: "1 while the registration in Karmada's API server is as this replica wants it, as of the last look.",
@@ -38,17 +46,22 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-func gauge(g prometheus.Gauge, is bool) {
-	if is {
-		g.Set(1)
-	} else {
-		g.Set(0)
+// note sets the state of a dialect, and returns 1 if any dialect has that state.
+func (m *Metrics) note(states map[string]bool, dialect string, is bool) float64 {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	states[dialect] = is
+	for _, state := range states {
+		if state {
+			return 1
+		}
 	}
+	return 0
 }
 
-func (m *Metrics) current(is bool) {
+func (m *Metrics) current(dialect string, is bool) {
 	if m != nil {
-		gauge(m.right, is)
+		m.right.Set(1 - m.note(m.stale, dialect, !is))
 	}
 }
 
@@ -58,11 +71,11 @@ func (m *Metrics) wrote() {
 	}
 }
 
-func (m *Metrics) looked(err error) {
+func (m *Metrics) looked(dialect string, err error) {
 	if m == nil {
 		return
 	}
-	gauge(m.failing, err != nil)
+	m.failing.Set(m.note(m.failed, dialect, err != nil))
 	if err != nil {
 		m.failures.Inc()
 	}

@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
@@ -88,11 +89,12 @@ func newReplica(k *karmada, owner string) *replica {
 		Client: k, Owner: func(context.Context) (string, error) { return r.owner, nil }, Leads: func() bool { return r.leads },
 		Period: time.Minute, Clock: r.clock, Log: logr.Discard(),
 		Registered: func(_ context.Context, bundle []byte) { r.told, r.bundle = string(bundle), r.bundle+r.also },
-		Wanted: func() *configuration.ResourceInterpreterWebhookConfiguration {
+		Dialect:    api.KindContext, Kinds: func() []interpreter.Known { return r.kinds },
+		Configuration: func(kinds []interpreter.Known) configuration.Object {
 			if r.bundle == "" {
 				return nil
 			}
-			return configuration.Interpreter("graft", r.kinds, configuration.Endpoint{URL: "https://graft.example.com/interpret", CABundle: []byte(r.bundle)})
+			return configuration.Interpreter("graft", kinds, configuration.Endpoint{URL: "https://graft.example.com/interpret", CABundle: []byte(r.bundle)})
 		},
 	})
 	return r

@@ -38,6 +38,8 @@ type Options struct {
 	Behind []*profile.Interpreter
 	// Changed is told of what is in force newly; nil: nobody is.
 	Changed func(*InForce)
+	// Retires keeps what was in force before for operations that are dropped, until Forget is called.
+	Retires bool
 	// Metrics may be nil.
 	Metrics *Metrics
 	Log     logr.Logger
@@ -58,6 +60,8 @@ type InForce struct {
 type Reloader struct {
 	options Options
 	current atomic.Pointer[InForce]
+	// retired are programs that answer operations which the current one has dropped, the newest first.
+	retired atomic.Pointer[[]*InForce]
 	// mutex guards what was tried last.
 	mutex   sync.Mutex
 	tried   watch.Digest
@@ -139,13 +143,48 @@ func (o *Options) empty(documents []*profile.Interpreter) source.Findings {
 // InForce is what is in force.
 func (r *Reloader) InForce() *InForce { return r.current.Load() }
 
-// Interpret answers a question by what is in force.
+// Interpret answers a question by what is in force, and operations that were dropped by what was in force before.
 func (r *Reloader) Interpret(ctx context.Context, q interpreter.Request) (interpreter.Response, error) {
-	return r.current.Load().Interpret(ctx, q)
+	current := r.current.Load()
+	if retired := r.retired.Load(); retired != nil && !current.Supports(q.Kind, q.Operation) {
+		for _, old := range *retired {
+			if old.Supports(q.Kind, q.Operation) {
+				return old.Interpret(ctx, q)
+			}
+		}
+	}
+	return current.Interpret(ctx, q)
 }
 
 // Knows says whether there are rules for a kind.
 func (r *Reloader) Knows(kind interpreter.Kind) bool { return r.current.Load().Knows(kind) }
+
+// Forget drops what was in force before, if current is in force: callers do not ask for dropped operations any more.
+func (r *Reloader) Forget(current *InForce) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.InForce() == current {
+		r.retired.Store(nil)
+	}
+}
+
+// retire keeps those programs that answer operations which the next one drops.
+func (r *Reloader) retire(next *InForce) {
+	previous := r.current.Load()
+	if previous == nil || !r.options.Retires {
+		return
+	}
+	all := []*InForce{previous}
+	if retired := r.retired.Load(); retired != nil {
+		all = append(all, *retired...)
+	}
+	all = slices.DeleteFunc(all, func(old *InForce) bool {
+		return !slices.ContainsFunc(old.Kinds(), func(k interpreter.Known) bool {
+			return slices.ContainsFunc(k.Operations, func(o interpreter.Operation) bool { return !next.Supports(k.Kind, o) })
+		})
+	})
+	r.retired.Store(&all)
+}
 
 // Run looks for changes until the context ends.
 func (r *Reloader) Run(ctx context.Context) {
@@ -181,6 +220,7 @@ func (r *Reloader) Load() error {
 
 // put makes it seen, and tells of it.
 func (r *Reloader) put(next *InForce) {
+	r.retire(next)
 	r.current.Store(next)
 	r.problem = ""
 	summaries := make([]string, len(next.Documents))

@@ -54,6 +54,9 @@ func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) 
 	}
 	switch r.Operation {
 	case interpreter.Retain:
+		if len(r.Observed) == 0 {
+			break // which is a failure of the rules that need it
+		}
 		q.observed, err = readObject("the observed object", "", r.Observed, r.ObservedIndex)
 	case interpreter.Aggregate:
 		err = q.readMembers()
@@ -117,6 +120,9 @@ func (q *question) ResolveName(name string) (any, bool) {
 	case "object":
 		return lazily(&q.objectValue, func() ref.Val { return valueOf(q.object.Original()) }), true
 	case "observed":
+		if q.observed == nil {
+			return types.NewErr("%s", errUnobserved.Error()), true
+		}
 		return lazily(&q.observedValue, func() ref.Val { return valueOf(q.observed.Original()) }), true
 	case "members":
 		return lazily(&q.membersValue, q.memberValues), true

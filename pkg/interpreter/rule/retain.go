@@ -5,6 +5,7 @@
 package rule
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
@@ -21,6 +22,9 @@ type retain struct {
 
 // both is a list of which two objects have items with the same key.
 type both struct{ list, key path }
+
+// errUnobserved is the failure of rules that need the observed object where a caller does not send it.
+var errUnobserved = errors.New("the observed object is missing")
 
 // retain compiles a rule.
 func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
@@ -62,6 +66,9 @@ func (r *retain) apply(q *question) error { return r.keep(q, q.object.Root(), q.
 // keep is apply for a place and the same place of the observed object.
 func (r *retain) keep(q *question, object, observed *document.Node) error {
 	for _, field := range r.fields {
+		if observed == nil {
+			return unfit("%s: %s", field.at, errUnobserved)
+		}
 		kept := field.find(observed)
 		if kept == nil || !field.reaches(object) {
 			continue
@@ -115,6 +122,9 @@ type paired struct {
 
 // read finds the items in both objects, which must have a list where they have anything.
 func (b *both) read(q *question) (items paired, err error) {
+	if q.observed == nil {
+		return items, unfit("%s: %s", b.list.at, errUnobserved)
+	}
 	if items.came, err = b.itemsOf("the object", q.object.Original()); err != nil {
 		return items, err
 	}

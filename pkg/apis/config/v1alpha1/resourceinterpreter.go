@@ -107,6 +107,14 @@ type InterpreterCluster struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
+// The dialects of a registration.
+const (
+	// DialectShipped is that of ResourceInterpreterWebhookConfiguration.
+	DialectShipped = "shipped"
+	// DialectProposal is that of ResourceExploringWebhookConfiguration.
+	DialectProposal = "proposal"
+)
+
 // Registration is the ResourceInterpreterWebhookConfiguration in Karmada's API server. It is written whenever the profiles in force or the certificate's
 // authorities change, and when somebody else has changed it.
 type Registration struct {
@@ -114,6 +122,8 @@ type Registration struct {
 	Name string `json:"name,omitempty"`
 	// Kubeconfig is the file that leads to Karmada's API server; the cluster where the program runs without one.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Dialects are those in which the program registers itself: shipped, which is the default, and proposal, the one before it.
+	Dialects []string `json:"dialects,omitempty"`
 	// URL is where Karmada and its agents ask: https://host:port/path. Agents in member clusters can use no service.
 	URL string `json:"url,omitempty"`
 	// Service is used in place of a URL, where no member cluster is in pull mode.
@@ -207,6 +217,9 @@ func (c *ResourceInterpreterConfiguration) Default() {
 // Default fills in every field that was not written.
 func (r *Registration) Default() {
 	setDefault(&r.Name, "graft-resource-interpreter")
+	if len(r.Dialects) == 0 {
+		r.Dialects = []string{DialectShipped}
+	}
 	setDefault(&r.TimeoutSeconds, 10)
 	setDuration(&r.SyncPeriod, 30*time.Second)
 	if r.Service != nil {

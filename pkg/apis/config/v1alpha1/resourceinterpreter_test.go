@@ -55,7 +55,7 @@ func TestInterpreterDefaults(t *testing.T) {
 		}},
 		"a registration": {interpreterHead + "registration: {service: {namespace: a, name: b}}", func(c *v1alpha1.ResourceInterpreterConfiguration) {
 			c.Registration = &v1alpha1.Registration{
-				Name: "graft-resource-interpreter", TimeoutSeconds: 10, SyncPeriod: v1alpha1.Duration{Duration: 30 * time.Second},
+				Name: "graft-resource-interpreter", Dialects: []string{"shipped"}, TimeoutSeconds: 10, SyncPeriod: v1alpha1.Duration{Duration: 30 * time.Second},
 				Service: &v1alpha1.RegisteredService{Namespace: "a", Name: "b", Port: 443, Path: "/interpret"},
 			}
 		}},

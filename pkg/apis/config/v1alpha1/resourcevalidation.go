@@ -100,6 +100,11 @@ func (v *validator) registration(r *Registration) {
 	if err := r.Check(); err != nil {
 		v.add(err.Error(), "registration")
 	}
+	for i, node := range find(v.root, "registration", "dialects").Items() {
+		if known := []string{DialectShipped, DialectProposal}; !slices.Contains(known, r.Dialects[i]) || slices.Contains(r.Dialects[:i], r.Dialects[i]) {
+			v.at(node, fmt.Sprintf("registration.dialects[%d]", i), fmt.Sprintf("%q must be one of %s, and once", r.Dialects[i], strings.Join(known, ", ")))
+		}
+	}
 	for i, node := range find(v.root, "registration", "without").Items() {
 		if known := RegisteredOperations(); !slices.Contains(known, r.Without[i]) {
 			v.at(node, fmt.Sprintf("registration.without[%d]", i), fmt.Sprintf("%q is no operation%s", r.Without[i], source.Suggest(r.Without[i], known)))
