@@ -28,12 +28,18 @@ type Pair struct {
 
 // NewPair compiles and translates documents; nil where one of the findings is more than a warning.
 func NewPair(documents []*profile.Interpreter, o lua.Options) (*Pair, source.Findings) {
-	program, findings := rule.Compile(documents)
-	if program == nil {
-		return nil, findings
-	}
 	customizations, findings := lua.Translate(documents, o)
 	if len(findings.Errors()) > 0 {
+		return nil, findings
+	}
+	p, problems := NewPairOf(documents, customizations)
+	return p, append(problems, findings...)
+}
+
+// NewPairOf compiles documents, which are compared with scripts that were not written from them.
+func NewPairOf(documents []*profile.Interpreter, customizations []lua.Customization) (*Pair, source.Findings) {
+	program, findings := rule.Compile(documents)
+	if program == nil {
 		return nil, findings
 	}
 	machine, err := New()

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package convert turns the scripts of Karmada's ResourceInterpreterCustomizations into rules of an InterpreterProfile. It knows the common
+// forms: replicas and requirements of a Pod template, replicas that are set, health by comparisons and conditions, statuses and retained
+// fields that are copied. Any other script is left out with its line and the reason. Enter at Profile.
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+)
+
+// ErrCustomization is a document that is not a ResourceInterpreterCustomization.
+var ErrCustomization = errors.New("not a ResourceInterpreterCustomization")
+
+// customization is what is read of a ResourceInterpreterCustomization.
+type customization struct {
+	Kind string `yaml:"kind"`
+	Spec struct {
+		Target struct {
+			APIVersion string `yaml:"apiVersion"`
+			Kind       string `yaml:"kind"`
+		} `yaml:"target"`
+		Customizations map[string]struct {
+			LuaScript string `yaml:"luaScript"`
+		} `yaml:"customizations"`
+	} `yaml:"spec"`
+}
+
+// rules are those of a kind, as they are written.
+type rules struct {
+	APIVersion string         `yaml:"apiVersion"`
+	Kind       string         `yaml:"kind"`
+	Replicas   []replicasRule `yaml:"replicas,omitempty"`
+	Revise     []writeRule    `yaml:"revise,omitempty"`
+	Retain     []writeRule    `yaml:"retain,omitempty"`
+	Health     []healthRule   `yaml:"health,omitempty"`
+	Status     []statusRule   `yaml:"status,omitempty"`
+}
+
+type replicasRule struct {
+	When         string        `yaml:"when,omitempty"`
+	Count        string        `yaml:"count"`
+	Requirements *requirements `yaml:"requirements,omitempty"`
+}
+
+type requirements struct {
+	ResourceRequest   string            `yaml:"resourceRequest"`
+	PriorityClassName string            `yaml:"priorityClassName"`
+	NodeClaim         map[string]string `yaml:"nodeClaim"`
+}
+
+type writeRule struct {
+	When   string            `yaml:"when,omitempty"`
+	Fields []string          `yaml:"fields,omitempty,flow"`
+	Set    map[string]string `yaml:"set,omitempty"`
+}
+
+type healthRule struct {
+	When    string `yaml:"when,omitempty"`
+	Healthy string `yaml:"healthy"`
+}
+
+type statusRule struct {
+	Keep []string `yaml:"keep,omitempty,flow"`
+}
+
+// Profile converts the customizations in some YAML documents to a profile with a name. The problems are scripts, or what is said
+// beside them, that are left out. The error is one of reading.
+func Profile(name string, documents []byte) (profile []byte, problems []string, err error) {
+	type metadata struct {
+		Name string `yaml:"name"`
+	}
+	out := struct {
+		APIVersion string   `yaml:"apiVersion"`
+		Kind       string   `yaml:"kind"`
+		Metadata   metadata `yaml:"metadata,flow"`
+		Kinds      []rules  `yaml:"kinds"`
+	}{v1alpha1.GroupVersion.String(), v1alpha1.KindInterpreterProfile, metadata{name}, nil}
+	decoder := yaml.NewDecoder(bytes.NewReader(documents))
+	for {
+		var c customization
+		if err := decoder.Decode(&c); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("reading a customization: %w", err)
+		}
+		if c.Kind != "ResourceInterpreterCustomization" {
+			return nil, nil, fmt.Errorf("reading kind %q: %w", c.Kind, ErrCustomization)
+		}
+		kind, found := c.rules()
+		out.Kinds, problems = append(out.Kinds, kind), append(problems, found...)
+	}
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(out); err != nil {
+		return nil, nil, fmt.Errorf("writing the profile: %w", err)
+	}
+	return text.Bytes(), problems, nil
+}
+
+// operations are the scripts that can be converted, in the order of their problems.
+var operations = []struct {
+	field   string
+	convert func(*script, *rules) error
+}{
+	{"replicaResource", (*script).replicas},
+	{"replicaRevision", (*script).revise},
+	{"retention", (*script).retain},
+	{"healthInterpretation", (*script).health},
+	{"statusReflection", (*script).status},
+}
+
+// rules converts the scripts of a customization.
+func (c *customization) rules() (rules, []string) {
+	var problems []string
+	out := rules{APIVersion: c.Spec.Target.APIVersion, Kind: c.Spec.Target.Kind}
+	left := map[string]bool{}
+	for field := range c.Spec.Customizations {
+		left[field] = true
+	}
+	for _, o := range operations {
+		if !left[o.field] {
+			continue
+		}
+		delete(left, o.field)
+		converted := out
+		s, err := parse(c.Spec.Customizations[o.field].LuaScript)
+		if err == nil {
+			err = o.convert(s, &converted)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %s: %s", out.Kind, o.field, err))
+			continue
+		}
+		out = converted
+	}
+	for _, field := range []string{"statusAggregation", "dependencyInterpretation", "componentResource"} {
+		if left[field] {
+			problems = append(problems, fmt.Sprintf("%s: %s: is not converted: write its rules by hand", out.Kind, field))
+		}
+	}
+	return out, problems
+}

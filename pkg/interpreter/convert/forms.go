@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// expression writes CEL as a value of a profile.
+func expression(cel string) string { return "${ " + cel + " }" }
+
+// when writes conditions as a value of a profile; "" for none.
+func when(conditions []string) string {
+	if len(conditions) == 0 {
+		return ""
+	}
+	return expression(strings.Join(conditions, " && "))
+}
+
+// all follows all statements. Behind a return without a condition there is nothing.
+func (s *script) all(names ...string) error {
+	s.bind(names...)
+	_, err := s.follow(s.body, nil)
+	return err
+}
+
+// replicas converts GetReplicas: a number, and the requirements of a Pod template.
+func (s *script) replicas(out *rules) error {
+	s.returned = func(conditions []string, values []value) error {
+		if len(values) == 0 || values[0].or("0") == "" {
+			return errors.New("the number of replicas is not found")
+		}
+		rule := replicasRule{When: when(conditions), Count: expression(values[0].or("0"))}
+		if len(values) > 1 && len(values[1].template) > 0 {
+			spec := optional(values[1].template) + ".?spec"
+			rule.Requirements = &requirements{
+				ResourceRequest:   expression(spec + ".?containers[?0].?resources.?requests.orValue(null)"),
+				PriorityClassName: expression(spec + ".?priorityClassName.orValue(null)"),
+				NodeClaim: map[string]string{
+					"nodeSelector": expression(spec + ".?nodeSelector.orValue(null)"), "tolerations": expression(spec + ".?tolerations.orValue(null)"),
+				},
+			}
+		}
+		out.Replicas = append(out.Replicas, rule)
+		return nil
+	}
+	return s.all("object")
+}
+
+// revise converts ReviseReplica: fields that get the number of replicas.
+func (s *script) revise(out *rules) error {
+	s.returned = func([]string, []value) error { return nil }
+	s.assigned = func(conditions []string, to, what value) error {
+		cel := what.or("0")
+		if to.path[0] != "object" || cel == "" {
+			return errors.New("this assignment")
+		}
+		set := map[string]string{strings.Join(to.path[1:], "."): expression(cel)}
+		out.Revise = append(out.Revise, writeRule{When: when(conditions), Set: set})
+		return nil
+	}
+	return s.all("object", "replicas")
+}
+
+// retain converts Retain: fields that are copied from the observed object.
+func (s *script) retain(out *rules) error {
+	s.guards = "observed"
+	s.returned = func([]string, []value) error { return nil }
+	s.assigned = func(conditions []string, to, what value) error {
+		if to.path[0] != "object" || len(what.path) < 2 || what.path[0] != "observed" || !slices.Equal(to.path[1:], what.path[1:]) {
+			return errors.New("a field that is not copied as it is")
+		}
+		out.Retain = append(out.Retain, writeRule{When: when(conditions), Fields: []string{strings.Join(to.path[1:], ".")}})
+		return nil
+	}
+	return s.all("object", "observed")
+}
+
+// status converts ReflectStatus: the status as a whole, or fields that are copied into a table.
+func (s *script) status(out *rules) error {
+	var keep []string
+	s.guards = "object"
+	s.assigned = func(conditions []string, to, what value) error {
+		if to.path[0] != "table" || len(conditions) > 0 || len(what.path) < 3 || !slices.Equal(what.path[:2], []string{"object", "status"}) ||
+			!slices.Equal(what.path[2:], to.path[1:]) {
+			return errors.New("a field that is not copied as it is")
+		}
+		keep = append(keep, strings.Join(to.path[1:], "."))
+		return nil
+	}
+	s.returned = func(_ []string, values []value) error {
+		switch {
+		case len(values) != 1:
+			return errors.New("the status is not found")
+		case slices.Equal(values[0].path, []string{"object", "status"}):
+			out.Status = []statusRule{{}}
+		case values[0].table && len(keep) > 0:
+			out.Status = []statusRule{{Keep: keep}}
+		case values[0].cel != "null" && !values[0].table:
+			return errors.New("the status is computed")
+		}
+		return nil
+	}
+	return s.all("object")
+}
+
+// health converts InterpretHealth: what is returned under conditions, of an object and of the items of lists.
+func (s *script) health(out *rules) error {
+	s.returned = func(conditions []string, values []value) error {
+		if len(values) != 1 {
+			return errors.New("the health is not found")
+		}
+		healthy := values[0].cel
+		if len(values[0].path) > 1 {
+			healthy = values[0].or("false") + " == true"
+		}
+		if healthy == "" || healthy == "null" {
+			return errors.New("the health is not found")
+		}
+		out.Health = append(out.Health, healthRule{When: when(conditions), Healthy: expression(healthy)})
+		return nil
+	}
+	return s.all("object")
+}
+
+// loop follows a loop over the items of a list whose returns, or whose assignments to one variable, all have the same value.
+func (s *script) loop(statement ast.Stmt, conditions []string) error {
+	list, item, body, err := s.over(statement)
+	if err != nil {
+		return err
+	}
+	inner := &script{locals: maps.Clone(s.locals)}
+	inner.locals[item.name] = item.value
+	var some, results []string
+	found := func(conditions []string, result string) error {
+		if len(conditions) == 0 || len(results) > 0 && results[0] != result {
+			return errors.New("a loop with several results")
+		}
+		some, results = append(some, "("+strings.Join(conditions, " && ")+")"), append(results, result)
+		return nil
+	}
+	variable, err := inner.collect(body, nil, found)
+	if err != nil {
+		return unsupported{statement.Line(), err.Error()}
+	}
+	if len(results) == 0 {
+		return nil
+	}
+	exists := list + ".orValue([]).exists(item, " + strings.Join(some, " || ") + ")"
+	if variable == "" {
+		return s.returned(slices.Concat(conditions, []string{exists}), []value{{cel: results[0]}})
+	}
+	switch before := s.locals[variable].cel; {
+	case len(conditions) > 0:
+		return unsupported{statement.Line(), "a variable that is set in some cases only"}
+	case before == "false" && results[0] == "true":
+		s.locals[variable] = value{cel: exists}
+	case before == "true" && results[0] == "false":
+		s.locals[variable] = value{cel: "!" + exists}
+	default:
+		return unsupported{statement.Line(), "a variable that is no flag"}
+	}
+	return nil
+}
+
+// collect finds the results of a loop's body: returns, or assignments to a variable.
+func (s *script) collect(body []ast.Stmt, conditions []string, found func([]string, string) error) (variable string, err error) {
+	for _, statement := range body {
+		switch statement := statement.(type) {
+		case *ast.LocalAssignStmt:
+			err = s.local(statement)
+		case *ast.BreakStmt:
+		case *ast.ReturnStmt:
+			var v value
+			if len(statement.Exprs) == 1 {
+				v, err = s.value(statement.Exprs[0])
+			}
+			if err == nil {
+				err = found(conditions, v.cel)
+			}
+		case *ast.AssignStmt:
+			name, ok := statement.Lhs[0].(*ast.IdentExpr)
+			if !ok || variable != "" && variable != name.Value {
+				return "", errors.New("a loop with several variables")
+			}
+			variable = name.Value
+			v, problem := s.value(statement.Rhs[0])
+			if err = problem; err == nil {
+				err = found(conditions, v.cel)
+			}
+		case *ast.IfStmt:
+			if len(statement.Else) > 0 {
+				return "", errors.New("a loop with else")
+			}
+			condition, problem := s.condition(statement.Condition)
+			if problem != nil {
+				return "", problem
+			}
+			inner, problem := s.collect(statement.Then, slices.Concat(conditions, []string{condition}), found)
+			if err = problem; inner != "" {
+				variable = inner
+			}
+		default:
+			err = errors.New("this loop")
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return variable, nil
+}
+
+// loopItem is the variable of a loop.
+type loopItem struct {
+	name  string
+	value value
+}
+
+// over finds the list of a loop and its variable: the index of for i = 1, #list, or the item of for _, item in ipairs(list).
+func (s *script) over(statement ast.Stmt) (list string, item loopItem, body []ast.Stmt, err error) {
+	var of ast.Expr
+	switch statement := statement.(type) {
+	case *ast.NumberForStmt:
+		from, one := statement.Init.(*ast.NumberExpr)
+		length, ok := statement.Limit.(*ast.UnaryLenOpExpr)
+		if one && ok && from.Value == "1" && statement.Step == nil {
+			of, item.name, body = length.Expr, statement.Name, statement.Stmts
+		}
+	case *ast.GenericForStmt:
+		if len(statement.Names) == 2 && len(statement.Exprs) == 1 {
+			call, ok := statement.Exprs[0].(*ast.FuncCallExpr)
+			if name, is := callee(call, ok); is && len(call.Args) == 1 && (name == "pairs" || name == "ipairs") {
+				of, item, body = call.Args[0], loopItem{statement.Names[1], value{path: []string{"item"}}}, statement.Stmts
+			}
+		}
+	}
+	if of == nil {
+		return "", item, nil, unsupported{statement.Line(), "this loop"}
+	}
+	v, err := s.value(of)
+	if err != nil || len(v.path) < 2 {
+		return "", item, nil, unsupported{statement.Line(), "a loop over no field"}
+	}
+	if len(item.value.path) == 0 {
+		item.value.cel = optional(v.path) // s.field knows the index of this list by it
+	}
+	return optional(v.path), item, body, nil
+}
+
+// callee returns the name of a function that is called.
+func callee(call *ast.FuncCallExpr, ok bool) (string, bool) {
+	if !ok {
+		return "", false
+	}
+	name, ok := call.Func.(*ast.IdentExpr)
+	if !ok {
+		return "", false
+	}
+	return name.Value, true
+}
