@@ -5,9 +5,12 @@
 package dispatch_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -156,11 +159,26 @@ func kindOf(object map[string]any) interpreter.Kind {
 // served answers by profiles over TLS, and returns a client that is configured as the program registers itself.
 func served(t *testing.T, documents []*profile.Interpreter) *dispatch.Dispatcher {
 	t.Helper()
+	return observed(t, documents, func([]byte) {})
+}
+
+// observed is served, and passes each message on.
+func observed(t *testing.T, documents []*profile.Interpreter, message func([]byte)) *dispatch.Dispatcher {
+	t.Helper()
 	program, findings := rule.Compile(documents)
 	if program == nil {
 		t.Fatal(findings)
 	}
-	server := httptest.NewTLSServer(api.New(api.Options{Interpreter: program, Log: logr.Discard()}))
+	handler := api.New(api.Options{Interpreter: program, Log: logr.Discard()})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		message(body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	registered := configuration.Interpreter("graft", program.Kinds(), configuration.Endpoint{URL: server.URL, CABundle: authority})
@@ -200,6 +218,9 @@ func parsed(t *testing.T, text string) map[string]any {
 
 const (
 	database = `{apiVersion: acme.com/v1, kind: Database, metadata: {name: eu, namespace: shop}, spec: {shards: 4}}`
+	// databaseWithSecret also has what the rules of its dependencies and its health read.
+	databaseWithSecret = `{apiVersion: acme.com/v1, kind: Database, metadata: {name: eu, namespace: shop, generation: 1}, spec: {shards: 4, credentials: {secretName: a}}}`
+
 	pipeline = `{apiVersion: acme.com/v1, kind: Pipeline, metadata: {name: a, namespace: shop}, spec: {workers: 4}}`
 	machines = `{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: w, namespace: a}, spec: {pools: [{name: a, minimum: 4}]}}`
 	combined = `{apiVersion: acme.com/v1, kind: Queue, metadata: {name: q, namespace: shop}, spec: {workers: 4}}`

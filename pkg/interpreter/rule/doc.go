@@ -6,7 +6,8 @@
 //
 // Rules are compiled once, and everything that can be known without an object is checked then, with its place in the document. An answer is a
 // function of the question: there is no clock, no client and no state. Objects are indexed, not decoded; expressions see them as they came, and
-// only what an expression names is decoded. Changes are patches of the raw text, so that fields that nobody knows survive. The package knows no wire.
+// only what an expression names is decoded. Changes are patches of the raw text, so that fields that nobody knows survive. The package knows no API.
 //
-// There is one file for each operation. Enter at Compile and Program.Interpret.
+// The files are layers, and calls go downwards: program (Compile, Program.Interpret), trace, compile, overlap and compilevalues, answer with
+// combine and requirements, value, question, path, view, failure, environment. Enter at Compile and Program.Interpret.
 package rule

@@ -5,13 +5,36 @@
 package rule
 
 import (
+	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
+
+var (
+	kindName    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	versionName = regexp.MustCompile(`^[a-z][a-z0-9]{0,62}$`)
+)
+
+// splitVersion takes an apiVersion apart; the version is empty for all of a group.
+func splitVersion(text string) (group, version string, ok bool) {
+	group, version, found := strings.Cut(text, "/")
+	if !found {
+		return "", text, versionName.MatchString(text)
+	}
+	if len(validation.IsDNS1123Subdomain(group)) > 0 {
+		return "", "", false
+	}
+	if version == "*" {
+		return group, "", true
+	}
+	return group, version, versionName.MatchString(version)
+}
 
 // The objects that expressions see. What stands in objects of the cluster has no type: has() and ?. say what is there.
 var (
@@ -77,3 +100,24 @@ var theScopes = sync.OnceValues(func() (map[interpreter.Operation]scope, error) 
 	}
 	return scopes, nil
 })
+
+// Summary says in a line what a variable, or the field of an object type that expressions see, is; empty for any other name.
+func Summary(name string) string { return summaries[name] }
+
+var summaries = map[string]string{
+	"object":               "the object; for `retain` the one that is to be applied, for `status` and `health` that of the member cluster",
+	"observed":             "the object as the member cluster has it",
+	"replicas":             "the number of replicas that is wanted",
+	"members":              "what the member clusters say, by their names",
+	"item":                 "the item of the list, beside `forEach` or `items`",
+	"observedItem":         "the item with the same key in the object as the member cluster has it, beside `items`",
+	"kind":                 "the kind of the object",
+	"graft.Kind.group":     "its group; empty for the core group",
+	"graft.Kind.version":   "its version",
+	"graft.Kind.kind":      "its name",
+	"graft.Member.cluster": "the name of the member cluster",
+	"graft.Member.status":  "the status that it reflects; `has()` is false where there is none yet",
+	"graft.Member.applied": "whether the object was applied there",
+	"graft.Member.message": "why it could not be applied; empty where it could",
+	"graft.Member.health":  "Healthy, Unhealthy or Unknown",
+}

@@ -12,13 +12,37 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// claim is a place that a rule writes.
-type claim struct {
+// answering is a rule of an operation of which the first that applies answers.
+type answering struct {
+	of        *entry
+	operation interpreter.Operation
 	place
-	// text is the path as messages have it; empty where it could not be read.
-	text string
-	// sure says that it is written whenever the rule applies: what is kept is not, where there is nothing to keep.
-	sure bool
+	always bool
+}
+
+// first remembers a rule of which others of the document may be hidden.
+func (c *compiler) first(o interpreter.Operation, p place, when condition) {
+	c.answering = append(c.answering, answering{c.of, o, p, when.always() && p.At("when").Absent()})
+}
+
+// hidden finds rules behind one of the same document that always applies. Those of other documents are hidden on purpose: the documents that stand
+// first are stronger.
+func (c *compiler) hidden() {
+	for i, rule := range c.answering {
+		for _, earlier := range c.answering[:i] {
+			if earlier.always && earlier.operation == rule.operation && earlier.of.covers(rule.of) {
+				c.add(rule.place, source.NeverApplies, "never applies: the rule at %s always does", earlier.Node.Position())
+				break
+			}
+		}
+	}
+	c.answering = nil
+}
+
+// covers says whether an entry is of all kinds that another is of.
+func (e *entry) covers(o *entry) bool {
+	other := func(kind string) bool { return !slices.Contains(e.kinds, kind) }
+	return len(o.kinds) > 0 && !slices.ContainsFunc(o.kinds, other) && e.group == o.group && (e.version == "" || e.version == o.version)
 }
 
 // claimant is a rule that writes places.
@@ -28,22 +52,6 @@ type claimant struct {
 	place
 	always bool
 	claims []claim
-}
-
-// claims are the places that paths name which stand in a list.
-func (c *compiler) claims(list place, paths []path, sure bool) []claim {
-	all := make([]claim, len(paths))
-	for i, p := range paths {
-		all[i] = claim{list.Item(i), p.text, sure}
-	}
-	return all
-}
-
-// claimed are the places that settings name, in their order.
-func (c *compiler) claimed(p place, settings []setting) []claim {
-	all := make([]claim, 0, len(settings))
-	p.Members(func(key, _ place) { all = append(all, claim{key, settings[len(all)].text, true}) })
-	return all
 }
 
 // writes remembers the places that a rule writes, in the order in which it does, and finds those that it writes twice.
@@ -119,14 +127,5 @@ func (c *compiler) excluded(entries []*entry) {
 		c.findings = append(c.findings, e.componentsAt.FindingOf(ComponentsRevised,
 			"cannot be used with revise at %s: Karmada would revise the object to 0 replicas; remove one of them (the components are not registered)",
 			entries[revised].reviseAt.Node.Position()).Warn())
-	}
-}
-
-// filled finds lists and mappings of a rule in which nothing stands.
-func (c *compiler) filled(p place, names ...string) {
-	for _, name := range names {
-		if at := p.At(name); !at.Missing && len(at.Value().Items())+len(at.Value().Fields()) == 0 {
-			c.add(at, source.MissingField, "names nothing; leave it out")
-		}
 	}
 }

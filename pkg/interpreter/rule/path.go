@@ -8,11 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // path is the way to a field. The zero path is the whole.
@@ -21,41 +19,6 @@ type path struct {
 	text  string
 	// at is where the path is written.
 	at spot
-}
-
-// path reads a path; what is wrong is the zero path.
-func (c *compiler) path(p place, t source.Text) path {
-	if t.At.Absent() {
-		return path{}
-	}
-	steps, err := fieldpath.Parse(t.Value)
-	if err != nil {
-		c.add(p, WrongPath, "%q is no path: %s", t.Value, err)
-		return path{}
-	}
-	return path{steps, steps.String(), c.spot(p)}
-}
-
-// inStatus reads a path below status. One that begins with status, too, is meant otherwise as a rule.
-func (c *compiler) inStatus(p place, t source.Text) path {
-	read := c.path(p, t)
-	if rest, found := strings.CutPrefix(t.Value, "status."); found && len(read.steps) > 1 {
-		warning := p.FindingOf(WrongPath, "is below status already, so that it means status.%s; write %s", read.text, rest).Warn()
-		c.findings = append(c.findings, warning.Write(t.At, rest))
-	}
-	return read
-}
-
-// paths reads a list of paths.
-func (c *compiler) paths(list place, texts []source.Text, one func(place, source.Text) path) []path {
-	read := make([]path, len(texts))
-	for i, t := range texts {
-		if t.At.Absent() {
-			c.add(list.Item(i), source.MissingField, "is empty")
-		}
-		read[i] = one(list.Item(i), t)
-	}
-	return read
 }
 
 // selects says whether an item on the way is found by a member.

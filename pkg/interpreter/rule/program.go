@@ -12,7 +12,34 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+// Compile makes a program of documents that are in force together, in their order, and finds all that is wrong with them beside what is known
+// already. There is no program where anything is wrong that is more than a warning.
+func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
+	scopes, err := theScopes()
+	if err != nil {
+		return nil, source.Findings{{Message: err.Error(), Rule: source.WrongValue}}
+	}
+	c := &compiler{scopes: scopes}
+	var (
+		entries []*entry
+		known   source.Findings
+	)
+	for _, d := range documents {
+		entries = append(entries, c.document(d)...)
+		known = append(known, d.Findings...)
+	}
+	c.excluded(entries)
+	findings := c.findings.Beyond(known)
+	findings.Sort()
+	if len(findings.Errors())+len(known.Errors()) > 0 {
+		return nil, findings
+	}
+	return newProgram(entries), findings
+}
 
 // Program is all that is known of kinds. It is immutable and safe for concurrent use.
 type Program struct {
@@ -26,19 +53,6 @@ type groupKind struct{ group, kind string }
 type versions struct {
 	named  map[string]*rules
 	others *rules
-}
-
-// rules are those of a kind, by operation.
-type rules struct {
-	replicas     []replicas
-	components   []components
-	revise       []edit
-	retain       []retain
-	aggregate    []aggregate
-	status       []status
-	health       []health
-	dependencies []dependencies
-	prune        []edit
 }
 
 // operation is how one is answered.
@@ -67,17 +81,6 @@ func (r *rules) any() bool {
 		}
 	}
 	return false
-}
-
-// and are these rules, and behind them those of others.
-func (r *rules) and(o *rules) *rules {
-	return &rules{
-		replicas: slices.Concat(r.replicas, o.replicas), components: slices.Concat(r.components, o.components),
-		revise: slices.Concat(r.revise, o.revise), retain: slices.Concat(r.retain, o.retain),
-		aggregate: slices.Concat(r.aggregate, o.aggregate), status: slices.Concat(r.status, o.status),
-		health: slices.Concat(r.health, o.health), dependencies: slices.Concat(r.dependencies, o.dependencies),
-		prune: slices.Concat(r.prune, o.prune),
-	}
 }
 
 // newProgram puts the entries together, in their order.
@@ -179,15 +182,4 @@ func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpr
 	}
 	response.Because = q.because
 	return response, nil
-}
-
-// none is what is said where no rule applies, of which one must.
-func none(o interpreter.Operation) error { return unfit("no rule of %s applies to the object", o) }
-
-// patched is the answer that changes the object.
-func (q *question) patched() (interpreter.Response, error) {
-	if err := q.object.Err(); err != nil {
-		return interpreter.Response{}, unreadable("the object", err)
-	}
-	return interpreter.Response{Patch: slices.Clone(q.object.Patch())}, nil
 }

@@ -11,14 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // requirements are what each replica needs; without a value, nothing is known of it.
@@ -38,66 +35,10 @@ type nodeClaim struct {
 	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity"`
 }
 
-// wholeField is where requirements are wrong as a whole.
-const wholeField = "requirements"
-
 var (
 	requirementFields = []string{"nodeClaim", "resourceRequest", "namespace", "priorityClassName"}
 	nodeClaimFields   = []string{"nodeSelector", "tolerations", "hardNodeAffinity"}
 )
-
-// requirements compiles what each replica needs, and checks what of it is written out.
-func (c *compiler) requirements(env *expression.Environment, p place) requirements {
-	compiled := requirements{c.value(env, p)}
-	switch {
-	case p.Absent() || compiled.tree == nil:
-		return compiled
-	case p.Node.Kind == yaml.ScalarNode && strings.HasPrefix(p.Node.Value, "${"):
-		return compiled
-	case p.Node.Kind != yaml.MappingNode:
-		c.add(p, source.WrongType, "must be a mapping, or an expression for one")
-		return compiled
-	}
-	c.keys(p, requirementFields)
-	c.keys(p.At("nodeClaim"), nodeClaimFields)
-	p.At("resourceRequest").Members(func(_, v place) {
-		n := v.Value()
-		if n.Kind != yaml.ScalarNode || n.Absent() || strings.Contains(n.Value, "${") {
-			return
-		}
-		if quantity, err := resource.ParseQuantity(n.Value); err != nil || quantity.Sign() < 0 {
-			c.add(v, source.WrongValue, "%q is no quantity, such as 500m or 2Gi", n.Value)
-		}
-	})
-	c.written(p, compiled)
-	return compiled
-}
-
-// written checks requirements that no object changes.
-func (c *compiler) written(p place, r requirements) {
-	if !r.tree.Constant() || slices.ContainsFunc(c.findings, func(f source.Finding) bool { return source.Within(f.Path, p.Path) }) {
-		return
-	}
-	raw, err := r.tree.JSON(background, nil)
-	if err != nil {
-		return
-	}
-	if _, field, why := readRequirements(raw); field != "" {
-		if field != wholeField {
-			p = p.At(field)
-		}
-		c.add(p, source.WrongValue, "%s", cmp.Or(why, "is not of the form that Karmada has for it"))
-	}
-}
-
-// keys finds members of a mapping that there are not.
-func (c *compiler) keys(p place, known []string) {
-	for _, field := range p.Value().Fields() {
-		if !slices.Contains(known, field.Key.Value) {
-			c.findings = append(c.findings, source.UnknownKey(field.Key, p.Path, p.Node, known))
-		}
-	}
-}
 
 // of computes the requirements; nil where nothing is needed.
 func (r requirements) of(q *question) (*interpreter.Requirements, error) {

@@ -9,9 +9,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
@@ -244,4 +246,185 @@ func (w condition) explain(q *question) (term *expression.Term, holds bool, err 
 	}
 	holds, err = w.holds(q)
 	return &explained, holds, err
+}
+
+// traceable is a rule as all operations have it.
+type traceable struct {
+	at      string
+	when    condition
+	items   *items
+	pairs   *retain // a rule of the items that two objects have; nil for others
+	healthy condition
+	// writes are the places that it writes in root.
+	writes []writing
+	root   func(*question) *document.Node
+	// run does what the rule does once its condition holds; edits says that it changes the object, and refuses that it refuses it.
+	run            func(*question) error
+	edits, refuses bool
+}
+
+// traceable are the rules of an operation.
+func (r *rules) traceable(o interpreter.Operation) []traceable {
+	switch o {
+	case interpreter.Replicas:
+		return traceables(r.replicas, func(s *replicas) traceable {
+			return traceable{at: s.at, when: s.when, run: func(q *question) error {
+				_, err := s.count.of(q)
+				_, needed := s.requirements.of(q)
+				return errors.Join(err, needed)
+			}}
+		})
+	case interpreter.Components:
+		return traceables(r.components, func(s *components) traceable {
+			return traceable{at: s.at, when: s.when, items: s.items, run: func(q *question) error { _, err := s.of(q); return err }}
+		})
+	case interpreter.Dependencies:
+		return traceables(r.dependencies, func(s *dependencies) traceable {
+			return traceable{at: s.at, when: s.when, items: s.items, run: func(q *question) error { _, err := s.of(q); return err }}
+		})
+	case interpreter.Health:
+		return traceables(r.health, func(s *health) traceable {
+			return traceable{at: s.at, when: s.when, healthy: s.healthy, run: func(q *question) error { _, err := s.healthy.holds(q); return err }}
+		})
+	case interpreter.Status:
+		return traceables(r.status, traceableStatus)
+	default:
+		return r.traceableEdits(o)
+	}
+}
+
+// traceableEdits are the rules of an operation that changes objects.
+func (r *rules) traceableEdits(o interpreter.Operation) []traceable {
+	whole := func(q *question) *document.Node { return q.object.Root() }
+	edits := func(all []edit) []traceable {
+		return traceables(all, func(s *edit) traceable {
+			return traceable{
+				at: s.at, when: s.when, run: s.apply, edits: true, refuses: s.refuse.template != nil, root: whole, writes: writings("", s.paths()...),
+			}
+		})
+	}
+	switch o {
+	case interpreter.Revise:
+		return edits(r.revise)
+	case interpreter.Prune:
+		return edits(r.prune)
+	case interpreter.Retain:
+		return traceables(r.retain, func(s *retain) traceable {
+			t := traceable{at: s.at, when: s.when, run: s.apply, edits: true, refuses: s.refuse.template != nil, root: whole}
+			t.writes = writings("", s.paths()...)
+			if s.both != nil { // the condition is one of each item
+				t.pairs = s
+			}
+			return t
+		})
+	case interpreter.Aggregate:
+		return traceables(r.aggregate, func(s *aggregate) traceable {
+			return traceable{at: s.at, when: s.when, edits: true, root: whole, writes: writings("", s.field), run: func(q *question) error {
+				raw, err := s.combine(q)
+				if err != nil {
+					return err
+				}
+				return s.field.put(q.object.Root(), raw)
+			}}
+		})
+	default:
+		return nil
+	}
+}
+
+func traceables[R any](all []R, of func(*R) traceable) []traceable {
+	made := make([]traceable, len(all))
+	for i := range all {
+		made[i] = of(&all[i])
+	}
+	return made
+}
+
+// Written is a place that a rule writes, and what stood there before and stands there now: JSON, and nil where nothing is. They are the same where the
+// place was so already, and where there was nothing to keep or to take away.
+type Written struct {
+	// At is where the profile names the place, as the rule is called, and Path the place: in the object, or in the item.
+	At, Path string
+	// Item is which of the items of the trace it is in; -1: none.
+	Item        int
+	Before, Now json.RawMessage
+}
+
+// writing is a place that is written in one of the objects that a rule changes.
+type writing struct {
+	path
+	// name is what the place is called.
+	name string
+}
+
+// writings are the places of paths below another one, which is empty for the object itself.
+func writings(below string, all ...path) []writing {
+	named := make([]writing, len(all))
+	for i, p := range all {
+		name := p.text
+		if below != "" {
+			name = below + dotted(p)
+		}
+		named[i] = writing{p, name}
+	}
+	return named
+}
+
+// paths are those that a rule writes, in the order in which it does.
+func (e *edit) paths() []path { return slices.Concat(pathsOf(e.set), e.remove) }
+
+// paths are those that a rule keeps and writes, in the order in which it does.
+func (r *retain) paths() []path { return slices.Concat(r.fields, r.edit.paths()) }
+
+// paths are those that a rule copies and computes below the status; the zero path is all of it.
+func (s *status) paths() []path {
+	if s.all {
+		return []path{{at: spot{name: s.at}}}
+	}
+	return slices.Concat(s.keep, pathsOf(s.set))
+}
+
+func pathsOf(set []setting) []path {
+	all := make([]path, len(set))
+	for i := range set {
+		all[i] = set[i].path
+	}
+	return all
+}
+
+// standing is what stands at the places below a root.
+func standing(root *document.Node, at []writing) []json.RawMessage {
+	all := make([]json.RawMessage, len(at))
+	for i := range at {
+		if n := at[i].find(root); n != nil {
+			all[i] = bytes.Clone(n.Raw())
+		}
+	}
+	return all
+}
+
+// written compares what stood at the places with what stands there now.
+func written(root *document.Node, at []writing, before []json.RawMessage, item int) []Written {
+	all := make([]Written, len(at))
+	for i, now := range standing(root, at) {
+		all[i] = Written{At: at[i].at.name, Path: at[i].name, Item: item, Before: before[i], Now: now}
+	}
+	return all
+}
+
+// traceableStatus is a rule of a status, which is made of it alone.
+func traceableStatus(s *status) traceable {
+	var made *document.Node
+	return traceable{
+		at: s.at, when: s.when, writes: writings(string(interpreter.Status), s.paths()...),
+		root: func(*question) *document.Node { return made },
+		run: func(q *question) error {
+			alone, err := q.object.Root().Parse([]byte("{}")) // in its memory
+			if err != nil {
+				return unreadable("the status", err)
+			}
+			made = alone.Root()
+			return s.reflect(q, q.object.Root().Get("status"), made)
+		},
+	}
 }

@@ -5,91 +5,102 @@
 package rule
 
 import (
-	"bytes"
-	"context"
 	"math"
-	"strconv"
 
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// isNull says whether a text is null and nothing else.
-func isNull(raw []byte) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
+// condition is the condition of a rule, or what else is true or false.
+type condition struct {
+	at         spot
+	expression *expression.Expression
+}
 
-// native decodes a place: whole numbers are int64, all others float64.
-func native(n *document.Node) any {
-	switch n.Kind() {
-	case document.Object:
-		members := make(map[string]any, n.Len())
-		for key, member := range n.Members() {
-			members[key] = native(member)
-		}
-		return members
-	case document.Array:
-		items := make([]any, n.Len())
-		for i, item := range n.Items() {
-			items[i] = native(item)
-		}
-		return items
-	case document.String:
-		text, _ := n.Text()
-		return text
-	case document.Number:
-		return numeric(n)
-	case document.Bool:
-		return n.Raw()[0] == 't'
+// always says that there is none.
+func (w condition) always() bool { return w.expression == nil }
+
+// holds says whether it is true; one that was not written is.
+func (w condition) holds(q *question) (bool, error) {
+	if w.expression == nil {
+		return true, nil
+	}
+	holds, err := w.expression.Bool(q.ctx, q)
+	if err != nil {
+		return false, q.broken(w.at, err)
+	}
+	return holds, nil
+}
+
+// text is a text that may hold expressions.
+type text struct {
+	at       spot
+	template *expression.Template
+}
+
+// of computes the text; empty where none was written.
+func (t text) of(q *question) (string, error) {
+	if t.template == nil {
+		return "", nil
+	}
+	written, err := t.template.String(q.ctx, q)
+	if err != nil {
+		return "", q.broken(t.at, err)
+	}
+	return written, nil
+}
+
+// value is any value that may hold expressions.
+type value struct {
+	at   spot
+	tree *expression.Tree
+}
+
+// of computes the value as JSON; nil where none was written, and for null.
+func (v value) of(q *question) ([]byte, error) {
+	if v.tree == nil {
+		return nil, nil
+	}
+	raw, err := v.tree.JSON(q.ctx, q)
+	if err != nil {
+		return nil, q.broken(v.at, err)
+	}
+	if isNull(raw) {
+		return nil, nil
+	}
+	return raw, nil
+}
+
+// number is a number of replicas.
+type number struct {
+	at       spot
+	template *expression.Template
+	fixed    int32
+}
+
+// of computes the number. What is no whole number, negative or too large does not fit.
+func (n number) of(q *question) (int32, error) {
+	if n.template == nil {
+		return n.fixed, nil
+	}
+	value, err := n.template.Evaluate(q.ctx, q)
+	if err != nil {
+		return 0, q.broken(n.at, err)
+	}
+	var whole float64
+	switch value := value.(type) {
+	case types.Int:
+		whole = float64(value)
+	case types.Uint:
+		whole = float64(value)
+	case types.Double:
+		whole = float64(value)
 	default:
-		return nil
+		return 0, unfit("%s: what it gives is %s, and no number", n.at, typeName(value))
 	}
-}
-
-// scalar is expression.Value of what is neither an object nor a list, without a decoded value between.
-func scalar(n *document.Node) ref.Val {
-	switch n.Kind() {
-	case document.String:
-		text, _ := n.Text()
-		return types.String(text)
-	case document.Bool:
-		return types.Bool(n.Raw()[0] == 't')
-	default:
-		return expression.Value(native(n))
+	if whole != math.Trunc(whole) || whole < 0 || whole > math.MaxInt32 {
+		return 0, unfit("%s: what it gives is no whole number from 0 to %d", n.at, math.MaxInt32)
 	}
+	return int32(whole), nil
 }
-
-// numeric decodes a number.
-func numeric(n *document.Node) any {
-	text := string(n.Raw())
-	if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return whole
-	}
-	float, err := strconv.ParseFloat(text, 64)
-	if err != nil && !math.IsInf(float, 0) {
-		return nil
-	}
-	return float
-}
-
-// words are what messages call kinds of values.
-var words = map[document.Kind]string{
-	document.Null: "null", document.Bool: "true or false", document.Number: "a number", document.String: "a text", document.Array: "a list",
-	document.Object: "an object",
-}
-
-// word is what messages call the kind of a value.
-func word(n *document.Node) string { return words[n.Kind()] }
-
-// typeName is what messages call the type of what an expression gives.
-func typeName(value ref.Val) string {
-	name := value.Type().TypeName()
-	if name == types.NullType.TypeName() {
-		return "null"
-	}
-	return "a " + name
-}
-
-// background is for what is computed when a document is loaded.
-var background = context.Background()

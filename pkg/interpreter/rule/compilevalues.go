@@ -1,0 +1,515 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package rule
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// byPath compiles the ways that need a path and nothing else.
+func (c *compiler) byPath(p place, name string, t source.Text) combine {
+	if t.At.Absent() {
+		c.add(p, source.MissingField, "is empty")
+		return nil
+	}
+	at := c.inStatus(p, t)
+	return map[string]func(path) combine{
+		"sum": sum, "min": least, "max": most, "all": allTrue, "any": anyTrue, "same": same, "first": first, "join": join,
+		"common": common,
+	}[name](at)
+}
+
+// place is where something stands in a profile.
+type place = source.Place
+
+func (c *compiler) add(p place, rule source.Rule, format string, arguments ...any) {
+	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...))
+}
+
+func (c *compiler) addAll(findings source.Findings) { c.findings = append(c.findings, findings...) }
+
+// at is what answers call a place.
+func (c *compiler) at(p place) string { return c.profile + ": " + p.Path }
+
+// spot is a place for what fails there.
+func (c *compiler) spot(p place) spot { return spot{c.at(p), p.Node.Position().String()} }
+
+// needed finds that a text is missing or empty.
+func (c *compiler) needed(p place, name string, t source.Text) {
+	switch {
+	case t.At.Absent():
+		c.add(p.At(name), source.MissingField, "is missing")
+	case strings.TrimSpace(t.Value) == "":
+		c.add(p.At(name), source.WrongValue, "is empty")
+	}
+}
+
+// partial is what is known of an expression before there is an object: the kind.
+func (c *compiler) partial(env *expression.Environment) *expression.Partial {
+	partial := env.Partial()
+	if len(c.of.kinds) == 1 {
+		partial = partial.With("kind", "kind", expression.Value(c.of.kinds[0]))
+	}
+	partial = partial.With("kind", "group", expression.Value(c.of.group))
+	if c.of.version != "" {
+		partial = partial.With("kind", "version", expression.Value(c.of.version))
+	}
+	return partial
+}
+
+// example is how conditions are written.
+const example = "a condition is one expression in braces, such as ${ has(object.spec.replicas) }"
+
+// when compiles the condition of a rule.
+func (c *compiler) when(env *expression.Environment, p place, t source.Text) condition {
+	p = p.At("when")
+	compiled := c.condition(env, p, t)
+	switch {
+	case compiled == nil:
+	case c.partial(env).False(compiled):
+		c.add(p, source.NeverApplies, "is always false: the rule never applies")
+	case compiled.Constant():
+		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
+	}
+	return condition{c.spot(p), compiled}
+}
+
+// condition compiles a condition.
+func (c *compiler) condition(env *expression.Environment, p place, t source.Text) *expression.Expression {
+	if t.At.Absent() {
+		return nil
+	}
+	compiled, err := env.Condition(t.Value, expression.At(t.At))
+	if err == nil {
+		return compiled
+	}
+	for _, finding := range source.FindingsOf(t.At, p.Path, err) {
+		if finding.Rule == expression.WrongCondition {
+			finding.Message = example
+		}
+		c.findings = append(c.findings, finding)
+	}
+	return nil
+}
+
+// text compiles a text; that which is wrong or missing has no template.
+func (c *compiler) text(env *expression.Environment, p place, t source.Text) text {
+	if t.At.Absent() {
+		return text{}
+	}
+	compiled, err := env.Template(t.Value, expression.At(t.At))
+	if err != nil {
+		c.addAll(source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant))
+		return text{}
+	}
+	switch compiled.Type().Kind() {
+	case types.ListKind, types.MapKind, types.NullTypeKind, types.StructKind:
+		c.add(p, expression.WrongResult, "must be a text, is a %s", compiled.Type().TypeName())
+		return text{}
+	}
+	return text{c.spot(p), compiled}
+}
+
+// constant is the text of a template that always has the same.
+func constant(t text, env *expression.Environment) (string, bool) {
+	if t.template == nil || !t.template.Constant() {
+		return "", false
+	}
+	value, ok := env.Partial().Value(t.template)
+	if !ok {
+		return "", false
+	}
+	text, err := expression.Text(value)
+	return text, err == nil
+}
+
+// value compiles a value; that which is wrong or missing has no tree.
+func (c *compiler) value(env *expression.Environment, p place) value {
+	if p.Missing {
+		return value{}
+	}
+	tree, findings := expression.NewTree(env, p.Value(), p.Path)
+	c.addAll(findings)
+	if len(findings) > 0 {
+		return value{}
+	}
+	return value{c.spot(p), tree}
+}
+
+// changed are the places that a rule changes.
+func (c *compiler) changed(p place, e *edit) []claim {
+	return slices.Concat(c.claimed(p.At("set"), e.set), c.claims(p.At("remove"), e.remove, true))
+}
+
+// changes compiles what all rules that change objects have.
+func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.InterpretEdit, check func(place, path)) edit {
+	e := edit{at: c.at(p), when: c.when(env, p, spec.When), refuse: c.text(env, p.At("refuse"), spec.Refuse)}
+	e.set = c.settings(env, p.At("set"), check)
+	e.remove = c.paths(p.At("remove"), spec.Remove, c.path)
+	for i, removed := range e.remove {
+		check(p.At("remove").Item(i), removed)
+	}
+	if !spec.Refuse.At.Absent() && len(spec.Set)+len(spec.Remove) > 0 {
+		c.add(p, source.ExclusiveFields, "changes the object and refuses it: write two rules")
+	}
+	return e
+}
+
+// settings compiles values by their paths, in the order in which they are written.
+func (c *compiler) settings(env *expression.Environment, p place, check func(place, path)) []setting {
+	var settings []setting
+	p.Members(func(key, v place) {
+		s := setting{c.path(key, key.Text()), c.value(env, v)}
+		check(key, s.path)
+		settings = append(settings, s)
+	})
+	return settings
+}
+
+// identity finds that a path is that of what an object is known by.
+func (c *compiler) identity(p place, at path) {
+	switch at.text {
+	case "apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid":
+		c.add(p, WrongPath, "%s is what the object is known by, and must not be changed", at.text)
+	}
+}
+
+// forEach compiles a forEach, and gives the environment of what stands beside it.
+func (c *compiler) forEach(p place, t source.Text) (*items, *expression.Environment) {
+	if t.At.Absent() {
+		return nil, c.plain
+	}
+	p = p.At("forEach")
+	list, err := c.plain.Template(t.Value, expression.At(t.At))
+	if err != nil {
+		c.addAll(source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant))
+		return nil, c.scope.each
+	}
+	if kind := list.Type().Kind(); kind != types.ListKind && kind != types.DynKind {
+		c.add(p, expression.WrongResult, "must be a list, such as ${ object.spec.pools }, is a %s", list.Type().TypeName())
+	}
+	return &items{c.spot(p), list}, c.scope.each
+}
+
+// number compiles a number, or one expression for it.
+func (c *compiler) number(env *expression.Environment, p place) number {
+	n := number{at: c.spot(p)}
+	switch node := p.Value(); {
+	case node.Absent():
+		c.add(p, source.MissingField, "is missing")
+	case node.Kind != yaml.ScalarNode:
+		c.add(p, source.WrongType, "must be a whole number, or an expression for one")
+	case node.Tag == "!!int":
+		fixed, err := strconv.ParseInt(node.Value, 0, 32)
+		if err != nil || fixed < 0 {
+			c.add(p, source.WrongValue, "must be 0 to %d", math.MaxInt32)
+		}
+		n.fixed = int32(fixed) // #nosec G115 -- it was read with 32 bits
+	case node.Tag != "!!str" || !strings.Contains(node.Value, "${"):
+		c.add(p, source.WrongType, "must be a whole number, or an expression for one")
+	default:
+		n.template = c.text(env, p, source.Text{Value: node.Value, At: node}).template
+		if n.template == nil {
+			break
+		}
+		n.template.Takes(types.IntType)
+		switch n.template.Type().Kind() {
+		case types.IntKind, types.UintKind, types.DoubleKind, types.DynKind:
+		default:
+			c.add(p, expression.WrongResult, "must be a whole number, is a %s", n.template.Type().TypeName())
+		}
+	}
+	return n
+}
+
+// claim is a place that a rule writes.
+type claim struct {
+	place
+	// text is the path as messages have it; empty where it could not be read.
+	text string
+	// sure says that it is written whenever the rule applies: what is kept is not, where there is nothing to keep.
+	sure bool
+}
+
+// claims are the places that paths name which stand in a list.
+func (c *compiler) claims(list place, paths []path, sure bool) []claim {
+	all := make([]claim, len(paths))
+	for i, p := range paths {
+		all[i] = claim{list.Item(i), p.text, sure}
+	}
+	return all
+}
+
+// claimed are the places that settings name, in their order.
+func (c *compiler) claimed(p place, settings []setting) []claim {
+	all := make([]claim, 0, len(settings))
+	p.Members(func(key, _ place) { all = append(all, claim{key, settings[len(all)].text, true}) })
+	return all
+}
+
+// filled finds lists and mappings of a rule in which nothing stands.
+func (c *compiler) filled(p place, names ...string) {
+	for _, name := range names {
+		if at := p.At(name); !at.Missing && len(at.Value().Items())+len(at.Value().Fields()) == 0 {
+			c.add(at, source.MissingField, "names nothing; leave it out")
+		}
+	}
+}
+
+// path reads a path; what is wrong is the zero path.
+func (c *compiler) path(p place, t source.Text) path {
+	if t.At.Absent() {
+		return path{}
+	}
+	steps, err := fieldpath.Parse(t.Value)
+	if err != nil {
+		c.add(p, WrongPath, "%q is no path: %s", t.Value, err)
+		return path{}
+	}
+	return path{steps, steps.String(), c.spot(p)}
+}
+
+// inStatus reads a path below status. One that begins with status, too, is meant otherwise as a rule.
+func (c *compiler) inStatus(p place, t source.Text) path {
+	read := c.path(p, t)
+	if rest, found := strings.CutPrefix(t.Value, "status."); found && len(read.steps) > 1 {
+		warning := p.FindingOf(WrongPath, "is below status already, so that it means status.%s; write %s", read.text, rest).Warn()
+		c.findings = append(c.findings, warning.Write(t.At, rest))
+	}
+	return read
+}
+
+// paths reads a list of paths.
+func (c *compiler) paths(list place, texts []source.Text, one func(place, source.Text) path) []path {
+	read := make([]path, len(texts))
+	for i, t := range texts {
+		if t.At.Absent() {
+			c.add(list.Item(i), source.MissingField, "is empty")
+		}
+		read[i] = one(list.Item(i), t)
+	}
+	return read
+}
+
+// wholeField is where requirements are wrong as a whole.
+const wholeField = "requirements"
+
+// requirements compiles what each replica needs, and checks what of it is written out.
+func (c *compiler) requirements(env *expression.Environment, p place) requirements {
+	compiled := requirements{c.value(env, p)}
+	switch {
+	case p.Absent() || compiled.tree == nil:
+		return compiled
+	case p.Node.Kind == yaml.ScalarNode && strings.HasPrefix(p.Node.Value, "${"):
+		return compiled
+	case p.Node.Kind != yaml.MappingNode:
+		c.add(p, source.WrongType, "must be a mapping, or an expression for one")
+		return compiled
+	}
+	c.keys(p, requirementFields)
+	c.keys(p.At("nodeClaim"), nodeClaimFields)
+	p.At("resourceRequest").Members(func(_, v place) {
+		n := v.Value()
+		if n.Kind != yaml.ScalarNode || n.Absent() || strings.Contains(n.Value, "${") {
+			return
+		}
+		if quantity, err := resource.ParseQuantity(n.Value); err != nil || quantity.Sign() < 0 {
+			c.add(v, source.WrongValue, "%q is no quantity, such as 500m or 2Gi", n.Value)
+		}
+	})
+	c.written(p, compiled)
+	return compiled
+}
+
+// written checks requirements that no object changes.
+func (c *compiler) written(p place, r requirements) {
+	if !r.tree.Constant() || slices.ContainsFunc(c.findings, func(f source.Finding) bool { return source.Within(f.Path, p.Path) }) {
+		return
+	}
+	raw, err := r.tree.JSON(background, nil)
+	if err != nil {
+		return
+	}
+	if _, field, why := readRequirements(raw); field != "" {
+		if field != wholeField {
+			p = p.At(field)
+		}
+		c.add(p, source.WrongValue, "%s", cmp.Or(why, "is not of the form that Karmada has for it"))
+	}
+}
+
+// keys finds members of a mapping that there are not.
+func (c *compiler) keys(p place, known []string) {
+	for _, field := range p.Value().Fields() {
+		if !slices.Contains(known, field.Key.Value) {
+			c.findings = append(c.findings, source.UnknownKey(field.Key, p.Path, p.Node, known))
+		}
+	}
+}
+
+// both compiles the items of a list; nil where the rule is not one of items.
+func (c *compiler) both(p place, spec *v1alpha1.InterpretItems) *both {
+	if spec == nil {
+		return nil
+	}
+	c.needed(p, "path", spec.Path)
+	c.needed(p, "key", spec.Key)
+	b := &both{c.path(p.At("path"), spec.Path), c.path(p.At("key"), spec.Key)}
+	c.identity(p.At("path"), b.list)
+	return b
+}
+
+// made finds positions in the path of what is made anew, where there are no items yet.
+func (c *compiler) made(p place, at path) {
+	if slices.ContainsFunc(at.steps, func(s fieldpath.Step) bool { return s.Position }) {
+		c.add(p, WrongPath, "names an item by its position, which means nothing in what is made; write [member=value], or the whole list")
+	}
+}
+
+// union compiles the items of all members' lists.
+func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
+	if spec == nil {
+		c.add(p, source.MissingField, "is empty")
+		return nil
+	}
+	c.needed(p, "path", spec.Path)
+	at, key := c.inStatus(p.At("path"), spec.Path), c.path(p.At("key"), spec.Key)
+	prefix := c.path(p.At("prefix"), spec.Prefix)
+	c.made(p.At("prefix"), prefix)
+	return func(q *question) ([]byte, error) {
+		all := q.take(at)
+		if len(all) == 0 {
+			return nil, nil
+		}
+		size, count := 2, 0
+		for _, f := range all {
+			if f.Kind() != document.Array {
+				return nil, f.misfit(at, "a list")
+			}
+			n := f.Len()
+			size += len(f.Raw()) + n*(len(f.Cluster)+len("/"))
+			count += n
+		}
+		u := united{question: q, at: at, key: key, prefix: prefix, out: append(slices.Grow(q.out[:0], size), '['), seen: make(map[string]span, count)}
+		for _, f := range all {
+			for _, item := range f.Items() {
+				if err := u.add(f, item); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return q.wrote(append(u.out, ']')), nil
+	}
+}
+
+// worst compiles the first value of an order that a member has.
+func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
+	if spec == nil {
+		c.add(p, source.MissingField, "is empty")
+		return nil
+	}
+	c.needed(p, "path", spec.Path)
+	at, by := c.inStatus(p.At("path"), spec.Path), c.path(p.At("by"), spec.By)
+	if len(spec.Order) == 0 {
+		c.add(p.At("order"), source.MissingField, "is missing: the values from the worst to the best")
+	}
+	order := map[string]int{}
+	for i, value := range spec.Order {
+		if _, double := order[value.Value]; double {
+			c.add(p.At("order").Item(i), source.DuplicateName, "%q stands twice", value.Value)
+		}
+		order[value.Value] = i + 1
+	}
+	return func(q *question) ([]byte, error) {
+		var (
+			chosen []byte
+			rank   int
+		)
+		for _, f := range q.take(at) {
+			judged := by.find(f.Node)
+			if judged == nil {
+				continue
+			}
+			word, ok := judged.Text()
+			if !ok {
+				if kind := judged.Kind(); kind == document.Object || kind == document.Array {
+					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by), at: cmp.Or(by.at, at.at)}, "a text")
+				}
+				word = string(judged.Raw())
+			}
+			if of := order[word]; chosen == nil || of < rank {
+				chosen, rank = f.Raw(), of
+			}
+		}
+		return chosen, nil
+	}
+}
+
+// worstConditions compiles one condition of each type, the worst that a member has.
+func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) combine {
+	if spec == nil {
+		c.add(p, source.MissingField, "is empty")
+		return nil
+	}
+	c.needed(p, "path", spec.Path)
+	at := c.inStatus(p.At("path"), spec.Path)
+	bad := map[string]bool{}
+	for i, t := range spec.Negative {
+		if bad[t.Value] {
+			c.add(p.At("negative").Item(i), source.DuplicateName, "%q stands twice", t.Value)
+		}
+		if t.Value == "" {
+			c.add(p.At("negative").Item(i), source.WrongValue, "is empty")
+		}
+		bad[t.Value] = true
+	}
+	return func(q *question) ([]byte, error) {
+		var (
+			name   []byte
+			chosen = make([]*document.Node, 0, usualConditions)
+			ranks  = make([]int, 0, usualConditions)
+			places = map[string]int{} // in those, by type
+		)
+		all := q.take(at)
+		for _, f := range all {
+			if f.Kind() != document.Array {
+				return nil, f.misfit(at, "a list")
+			}
+			for _, condition := range f.Items() {
+				var typed bool
+				name, typed = condition.Get("type").AppendText(name[:0])
+				status := condition.Get("status")
+				if !typed || status.Kind() != document.String {
+					return nil, unfit("%s: the member %s: a condition in status.%s has no type or no status", at.at, f.Cluster, at.text)
+				}
+				rank := severity(status, bad[string(name)])
+				if i, known := places[string(name)]; !known {
+					places[string(name)] = len(chosen)
+					chosen, ranks = append(chosen, condition), append(ranks, rank)
+				} else if rank < ranks[i] {
+					chosen[i], ranks[i] = condition, rank
+				}
+			}
+		}
+		if len(all) == 0 {
+			return nil, nil
+		}
+		return q.listOf(chosen), nil
+	}
+}
