@@ -90,20 +90,14 @@ func AddPeers(ctx context.Context, mgr manager.Manager, callers *Callers, instal
 	if _, managed := callers.Segments.(secretBundle); managed {
 		kinds = append(kinds, &corev1.Secret{})
 	}
-	told := func() {
+	notify := func() {
 		select {
 		case wake <- struct{}{}:
 		default:
 		}
 	}
 	for _, kind := range kinds {
-		informer, err := mgr.GetCache().GetInformer(ctx, kind)
-		if err == nil {
-			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-				AddFunc: func(any) { told() }, UpdateFunc: func(_, _ any) { told() }, DeleteFunc: func(any) { told() },
-			})
-		}
-		if err != nil {
+		if err := onEvents(ctx, mgr, kind, notify); err != nil {
 			return fmt.Errorf("watching for callers: %w", err)
 		}
 	}
@@ -124,7 +118,7 @@ func AddPeers(ctx context.Context, mgr manager.Manager, callers *Callers, instal
 	}))
 }
 
-// everywhere is what every replica does.
+// everywhere is a runnable of every replica, rather than of the leader alone.
 type everywhere func(context.Context) error
 
 // Start implements manager.Runnable.
@@ -136,17 +130,21 @@ func (everywhere) NeedLeaderElection() bool { return false }
 // AddReloader loads the profiles again when they change; with watch, changes of ConfigMaps are noticed by an informer at once.
 func AddReloader(ctx context.Context, mgr manager.Manager, store *Store, watch bool, readers ...ProfileReader) error {
 	if watch {
-		informer, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{})
-		if err != nil {
-			return fmt.Errorf("watching ConfigMaps with profiles: %w", err)
-		}
-		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { store.Wake() },
-			UpdateFunc: func(_, _ any) { store.Wake() },
-			DeleteFunc: func(any) { store.Wake() },
-		}); err != nil {
+		if err := onEvents(ctx, mgr, &corev1.ConfigMap{}, store.Wake); err != nil {
 			return fmt.Errorf("watching ConfigMaps with profiles: %w", err)
 		}
 	}
 	return mgr.Add(store.Reloader(readers...))
+}
+
+// onEvents calls a function in every replica when an object of a kind is created, changed or deleted.
+func onEvents(ctx context.Context, mgr manager.Manager, kind client.Object, call func()) error {
+	informer, err := mgr.GetCache().GetInformer(ctx, kind)
+	if err != nil {
+		return err
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { call() }, UpdateFunc: func(_, _ any) { call() }, DeleteFunc: func(any) { call() },
+	})
+	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// The reasons for which a request fails before or beside the engine; those of the engine are mutation.Reasons.
+// The reasons for which a request fails outside of the engine; those of the engine are mutation.Reasons.
 const (
 	// ReviewUnreadable: the body is no AdmissionReview; HTTP 400.
 	ReviewUnreadable mutation.Reason = "ReviewUnreadable"

@@ -39,7 +39,7 @@ type Handler struct {
 	Engine Engine
 	// Installations are the others in the cluster; nil: none.
 	Installations *Installations
-	// OptOuts are the namespaces that are left alone; nil: none.
+	// OptOuts are the namespaces that are opted out; nil: none.
 	OptOuts *OptOuts
 	// Metrics counts.
 	Metrics *Metrics
@@ -98,7 +98,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := buffers.Get().(*[]byte)
 	*answer = h.answer(ctx, x, (*answer)[:0])
 	h.write(w, *answer)
-	// Not after a panic, of which nobody knows what still uses the review.
+	// Not after a panic: something may still use the review.
 	x.review.release()
 	buffers.Put(answer)
 }
@@ -216,7 +216,7 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 	header.Set("Content-Type", "application/json")
 	// Without a length, a long answer would go in chunks, and in more packets.
 	header.Set("Content-Length", strconv.Itoa(len(answer)))
-	// A caller that hung up has been counted by its API server; there is nobody to tell.
+	// A caller that hung up has been counted by its API server, and reads no answer.
 	_, _ = w.Write(answer)
 	if len(answer) > longAnswer {
 		_ = http.NewResponseController(w).Flush()

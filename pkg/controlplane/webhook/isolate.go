@@ -69,7 +69,7 @@ func (u Unreadable) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// units returns what is there now beside what was served last. A path that cannot be read keeps the sources at it and below it.
+// units pairs the files that exist now with the versions that were served last. A path that cannot be read keeps the sources at it and below it.
 func (s *Store) units(files []source.File, unreadable Unreadable) []*unit {
 	var units []*unit
 	for _, file := range files {

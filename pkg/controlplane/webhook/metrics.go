@@ -35,7 +35,7 @@ type Metrics struct {
 	lock    sync.RWMutex
 	answers map[answerKey]answerMetrics
 	rulesBy map[ruleKey]prometheus.Counter
-	// known are the rules in force; nil: nobody said which.
+	// known are the active rules; nil: they are not known.
 	known map[ruleName]bool
 }
 
@@ -190,7 +190,7 @@ func (k ruleKey) name() ruleName { return ruleName{k.set, k.profile, k.rule} }
 // uncounted is no series.
 var uncounted = prometheus.NewCounter(prometheus.CounterOpts{Name: "graft_uncounted"})
 
-// rule is the counter; finding it by its labels anew for each rule would cost more than many a rule.
+// rule returns the counter of a rule. It keeps counters by their labels, since WithLabelValues costs more than applying a rule.
 func (m *Metrics) rule(k ruleKey) prometheus.Counter {
 	m.lock.RLock()
 	counter, ok := m.rulesBy[k]

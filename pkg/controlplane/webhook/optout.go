@@ -22,7 +22,7 @@ import (
 // value is the reason, for those who read it later; any that is not empty counts.
 const OptOutAnnotation = mutation.OptOutAnnotation
 
-// OptOuts are the namespaces with OptOutAnnotation. They are kept from events, so that an admission asks nobody. The zero value
+// OptOuts are the namespaces with OptOutAnnotation. Informers keep them, so that an admission needs no request. The zero value
 // is not ready: use NewOptOuts.
 type OptOuts struct {
 	log     logr.Logger
@@ -38,7 +38,7 @@ func NewOptOuts(metrics *Metrics, log logr.Logger) *OptOuts {
 	return &OptOuts{log: log, metrics: metrics, reasons: map[string]string{}, synced: func() bool { return true }}
 }
 
-// Contains says whether the namespace is left alone. A nil set is empty.
+// Contains reports whether the namespace is opted out. A nil set is empty.
 func (o *OptOuts) Contains(namespace string) bool {
 	if o == nil {
 		return false

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Authorizer says whether the program has a permission. An error says that nobody could be asked.
+// Authorizer reports whether the program has a permission. An error means that the API server could not be asked.
 type Authorizer interface {
 	May(context.Context, mutation.Ask, mutation.Permission) (bool, error)
 }
@@ -113,7 +113,7 @@ func refused(ctx context.Context, authorizer Authorizer, read mutation.Permissio
 	return verbs, nil
 }
 
-// missingRule says what an installation lacks for a read of which the verbs are refused, and how the chart gives it.
+// missingRule describes the role that an installation lacks for a read, and the value of the chart that adds it.
 func missingRule(r mutation.Permission, refused []string) string {
 	where := "a ClusterRole"
 	if r.Namespace != "" && !r.Everywhere {

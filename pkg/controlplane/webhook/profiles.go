@@ -95,10 +95,10 @@ func filesOf(configMap *corev1.ConfigMap) []source.File {
 	})
 }
 
-// keyOf is the key of a ConfigMap that holds a file beside a profile.
+// keyOf returns the key of a ConfigMap for a file that a profile reads.
 func keyOf(path string) string { return strings.ReplaceAll(path, "/", "_") }
 
-// fromKeys reads the files beside a profile from the ConfigMap that holds it.
+// fromKeys reads the files that a profile names from the ConfigMap that holds it.
 func fromKeys(data map[string]string) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		text, ok := data[keyOf(path)]

@@ -30,7 +30,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// bundleRetry is how soon a missing CA bundle is looked for again; its Secret is watched besides.
+// bundleRetry is how soon a missing CA bundle is looked for again; its Secret is watched as well.
 const bundleRetry = time.Second
 
 // Registrar keeps the MutatingWebhookConfiguration as the program in force needs it. It runs in the leader; Check runs in all
@@ -253,8 +253,8 @@ func (r *Registrar) rolledOut(ctx context.Context) (bool, error) {
 	return r.Clock.Since(r.rolled) >= settle, nil
 }
 
-// owner is the ClusterRole of the installation: whoever uninstalls deletes it with the Deployment and the Service, and the garbage collector then deletes the
-// registration, for which the program itself has no permission any more. Without one, it is the namespace.
+// owner returns the ClusterRole of the installation. It is deleted with the Deployment and the Service, and the garbage collector then deletes the
+// registration, which the program itself has no permission for any more. Without a ClusterRole, it returns the namespace.
 func (r *Registrar) owner(ctx context.Context) ([]metav1.OwnerReference, error) {
 	if r.OwnerNamespace == "" {
 		return nil, nil
@@ -301,18 +301,18 @@ func contains(all, some map[string]string) bool {
 
 func merge(current, desired *admissionregistrationv1.MutatingWebhookConfiguration) *admissionregistrationv1.MutatingWebhookConfiguration {
 	merged := current.DeepCopy()
-	merged.Labels, merged.Annotations = laid(desired.Labels, merged.Labels), laid(desired.Annotations, merged.Annotations)
+	merged.Labels, merged.Annotations = override(merged.Labels, desired.Labels), override(merged.Annotations, desired.Annotations)
 	merged.OwnerReferences, merged.Webhooks = desired.OwnerReferences, desired.Webhooks
 	return merged
 }
 
-// laid lays values over others.
-func laid(values, over map[string]string) map[string]string {
-	if over == nil {
-		over = map[string]string{}
+// override returns a map with the values of another in place of its own.
+func override(into, values map[string]string) map[string]string {
+	if into == nil {
+		into = map[string]string{}
 	}
-	maps.Copy(over, values)
-	return over
+	maps.Copy(into, values)
+	return into
 }
 
 func names(webhooks []admissionregistrationv1.MutatingWebhook) []string {

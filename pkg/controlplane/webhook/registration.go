@@ -90,7 +90,7 @@ func (e Endpoint) webhook(r mutation.Registration, bundle []byte, segment string
 		ClientConfig: e.clientConfig(RouteOf(r).Path(segment), bundle),
 		Rules:        rules(r.Forms),
 		// A control plane that comes up without its cloud's changes is worse than one that waits: gardenlet tries again, and
-		// nobody would look for an object that was let through. The installation may choose otherwise.
+		// an object without the changes would not be noticed. The installation may choose otherwise.
 		FailurePolicy: ptr.To(e.FailurePolicy),
 		// An object written through another version of its API is converted to the one registered, rather than let through.
 		MatchPolicy:       ptr.To(admissionregistrationv1.Equivalent),
@@ -206,7 +206,7 @@ func isTarget(forms []target.Form) string {
 	return "(" + strings.Join(alternatives, ") || (") + ")"
 }
 
-// isNamed is a CEL expression over the name, of which the names are what it must be, or how it must begin where a * is behind.
+// isNamed returns a CEL expression that matches one of the names; a name that ends with * is a prefix.
 func isNamed(names []string) string {
 	slices.Sort(names)
 	var exact, alternatives []string

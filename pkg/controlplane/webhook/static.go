@@ -77,7 +77,7 @@ func writePair(folder string, key, certificate []byte) error {
 	return nil
 }
 
-// replaceFile writes a file that is there as a whole or not at all, and that nobody else can read.
+// replaceFile writes a file atomically, readable by its owner alone.
 func replaceFile(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with the mode 0600
 	if err != nil {

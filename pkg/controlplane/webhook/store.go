@@ -122,7 +122,7 @@ func (s *Store) restore(good map[string]*version) {
 	s.good = good
 }
 
-// Loaded says whether a program is in force.
+// Loaded reports whether a program is active.
 func (s *Store) Loaded() bool { return s.current.Load() != nil }
 
 // Registrations are the webhooks that the program in force needs, and those by which the objects of invalid profiles are denied; nil when
@@ -166,7 +166,7 @@ func (s *Store) Profiles() []mutation.ProfileVersion {
 	return nil
 }
 
-// Serves says whether the program in force has rules for the route.
+// Serves reports whether the active program has rules for the route.
 func (s *Store) Serves(route Route) bool {
 	current := s.current.Load()
 	return current != nil && current.routes[route]
@@ -184,7 +184,7 @@ func (s *Store) Admit(ctx context.Context, request mutation.Request) (*mutation.
 	return current.program.Admit(ctx, request)
 }
 
-// NotifyChanges is a channel that gets a value after the program was replaced. Values that nobody took are merged.
+// NotifyChanges returns a channel that gets a value after the program was replaced. It holds one value at most.
 func (s *Store) NotifyChanges() <-chan struct{} {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -210,7 +210,7 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	sum := watch.DigestOf(append(slices.Clone(files), source.File{Data: beside}))
 	if sum == s.attempted && !s.waiting.changed(ctx, s.Authorizer) {
 		if s.outcome == nil {
-			s.mended()
+			s.clearFailure()
 		}
 		return s.outcome
 	}
@@ -223,13 +223,13 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	if s.outcome = err; err != nil {
 		return s.failed(ctx, err)
 	}
-	s.mended()
+	s.clearFailure()
 	s.metrics.reloaded()
-	s.leftAlone(readers)
+	s.logIgnored(readers)
 	return nil
 }
 
-// readAll reads the files of all readers, beside paths that cannot be read.
+// readAll reads the files of all readers, and returns the paths that cannot be read.
 func readAll(ctx context.Context, readers []ProfileReader) ([]source.File, Unreadable, error) {
 	var files []source.File
 	unreadable := Unreadable{}
@@ -245,7 +245,8 @@ func readAll(ctx context.Context, readers []ProfileReader) ([]source.File, Unrea
 	return files, unreadable, nil
 }
 
-func (s *Store) leftAlone(readers []ProfileReader) {
+// logIgnored logs the files in folders of profiles that are no profiles.
+func (s *Store) logIgnored(readers []ProfileReader) {
 	for _, reader := range readers {
 		if walked, ok := reader.(interface{ LeftAlone() []string }); ok {
 			if left := walked.LeftAlone(); len(left) > 0 {
@@ -324,8 +325,8 @@ func (s *Store) notify() {
 	}
 }
 
-// mended ends a failure: what is in force is what the readers find.
-func (s *Store) mended() {
+// clearFailure ends a failure: the active profiles match what the readers find.
+func (s *Store) clearFailure() {
 	s.problem = ""
 	s.metrics.failed.Set(0)
 }

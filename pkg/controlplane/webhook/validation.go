@@ -140,7 +140,7 @@ func (e Endpoint) validation(bundle []byte, segment string) admissionregistratio
 				APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}, Scope: ptr.To(admissionregistrationv1.NamespacedScope),
 			},
 		}},
-		// A ConfigMap can be mended while no replica answers; what is wrong with it is found when it is loaded.
+		// A ConfigMap can be corrected while no replica answers; an invalid one is found when it is loaded.
 		FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
 		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector:       ptr.To(equals(corev1.LabelMetadataName, e.Namespace)),
