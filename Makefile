@@ -139,8 +139,10 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	GRAFT_OVERSIZE_CASES=$(OVERSIZE) go test -v -timeout 30m $(TESTFLAGS) ./test/oversize
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
+	@echo '==> Graft in a real Gardener, about five minutes'
+	@$(MAKE) --no-print-directory test-gardener
 
-# Not part of test-system yet: its Shoot is hibernated still, and the programs of Gardener take a while to build.
+# The programs of Gardener are built once, which takes ten minutes on two cores.
 test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, whose programs are built from its module, in namespaces of its own.
 	@$(TOOLS) etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
 	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
