@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package operation_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/interpreter"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// The objects that the rules of the table edit.
+const (
+	deployment = `{"kind":"Deployment","metadata":{"name":"x","labels":{"a":"b"},"annotations":{"a":"b"}},"spec":{"template":{"metadata":{"labels":{"a":"b"},` +
+		`"annotations":{"a":"b"}},"spec":{"containers":[{"name":"kube-apiserver","image":"i","args":["--secure-port=443"],"env":[{"name":"A","value":"b"}],` +
+		`"volumeMounts":[{"name":"v","mountPath":"/v"}]},{"name":"machine-controller-manager","image":"i","args":["--control-kubeconfig=inClusterConfig"]}],` +
+		`"initContainers":[{"name":"init","image":"i"}],"volumes":[{"name":"v","emptyDir":{}}]}}}}`
+	etcd    = `{"kind":"Etcd","metadata":{"name":"etcd-main"},"spec":{"backup":{"port":8080}}}`
+	service = `{"kind":"Service","metadata":{"name":"kube-apiserver"},"spec":{"type":"LoadBalancer","ports":[{"port":443}]}}`
+	vpa     = `{"kind":"VerticalPodAutoscaler","metadata":{"name":"x"},"spec":{"resourcePolicy":{"containerPolicies":[{"containerName":"a","mode":"Auto"}]}}}`
+	osc     = `{"kind":"OperatingSystemConfig","metadata":{"name":"x"},"spec":{"purpose":"reconcile","criConfig":{"name":"containerd"},"providerConfig":{"a":1},` +
+		`"units":[{"name":"kubelet.service","content":"[Unit]\nAfter=a\n[Service]\nExecStart=/opt/bin/kubelet --v=2\n"},{"name":"other.service","content":"[Service]\nType=simple\n"}],` +
+		`"files":[{"path":"/var/lib/kubelet/config/kubelet","content":{"inline":{"data":"kind: KubeletConfiguration # kept\nmaxPods: 110\n"}}},` +
+		`{"path":"/etc/sysctl.d/99-k8s-general.conf","content":{"inline":{"data":"# kept\nvm.max_map_count = 1\n"}}},` +
+		`{"path":"/etc/a.yaml","content":{"inline":{"data":"a: 1 # kept\n"}}}]}}`
+)
+
+// TestEdits holds of each operation that it creates what is missing, updates what is there, removes it, and changes nothing when it is
+// repeated. The places are JSON pointers; an empty text stands for nothing.
+func TestEdits(t *testing.T) {
+	const container, kubeletUnit = "/spec/template/spec/containers/0", "/spec/units/0/content"
+	tests := map[string]struct {
+		on, object             string
+		create, update, remove string
+		place                  string
+		created, updated, left string
+	}{
+		"flags": {"kube-apiserver", deployment, `{set: {v: 2}}`, `{set: {v: [3, 4]}}`, `{remove: [v]}`, container + "/args",
+			`["--secure-port=443","--v=2"]`, `["--secure-port=443","--v=3","--v=4"]`, `["--secure-port=443"]`},
+		"flags of the kubelet": {"kubelet", osc, `{set: {node-ip: a}}`, `{set: {node-ip: b}}`, `{remove: [node-ip]}`, kubeletUnit,
+			`[Unit]
+After=a
+[Service]
+ExecStart=/opt/bin/kubelet --v=2 --node-ip=a
+`, `[Unit]
+After=a
+[Service]
+ExecStart=/opt/bin/kubelet --v=2 --node-ip=b
+`, `[Unit]
+After=a
+[Service]
+ExecStart=/opt/bin/kubelet --v=2
+`},
+		"featureGates": {"kube-apiserver", deployment, `{A: true}`, `{A: false, B: true}`, `{A: null, B: null}`, container + "/args",
+			`["--secure-port=443","--feature-gates=A=true"]`, `["--secure-port=443","--feature-gates=A=false,B=true"]`, `["--secure-port=443"]`},
+		"listFlags": {"kube-apiserver", deployment, `{api-audiences: {add: [a]}}`, `{api-audiences: {add: [b], remove: [a]}}`, `{api-audiences: {remove: [b]}}`, container + "/args",
+			`["--secure-port=443","--api-audiences=a"]`, `["--secure-port=443","--api-audiences=b"]`, `["--secure-port=443"]`},
+		"mapFlags": {"kube-apiserver", deployment, `{runtime-config: {set: {a: true}}}`, `{runtime-config: {set: {a: false, b: true}}}`, `{runtime-config: {remove: [a, b]}}`, container + "/args",
+			`["--secure-port=443","--runtime-config=a=true"]`, `["--secure-port=443","--runtime-config=a=false,b=true"]`, `["--secure-port=443"]`},
+		"admissionPlugins": {"kube-apiserver", deployment, `{enable: [NodeRestriction]}`, `{disable: [NodeRestriction]}`, `{default: [NodeRestriction]}`, container + "/args",
+			`["--secure-port=443","--enable-admission-plugins=NodeRestriction"]`, `["--secure-port=443","--disable-admission-plugins=NodeRestriction"]`, `["--secure-port=443"]`},
+		"env": {"kube-apiserver", deployment, `{set: {B: c}}`, `{set: {B: d}}`, `{remove: [B]}`, container + "/env",
+			`[{"name":"A","value":"b"},{"name":"B","value":"c"}]`, `[{"name":"A","value":"b"},{"name":"B","value":"d"}]`, `[{"name":"A","value":"b"}]`},
+		"volumes": {"kube-apiserver", deployment, `{set: {w: {secret: {secretName: s}, mount: {mountPath: /w}}}}`, `{set: {w: {configMap: {name: c}}}}`, `{remove: [w]}`, "/spec/template/spec/volumes",
+			`[{"name":"v","emptyDir":{}},{"name":"w","secret":{"secretName":"s"}}]`, `[{"name":"v","emptyDir":{}},{"name":"w","configMap":{"name":"c"}}]`, `[{"name":"v","emptyDir":{}}]`},
+		"containers": {"kube-apiserver", deployment, `{set: {side: {image: a}}}`, `{set: {side: {image: b, args: [c]}}}`, `{remove: [side]}`, "/spec/template/spec/containers/2",
+			`{"name":"side","image":"a"}`, `{"name":"side","image":"b","args":["c"]}`, ``},
+		"initContainers": {"kube-apiserver", deployment, `{set: {side: {image: a}}}`, `{set: {side: {image: b}}}`, `{remove: [side]}`, "/spec/template/spec/initContainers",
+			`[{"name":"init","image":"i"},{"name":"side","image":"a"}]`, `[{"name":"init","image":"i"},{"name":"side","image":"b"}]`, `[{"name":"init","image":"i"}]`},
+		"labels": {"kube-apiserver", deployment, `{set: {c: d}}`, `{set: {c: e}}`, `{remove: [c]}`, "/metadata/labels",
+			`{"a":"b","c":"d"}`, `{"a":"b","c":"e"}`, `{"a":"b"}`},
+		"annotations": {"kube-apiserver", deployment, `{set: {c: d}}`, `{set: {c: e}}`, `{remove: [c]}`, "/metadata/annotations",
+			`{"a":"b","c":"d"}`, `{"a":"b","c":"e"}`, `{"a":"b"}`},
+		"podLabels": {"kube-apiserver", deployment, `{set: {c: d}}`, `{set: {c: e}}`, `{remove: [c]}`, "/spec/template/metadata/labels",
+			`{"a":"b","c":"d"}`, `{"a":"b","c":"e"}`, `{"a":"b"}`},
+		"podAnnotations": {"kube-apiserver", deployment, `{set: {c: d}}`, `{set: {c: e}}`, `{remove: [c]}`, "/spec/template/metadata/annotations",
+			`{"a":"b","c":"d"}`, `{"a":"b","c":"e"}`, `{"a":"b"}`},
+		"checksumAnnotations": {"kube-apiserver", deployment, `{set: {checksum/s: {secret: s}}}`, `{set: {checksum/s: {configMap: c}}}`, `{remove: [checksum/s]}`, "/spec/template/metadata/annotations",
+			`{"a":"b","checksum/s":"of-s"}`, `{"a":"b","checksum/s":"of-c"}`, `{"a":"b"}`},
+		"storage": {"etcd-main", etcd, `{class: a, capacity: 25Gi}`, `{class: b}`, ``, "/spec",
+			`{"backup":{"port":8080},"storageClass":"a","storageCapacity":"25Gi"}`, `{"backup":{"port":8080},"storageClass":"b","storageCapacity":"25Gi"}`, ``},
+		"service": {"kube-apiserver-service", service, `{set: {externalTrafficPolicy: Local}}`, `{set: {externalTrafficPolicy: Cluster}}`, `{remove: [externalTrafficPolicy]}`, "/spec",
+			`{"type":"LoadBalancer","ports":[{"port":443}],"externalTrafficPolicy":"Local"}`, `{"type":"LoadBalancer","ports":[{"port":443}],"externalTrafficPolicy":"Cluster"}`, `{"type":"LoadBalancer","ports":[{"port":443}]}`},
+		"containerPolicies": {"machine-controller-manager-vpa", vpa, `{set: {b: {mode: "Off"}}}`, `{set: {b: {mode: Auto}}}`, `{remove: [b]}`, "/spec/resourcePolicy/containerPolicies",
+			`[{"containerName":"a","mode":"Auto"},{"containerName":"b","mode":"Off"}]`, `[{"containerName":"a","mode":"Auto"},{"containerName":"b","mode":"Auto"}]`, `[{"containerName":"a","mode":"Auto"}]`},
+		"configuration": {"kubelet", osc, `{set: {evictionHard: {memory.available: 5%}}}`, `{set: {evictionHard: {memory.available: 6%}, maxPods: 120}}`, `{remove: [evictionHard]}`, "/spec/files/0/content/inline/data",
+			"kind: KubeletConfiguration # kept\nmaxPods: 110\nevictionHard:\n  memory.available: 5%\n", "kind: KubeletConfiguration # kept\nmaxPods: 120\nevictionHard:\n  memory.available: 6%\n", "kind: KubeletConfiguration # kept\nmaxPods: 120\n"},
+		"unit": {"node", osc, `{name: a.service, content: "[Service]\nType=simple\n", enable: true, dropIns: {a.conf: "[Unit]\n"}}`,
+			`{name: a.service, content: "[Service]\nType=oneshot\n", dropIns: {a.conf: "[Install]\n"}}`, `{name: a.service, dropIns: {a.conf: null}}`, "/spec/units/2",
+			`{"name":"a.service","content":"[Service]\nType=simple\n","enable":true,"dropIns":[{"name":"a.conf","content":"[Unit]\n"}]}`,
+			`{"name":"a.service","content":"[Service]\nType=oneshot\n","enable":true,"dropIns":[{"name":"a.conf","content":"[Install]\n"}]}`,
+			`{"name":"a.service","content":"[Service]\nType=oneshot\n","enable":true,"dropIns":[]}`},
+		"unit options": {"kubelet", osc, `{section: Service, add: {ExecStartPre: /a}}`, `{section: Service, set: {ExecStartPre: [/b, /c]}}`, `{section: Service, remove: [ExecStartPre]}`, kubeletUnit,
+			"[Unit]\nAfter=a\n[Service]\nExecStartPre=/a\nExecStart=/opt/bin/kubelet --v=2\n", "[Unit]\nAfter=a\n[Service]\nExecStartPre=/b\nExecStartPre=/c\nExecStart=/opt/bin/kubelet --v=2\n", "[Unit]\nAfter=a\n[Service]\nExecStart=/opt/bin/kubelet --v=2\n"},
+		"file": {"node", osc, `{path: /etc/b, permissions: 0644, content: a}`, `{path: /etc/b, content: b}`, `{path: /etc/b, remove: true}`, "/spec/files/3",
+			`{"path":"/etc/b","permissions":420,"content":{"inline":{"encoding":"","data":"a"}}}`, `{"path":"/etc/b","permissions":420,"content":{"inline":{"encoding":"","data":"b"}}}`, ``},
+		"sysctl": {"node", osc, `{set: {net.ipv4.ip_forward: 1}}`, `{set: {net.ipv4.ip_forward: 0, vm.max_map_count: 2}}`, `{remove: [net.ipv4.ip_forward]}`, "/spec/files/1/content/inline/data",
+			"# kept\nvm.max_map_count = 1\nnet.ipv4.ip_forward = 1\n", "# kept\nvm.max_map_count = 2\nnet.ipv4.ip_forward = 0\n", "# kept\nvm.max_map_count = 2\n"},
+		"cri": {"node", osc, `{set: {cgroupDriver: systemd}}`, `{set: {cgroupDriver: cgroupfs}}`, `{remove: [cgroupDriver]}`, "/spec/criConfig",
+			`{"name":"containerd","cgroupDriver":"systemd"}`, `{"name":"containerd","cgroupDriver":"cgroupfs"}`, `{"name":"containerd"}`},
+		"providerConfig": {"node", osc, `{set: {b: {c: 1}}}`, `{set: {b: {c: 2, d: 3}}}`, `{remove: [b]}`, "/spec/providerConfig",
+			`{"a":1,"b":{"c":1}}`, `{"a":1,"b":{"c":2,"d":3}}`, `{"a":1}`},
+		"fields": {"etcd-main", etcd, `{set: {spec.backup.deltaSnapshotPeriod: 5m}}`, `{set: {spec.backup: {deltaSnapshotPeriod: 6m, port: 8081}}}`, `{remove: [spec.backup.deltaSnapshotPeriod]}`, "/spec/backup",
+			`{"port":8080,"deltaSnapshotPeriod":"5m"}`, `{"port":8081,"deltaSnapshotPeriod":"6m"}`, `{"port":8081}`},
+		"document": {"node", osc, `{file: /etc/a.yaml, set: {b.c: 1}, append: {d: [x]}}`, `{file: /etc/a.yaml, set: {b: {c: 2}}, append: {d: [y]}}`, `{file: /etc/a.yaml, remove: [b, d]}`, "/spec/files/2/content/inline/data",
+			"a: 1 # kept\nd:\n- x\nb:\n  c: 1\n", "a: 1 # kept\nd:\n- x\n- \"y\"\nb:\n  c: 2\n", "a: 1 # kept\n"},
+		"machineControllerManagerProvider": {"machine-controller-manager", deployment, `{provider: acme, image: a}`, `{provider: acme, image: b}`, ``, "/spec/template/spec/containers/2/image",
+			`a`, `b`, ``},
+		"patch": {"etcd-main", etcd, `[{op: add, path: /spec/backup/x, value: 1}]`, `[{op: replace, path: /spec/backup/x, value: 2}]`, `[{op: remove, path: /spec/backup/x}]`, "/spec/backup",
+			`{"port":8080,"x":1}`, `{"port":8080,"x":2}`, `{"port":8080}`},
+	}
+	bench := newBench(t)
+	seen := map[string]bool{}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			operationName, _, _ := strings.Cut(name, " ")
+			seen[operationName] = true
+			object := tt.object
+			for _, step := range []struct{ name, rule, want string }{
+				{"create", tt.create, tt.created}, {"update", tt.update, tt.updated}, {"remove", tt.remove, tt.left},
+			} {
+				if step.rule == "" {
+					continue
+				}
+				object = bench.apply(t, operationName, tt.on, step.rule, object)
+				if diff := cmp.Diff(step.want, at(t, object, tt.place)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", step.name, diff)
+				}
+				if again := bench.apply(t, operationName, tt.on, step.rule, object); again != object {
+					t.Errorf("repeating %s: %s", step.name, cmp.Diff(object, again))
+				}
+			}
+		})
+	}
+	for _, name := range operation.Names() {
+		if !seen[name] {
+			t.Errorf("operation %s has no case", name)
+		}
+	}
+}
+
+// apply applies a rule to an object, and returns the object as JSON.
+func (b *bench) apply(t *testing.T, name, on, rule, object string) string {
+	t.Helper()
+	definition, _ := operation.Lookup(name)
+	nodes, findings := source.Parse(source.File{Name: "rule", Data: []byte(rule)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	of, _ := target.Lookup(on)
+	writes, findings := b.compile(definition, of, nodes[0])
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	parsed, err := document.Parse([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := &target.Object{Target: of, Form: &of.Forms[0], Document: parsed}
+	for _, write := range writes {
+		value, err := write.Resolve(context.Background(), b.variables(t, definition, nodes[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write.Apply(edited, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := edited.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return string(parsed.Bytes())
+}
+
+// variables are what the expressions of a rule see: the lookups that the operation needs, which have found a checksum.
+func (b *bench) variables(t *testing.T, d operation.Definition, arguments source.Node) operation.Variables {
+	t.Helper()
+	if d.Lookups == nil {
+		return (&facts.Facts{Shoot: &facts.Shoot{Kubernetes: "1.34.1", Manifest: facts.NewManifest([]byte(`{"spec":{"provider":{"workers":[]}}}`))}}).Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
+	}
+	var requests []facts.LookupRequest
+	found := map[string]*facts.Found{}
+	for name, lookup := range d.Lookups(arguments) {
+		requests = append(requests, facts.LookupRequest{Name: name, Checksum: lookup.Checksum})
+		found[name] = &facts.Found{Checksum: "of-" + lookup.Secret.Value + lookup.ConfigMap.Value}
+	}
+	lookups, err := facts.NewLookups(requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables, err := interpreter.NewActivation(map[string]any{"lookups": lookups.Value(found)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return variables
+}
+
+// at returns what stands at a JSON pointer: the text of a string, else JSON.
+func at(t *testing.T, object, pointer string) string {
+	t.Helper()
+	parsed, err := document.Parse([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := parsed.Root().At(pointer)
+	if text, ok := n.Text(); ok {
+		return text
+	}
+	return string(n.Raw())
+}
