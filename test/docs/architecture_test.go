@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const (
+	module            = "github.com/graft-provider/gardener-extension-provider-graft/"
+	architectureWords = 900
+)
+
+// floors are the packages in the picture of the page: the floor of each, counted from the ground, and its wing.
+type floors map[string]struct{ floor, wing int }
+
+// TestArchitecture holds docs/architecture.md against the tree: the picture has each package once, imports point downwards and never
+// from wing to wing, what the page names exists, and there is one place for each thing that can be added.
+func TestArchitecture(t *testing.T) {
+	page := read(t, "docs/architecture.md")
+	if words := len(strings.Fields(page)); words > architectureWords {
+		t.Errorf("the page has %d words, at most %d are wanted", words, architectureWords)
+	}
+	if pictures := strings.Count(page, "\n```\n") / 2; pictures != 1 {
+		t.Errorf("the page has %d pictures", pictures)
+	}
+	all := picture(t, page)
+	for from, imports := range importsOf(t) {
+		above, ok := all.of(from)
+		if !ok {
+			t.Errorf("%s is not in the picture", from)
+			continue
+		}
+		for _, to := range imports {
+			below, ok := all.of(to)
+			if ok && (below.floor > above.floor || below.floor == above.floor && below.wing != above.wing) {
+				t.Errorf("%s imports %s, which the picture does not allow", from, to)
+			}
+		}
+	}
+	for _, name := range regexp.MustCompile("`((?:pkg|cmd|hack|test|example)/[a-z0-9/._]+)`").FindAllStringSubmatch(page, -1) {
+		if _, err := os.Stat(filepath.Join(root, name[1])); err != nil {
+			t.Errorf("the page names %s: %v", name[1], err)
+		}
+	}
+	for _, name := range regexp.MustCompile("(?m)^\\| (`[a-z]+\\.go`(?:, `[a-z]+\\.go`)*) \\|").FindAllStringSubmatch(page, -1) {
+		for _, file := range strings.Split(strings.ReplaceAll(name[1], "`", ""), ", ") {
+			if _, err := os.Stat(filepath.Join(root, "pkg/controlplane/mutation", file)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, added := range []string{"operation", "target", "contract clause", "Kubernetes release", "variable"} {
+		if places := regexp.MustCompile("(?m)^\\| "+added+" \\| `[^`|]+` \\|").FindAllString(page, -1); len(places) != 1 {
+			t.Errorf("the page names %d places for a new %s", len(places), added)
+		}
+	}
+}
+
+// picture reads the picture: a floor in each line from the top, with wings between bars.
+func picture(t *testing.T, page string) floors {
+	t.Helper()
+	_, drawn, _ := strings.Cut(page, "\n```\n")
+	drawn, _, _ = strings.Cut(drawn, "\n```\n")
+	lines, all := strings.Split(drawn, "\n"), floors{}
+	for i, line := range lines {
+		for wing, names := range strings.Split(line, "|") {
+			for _, name := range strings.Fields(names) {
+				if strings.HasPrefix(name, "pkg/") || name == "cmd" {
+					if _, twice := all[name]; twice {
+						t.Errorf("%s stands twice in the picture", name)
+					}
+					all[name] = struct{ floor, wing int }{len(lines) - i, wing}
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("the page has no picture")
+	}
+	return all
+}
+
+// of returns the place of a package, which is that of the folder in the picture that holds it.
+func (f floors) of(name string) (place struct{ floor, wing int }, ok bool) {
+	for ; name != "."; name = filepath.Dir(name) {
+		if place, ok = f[name]; ok {
+			return place, true
+		}
+	}
+	return place, false
+}
+
+// importsOf lists the packages of the programs and the library, with what they import of this module.
+func importsOf(t *testing.T) map[string][]string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./cmd/...", "./pkg/...")
+	command.Dir = root
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for decoder := json.NewDecoder(out); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(p.ImportPath, module)
+		all[name] = nil
+		for _, imported := range p.Imports {
+			if own, ok := strings.CutPrefix(imported, module); ok {
+				all[name] = append(all[name], own)
+			}
+		}
+	}
+	if err := command.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
