@@ -12,6 +12,9 @@ COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 DAY     := $(shell git show --no-patch --format=%cs HEAD 2>/dev/null)
 
+# Programs are static, and the tests that link the same packages find them compiled. The race detector needs cgo.
+export CGO_ENABLED ?= 0
+
 # What the programs say about themselves: variables of their package main, and the date of man pages.
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(MODULE)/cmd/graft/manual.day=$(DAY)
 
@@ -118,7 +121,7 @@ test-libnetwork: build ## Run the network controllers of Docker 28 and 29 agains
 
 test-race: ## Run the unit tests with the race detector (the first time, ten minutes pass while dependencies are compiled).
 	@echo '==> unit tests with the race detector'
-	go test -vet=off -race $(TESTFLAGS) $(RACE)
+	CGO_ENABLED=1 go test -vet=off -race $(TESTFLAGS) $(RACE)
 
 mutants: ## Remove the clauses of the control-plane contract one at a time; the test that docs/contract.md names for each must fail.
 	@go run ./hack/mutants
@@ -238,10 +241,11 @@ kubeflags: ## Write the table of Kubernetes' flags and feature gates (compiles e
 	go run ./hack/kubeflags
 
 # Without -trimpath, so that dependencies are compiled once for programs and tests together.
-build: ## Build the programs into bin/.
+build: ## Build the programs, static, into bin/.
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
 	@mkdir -p bin
 	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@case ":$$PATH:" in *":$(CURDIR)/bin:"*) ;; *) echo 'The programs are in bin/. To call them by name: export PATH="$(CURDIR)/bin:$$PATH"' ;; esac
 
 tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
 	@$(TOOLS)
@@ -253,7 +257,7 @@ vendor: ## Copy all dependencies into vendor folders, for builds without a netwo
 	cd test/interpreter/types && go mod vendor
 	cd hack/images && go mod vendor
 
-images: ## Build container images and charts as OCI archives into bin/images, without a container runtime (PLATFORMS=linux/amd64,linux/arm64).
+images: ## Build images and charts as OCI archives, and archives of the command line for Linux and macOS, into bin/images (PLATFORMS=linux/amd64,linux/arm64).
 	@rm -rf .cache/charts
 	@for chart in charts/*/; do go run ./hack/registration -chart $$chart -archive .cache/charts/$$(basename $$chart).tgz || exit 1; done
 	@cd hack/images && go build -o ../../.cache/bin/images .

@@ -95,3 +95,26 @@ func TestEqualRun(t *testing.T) {
 		t.Errorf("eleven equal lines are found: %q", run)
 	}
 }
+
+// TestRequirements checks that the first block of go.mod has all direct requirements, each with its reason, and no others.
+func TestRequirements(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "require (\n")[1:]
+	if len(blocks) < 2 {
+		t.Fatalf("go.mod has %d blocks of requirements", len(blocks))
+	}
+	for i, block := range blocks {
+		lines, _, _ := strings.Cut(block, "\n)")
+		for line := range strings.SplitSeq(lines, "\n") {
+			requirement, comment, _ := strings.Cut(strings.TrimSpace(line), " // ")
+			if direct := comment != "indirect"; direct != (i == 0) {
+				t.Errorf("%s: direct requirements belong to the first block, others to the second", requirement)
+			} else if direct && comment == "" {
+				t.Errorf("%s: write the reason behind it, as // …", requirement)
+			}
+		}
+	}
+}

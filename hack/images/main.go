@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command images builds the container images of the programs, and the charts as artifacts, without a container runtime: archives of OCI
+// Command images builds the container images of the programs, archives of the command line, and the charts as artifacts, without a container runtime: archives of OCI
 // layouts, each with an index of all platforms, which any tool copies to a registry, and which it copies itself where that is wanted. An image
 // has a static program, the licences of what is linked into it, and nothing else but, for programs that call strangers, Mozilla's CA
 // certificates. What is known of its parts is attached to it as SPDX. The same commit and the same Go give the same digests, on any machine.
-// Enter at run. Usage: images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST] [-push REGISTRY]
+// Enter at run. Usage: images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST] [-cli LIST] [-push REGISTRY]
 package main
 
 import (
@@ -24,15 +24,19 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	o := options{programs: programs(), stdout: os.Stdout}
-	var platforms, only string
+	var platforms, only, cli string
 	flag.StringVar(&o.root, "root", ".", "folder of the repository")
 	flag.StringVar(&o.out, "out", "bin/images", "folder in which the archives are written")
 	flag.StringVar(&o.charts, "charts", "", "folder with archives of charts, which become artifacts; none without it")
 	flag.StringVar(&o.push, "push", "", "registry and path below which all is copied, such as registry.example.com/graft; nowhere without it")
 	flag.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms, with commas between them")
+	flag.StringVar(&cli, "cli", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "platforms of the archives of the command line; none where it is empty")
 	flag.StringVar(&only, "only", "", "images to build, with commas between them; all without it")
 	flag.Parse()
 	err := o.choose(platforms, only)
+	if cli != "" {
+		o.cli = strings.Split(cli, ",")
+	}
 	if err == nil {
 		err = run(ctx, o)
 	}
@@ -50,6 +54,8 @@ type program struct {
 	packages          []string
 	// certificates says that the programs call servers whose CAs nobody names.
 	certificates bool
+	// cli says that the programs are archived for people's machines, too.
+	cli bool
 }
 
 // programs are the images of this repository.
@@ -69,7 +75,7 @@ func programs() []program {
 			description: "what Karmada must know of Gardener's kinds, from profiles",
 		},
 		{
-			name: "graft", packages: []string{"./cmd/graft", "./cmd/graft-controlplane"}, certificates: true,
+			name: "graft", packages: []string{"./cmd/graft", "./cmd/graft-controlplane"}, certificates: true, cli: true,
 			description: "the command line of teams that write profiles",
 		},
 	}
@@ -79,9 +85,11 @@ func programs() []program {
 type options struct {
 	root, out, charts, push string
 	platforms               []string
-	programs                []program
-	source                  source
-	stdout                  io.Writer
+	// cli are the platforms of the archives of the command line.
+	cli      []string
+	programs []program
+	source   source
+	stdout   io.Writer
 }
 
 // choose takes the words of the command line.
@@ -132,6 +140,9 @@ func run(ctx context.Context, o options) error {
 		if err := o.image(ctx, p, built); err != nil {
 			return fmt.Errorf("making the image %s: %w", p.name, err)
 		}
+	}
+	if err := o.cliArchives(ctx, built); err != nil {
+		return fmt.Errorf("making the archives of the command line: %w", err)
 	}
 	if o.charts == "" {
 		return nil

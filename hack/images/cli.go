@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// cliArchives writes an archive of the command line for each platform: its programs, and the licences of what is linked into them. The same
+// commit and the same Go give the same bytes.
+func (o options) cliArchives(ctx context.Context, built map[string]*binaries) error {
+	at := slices.IndexFunc(o.programs, func(p program) bool { return p.cli })
+	if at < 0 {
+		return nil
+	}
+	p := o.programs[at]
+	p.certificates = false // the machine has its own
+	for _, platform := range o.cli {
+		b := built[platform]
+		if b == nil {
+			alone := o
+			alone.programs = []program{p}
+			var err error
+			if b, err = build(ctx, alone, platform); err != nil {
+				return fmt.Errorf("building for %s: %w", platform, err)
+			}
+			defer b.remove()
+		}
+		if err := o.cliArchive(p, b); err != nil {
+			return fmt.Errorf("archiving for %s: %w", platform, err)
+		}
+	}
+	return nil
+}
+
+// cliArchive writes the archive of one platform and prints its digest.
+func (o options) cliArchive(p program, b *binaries) error {
+	programs, err := b.read(p)
+	if err != nil {
+		return err
+	}
+	parts, err := o.parts(p, b, programs)
+	if err != nil {
+		return fmt.Errorf("finding the parts: %w", err)
+	}
+	files := map[string]file{}
+	for _, program := range programs {
+		files[program.name] = file{data: program.data, mode: 0o755}
+	}
+	for _, part := range parts {
+		for name, text := range part.texts {
+			files["licenses/"+part.folder()+"/"+name] = file{data: text, mode: 0o644}
+		}
+	}
+	name := p.name + "-" + o.source.version + "-" + strings.ReplaceAll(b.platform, "/", "-")
+	var out bytes.Buffer
+	compressed := gzip.NewWriter(&out)
+	archive := tar.NewWriter(compressed)
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		header := &tar.Header{
+			Name: name + "/" + path, Mode: files[path].mode, Size: int64(len(files[path].data)), Typeflag: tar.TypeReg,
+			ModTime: o.source.time, Format: tar.FormatPAX,
+		}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := archive.Write(files[path].data); err != nil {
+			return err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return err
+	}
+	if err := compressed.Close(); err != nil {
+		return err
+	}
+	path := filepath.Join(o.out, name+".tar.gz")
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.stdout, "sha256:%x %s\n", sha256.Sum256(out.Bytes()), path)
+	return err
+}
