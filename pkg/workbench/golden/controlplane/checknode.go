@@ -118,10 +118,14 @@ func (c *compiler) texts(t textChecks, want v1alpha1.TestText) {
 			return comparison.Differences("", want.Content.Value, text, true)
 		}))
 	}
-	for name, node := range want.Fields {
-		t.word = name
-		c.add(t.assertion(node, ".fields."+name, func(item *document.Node, _ string) []comparison.Mismatch {
-			value, there := valueOf(item.Get(name))
+	for text, node := range want.Fields {
+		at, ok := c.path(t.field+".fields."+text, text, node)
+		if !ok {
+			continue
+		}
+		t.word = at[len(at)-1].Key
+		c.add(t.assertion(node, ".fields."+text, func(item *document.Node, _ string) []comparison.Mismatch {
+			value, there := valueOf(follow(item, at))
 			return comparison.Differences("", comparison.Plain(node), value, there)
 		}))
 	}

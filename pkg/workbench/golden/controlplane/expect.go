@@ -43,6 +43,7 @@ type compiler struct {
 	selector
 
 	expected v1alpha1.TestExpected
+	profile  profileText
 	asserts  []assertion
 	findings source.Findings
 }
@@ -57,11 +58,11 @@ func (c *compiler) refuse(at source.Node, field, format string, arguments ...any
 var checks = []func(c *compiler, path string){
 	flags, mapFlags, listFlags, featureGates, env,
 	metadata, containers, volumes, fields,
-	configuration, units, files,
+	configuration, units, files, nulls,
 }
 
 // compileExpectations reads what is expected, in the order in which it is written.
-func compileExpectations(written map[string]v1alpha1.TestExpectation, path string) ([]expectation, source.Findings) {
+func compileExpectations(written map[string]v1alpha1.TestExpectation, path string, profile profileText) ([]expectation, source.Findings) {
 	var (
 		all      []expectation
 		findings source.Findings
@@ -73,7 +74,7 @@ func compileExpectations(written map[string]v1alpha1.TestExpectation, path strin
 		if len(more) > 0 {
 			continue
 		}
-		c := &compiler{selector: s, expected: e.TestExpected}
+		c := &compiler{selector: s, expected: e.TestExpected, profile: profile}
 		for _, check := range checks {
 			check(c, at)
 		}

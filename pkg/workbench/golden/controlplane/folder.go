@@ -50,7 +50,7 @@ func (r *folderReader) add(err error) {
 func (r *folderReader) read() {
 	s := layer(r.node)
 	versions, findings := s.versions(nil)
-	expected, more := compileExpectations(r.written.Expect, "expect")
+	expected, more := compileExpectations(r.written.Expect, "expect", readProfiles(golden.ProfilesFor(r.path, r.written.Profiles, r.tester.profiles)))
 	r.findings = append(append(r.findings, findings...), more...)
 	cluster, in := r.manifests("cluster"), r.manifests(inName)
 	present, old := r.manifests(presentName), r.manifests(oldName)

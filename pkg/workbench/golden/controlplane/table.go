@@ -43,13 +43,14 @@ func (r *tableReader) read() {
 	among, findings := base.versions(nil)
 	r.findings = append(r.findings, findings...)
 	names := golden.Names{}
+	profiles := readProfiles(golden.ProfilesFor(filepath.Dir(r.node.File), r.table.Profiles, r.tester.profiles))
 	for i, node := range r.node.Get("cases").Items() {
 		c := &r.table.Cases[i]
 		if wrong := names.Add(node, c.Name); len(wrong) > 0 {
 			r.findings = append(r.findings, wrong...)
 			continue
 		}
-		expected, findings := compileExpectations(c.Expect, "cases["+c.Name.Value+"].expect")
+		expected, findings := compileExpectations(c.Expect, "cases["+c.Name.Value+"].expect", profiles)
 		r.findings = append(r.findings, findings...)
 		if len(c.Expect) == 0 && c.Golden == "" {
 			r.findings = append(r.findings, c.Name.At.Finding("cases["+c.Name.Value+"]", "expects nothing: it has neither expect nor golden"))
