@@ -14,14 +14,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// kubernetes checks the versions that the profile supports.
-func (v *validator) kubernetes() {
-	text := v.document.Kubernetes
-	if text == "" {
-		return
-	}
-	if _, err := semver.NewConstraint(text); err != nil {
-		v.add(source.WrongValue, "kubernetes", "%q is no constraint on versions, such as \">= 1.31\" or \">= 1.31, < 1.35\"", text)
+// versions checks the constraints on the versions of Kubernetes and Gardener that the profile supports.
+func (v *validator) versions() {
+	for field, text := range map[string]string{"kubernetes": v.document.Kubernetes, "gardener": v.document.Gardener} {
+		if _, err := semver.NewConstraint(text); text != "" && err != nil {
+			v.add(source.WrongValue, field, "%q is no constraint on versions, such as \">= 1.31\" or \">= 1.31, < 1.35\"", text)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ func validate(d *Document) source.Findings {
 	v.providers()
 	v.mode()
 	v.names("parameters", slices.Collect(maps.Keys(d.Parameters)))
-	v.kubernetes()
+	v.versions()
 	v.imageVector()
 	v.names("lookups", slices.Collect(maps.Keys(d.Lookups)))
 	v.names("variables", slices.Collect(maps.Keys(d.Variables)))

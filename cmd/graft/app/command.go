@@ -109,14 +109,12 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newSchemaCommand,
 		newTestCommand,
 		newLintCommand,
-		newInterpretCommand,
 		newInterpreterCommand,
 		newRBACCommand,
 		newNetworkCommand,
 		newPackCommand,
 		newLedgerCommand,
 		newCompletionCommand,
-		newManCommand,
 	} {
 		root.AddCommand(command(s))
 	}

@@ -34,12 +34,12 @@ var shells = []struct {
 	{"powershell", (*cobra.Command).GenPowerShellCompletionWithDesc},
 }
 
-func newCompletionCommand(*Streams) *cobra.Command {
+func newCompletionCommand(s *Streams) *cobra.Command {
 	var names []string
 	for _, shell := range shells {
 		names = append(names, shell.name)
 	}
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Write what lets a shell complete the command line",
 		Long: `Write what lets a shell complete commands, flags and their values: targets, operations, formats, versions, parameters.
@@ -64,4 +64,6 @@ For the shell that runs, and for each new one when the line stands in the file b
 			return fmt.Errorf("unknown shell %q%s; there are bash, zsh, fish and powershell", arguments[0], source.Suggest(arguments[0], names))
 		},
 	}
+	command.AddCommand(newManCommand(s))
+	return command
 }

@@ -7,9 +7,13 @@ package app
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
@@ -27,13 +31,14 @@ type diffOptions struct {
 func newDiffCommand(s *Streams) *cobra.Command {
 	o := &diffOptions{}
 	command := &cobra.Command{
-		Use:   "diff [manifest|folder|-]...",
+		Use:   "diff [KIND/NAME] [manifest|folder|-]...",
 		Short: "Show what profiles change, line by line with the rule that does",
 		Long: `Show what profiles change, line by line with the rule that does.
 
 Without manifests it shows the control plane that Gardener itself writes for a shoot, which flags describe. A manifest may be
 what passes the webhooks (Deployments, OperatingSystemConfigs, ...) or what is known of the control plane: its Cluster or
-Shoot, its Namespace, and the Secrets and ConfigMaps that lookups find.
+Shoot, its Namespace, and the Secrets and ConfigMaps that lookups find. With KIND/NAME, such as deployment/kube-apiserver, only that
+object is shown.
 
 With --live the control planes of a seed are read, and what the installed webhooks make of them, asked by a dry run, is
 compared with what the profiles make of them. Nothing is changed there.
@@ -41,6 +46,9 @@ compared with what the profiles make of them. Nothing is changed there.
 Exit status: 0, or with --exit-code 1 when something changes; 1 when an object is denied; 2 when it could not be done.`,
 		Example: `  # what the profile makes of the control plane of a shoot
   graft diff -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
+
+  # of one of its objects
+  graft diff deployment/kube-controller-manager -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
 
   # of one that is highly available, in another region
   graft diff -p example/profiles/openstack/profile.yaml --ha --set region=eu-west-1
@@ -75,9 +83,15 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 	if o.live.enabled {
 		return o.live.runDiff(command.Context(), s, o, manifests, profiles)
 	}
+	manifests, object := objectIn(manifests)
 	scenes, err := o.scenes.scenes(command.Context(), s, manifests, profiles.Provider())
 	if err != nil {
 		return err
+	}
+	if object != "" {
+		if err := only(scenes, object); err != nil {
+			return err
+		}
 	}
 	style := s.style()
 	if style.Context = o.context; o.context == 0 {
@@ -95,10 +109,40 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 	return o.status(changes)
 }
 
+// objectIn splits the arguments into manifests and the object KIND/NAME, which is no file.
+func objectIn(arguments []string) (manifests []string, object string) {
+	for _, argument := range arguments {
+		if _, err := os.Stat(argument); err != nil && object == "" && strings.Count(argument, "/") == 1 && !strings.HasSuffix(argument, ".yaml") {
+			object = argument
+			continue
+		}
+		manifests = append(manifests, argument)
+	}
+	return manifests, object
+}
+
+// only keeps the object of each scene; it is an error where no scene has it.
+func only(scenes []*scene.Scene, object string) error {
+	having, named, err := having(scenes, object)
+	if err != nil {
+		return err
+	}
+	for _, one := range scenes {
+		one.Objects = nil
+		if i := slices.Index(having, one); i >= 0 {
+			one.Objects = []manifest.Object{named[i]}
+		}
+	}
+	return nil
+}
+
 // admit takes the objects of all scenes through the profiles.
 func admit(ctx context.Context, profiles *loaded, scenes []*scene.Scene) ([]*render.Change, error) {
 	var all []*render.Change
 	for _, scene := range scenes {
+		if len(scene.Objects) == 0 {
+			continue
+		}
 		changes, err := scene.Admit(ctx, profiles.Program)
 		if err != nil {
 			return nil, err

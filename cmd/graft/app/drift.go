@@ -80,7 +80,7 @@ Exit status: 0; 1 when objects differ, or are denied, and were not mended; 2 whe
 	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: do not ask")
 	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects a second, 50 at most")
 	set.IntVar(&o.limit, "limit", 0, "with --touch: objects to touch at most; 0: all")
-	set.BoolVar(&o.rbac, "rbac", false, "show what must be permitted for it, as values of the chart, and do nothing else")
+	set.BoolVar(&o.rbac, "rbac", false, "show what must be permitted for it, as values of the chart, and do nothing else (default profile: profile.yaml)")
 	_ = command.RegisterFlagCompletionFunc("output", fixed(driftText, driftJSON)) // fails for unknown flags only
 	return command
 }
@@ -96,8 +96,6 @@ func (o *driftOptions) check() error {
 		return fmt.Errorf("--rate must be more than 0, and %d at most", fastest)
 	case o.limit < 0:
 		return errors.New("--limit must be 0 or more")
-	case o.rbac && len(o.profiles.paths) == 0:
-		return errors.New("--rbac is for profiles: name them with --profile")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestDriftRefuses(t *testing.T) {
 		"--rate 0":                        "--rate must be more than 0, and 50 at most",
 		"--rate 51":                       "--rate must be more than 0, and 50 at most",
 		"--limit -1":                      "--limit must be 0 or more",
-		"--rbac":                          "--rbac is for profiles: name them with --profile",
+		"--rbac":                          "no profile: there is no profile.yaml here",
 		"--kubeconfig none -p " + profile: "reading the kubeconfig",
 		"something":                       "no argument",
 	} {

@@ -35,7 +35,7 @@ type interpretOptions struct {
 func newInterpretCommand(s *Streams) *cobra.Command {
 	o := &interpretOptions{}
 	command := &cobra.Command{
-		Use:   "interpret OBJECT...",
+		Use:   "ask OBJECT...",
 		Short: "Show what Karmada would be told about objects",
 		Long: `Show what Karmada would be told about objects.
 
@@ -48,23 +48,23 @@ asked over TLS, as Karmada asks them: chosen by the configurations, waited for a
 
 Exit status: 0; 1 when a question has no answer; 2 when it could not be done.`,
 		Example: `  # all that can be asked about an object
-  graft interpret example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml
+  graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml
 
   # what is kept of what a member has decided
-  graft interpret example/interpreter/tests/a-member-that-is-behind/in.yaml -p example/interpreter/profile.yaml --operation retain \
+  graft interpreter ask example/interpreter/tests/a-member-that-is-behind/in.yaml -p example/interpreter/profile.yaml --operation retain \
     --observed example/interpreter/tests/a-member-that-is-behind/observed.yaml
 
   # what a cluster gets with its share of the replicas
-  graft interpret example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4
+  graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4
 
   # for programs
-  graft interpret example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation health -o json
+  graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation health -o json
 
   # a webhook that is not there has no answer
-  graft interpret example/interpreter/objects/database.yaml --url https://127.0.0.1:1 --operation health # exit 1`,
+  graft interpreter ask example/interpreter/objects/database.yaml --url https://127.0.0.1:1 --operation health # exit 1`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
-				return errors.New("name a file with an object: graft interpret OBJECT")
+				return errors.New("name a file with an object: graft interpreter ask OBJECT")
 			}
 			return nil
 		},

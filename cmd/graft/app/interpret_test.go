@@ -81,7 +81,7 @@ func TestInterpret(t *testing.T) {
 // TestNoInterpreterProfile holds that a folder in which there is no profile is not taken for one that says nothing.
 func TestNoInterpreterProfile(t *testing.T) {
 	empty := t.TempDir()
-	for _, command := range []string{"interpret testdata/interpret/queue.yaml", "interpreter kinds", "explain interpret testdata/interpret/queue.yaml"} {
+	for _, command := range []string{"interpreter ask testdata/interpret/queue.yaml", "interpreter kinds", "explain interpret testdata/interpret/queue.yaml"} {
 		got := runStep(command + " -p " + empty)
 		if want := "no InterpreterProfile was found in " + empty; got.Status != 2 || got.Out != "" || !strings.Contains(got.Err, want) {
 			t.Errorf("%s: status %d, %q, want %q", command, got.Status, got.Err, want)
@@ -107,7 +107,7 @@ func TestInterpretWebhooks(t *testing.T) {
 	if err := os.WriteFile(ca, trusted.PEM, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const question = "interpret queue.yaml --replicas 2 --observed observed.yaml --members members.yaml -o json"
+	const question = "interpreter ask queue.yaml --replicas 2 --observed observed.yaml --members members.yaml -o json"
 	want := answersOf(t, runStep(question+" -p profile.yaml"))
 	for _, dialect := range []string{dialectShipped, dialectProposal} {
 		for about, c := range map[string]struct{ at, asks string }{

@@ -33,8 +33,8 @@ A resource interpreter tells Karmada what it must know of kinds of objects, by t
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	for _, below := range []func(*Streams) *cobra.Command{
-		newInterpreterWebhookCommand, newInterpreterCustomizationCommand, newInterpreterConvertCommand, newInterpreterDefinitionCommand,
-		newInterpreterKindsCommand,
+		newInterpretCommand, newInterpreterWebhookCommand, newInterpreterCustomizationCommand, newInterpreterConvertCommand,
+		newInterpreterDefinitionCommand, newInterpreterKindsCommand,
 	} {
 		command.AddCommand(below(s))
 	}

@@ -25,7 +25,7 @@ The pages bear the day of the commit that graft was built from, or that of SOURC
 same bytes. To read them where they are, for instance:
 
   man -M share/man graft-diff`,
-		Example: "  graft man share/man/man1",
+		Example: "  graft completion man share/man/man1",
 		Args:    exactly("a folder", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			release := manual.Release{Version: command.Root().Version, Day: manual.Day(os.Getenv)}

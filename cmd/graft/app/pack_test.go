@@ -81,6 +81,11 @@ func entry(t *testing.T, archive, name string) string {
 func TestPackRefuses(t *testing.T) {
 	const profiles = "../../../example/profiles/"
 	empty := t.TempDir()
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
+	if err := os.WriteFile(wrong, []byte("apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\n"+
+		"metadata: {name: w}\nproviders: [w]\ncontrolplane: {kube-apiserver: [{flags: {set: {advertise-address: x}}}]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		arguments []string
 		status    int
@@ -90,10 +95,9 @@ func TestPackRefuses(t *testing.T) {
 		"no profile":                 {[]string{empty}, statusFailed, "no profile was found in " + empty},
 		"a folder that is not there": {[]string{empty + "/none"}, statusFailed, "no such file or directory"},
 		"a tag with a slash":         {[]string{profiles + "openstack/profile.yaml", "--tag", "a/b"}, statusFailed, `--tag "a/b"`},
-		// The other profile of the folder is for an earlier generation of the contract.
-		"a wrong profile": {[]string{profiles + "openstack"}, statusFound, "contract-forbidden"},
+		"a wrong profile": {[]string{wrong}, statusFound, "contract-forbidden"},
 		"the same name twice": {[]string{profiles + "aws/profile.yaml", profiles + "azure/profile.yaml"}, statusFailed,
-			"two that are called profile.yaml, " + profiles + "aws/profile.yaml and " + profiles + "azure/profile.yaml: " +
+			"two that are called images.yaml, " + profiles + "aws/images.yaml and " + profiles + "azure/images.yaml: " +
 				"give one another name, or make an image of each"},
 		"profiles of two programs": {[]string{"../../../example/network/acme.yaml", "../../../example/interpreter/profile.yaml"}, statusFound,
 			"example/interpreter/profile.yaml:8:7: kind: InterpreterProfile cannot be in an image with the NetworkProfile at " +

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -107,6 +108,10 @@ func (f *profileFlags) compiled(files []source.File) (*loaded, error) {
 	}
 	if err := f.override(documents); err != nil {
 		return nil, err
+	}
+	older := !slices.ContainsFunc(documents, func(d *profile.Document) bool { return contract.Today.For(d.Gardener) })
+	if f.gardenerVersion == "" && older {
+		options.Generation = contract.Labelled
 	}
 	program, err := mutation.Compile(documents, options)
 	if err != nil {

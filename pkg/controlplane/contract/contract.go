@@ -47,6 +47,31 @@ func GenerationOf(version string) (Generation, error) {
 	return Today, nil
 }
 
+// For reports whether a constraint on versions of Gardener, such as "< 1.96", admits versions of the generation. An empty one admits all,
+// and one that is no constraint none.
+func (g Generation) For(constraint string) bool {
+	if constraint == "" {
+		return true
+	}
+	parsed, err := semver.NewConstraint(constraint)
+	if err != nil {
+		return false
+	}
+	first, last := firstUnlabelled, semver.New(1, newestMinor, 0, "", "")
+	if g == Labelled {
+		first, last = semver.New(1, 0, 0, "", ""), semver.New(1, firstUnlabelled.Minor()-1, 0, "", "")
+	}
+	for minor := first.Minor(); minor <= last.Minor(); minor++ {
+		if parsed.Check(semver.New(1, minor, 0, "", "")) {
+			return true
+		}
+	}
+	return false
+}
+
+// newestMinor is greater than the minor version of any Gardener that a constraint may name.
+const newestMinor = 999
+
 // String names the generation.
 func (g Generation) String() string {
 	if g == Labelled {

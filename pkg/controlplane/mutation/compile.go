@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -169,8 +170,28 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 
 // Check compiles the profiles and goes on after each mistake: documents that have findings are compiled as far as that is possible.
 // It gives all findings and warnings beside those that the documents have, sorted, and none that only follows from another. The
-// program is nil where the profiles cannot be used.
+// program is nil where the profiles cannot be used. Profiles for another generation of Gardener
+// are checked for that one, and are not part of the program.
 func Check(profiles []*profile.Document, o Options) (*Program, source.Findings) {
+	own := slices.DeleteFunc(slices.Clone(profiles), func(d *profile.Document) bool { return !o.Generation.For(d.Gardener) })
+	program, findings := check(own, o)
+	if len(own) == len(profiles) {
+		return program, findings
+	}
+	others := slices.DeleteFunc(slices.Clone(profiles), func(d *profile.Document) bool { return o.Generation.For(d.Gardener) })
+	if o.Generation = contract.Labelled; contract.Today.For(others[0].Gardener) {
+		o.Generation = contract.Today
+	}
+	other, more := check(others, o)
+	findings = append(findings, more...)
+	findings.Sort()
+	if other == nil {
+		return nil, findings
+	}
+	return program, findings
+}
+
+func check(profiles []*profile.Document, o Options) (*Program, source.Findings) {
 	p := &Program{generation: o.Generation, marks: o.Mark, scopes: map[scopeKey]map[formKey]*selection{}, partial: map[string]bool{}, memory: newMemory()}
 	profiles = slices.SortedFunc(slices.Values(profiles), func(a, b *profile.Document) int {
 		return strings.Compare(a.Metadata.Name, b.Metadata.Name)

@@ -54,8 +54,9 @@ func Collect(profiles []source.File) (map[string][]byte, error) {
 		files[name], origins[name] = data, origin
 		return nil
 	}
-	for _, file := range profiles {
-		if err := add(filepath.Base(file.Name), file.Name, file.Data); err != nil {
+	names := namesOf(profiles)
+	for i, file := range profiles {
+		if err := add(names[i], file.Name, file.Data); err != nil {
 			return nil, err
 		}
 		for _, name := range slices.Sorted(maps.Keys(file.Attachments)) {
@@ -72,6 +73,22 @@ func Collect(profiles []source.File) (map[string][]byte, error) {
 		}
 	}
 	return files, nil
+}
+
+// namesOf returns the names of profiles in the image: those of their files, with the folder in front where several files have one name.
+func namesOf(profiles []source.File) []string {
+	count := map[string]int{}
+	for _, file := range profiles {
+		count[filepath.Base(file.Name)]++
+	}
+	names := make([]string, len(profiles))
+	for i, file := range profiles {
+		names[i] = filepath.Base(file.Name)
+		if folder := filepath.Base(filepath.Dir(file.Name)); count[names[i]] > 1 && folder != "." && folder != string(filepath.Separator) {
+			names[i] = folder + "-" + names[i]
+		}
+	}
+	return names
 }
 
 type descriptor struct {

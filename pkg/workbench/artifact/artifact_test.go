@@ -37,7 +37,10 @@ func TestCollect(t *testing.T) {
 			[]source.File{profile("one/p.yaml", "p", script), profile("two/q.yaml", "q", script)},
 			map[string]string{"p.yaml": "p", "q.yaml": "q", "files/a.sh": "a", "images.yaml": "i"}, "",
 		},
-		"two of one name": {[]source.File{profile("one/p.yaml", "p", nil), profile("two/p.yaml", "q", nil)}, nil, "two that are called p.yaml"},
+		"two of one name": {
+			[]source.File{profile("one/p.yaml", "p", nil), profile("two/p.yaml", "q", nil)}, map[string]string{"one-p.yaml": "p", "two-p.yaml": "q"}, "",
+		},
+		"two of one path": {[]source.File{profile("p.yaml", "p", nil), profile("p.yaml", "q", nil)}, nil, "two that are called p.yaml"},
 		"two files of one name": {
 			[]source.File{profile("one/p.yaml", "p", script), profile("two/q.yaml", "q", map[string][]byte{"files/a.sh": []byte("b")})},
 			nil, "two that are called files/a.sh",

@@ -98,7 +98,7 @@ func TestPowerShell(t *testing.T) {
 func TestMan(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1767225600") // the day of the commit is not known everywhere
 	folder := t.TempDir()
-	run(t, folder, filepath.Join(bin, "graft"), "man", folder)
+	run(t, folder, filepath.Join(bin, "graft"), "completion", "man", folder)
 	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
 	if err != nil || len(pages) < 5 {
 		t.Fatalf("the pages are %q (%v)", pages, err)

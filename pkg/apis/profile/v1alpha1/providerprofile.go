@@ -27,6 +27,9 @@ type ProviderProfile struct {
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
 	// Kubernetes is the constraint, such as ">= 1.31", on the versions of shoots that the profile supports; all when empty.
 	Kubernetes string `json:"kubernetes,omitempty"`
+	// Gardener is the constraint, such as "< 1.96", on the versions of Gardener that the profile is for; all when empty. Other
+	// installations leave the profile out.
+	Gardener string `json:"gardener,omitempty"`
 	// ImageVector is the path of a file beside the profile, in the format of Gardener's image vectors; expressions see the
 	// images as images["<name>"].
 	ImageVector source.Text `json:"imageVector,omitempty"`
