@@ -95,7 +95,7 @@ func TestPackRefuses(t *testing.T) {
 		"no profile":                 {[]string{empty}, statusFailed, "no profile was found in " + empty},
 		"a folder that is not there": {[]string{empty + "/none"}, statusFailed, "no such file or directory"},
 		"a tag with a slash":         {[]string{profiles + "openstack/profile.yaml", "--tag", "a/b"}, statusFailed, `--tag "a/b"`},
-		"a wrong profile": {[]string{wrong}, statusFound, "contract-forbidden"},
+		"a wrong profile":            {[]string{wrong}, statusFound, "contract-forbidden"},
 		"the same name twice": {[]string{profiles + "aws/profile.yaml", profiles + "azure/profile.yaml"}, statusFailed,
 			"two that are called images.yaml, " + profiles + "aws/images.yaml and " + profiles + "azure/images.yaml: " +
 				"give one another name, or make an image of each"},

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -230,5 +231,24 @@ func TestOnly(t *testing.T) {
 	}
 	if _, err := found.Only(regexp.MustCompile("nothing")); !errors.Is(err, golden.ErrNoTests) {
 		t.Error(err)
+	}
+}
+
+// TestSameFailure tests that a failure which a case has in several shoots and versions is written once.
+func TestSameFailure(t *testing.T) {
+	var results []golden.Result
+	for _, cell := range []struct{ name, got string }{{"c, plain, 1.33", "a"}, {"c, plain, 1.34", "a"}, {"c, ha, 1.34", "b"}} {
+		results = append(results, golden.Result{
+			Case: &golden.Case{Suite: "t.yaml", Name: cell.name}, Ran: true,
+			Outcome: golden.Outcome{Failures: []golden.Failure{{Subject: "Deployment " + cell.name, Path: "flags.x", Want: "w", Got: cell.got}}},
+		})
+	}
+	var out bytes.Buffer
+	if err := (golden.Style{}).Write(&out, results, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if strings.Count(text, "got  a") != 1 || strings.Count(text, "got  b") != 1 || !strings.Contains(text, "the same in c, plain, 1.34\n") {
+		t.Errorf("got\n%s", text)
 	}
 }

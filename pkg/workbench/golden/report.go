@@ -74,10 +74,11 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 		out  strings.Builder
 		said string
 	)
+	same := sameFailures(results)
 	for i := range results {
 		r := &results[i]
 		switch {
-		case !r.Ran:
+		case !r.Ran, same[i] == nil && !r.OK():
 			continue
 		case r.OK():
 			if s.Verbose {
@@ -99,6 +100,9 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 		for _, failure := range r.AllFailures() {
 			s.failure(&out, failure)
 		}
+		if others := same[i][1:]; len(others) > 0 {
+			fmt.Fprintf(&out, "    the same in %s\n", strings.Join(others, "; "))
+		}
 	}
 	summary := Summarize(results)
 	text := fmt.Sprintf("%s in %s", summary, short(took))
@@ -108,6 +112,28 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 	out.WriteString(s.paint(map[bool]colour.Tone{true: colour.Good, false: colour.Bad}[summary.OK()], text) + "\n")
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// sameFailures returns for the first of the results that fail in the same way the names of all of them: cells of one case, which differ
+// in the shoot or the version. It has no entry for the others.
+func sameFailures(results []Result) map[int][]string {
+	first, names := map[string]int{}, map[int][]string{}
+	for i := range results {
+		r := &results[i]
+		if !r.Ran || r.OK() {
+			continue
+		}
+		key := fmt.Sprintf("%s|%v|%v", r.Case.Suite, r.Case.Position, r.Err)
+		for _, failure := range r.AllFailures() {
+			failure.Subject = ""
+			key += fmt.Sprintf("|%+v", failure)
+		}
+		if _, known := first[key]; !known || r.Err != nil {
+			first[key] = i
+		}
+		names[first[key]] = append(names[first[key]], r.Case.Name)
+	}
+	return names
 }
 
 // failure writes where it is wanted, and below what is wanted and what is there.
