@@ -17,7 +17,7 @@ import (
 func Markdown(root *cobra.Command) []byte {
 	root.InitDefaultHelpFlag()
 	out := &bytes.Buffer{}
-	fmt.Fprintf(out, "# The command line\n\nWhat `%[1]s --help` and `%[1]s COMMAND --help` say, in one page; `%[1]s man DIR` writes it as man pages. "+
+	fmt.Fprintf(out, "# The command line\n\nWhat `%[1]s --help` and `%[1]s COMMAND --help` say, in one page; `%[1]s completion man DIR` writes it as man pages. "+
 		"The examples are run by the tests, in the root of the repository.\n\n", root.Name())
 	commands := Commands(root)
 	for _, command := range commands[1:] {
