@@ -4,7 +4,19 @@
 
 package api
 
-import "github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+)
 
 // The kinds of messages, which are the names of the dialects.
 const (
@@ -66,4 +78,135 @@ func Operations(kind string) map[string]interpreter.Operation {
 		}
 	}
 	return named
+}
+
+// contextFailed is a message that says why there is no answer.
+type contextFailed struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Response   contextResponse `json:"response"`
+}
+
+type contextResponse struct {
+	UID        string        `json:"uid"`
+	Successful bool          `json:"successful"`
+	Failure    contextStatus `json:"status"`
+}
+
+type contextStatus struct {
+	Message string `json:"message"`
+	Code    int    `json:"code"`
+}
+
+func contextSuccess(out []byte, uid string, a *answer) ([]byte, error) {
+	o := beginMessage(out, KindContext, uid)
+	o.member("successful").bool(true)
+	a.writeTo(&o, "rawStatus")
+	return o.endMessage(), nil
+}
+
+// contextFailure answers with 200: what the answer says is read only then.
+func contextFailure(uid string, f *interpreter.Failure) (int, any) {
+	response := contextResponse{UID: uid, Failure: contextStatus{Message: f.Message, Code: f.Code}}
+	return http.StatusOK, contextFailed{Group + "/" + Version, KindContext, response}
+}
+
+// reviewSuccess answers in a dialect that has no field for what went wrong, and two of those for requirements, which a review of replicas must have.
+func reviewSuccess(out []byte, uid string, a *answer) ([]byte, error) {
+	said := *a
+	if a.operation == interpreter.Replicas {
+		said.requirements = &interpreter.Requirements{}
+		if r := a.requirements; r != nil {
+			*said.requirements = interpreter.Requirements{NodeClaim: r.NodeClaim, ResourceRequest: r.ResourceRequest}
+		}
+	}
+	for _, d := range a.dependencies {
+		if d.Name == "" {
+			return nil, unfit("a dependency on %.80s is known by its labels only, and an %s can name objects only", d.Kind, KindReview)
+		}
+	}
+	said.dependencies = byName(a.dependencies)
+	o := beginMessage(out, KindReview, uid)
+	said.writeTo(&o, "status")
+	return o.endMessage(), nil
+}
+
+// byName are dependencies without the labels, for which the dialect has no field.
+func byName(all []interpreter.Dependency) []interpreter.Dependency {
+	named := make([]interpreter.Dependency, len(all))
+	for i, d := range all {
+		d.LabelSelector = nil
+		named[i] = d
+	}
+	return named
+}
+
+// reasons are those that clients of Kubernetes know by their status.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusNotFound:              metav1.StatusReasonNotFound,
+	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
+	http.StatusUnprocessableEntity:   metav1.StatusReasonInvalid,
+	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
+	http.StatusGatewayTimeout:        metav1.StatusReasonTimeout,
+}
+
+// statusOf is a failure as a status of HTTP, with a body of which clients of Kubernetes read the message: of texts, they drop it for most statuses.
+func statusOf(uid string, f *interpreter.Failure) (int, any) {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Message: f.Message, Reason: reasons[f.Code], Code: int32(f.Code),
+	}
+	if uid != "" {
+		status.Details = &metav1.StatusDetails{UID: types.UID(uid)}
+	}
+	return f.Code, status
+}
+
+// fail is a failure as it is answered.
+func (i identity) fail(f *interpreter.Failure) (int, any) {
+	if i.uid == "" || i.dialect == nil {
+		return statusOf(i.uid, f)
+	}
+	return i.dialect.fail(i.uid, f)
+}
+
+// failureOf is the failure of an error, and whether it is the server's own fault, of which callers learn no more than that.
+func failureOf(err error) (f *interpreter.Failure, ours bool) {
+	known, ok := errors.AsType[*interpreter.Failure](err)
+	switch {
+	case ok && known.Code >= http.StatusBadRequest && known.Code < 600:
+		return &interpreter.Failure{Code: known.Code, Message: line(known.Message)}, known.Code >= http.StatusInternalServerError
+	case ok:
+		return &interpreter.Failure{Code: interpreter.CodeBroken, Message: line(known.Message)}, true
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return &interpreter.Failure{Code: http.StatusGatewayTimeout, Message: "it takes longer than the caller waits"}, true
+	}
+	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: "the server failed; its log says why"}, true
+}
+
+// longestLine is less than what an event holds (1 kB), with what callers put around it, in bytes.
+const longestLine = 900
+
+// line is a text on one line that is not too long for an event, and not empty.
+func line(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(strings.TrimSpace(text), "?"))
+	if text == "" {
+		return "it failed"
+	}
+	if len(text) <= longestLine {
+		return text
+	}
+	end := longestLine
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
 }

@@ -129,3 +129,11 @@ func of(spec v1alpha1.InterpretedKind, kind interpreter.Kind) bool {
 	}
 	return group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names(spec), kind.Kind)
 }
+
+// The rules of what cannot be written in Lua.
+const (
+	// NotInLua is something that cannot be said in Lua for Karmada.
+	NotInLua source.Rule = "not-in-lua"
+	// OpenVersions is a rule for all versions of a group where it is not known which these are.
+	OpenVersions source.Rule = "open-versions"
+)
