@@ -84,6 +84,8 @@ func (k *kernel) EnsurePort(_ context.Context, s link.Segment, p link.Port) (lin
 	return p, nil
 }
 
+func (k *kernel) RepairPort(context.Context, link.Segment, link.Marked) error { return nil }
+
 func (k *kernel) RemovePort(_ context.Context, s link.Segment, endpoint string) error {
 	if err := k.called("RemovePort"); err != nil {
 		return err

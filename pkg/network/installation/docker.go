@@ -71,7 +71,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	d.networks = driver.New(driver.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Kernel: counted{d.kernel, d.metrics}, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
-		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Swept: d.swept,
+		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Removed: d.removed,
 	})
 	p.Registry.MustRegister(dockerCollector{d.networks.Usage})
 	return d, nil
@@ -145,8 +145,8 @@ func (d *Docker) freed(a network.Allocation) {
 	d.log.Info("Freed an address that nobody needs any more", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
 }
 
-// swept logs what was stale.
-func (d *Docker) swept(s driver.Sweep) {
+// removed logs what was stale.
+func (d *Docker) removed(s driver.Removed) {
 	d.log.Info("Removed what nobody needs any more", "networks", s.Networks, "endpoints", s.Endpoints, "links", s.Links)
 }
 

@@ -24,8 +24,10 @@ import (
 // answering is a kernel that answers everything with one error.
 type answering struct{ err error }
 
-func (k answering) EnsureSegment(context.Context, link.Segment) error      { return k.err }
-func (k answering) RemoveSegment(context.Context, link.Segment) error      { return k.err }
+func (k answering) EnsureSegment(context.Context, link.Segment) error           { return k.err }
+func (k answering) RemoveSegment(context.Context, link.Segment) error           { return k.err }
+func (k answering) RepairPort(context.Context, link.Segment, link.Marked) error { return k.err }
+
 func (k answering) RemovePort(context.Context, link.Segment, string) error { return k.err }
 func (k answering) Marked(context.Context) ([]link.Marked, error)          { return nil, k.err }
 func (k answering) Remove(context.Context, link.Marked) error              { return k.err }
@@ -100,7 +102,7 @@ func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 
 // TestDockerCollector holds what is told of networks, and that nothing is told where the rows cannot be read.
 func TestDockerCollector(t *testing.T) {
-	usage := driver.Usage{Networks: 2, Endpoints: 5, Joined: 3, Removed: driver.Removed{Networks: 1, Endpoints: 4, Links: 7}}
+	usage := driver.Usage{Networks: 2, Endpoints: 5, Joined: 3, Removed: driver.RemovedCount{Networks: 1, Endpoints: 4, Links: 7}}
 	c := dockerCollector{func(context.Context) (driver.Usage, error) { return usage, nil }}
 	want := map[string]float64{
 		"graft_network_docker_networks": 2, "graft_network_docker_endpoints free": 2, "graft_network_docker_endpoints joined": 3,

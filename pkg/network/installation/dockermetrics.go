@@ -105,6 +105,12 @@ func (k counted) RemovePort(ctx context.Context, s link.Segment, endpoint string
 	return k.Kernel.RemovePort(ctx, s, endpoint)
 }
 
+// RepairPort implements driver.Kernel.
+func (k counted) RepairPort(ctx context.Context, s link.Segment, m link.Marked) (err error) {
+	defer func(began time.Time) { k.metrics.observe("repair-port", s.Kind, began, err) }(time.Now())
+	return k.Kernel.RepairPort(ctx, s, m)
+}
+
 // SetPeers implements driver.Kernel.
 func (k counted) SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) (err error) {
 	defer func(began time.Time) { k.metrics.observe("set-peers", s.Kind, began, err) }(time.Now())

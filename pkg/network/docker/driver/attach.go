@@ -41,6 +41,7 @@ type Kernel interface {
 	RemoveSegment(ctx context.Context, s link.Segment) error
 	EnsurePort(ctx context.Context, s link.Segment, p link.Port) (link.Port, error)
 	RemovePort(ctx context.Context, s link.Segment, endpoint string) error
+	RepairPort(ctx context.Context, s link.Segment, m link.Marked) error
 	SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) error
 	Marked(ctx context.Context) ([]link.Marked, error)
 	Remove(ctx context.Context, m link.Marked) error
@@ -72,11 +73,11 @@ type Options struct {
 	Lives func(sandbox string) bool
 	// Patience bounds each call of the kernel. Default 10 seconds.
 	Patience time.Duration
-	// Grace is how long what seems to be stale is kept, and Period the time between two sweeps. Defaults 10 minutes and 1 minute.
+	// Grace is how long what seems to be stale is kept, and Period the time between two reconciliations. Defaults 10 minutes and 1 minute.
 	Grace, Period time.Duration
-	// Report is told of what went wrong in the background, and Swept of what a sweep has removed. Each may be nil.
-	Report func(error)
-	Swept  func(Sweep)
+	// Report receives errors of background work, and Removed what the reconciler has removed. Each may be nil.
+	Report  func(error)
+	Removed func(Removed)
 }
 
 // Driver are the networks and endpoints of this machine. They are safe for concurrent use.
@@ -90,15 +91,14 @@ type Driver struct {
 	// overlapping says that pools overlap subnets of networks whose addresses another IPAM driver gives; see Barred.
 	overlapping atomic.Bool
 
+	// goneEndpoints and unknownLinks are findings of the reconciler, by row key and link name.
+	goneEndpoints, unknownLinks firstSeen
+
 	// mutex guards what follows.
 	mutex sync.Mutex
-	// missing are endpoints that seemed to be gone, since when.
-	missing map[string]time.Time
-	// strange are links with our mark that no row knows, since when, by their names.
-	strange map[string]time.Time
 	// reported is what was reported and is so for long.
 	reported map[string]bool
-	removed  Removed
+	removed  RemovedCount
 }
 
 // New makes Driver; nothing is read or changed before they are used.
@@ -115,12 +115,12 @@ func New(o Options) *Driver {
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
-	if o.Swept == nil {
-		o.Swept = func(Sweep) {}
+	if o.Removed == nil {
+		o.Removed = func(Removed) {}
 	}
 	a := &Driver{
 		options: o, networks: newBook[networkRow](o, "network"), endpoints: newBook[endpointRow](o, "endpoint"), nodes: newBook[nodeRow](o, "node"),
-		missing: map[string]time.Time{}, strange: map[string]time.Time{}, reported: map[string]bool{},
+		reported: map[string]bool{},
 	}
 	a.endpoints.changed = a.claims.follow
 	return a

@@ -148,7 +148,7 @@ func TestFailAndRepeat(t *testing.T) {
 					if came = s.tell(w, came); came != len(s) {
 						t.Fatalf("it came to %d", came)
 					}
-					w.must(w.Sweep(t.Context()))
+					w.must(w.Reconcile(t.Context()))
 					w.empty()
 				})
 			}
@@ -180,9 +180,9 @@ func TestCrashAndForget(t *testing.T) {
 		for id := range w.kernel.ports {
 			w.kernel.move(id, false)
 		}
-		w.must(w.Sweep(w.t.Context()))
+		w.must(w.Reconcile(w.t.Context()))
 		w.clock.Step(time.Hour)
-		w.must(w.Sweep(w.t.Context()))
+		w.must(w.Reconcile(w.t.Context()))
 		w.same("held", nil, w.held())
 		for _, row := range w.rows() {
 			if row != "network/net" && row != "node/192.0.2.2" {

@@ -199,7 +199,7 @@ func (a *Driver) evict(ctx context.Context, n networkRow, key string) (bool, err
 	if err := a.detach(ctx, n, row); err != nil {
 		return false, err
 	}
-	a.note(Sweep{Endpoints: []string{key}})
+	a.note(Removed{Endpoints: []string{key}})
 	return true, nil
 }
 

@@ -96,6 +96,10 @@ func (k *kernel) RemovePort(ctx context.Context, s link.Segment, endpoint string
 	})
 }
 
+func (k *kernel) RepairPort(ctx context.Context, _ link.Segment, m link.Marked) error {
+	return k.do(ctx, "repair "+m.Endpoint, func() error { return nil })
+}
+
 func (k *kernel) SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) error {
 	return k.do(ctx, "peers "+s.Network, func() error { k.peers[s.Network] = peers; return nil })
 }

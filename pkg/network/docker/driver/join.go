@@ -70,9 +70,9 @@ func (a *Driver) isBack(ctx context.Context, row endpointRow) (bool, error) {
 }
 
 // marked are the links here that bear our mark. The kernel bounds each of the lists that this takes, so that thousands of links do not come too late;
-// all together have half of the time of a sweep.
+// all together have half of the time of a step.
 func (a *Driver) marked(ctx context.Context) ([]link.Marked, error) {
-	ctx, cancel := context.WithTimeout(ctx, sweepFor/2)
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout/2)
 	defer cancel()
 	marked, err := a.options.Kernel.Marked(ctx)
 	if err != nil {

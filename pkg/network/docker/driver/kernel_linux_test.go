@@ -244,11 +244,11 @@ func TestKernelSandboxGone(t *testing.T) {
 			t.Fatalf("the pair does not go: %s", h.links())
 		}
 	}
-	h.must(h.Sweep(ctx))
+	h.must(h.Reconcile(ctx))
 	h.same("removed", nil, h.swept.Links)
 	h.same("removed", nil, h.swept.Endpoints)
 	h.clock.Step(11 * time.Minute)
-	h.must(h.Sweep(ctx))
+	h.must(h.Reconcile(ctx))
 	h.same("removed", []string{"gblost"}, h.swept.Links)
 	h.same("removed", []string{"net/two"}, h.swept.Endpoints)
 	h.same("rows", []string{"endpoint/net/one", "network/net"}, h.rows())

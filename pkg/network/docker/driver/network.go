@@ -188,7 +188,7 @@ func (a *Driver) supersede(ctx context.Context, id string, reason error) error {
 	if err := a.dissolve(ctx, row); err != nil {
 		return err
 	}
-	a.note(Sweep{Networks: []string{id}})
+	a.note(Removed{Networks: []string{id}})
 	return nil
 }
 

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/namespace"
 )
 
 // TestOtherFamily is that machines of the other family are left out of a tunnel, each said once, and that the others are reached.
@@ -51,7 +54,7 @@ func TestOtherFamily(t *testing.T) {
 			for _, node := range c.nodes {
 				w.must(discovered(node, false)(w))
 			}
-			w.must(w.Sweep(t.Context()))
+			w.must(w.Reconcile(t.Context()))
 			w.same("ends", c.ends, w.ends("net"))
 			s := w.kernel.segments["net"]
 			if problems := s.Problems(); len(problems) > 0 {
@@ -85,14 +88,14 @@ func TestLinksComeBack(t *testing.T) {
 			return nil
 		}
 		w.reboot()
-		w.fails(w.Sweep(ctx), lost, "of network net")
+		w.fails(w.Reconcile(ctx), lost, "of network net")
 		w.kernel.fail = nil
-		w.must(w.Sweep(ctx))
+		w.must(w.Reconcile(ctx))
 		w.same("links", []string{"net", "other"}, w.kernel.has())
 		w.same("ends", []string{"192.0.2.9", "192.0.2.3"}, w.ends("net"))
 	}
 	w.kernel.clear()
-	w.must(w.Sweep(ctx))
+	w.must(w.Reconcile(ctx))
 	w.same("links", []string{"net", "other"}, w.kernel.has())
 	w.same("ends", []string{"192.0.2.9", "192.0.2.3"}, w.ends("net"))
 	if w.swept.Networks != nil {
@@ -109,9 +112,40 @@ func TestKernelLinksComeBack(t *testing.T) {
 	want := h.links()
 	h.must(h.look.LinkDel(h.link("gx" + strings.TrimPrefix(link.InterfaceName("net"), "gv"))))
 	h.must(h.look.LinkSetNoMaster(h.link("eth0")))
-	h.must(h.Sweep(ctx))
+	h.must(h.Reconcile(ctx))
 	h.same("links", want, h.links())
 	if master := h.link("eth0").Attrs().MasterIndex; master == 0 {
 		t.Error("the parent is no port of the bridge")
+	}
+}
+
+// TestKernelDamagedPort takes the port of a running container out of its bridge and sets it down: the next
+// reconciliation repairs it, and makes none for a container whose pair is gone.
+func TestKernelDamagedPort(t *testing.T) {
+	for _, kind := range []link.Kind{link.Bridge, link.VXLAN} {
+		t.Run(string(kind), func(t *testing.T) {
+			h := newHost(t)
+			ctx := t.Context()
+			sandbox := namespace.NewMachine(t)
+			h.create(kinds()[kind])
+			h.attach(endpointOf(kind, "one", "172.30.0.2/24"))
+			_, _, err := h.Join(ctx, "net", "one", sandbox.Path())
+			h.must(err)
+			h.move("one", sandbox)
+			port, want := link.PortName("one"), h.links()
+			h.must(h.look.LinkSetNoMaster(h.link(port)))
+			h.must(h.look.LinkSetMTU(h.link(port), 1300))
+			h.must(h.look.LinkSetDown(h.link(port)))
+			h.must(h.Reconcile(ctx))
+			h.same("links", want, h.links())
+			a := h.link(port).Attrs()
+			if a.MasterIndex == 0 || a.RawFlags&unix.IFF_UP == 0 || a.MTU != 1400 {
+				t.Errorf("the port has the master %d, the flags %s and the MTU %d", a.MasterIndex, a.Flags, a.MTU)
+			}
+			h.must(h.look.LinkDel(h.link(port)))
+			want = h.links()
+			h.must(h.Reconcile(ctx))
+			h.same("links", want, h.links())
+		})
 	}
 }

@@ -93,6 +93,10 @@ func (k crashingKernel) RemovePort(ctx context.Context, s link.Segment, endpoint
 	return k.crash.do(func() error { return k.Kernel.RemovePort(ctx, s, endpoint) })
 }
 
+func (k crashingKernel) RepairPort(ctx context.Context, s link.Segment, m link.Marked) error {
+	return k.crash.do(func() error { return k.Kernel.RepairPort(ctx, s, m) })
+}
+
 // world is all that lasts when the process ends, and the process.
 type world struct {
 	*driver.Driver
@@ -112,7 +116,7 @@ type world struct {
 	mutex   sync.Mutex
 	reports []string
 	holders []string
-	swept   driver.Sweep
+	swept   driver.Removed
 	// dead are the sandboxes that are gone.
 	dead map[string]bool
 }
@@ -188,7 +192,7 @@ func (w *world) start() {
 		o.Kernel = crashingKernel{w.real, w.crash}
 	}
 	o.Report = func(err error) { w.mutex.Lock(); defer w.mutex.Unlock(); w.reports = append(w.reports, err.Error()) }
-	o.Swept = func(s driver.Sweep) {
+	o.Removed = func(s driver.Removed) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 		w.swept.Networks = append(w.swept.Networks, s.Networks...)

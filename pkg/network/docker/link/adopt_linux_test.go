@@ -26,7 +26,7 @@ func TestKernelBridgeRemoved(t *testing.T) {
 	m.must(t, m.EnsureSegment(t.Context(), s))
 	talk(t, one, two, "192.0.2.3", false)
 	talk(t, one, m, "192.0.2.1", false)
-	if master, want := m.link(t, hostName(id(4))).Attrs().MasterIndex, m.link(t, bridgeName(other.Network)).Attrs().Index; master != want {
+	if master, want := m.link(t, PortName(id(4))).Attrs().MasterIndex, m.link(t, bridgeName(other.Network)).Attrs().Index; master != want {
 		t.Errorf("the endpoint of another network is a port of %d, want %d", master, want)
 	}
 }

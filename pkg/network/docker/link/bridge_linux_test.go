@@ -187,7 +187,7 @@ func TestKernelForeignNames(t *testing.T) {
 	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
 	holds(t, err, ErrNoSegment, "")
 	m.must(t, m.EnsureSegment(t.Context(), s))
-	for _, name := range []string{InterfaceName(id(1)), hostName(id(1))} {
+	for _, name := range []string{InterfaceName(id(1)), PortName(id(1))} {
 		foreign := m.add(t, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}})
 		m.must(t, m.look.LinkSetAlias(foreign, "uplink"))
 		_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})

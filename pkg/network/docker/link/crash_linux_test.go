@@ -88,18 +88,18 @@ func TestKernelCrash(t *testing.T) {
 		}},
 		"a veth pair without anything": {bridge, func(t *testing.T, m machine) {
 			m.must(t, m.EnsureSegment(t.Context(), bridge))
-			m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: hostName(id(1))}, PeerName: InterfaceName(id(1))})
+			m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: PortName(id(1))}, PeerName: InterfaceName(id(1))})
 		}},
 		"a veth pair with one mark, before its bridge": {bridge, func(t *testing.T, m machine) {
-			pair := m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: hostName(id(1))}, PeerName: InterfaceName(id(1))})
+			pair := m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: PortName(id(1))}, PeerName: InterfaceName(id(1))})
 			m.must(t, m.look.LinkSetAlias(pair, mark{network: id(0), endpoint: id(1)}.String()))
 		}},
 		"a veth pair of another MAC address, down, elsewhere": {bridge, func(t *testing.T, m machine) {
 			m.must(t, m.EnsureSegment(t.Context(), bridge))
 			_, err := m.EnsurePort(t.Context(), bridge, Port{Endpoint: id(1)})
 			m.must(t, err)
-			m.must(t, m.look.LinkSetNoMaster(m.link(t, hostName(id(1)))))
-			m.must(t, m.look.LinkSetDown(m.link(t, hostName(id(1)))))
+			m.must(t, m.look.LinkSetNoMaster(m.link(t, PortName(id(1)))))
+			m.must(t, m.look.LinkSetDown(m.link(t, PortName(id(1)))))
 		}},
 		"a bridge whose endpoint was a macvlan": {bridge, func(t *testing.T, m machine) {
 			_, err := m.EnsurePort(t.Context(), child, port)
@@ -139,7 +139,7 @@ func TestKernelCrash(t *testing.T) {
 			m.must(t, err)
 		}},
 		"a macvlan that was a veth pair": {child, func(t *testing.T, m machine) {
-			m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: hostName(id(1))}, PeerName: InterfaceName(id(1))})
+			m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: PortName(id(1))}, PeerName: InterfaceName(id(1))})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestKernelRemoveHalf(t *testing.T) {
 	m := newMachine(t)
 	m.add(t, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName(id(0))}})
 	m.add(t, &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: tunnelName(id(0))}, VxlanId: 7, Port: 4789})
-	m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: hostName(id(1))}, PeerName: InterfaceName(id(1))})
+	m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: PortName(id(1))}, PeerName: InterfaceName(id(1))})
 	s := Segment{Network: id(0), Spec: Spec{Kind: VXLAN, VNI: 7}}
 	m.must(t, m.RemovePort(t.Context(), s, id(1)))
 	m.must(t, m.RemoveSegment(t.Context(), s))
@@ -196,7 +196,7 @@ func TestKernelMarked(t *testing.T) {
 	m.must(t, err)
 	want := []Marked{
 		{Name: bridgeName(id(0)), Network: id(0)}, {Name: tunnelName(id(0)), Network: id(0)},
-		{Name: InterfaceName(id(1)), Network: id(0), Endpoint: id(1)}, {Name: hostName(id(1)), Network: id(0), Endpoint: id(1)},
+		{Name: InterfaceName(id(1)), Network: id(0), Endpoint: id(1)}, {Name: PortName(id(1)), Network: id(0), Endpoint: id(1)},
 		{Name: InterfaceName(id(3)), Network: id(2), Endpoint: id(3)},
 	}
 	if diff := cmp.Diff(want, m.marked(t)); diff != "" {

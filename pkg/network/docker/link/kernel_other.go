@@ -48,6 +48,9 @@ func (*Kernel) EnsurePort(context.Context, Segment, Port) (Port, error) { return
 // RemovePort fails.
 func (*Kernel) RemovePort(context.Context, Segment, string) error { return errLinux }
 
+// RepairPort fails.
+func (*Kernel) RepairPort(context.Context, Segment, Marked) error { return errLinux }
+
 // SetPeers fails.
 func (*Kernel) SetPeers(context.Context, Segment, []netip.Addr) error { return errLinux }
 

@@ -25,8 +25,8 @@ const identifierLength = 12
 // InterfaceName is the name of an endpoint's interface until it moves into a sandbox.
 func InterfaceName(endpoint string) string { return "gv" + short(endpoint) }
 
-// hostName is the name of the end of an endpoint's veth pair that stays here.
-func hostName(endpoint string) string { return "gh" + short(endpoint) }
+// PortName returns the name of the end of an endpoint's veth pair that is a port of the network's bridge.
+func PortName(endpoint string) string { return "gh" + short(endpoint) }
 
 // bridgeName is the name of the bridge of a network.
 func bridgeName(network string) string { return "gb" + short(network) }

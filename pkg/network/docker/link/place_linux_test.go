@@ -95,10 +95,10 @@ func TestKernelQuiet(t *testing.T) {
 	_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
 	m.must(t, err)
 	m.must(t, m.look.LinkSetUp(m.link(t, InterfaceName(id(1)))))
-	for end := time.Now().Add(10 * time.Second); m.link(t, hostName(id(1))).Attrs().OperState != netlink.OperUp && time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); m.link(t, PortName(id(1))).Attrs().OperState != netlink.OperUp && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	for _, name := range []string{bridgeName(id(0)), tunnelName(id(0)), hostName(id(1))} {
+	for _, name := range []string{bridgeName(id(0)), tunnelName(id(0)), PortName(id(1))} {
 		if addresses, err := m.look.AddrList(m.link(t, name), unix.AF_INET6); err != nil || len(addresses) > 0 {
 			t.Errorf("%s has %v: %v", name, addresses, err)
 		}

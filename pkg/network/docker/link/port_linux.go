@@ -39,10 +39,34 @@ func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error
 func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) error {
 	return k.do(ctx, "removing the interface of the endpoint", []string{"endpoint/" + endpoint}, func(ctx context.Context, c *conn) error {
 		of := mark{network: s.Network, endpoint: endpoint}
-		if err := c.removeOwn(ctx, hostName(endpoint), of); err != nil {
+		if err := c.removeOwn(ctx, PortName(endpoint), of); err != nil {
 			return err
 		}
 		return c.removeOwn(ctx, InterfaceName(endpoint), of)
+	})
+}
+
+// RepairPort makes the listed end of a veth pair a port of its network's bridge again: up, and with the network's MTU.
+// It never makes a pair: nil also where the end or the bridge has gone since it was listed.
+func (k *Kernel) RepairPort(ctx context.Context, s Segment, m Marked) error {
+	return k.do(ctx, "repairing the bridge's port", m.keys(), func(ctx context.Context, c *conn) error {
+		of := mark{network: m.Network, endpoint: m.Endpoint}
+		end, err := c.byIndex(ctx, m.Index)
+		if err != nil || end == nil || end.Type() != "veth" || end.Attrs().Alias != of.String() {
+			return err
+		}
+		bridge, err := c.own(ctx, bridgeName(s.Network), mark{network: s.Network})
+		if err != nil || bridge == nil {
+			return err
+		}
+		mtu := s.MTU
+		if mtu == 0 {
+			mtu = bridge.Attrs().MTU
+		}
+		if settled(end, of, bridge.Attrs().Index, mtu) {
+			return nil
+		}
+		return c.setHost(ctx, of, bridge.Attrs().Index, mtu)
 	})
 }
 
@@ -83,7 +107,7 @@ func (c *conn) ensureVeth(ctx context.Context, s Segment, p Port) (Port, error) 
 	if mtu == 0 {
 		mtu = bridge.Attrs().MTU
 	}
-	host, err := c.own(ctx, hostName(p.Endpoint), of)
+	host, err := c.own(ctx, PortName(p.Endpoint), of)
 	if err != nil {
 		return p, err
 	}
@@ -113,7 +137,7 @@ func (c *conn) createVeth(ctx context.Context, p Port, of mark, bridge, mtu int)
 	if len(p.MAC) == 0 {
 		p.MAC = newMAC()
 	}
-	pair := vethOf(hostName(p.Endpoint), InterfaceName(p.Endpoint), p.MAC, settings{mtu: mtu, master: bridge})
+	pair := vethOf(PortName(p.Endpoint), InterfaceName(p.Endpoint), p.MAC, settings{mtu: mtu, master: bridge})
 	err := c.create(ctx, pair)
 	if errors.Is(err, unix.EEXIST) {
 		// An interface of this endpoint of another kind, which nobody uses as it is here.
@@ -159,7 +183,7 @@ func vethOf(name, other string, mac network.HardwareAddr, with settings) creatio
 // setHost sets up the end of a veth pair that stays here.
 func (c *conn) setHost(ctx context.Context, of mark, bridge, mtu int) error {
 	wanted := settings{alias: of.String(), master: bridge, mtu: mtu, up: true, quiet: true}
-	return fault("setting up the bridge's port", c.setNamed(ctx, hostName(of.endpoint), wanted))
+	return fault("setting up the bridge's port", c.setNamed(ctx, PortName(of.endpoint), wanted))
 }
 
 // settled says whether a port of a bridge is as setHost and ensureTunnel make it: changes wait for all others of the machine.

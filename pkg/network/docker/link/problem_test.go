@@ -45,7 +45,7 @@ func TestNames(t *testing.T) {
 	const id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for name, test := range map[string]struct{ got, want string }{
 		"an endpoint":                         {InterfaceName(id), "gv0123456789ab"},
-		"its host end":                        {hostName(id), "gh0123456789ab"},
+		"its host end":                        {PortName(id), "gh0123456789ab"},
 		"a bridge":                            {bridgeName(id), "gb0123456789ab"},
 		"a tunnel":                            {tunnelName(id), "gx0123456789ab"},
 		"an identifier of Swarm":              {bridgeName("uv9x3k2mq1tz0c8v7b6n5l4k3"), "gbuv9x3k2mq1tz"},

@@ -128,7 +128,7 @@ func (c *conn) adopt(ctx context.Context, network string, bridge netlink.Link) e
 	for _, end := range links {
 		a := end.Attrs()
 		of, ok := parseMark(a.Alias)
-		if !ok || of.network != network || of.endpoint == "" || a.Name != hostName(of.endpoint) || a.MasterIndex != 0 {
+		if !ok || of.network != network || of.endpoint == "" || a.Name != PortName(of.endpoint) || a.MasterIndex != 0 {
 			continue
 		}
 		err := c.set(ctx, a.Index, settings{master: bridge.Attrs().Index})

@@ -63,7 +63,7 @@ func TestKernelTunnel(t *testing.T) {
 				m.must(t, m.SetPeers(t.Context(), segments[i], []netip.Addr{end, other, other}))
 				_, err := m.EnsurePort(t.Context(), segments[i], Port{Endpoint: id(1)})
 				m.must(t, err)
-				for _, name := range []string{bridgeName(id(0)), tunnelName(id(0)), InterfaceName(id(1)), hostName(id(1))} {
+				for _, name := range []string{bridgeName(id(0)), tunnelName(id(0)), InterfaceName(id(1)), PortName(id(1))} {
 					if mtu := m.link(t, name).Attrs().MTU; mtu != test.mtu {
 						t.Errorf("%s has an MTU of %d, not %d", name, mtu, test.mtu)
 					}

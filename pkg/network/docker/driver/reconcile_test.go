@@ -50,13 +50,13 @@ func TestStale(t *testing.T) {
 				c.change(w)
 			}
 			for range 2 {
-				w.must(w.Sweep(ctx))
+				w.must(w.Reconcile(ctx))
 				if _, err := w.Endpoint(ctx, "net", "ep"); err != nil {
 					t.Fatal("it went before the grace was over:", err)
 				}
 				w.clock.Step(9 * time.Minute)
 			}
-			w.must(w.Sweep(ctx))
+			w.must(w.Reconcile(ctx))
 			_, err := w.Endpoint(ctx, "net", "ep")
 			if gone := errors.Is(err, driver.ErrUnknownEndpoint); gone != c.stale {
 				t.Fatalf("it was removed: %v", gone)
@@ -64,7 +64,7 @@ func TestStale(t *testing.T) {
 			if c.stale {
 				w.same("removed", []string{"net/ep"}, w.swept.Endpoints)
 				w.same("held", nil, w.held())
-				w.usage(driver.Usage{Networks: 1, Removed: driver.Removed{Endpoints: 1}})
+				w.usage(driver.Usage{Networks: 1, Removed: driver.RemovedCount{Endpoints: 1}})
 			}
 			w.must(w.DeleteNetwork(ctx, "net"))
 			w.empty()
@@ -80,10 +80,10 @@ func TestComesBack(t *testing.T) {
 	w.must(join("net", "ep")(w))
 	for range 5 {
 		w.kernel.move("ep", false)
-		w.must(w.Sweep(t.Context()))
+		w.must(w.Reconcile(t.Context()))
 		w.clock.Step(9 * time.Minute)
 		w.kernel.move("ep", true)
-		w.must(w.Sweep(t.Context()))
+		w.must(w.Reconcile(t.Context()))
 	}
 	w.same("removed", nil, w.swept.Endpoints)
 }
@@ -107,10 +107,10 @@ func TestStrays(t *testing.T) {
 		"the link gvother bears our mark, and this ledger has no network of it: is it the right ledger?",
 	}, w.reports)
 	w.clock.Step(10 * time.Minute)
-	w.must(w.Sweep(t.Context()))
+	w.must(w.Reconcile(t.Context()))
 	w.same("links", []string{"net", "net/ep"}, w.kernel.has())
 	w.same("removed", []string{"ghlost", "gblost", "gl7", "gvother"}, w.swept.Links)
-	w.usage(driver.Usage{Networks: 1, Endpoints: 1, Joined: 1, Removed: driver.Removed{Links: 4}})
+	w.usage(driver.Usage{Networks: 1, Endpoints: 1, Joined: 1, Removed: driver.RemovedCount{Links: 4}})
 }
 
 // TestWrongLedger is that a server which was given another ledger removes nothing of what containers use.
@@ -120,7 +120,7 @@ func TestWrongLedger(t *testing.T) {
 	w.restart()
 	for range 3 {
 		w.clock.Step(time.Hour)
-		w.must(w.Sweep(t.Context()))
+		w.must(w.Reconcile(t.Context()))
 	}
 	w.same("removed", nil, w.swept.Links)
 	w.same("reports", []string{
@@ -148,9 +148,9 @@ func TestInTheWay(t *testing.T) {
 	_, err := w.Network(ctx, "net")
 	w.fails(err, driver.ErrUnknownNetwork, "net")
 	w.same("rows", []string{"endpoint/net/two", "network/net"}, w.rows())
-	w.fails(w.Sweep(ctx), broken, "two")
+	w.fails(w.Reconcile(ctx), broken, "two")
 	w.kernel.fail = nil
-	w.must(w.Sweep(ctx))
+	w.must(w.Reconcile(ctx))
 	w.empty()
 	w.create(bare("net", "profile=acme.com/bridged"))
 }
@@ -246,7 +246,7 @@ func TestTogether(t *testing.T) {
 	}
 	group.Go(func() {
 		for range rounds {
-			failed <- w.Sweep(ctx)
+			failed <- w.Reconcile(ctx)
 		}
 	})
 	group.Wait()
