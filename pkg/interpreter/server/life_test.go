@@ -52,14 +52,19 @@ func TestRotation(t *testing.T) {
 	f.source, f.clock = issued(t, 55*time.Minute)
 	f.begin(working(healthy), serving.Limits{})
 	f.server.SetKeepAlivesEnabled(false)
-	var caller atomic.Pointer[func() error]
+	// A call that began with an earlier bundle must end before the next one counts as registered: real callers get that time from the overlap.
+	var (
+		calling sync.RWMutex
+		call    func() error
+	)
 	register := func() {
 		asks := f.caller(api.KindContext, 20)
-		call := func() error {
+		calling.Lock()
+		call = func() error {
 			_, err := asks.Interpret(context.Background(), asked(interpreter.Health, 10))
 			return err
 		}
-		caller.Store(&call)
+		calling.Unlock()
 		if err := f.source.Registered(t.Context(), f.source.Held().Bundle); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +83,10 @@ func TestRotation(t *testing.T) {
 					return
 				default:
 				}
-				if err := (*caller.Load())(); err != nil {
+				calling.RLock()
+				err := call()
+				calling.RUnlock()
+				if err != nil {
 					t.Error(err)
 					return
 				}
