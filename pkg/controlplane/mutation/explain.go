@@ -160,7 +160,7 @@ func (e *explainer) itemOf(r *rule, variables operation.Variables) operation.Var
 }
 
 // surveyRules reads what the rules of the selection need as far as it is there: nothing that is missing keeps the rest from being read.
-func surveyRules(s *selection, ctx context.Context, g contract.Generation, r Request, o *target.Object, source facts.Source) (views, []ExplainedLookup) {
+func surveyRules(ctx context.Context, s *selection, g contract.Generation, r Request, o *target.Object, source facts.Source) (views, []ExplainedLookup) {
 	needs := s.needsFor(g, o)
 	found := &facts.Facts{}
 	if needs.cluster {
@@ -291,7 +291,7 @@ func (p *Program) Explain(ctx context.Context, r Request, source facts.Source) (
 	tracked := newTrack(r.Object)
 	result, failure := p.admit(ctx, r, source, tracked.observe)
 	explained.Denied = failure
-	views, lookups := surveyRules(selected, ctx, p.generation, r, object, source)
+	views, lookups := surveyRules(ctx, selected, p.generation, r, object, source)
 	explained.Lookups = lookups
 	e := explainer{ctx: ctx, program: p, selected: selected, object: object, views: views, lookups: lookups, seen: map[string]int{}}
 	for _, attempt := range e.attempts() {

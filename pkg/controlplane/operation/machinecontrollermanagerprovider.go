@@ -70,7 +70,7 @@ func compileMachineProvider(c *Context, arguments source.Node, path string) ([]W
 	}
 	name := "machine-controller-manager-provider-" + a.Provider.Value
 	if c.Target.Has(target.ContainerPolicies) {
-		write, findings := compileSidecarPolicy(c, a, name, arguments, path)
+		write, findings := compileSidecarPolicy(a, name, arguments, path)
 		return []Write{write}, findings
 	}
 	write, findings := compileSidecarContainer(c, a, name, arguments, path)
@@ -79,7 +79,7 @@ func compileMachineProvider(c *Context, arguments source.Node, path string) ([]W
 }
 
 // compileSidecarPolicy is the policy that leaves the limits of the sidecar alone.
-func compileSidecarPolicy(c *Context, a machineProviderArguments, name string, arguments source.Node, path string) (Write, source.Findings) {
+func compileSidecarPolicy(a machineProviderArguments, name string, arguments source.Node, path string) (Write, source.Findings) {
 	var findings source.Findings
 	for _, other := range []struct {
 		name  string

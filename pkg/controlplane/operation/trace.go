@@ -20,7 +20,6 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
-	doc "github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
@@ -34,22 +33,22 @@ type documentPlace struct {
 }
 
 // read opens the document in a field.
-func (d documentPlace) read(root *doc.Node) (*embedded, error) {
+func (d documentPlace) read(root *document.Node) (*embedded, error) {
 	node := d.field.find(root)
-	if node.Kind() == doc.Object {
+	if node.Kind() == document.Object {
 		return &embedded{tree: node}, nil
 	}
 	text, ok := node.Text()
 	if !ok {
 		return nil, nested(errNoDocument, "%s", d.name)
 	}
-	raw, write := []byte(text), func(text []byte) error { return node.Replace(doc.Quote(string(text))) }
+	raw, write := []byte(text), func(text []byte) error { return node.Replace(document.Quote(string(text))) }
 	if d.encoding == "b64" {
 		var err error
 		if raw, err = base64.StdEncoding.DecodeString(text); err != nil {
-			return nil, nested(doc.ErrContent, "%s", d.name)
+			return nil, nested(document.ErrContent, "%s", d.name)
 		}
-		write = func(text []byte) error { return node.Replace(doc.Quote(base64.StdEncoding.EncodeToString(text))) }
+		write = func(text []byte) error { return node.Replace(document.Quote(base64.StdEncoding.EncodeToString(text))) }
 	}
 	e, err := readEmbedded(raw, d.format, write)
 	return e, nested(err, "%s", d.name)
