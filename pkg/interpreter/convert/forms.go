@@ -27,8 +27,7 @@ func when(conditions []string) string {
 // all follows all statements. Behind a return without a condition there is nothing.
 func (s *script) all(names ...string) error {
 	s.bind(names...)
-	_, err := s.follow(s.body, nil)
-	return err
+	return s.follow(s.body, nil)
 }
 
 // replicas converts GetReplicas: a number, and the requirements of a Pod template.

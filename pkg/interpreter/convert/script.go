@@ -63,9 +63,10 @@ func (s *script) bind(names ...string) {
 	}
 }
 
-// follow follows statements under conditions. It reports whether they end in a return.
-func (s *script) follow(statements []ast.Stmt, conditions []string) (ended bool, err error) {
+// follow follows statements under conditions, to the first return.
+func (s *script) follow(statements []ast.Stmt, conditions []string) error {
 	for _, statement := range statements {
+		var err error
 		switch statement := statement.(type) {
 		case *ast.LocalAssignStmt:
 			err = s.local(statement)
@@ -80,19 +81,19 @@ func (s *script) follow(statements []ast.Stmt, conditions []string) (ended bool,
 			for _, e := range statement.Exprs {
 				v, err := s.value(e)
 				if err != nil {
-					return false, err
+					return err
 				}
 				values = append(values, v)
 			}
-			return true, s.returned(conditions, values)
+			return s.returned(conditions, values)
 		default:
 			err = unsupported{statement.Line(), "this statement"}
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // local gives local variables their values.
@@ -155,11 +156,10 @@ func (s *script) branch(statement *ast.IfStmt, conditions []string) error {
 	if s.isGuard(condition) {
 		with = conditions
 	}
-	if _, err := s.follow(statement.Then, with); err != nil {
+	if err := s.follow(statement.Then, with); err != nil {
 		return err
 	}
-	_, err = s.follow(statement.Else, slices.Concat(conditions, []string{"!(" + condition + ")"}))
-	return err
+	return s.follow(statement.Else, slices.Concat(conditions, []string{"!(" + condition + ")"}))
 }
 
 // isGuard reports whether a condition is only that fields which are copied are there.
