@@ -5,8 +5,8 @@
 // Package docker answers Docker's contract of remote network drivers and of remote IPAM drivers (libnetwork's drivers/remote and ipams/remote), in
 // all shapes that its clients send, from those of the first description of the contract to moby's v2. docs/usage/docker.md says what is answered when.
 //
-// It keeps nothing and makes nothing: package attach has the networks and the endpoints, package lease the pools and addresses of the IPAM driver. It
-// never asks Docker for anything: Docker waits for the answer. Enter at New.
+// It keeps no state: package driver has the networks and endpoints, package ipam the pools and addresses. It never calls
+// Docker, which waits for the answer. Start reading at New.
 package docker
 
 import (

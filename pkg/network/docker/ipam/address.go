@@ -23,7 +23,7 @@ const (
 	kindGateway = "Gateway"
 )
 
-// maximumChoices bounds how often an address is chosen anew that somebody else has taken meanwhile.
+// maximumChoices bounds how often a request is retried because others took or gave back the same address.
 const maximumChoices = 64
 
 // wish is one request for an address.

@@ -20,7 +20,7 @@ import (
 // named gives an address that is asked for by name.
 func (w *wish) named(ctx context.Context, address netip.Addr) error {
 	owner := w.space.owner(w.lease.ID, address)
-	for range attempts {
+	for range maximumChoices {
 		held, err := w.options.Service.Get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && held.State == network.Releasing {
 			if fresh, err := w.take(ctx, owner, address, []netip.Addr{address}); err != nil || fresh {

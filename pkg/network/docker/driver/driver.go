@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attach is the networks of containers and their endpoints on this machine, as sagas of records and links: what is wanted is written first,
-// then made in the kernel, so that a crash at any time leaves something to bring to its end. Whoever asks again gets the same.
+// Package driver keeps the networks and endpoints of Docker on this machine as rows, and makes the kernel links match
+// them. A row is written before the kernel is changed, so that Reconcile can finish what a crash interrupted. The same
+// request again returns the same answer.
 //
-// It knows no wire, no clock but the one that it is given, and asks nobody who lives. Enter at New.
+// It decodes no requests, uses the clock that it is given, and never asks Docker. Start reading at Reconcile.
 package driver
 
 import (

@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lease hands out pools and their addresses to whoever names no owner, as Docker's IPAM does: a pool is leased, an address is of a lease, and
-// only what came out of a lease can be given back under its identifier. Driver are rows, addresses are allocations of the ledger's. When its client
-// has started again, it asks for all that it has, and is given the same; in between, nothing is given twice.
+// Package ipam is the IPAM driver of Docker: it gives out pools and their addresses to a caller that names no owner.
+// A lease of a pool is a row, and an address is an allocation of the ledger. Only what came out of a lease can be given
+// back under its identifier. After its restart Docker asks again for all that it has, and gets the same.
 //
-// It knows no wire, no store, and has no clock but the one that it is given. Enter at New.
+// It decodes no requests, knows no concrete store, and uses the clock that it is given. Start reading at RequestPool.
 package ipam
 
 import (
