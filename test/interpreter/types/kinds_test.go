@@ -98,4 +98,4 @@ var projects = map[string]project{
 	"volcano":        {why: notPublished},
 }
 
-const notPublished = "the module proxy does not have the module of the types; the fields were compared with its source"
+const notPublished = "the types are not published as a Go module that can be fetched"
