@@ -32,12 +32,13 @@ type Partial struct {
 	known       map[string]Values
 	programs    map[*program]cel.Program
 	activation  cel.PartialActivation
-	evaluation  evaluation
+	// spent is the cost of all evaluations by this value and by those that With made of it.
+	spent *uint64
 }
 
-// Partial is where nothing is known yet.
+// Partial returns an evaluator that knows no variable yet.
 func (e *Environment) Partial() *Partial {
-	return &Partial{environment: e, programs: map[*program]cel.Program{}}
+	return &Partial{environment: e, programs: map[*program]cel.Program{}, spent: new(uint64)}
 }
 
 // NewObject declares an object type. The name is qualified, such as graft.Shoot, so that it cannot be taken for a variable;

@@ -16,9 +16,9 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// With knows another field of a variable that is an Object, too.
+// With returns an evaluator that knows another field of a variable of an Object type as well. Both share what may be spent.
 func (p *Partial) With(variable, field string, value ref.Val) *Partial {
-	result := &Partial{environment: p.environment, programs: p.programs, known: map[string]Values{}}
+	result := &Partial{environment: p.environment, programs: p.programs, known: map[string]Values{}, spent: p.spent}
 	maps.Copy(result.known, p.known)
 	fields := Values{field: value}
 	for name, value := range p.known[variable] {
@@ -63,10 +63,14 @@ func (p *Partial) Value(t *Template) (ref.Val, bool) {
 	return types.String(text.String()), true
 }
 
-// evaluate is the value of a program, when it follows from what is known.
+// evaluate returns the value of a program if it follows from what is known. When the evaluations of all views of a document have used up
+// their common budget, the value counts as unknown: otherwise a document with expensive variables would take minutes to load.
 func (p *Partial) evaluate(x *program) (ref.Val, bool) {
 	if x.value != nil {
 		return x.value, true
+	}
+	if *p.spent > maximumPartialCost {
+		return nil, false
 	}
 	run, ok := p.programs[x]
 	if !ok {
@@ -78,20 +82,32 @@ func (p *Partial) evaluate(x *program) (ref.Val, bool) {
 	}
 	if p.activation == nil {
 		values, unknown := p.split()
-		values[evaluationName] = &p.evaluation
-		activation, err := cel.PartialVars(values, unknown...)
+		known, err := cel.PartialVars(values, unknown...)
 		if err != nil {
 			return nil, false
 		}
-		p.activation = activation
+		p.activation = known
 	}
-	p.evaluation = evaluation{meter: new(meter)}
-	value, _, err := run.Eval(p.activation)
-	if err != nil || types.IsUnknown(value) {
+	e := &evaluation{Activation: p.activation, ctx: context.Background(), meter: new(meter), program: x}
+	value, _, err := run.Eval(limitedPartial{p.activation, e})
+	*p.spent += e.cost
+	if err != nil || e.exceeded != nil || types.IsUnknown(value) {
 		return nil, false
 	}
 	return value, true
 }
+
+// limitedPartial is what is known, under the limits of an evaluation.
+type limitedPartial struct {
+	cel.PartialActivation
+	evaluation *evaluation
+}
+
+// ResolveName implements interpreter.Activation.
+func (l limitedPartial) ResolveName(name string) (any, bool) { return l.evaluation.ResolveName(name) }
+
+// AsPartialActivation lets CEL find what is unknown.
+func (l limitedPartial) AsPartialActivation() (interpreter.PartialActivation, bool) { return l, true }
 
 // split makes values of the variables of which something is known, and patterns for all that is not.
 func (p *Partial) split() (map[string]any, []*cel.AttributePatternType) {

@@ -79,7 +79,9 @@ func TestPartialValue(t *testing.T) {
 	partial := environment.Partial().With("shoot", "name", types.String("a"))
 	for text, want := range map[string]any{
 		"x": "x", "${ 1 + 1 }": int64(2), "x-${ shoot.name }": "x-a", "${ shoot.name }": "a", "${ shoot.region }": nil,
-		"x-${ shoot.region }": nil, "${ [][0] }": nil, "${ shoot.name == 'b' ? shoot.region : 'c' }": "c",
+		"x-${ shoot.region }": nil, "${ [][0] }": nil,
+		// Each element converts a list of ten thousand: the value exceeds the limits, and the evaluation ends there.
+		"${ lists.range(10000).map(a, toJSON(lists.range(10000).map(b, string(b)))).size() > 0 ? shoot.name : 'c' }": nil, "${ shoot.name == 'b' ? shoot.region : 'c' }": "c",
 	} {
 		template, err := environment.Template(text, source.Position{})
 		if err != nil {

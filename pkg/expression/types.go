@@ -169,6 +169,8 @@ const (
 	// maximumCostTogether is the cost of all evaluations for one request, as Kubernetes allows it for the expressions of one
 	// admission (k8s.io/apiserver/pkg/apis/cel, RuntimeCELCostBudget).
 	maximumCostTogether = 10 * maximumCost
+	// maximumPartialCost is the cost of all evaluations by which a document is checked against versions and constants when it is loaded.
+	maximumPartialCost = 50 * maximumCost
 	// unqueued is the size of the values that a request may compute without waiting for one of the places for large ones.
 	unqueued = 512 << 10
 	// largeRequests is how many requests may compute large values at a time, so that ten of them take no more memory than two.
