@@ -259,7 +259,7 @@ func (g *cluster) deploy(ctx context.Context, program *mutation.Program, subject
 		switch {
 		case denied != nil:
 			s.problem("it was denied: %v (the engine: %v)", denied, s.refused)
-			return nil
+			return nil //nolint:nilerr // a denial is a result, which the report shows
 		case s.refused != nil:
 			s.problem("it was admitted, and the engine denies it: %v", s.refused)
 			return nil

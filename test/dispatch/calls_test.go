@@ -44,7 +44,7 @@ func TestCallTable(t *testing.T) {
 	names := api.Operations(api.KindContext)
 	delete(names, "Prune") // which Karmada refuses to register
 	for _, r := range callRows(t) {
-		row := fmt.Sprintf("| %s | `%s` | %s | %s | %s |", r.Karmada, r.Operation, strings.Join(r.Sent, ", "), r.When, r.Answer)
+		row := fmt.Sprintf("| %s | %#q | %s | %s | %s |", r.Karmada, r.Operation, strings.Join(r.Sent, ", "), r.When, r.Answer)
 		if !strings.Contains(page, row+"\n") {
 			t.Errorf("docs/usage/interpreter.md lacks the row\n%s", row)
 		}

@@ -55,7 +55,7 @@ func TestArchitecture(t *testing.T) {
 	}
 	for _, name := range regexp.MustCompile("(?m)^\\| (`[a-z]+\\.go`(?:, `[a-z]+\\.go`)*) \\|").FindAllStringSubmatch(page, -1) {
 		for _, file := range strings.Split(strings.ReplaceAll(name[1], "`", ""), ", ") {
-			if _, err := os.Stat(filepath.Join(root, "pkg/controlplane/mutation", file)); err != nil {
+			if _, err := os.Stat(filepath.Join(root, "pkg", "controlplane", "mutation", file)); err != nil {
 				t.Error(err)
 			}
 		}

@@ -70,7 +70,7 @@ func TestSpans(t *testing.T) {
 			}
 			var got []string
 			for _, a := range span.Attributes() {
-				got = append(got, string(a.Key)+"="+a.Value.Emit())
+				got = append(got, string(a.Key)+"="+a.Value.String())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)

@@ -76,8 +76,8 @@ func (r *Replicas) Run(ctx context.Context, tick <-chan time.Time) {
 		select {
 		case <-ctx.Done():
 			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-			defer cancel()
-			_ = r.withdraw(ending) // else it expires
+			_ = r.withdraw(ending) // otherwise it expires
+			cancel()
 			return
 		case <-tick:
 		}

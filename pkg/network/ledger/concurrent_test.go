@@ -36,7 +36,9 @@ func TestQuotaAmongServers(t *testing.T) {
 					continue
 				}
 				now := held.Add(1)
-				for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+				seen := most.Load()
+				for now > seen && !most.CompareAndSwap(seen, now) {
+					seen = most.Load()
 				}
 				held.Add(-1)
 				if err := servers[(caller+1)%2].Forget(t.Context(), in.Owner, in.Now, in.Now); err != nil {

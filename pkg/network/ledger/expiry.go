@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -174,9 +173,4 @@ func (h *hints) buried(owner network.Owner) (row []byte, released time.Time) {
 	row = h.tombstones[tombstoneKey(owner)]
 	released, _ = parseTombstone(row)
 	return row, released
-}
-
-// isThing reports whether a key is that of an address, a VLAN or a MAC address.
-func isThing(key string) bool {
-	return strings.HasPrefix(key, prefixAddress) || strings.HasPrefix(key, prefixVLAN) || strings.HasPrefix(key, prefixMAC)
 }

@@ -186,7 +186,7 @@ func set(rows map[string][]byte, key string, value []byte) {
 
 func (h *hints) loadThing(key string, value []byte, delay time.Duration) error {
 	var p place
-	if value != nil && (len(value) == 0 || value[0] != placeOwned) {
+	if owned := len(value) > 0 && value[0] == placeOwned; value != nil && !owned {
 		var err error
 		if p, err = parsePlace(value); err != nil {
 			return fmt.Errorf("reading the row %s: %w", key, err)
@@ -267,11 +267,10 @@ func (l *Ledger) Follow(ctx context.Context) error {
 	if l.watcher == nil {
 		return nil
 	}
-	err := l.watcher.Watch(ctx, follower{l})
-	if ctx.Err() != nil {
-		return nil
+	if err := l.watcher.Watch(ctx, follower{l}); ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // patience is how long a server leaves an expired row to the server that wrote it.

@@ -11,6 +11,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -232,7 +233,7 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 		return wrapWriting(err)
 	}
 	l.correct(ctx, keys)
-	if string(raw) == string(changes[0].Value) && (raw == nil) == (changes[0].Value == nil) {
+	if bytes.Equal(raw, changes[0].Value) && (raw == nil) == (changes[0].Value == nil) {
 		return nil
 	}
 	return wrapWriting(err)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
@@ -131,7 +130,7 @@ func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*b
 			continue
 		}
 		fresh[name] = spec
-		all[name] = &behind{declared: declared, gate: o.gate(name, spec, before[name]), settles: catalog.Settle(spec)}
+		all[name] = &behind{declared: declared, gate: o.gate(name, spec, before[name]), settles: o.Settle(spec)}
 	}
 	if len(fresh) == 0 {
 		return all, nil

@@ -48,7 +48,7 @@ func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]netwo
 			return nil, err
 		}
 		defer done()
-		if err = s.within(ctx, requests[0].Owner, s.options.Budget, c.run); err != nil {
+		if err := s.within(ctx, requests[0].Owner, s.options.Budget, c.run); err != nil {
 			return nil, err
 		}
 		c.tellCreated()
@@ -477,7 +477,7 @@ func (c *call) preempt(ctx context.Context, held network.Allocation, address net
 // sleep waits, or returns the error of the context.
 func (s *Service) sleep(ctx context.Context, pause time.Duration) error {
 	select {
-	case <-time.After(pause):
+	case <-time.After(pause): //nolint:forbidigo // another server's row is polled in real time
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", network.ErrUnavailable, ctx.Err())

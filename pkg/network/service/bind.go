@@ -118,31 +118,12 @@ const poll = 50 * time.Millisecond
 // takeOver makes this process the worker of an allocation, and writes until when a call that begins now may take effect. It waits while another
 // server that holds its lease works on it.
 func (s *Service) takeOver(ctx context.Context, a network.Allocation) (network.Allocation, backend, error) {
-	for {
-		alive, err := s.ledger.Alive(ctx, a.Worker)
-		if err != nil {
-			return a, backend{}, err
-		}
-		if a.Worker == s.ledger.Server() || !alive {
-			break
-		}
-		if err := s.sleep(ctx, poll); err != nil {
-			return a, backend{}, err
-		}
-		now, err := s.ledger.Get(ctx, a.Owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && (now.Generation != a.Generation || now.State == network.Releasing) {
-			err = errGivenBack
-		}
-		if err != nil {
-			return a, backend{}, err
-		}
-		if a = now; a.State == network.Bound {
-			of, err := s.backend(a)
-			return a, of, err
-		}
+	a, bound, err := s.waitForWorker(ctx, a)
+	if err != nil {
+		return a, backend{}, err
 	}
 	of, err := s.backend(a)
-	if err != nil {
+	if err != nil || bound {
 		return a, of, err
 	}
 	var until time.Time
@@ -171,6 +152,31 @@ func (s *Service) takeOver(ctx context.Context, a network.Allocation) (network.A
 		return a, of, err
 	}
 	return updated, of, nil
+}
+
+// waitForWorker waits until no other living server works on an allocation, or until that server has bound it, and returns it as it is
+// then. It returns errGivenBack if the allocation is being released or was replaced.
+func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now network.Allocation, bound bool, err error) {
+	for a.Worker != s.ledger.Server() {
+		alive, err := s.ledger.Alive(ctx, a.Worker)
+		if err != nil || !alive {
+			return a, false, err
+		}
+		if err := s.sleep(ctx, poll); err != nil {
+			return a, false, err
+		}
+		now, err := s.ledger.Get(ctx, a.Owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && (now.Generation != a.Generation || now.State == network.Releasing) {
+			err = errGivenBack
+		}
+		if err != nil {
+			return a, false, err
+		}
+		if a = now; a.State == network.Bound {
+			return a, true, nil
+		}
+	}
+	return a, false, nil
 }
 
 // shortestLease is how much of the lease must be left to begin a call of a cloud.

@@ -154,9 +154,9 @@ func (s *Service) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	r := &s.reconciler
 	r.mutex.Lock()
-	r.start = func(cloud string, queue workqueue.TypedRateLimitingInterface[network.Owner]) {
+	r.start = func(_ string, queue workqueue.TypedRateLimitingInterface[network.Owner]) {
 		for range s.options.Releasers {
-			group.Go(func() { r.process(ctx, cloud, queue) })
+			group.Go(func() { r.process(ctx, queue) })
 		}
 	}
 	backlog := r.backlog
@@ -238,7 +238,7 @@ func (r *reconciler) lookDue(now time.Time) bool {
 }
 
 // process works on the owners of a queue until it is shut down.
-func (r *reconciler) process(ctx context.Context, cloud string, queue workqueue.TypedRateLimitingInterface[network.Owner]) {
+func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimitingInterface[network.Owner]) {
 	for {
 		owner, shutdown := queue.Get()
 		if shutdown {
@@ -249,7 +249,7 @@ func (r *reconciler) process(ctx context.Context, cloud string, queue workqueue.
 			switch {
 			case errors.Is(err, errEnds):
 			case errors.Is(err, errBusy):
-				go r.whenFree(owner, func() { queue.Add(owner) })
+				go r.whenFree(owner, func() { queue.Add(owner) }) //nolint:gosec // the owner is queued again although this round has ended
 			case err != nil:
 				r.options.Report(owner, err)
 				queue.AddRateLimited(owner)
@@ -512,30 +512,9 @@ func (s *Service) adopt(ctx context.Context, intents []network.Allocation) {
 
 // adoptLocked asks the clouds for the intents of a request that are still there. If one cannot be asked, all stay.
 func (s *Service) adoptLocked(ctx context.Context, intents []network.Allocation) error {
-	var all, missing []network.Allocation
-	for _, intent := range intents {
-		a, err := s.ledger.Get(ctx, intent.Owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && (a.State != network.Intended || !sameAllocation(a, intent)) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if a, _, err = s.takeOver(ctx, a); errors.Is(err, errGivenBack) {
-			continue
-		} else if err != nil {
-			return err
-		}
-		found, err := s.find(ctx, &a)
-		if err != nil {
-			return err
-		}
-		if all = append(all, a); !found {
-			missing = append(missing, a)
-		}
-	}
-	if len(all) == 0 {
-		return nil
+	all, missing, err := s.findAll(ctx, intents)
+	if err != nil || len(all) == 0 {
+		return err
 	}
 	completed, err := s.completed(ctx, all)
 	if err != nil {
@@ -555,6 +534,32 @@ func (s *Service) adoptLocked(ctx context.Context, intents []network.Allocation)
 		return errors.Join(err, s.abandon(ctx, all, nil))
 	}
 	return err
+}
+
+// findAll takes over the intents that are still there and asks their clouds for them. It returns all of them, and those that no cloud has.
+func (s *Service) findAll(ctx context.Context, intents []network.Allocation) (all, missing []network.Allocation, err error) {
+	for _, intent := range intents {
+		a, err := s.ledger.Get(ctx, intent.Owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && (a.State != network.Intended || !sameAllocation(a, intent)) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if a, _, err = s.takeOver(ctx, a); errors.Is(err, errGivenBack) {
+			continue
+		} else if err != nil {
+			return nil, nil, err
+		}
+		found, err := s.find(ctx, &a)
+		if err != nil {
+			return nil, nil, err
+		}
+		if all = append(all, a); !found {
+			missing = append(missing, a)
+		}
+	}
+	return all, missing, nil
 }
 
 // completed reports whether the first allocation of a request is bound, so that the others have to be.

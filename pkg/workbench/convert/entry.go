@@ -253,7 +253,7 @@ func (m members) set(path []string, value any) members {
 		m[i].value = value
 	case path[1] == item:
 		list, _ := m[i].value.([]any)
-		m[i].value = append(list, value)
+		m[i].value = append(slices.Clip(list), value)
 	default:
 		below, _ := m[i].value.(members)
 		m[i].value = below.set(path[1:], value)

@@ -24,7 +24,7 @@ func (c comparison) compare(p fieldpath.Path, before, after any) {
 	old, wasList := before.([]any)
 	items, isList := after.([]any)
 	switch {
-	case equal(before, after), isQuantity(p) && sameQuantity(before, after):
+	case same(p, before, after):
 	case wasTree && isTree && (len(is) > 0 || len(p) == 0):
 		for _, key := range union(is, was) {
 			_, had := was[key]
@@ -49,6 +49,11 @@ func (c comparison) compare(p fieldpath.Path, before, after any) {
 	default:
 		c.set(p, after)
 	}
+}
+
+// same reports whether two values at a path mean the same.
+func same(p fieldpath.Path, before, after any) bool {
+	return equal(before, after) || isQuantity(p) && sameQuantity(before, after)
 }
 
 // isQuantity reports whether a path leads to an amount of a resource.

@@ -204,7 +204,8 @@ func fileArguments(name string, file tree) tree {
 		}
 	}
 	if inline := treeAt(content, "inline"); inline != nil {
-		text, data := "", textAt(inline, "data")
+		var text string
+		data := textAt(inline, "data")
 		switch encoding := textAt(inline, "encoding"); encoding {
 		case "":
 			text = data

@@ -66,7 +66,7 @@ func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*
 		return nil, ErrNoDifference
 	}
 	p := &proposer{options: o, subjects: subjects, kubernetes: constraint(subjects, o)}
-	program, rules, err := p.accept(all)
+	program, _, err := p.accept(all)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the proposal: %w", err)
 	}
@@ -76,7 +76,8 @@ func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*
 			all = merge(all, differences(got, s.after, s))
 		}
 	}
-	if program, rules, err = p.accept(all); err != nil {
+	program, rules, err := p.accept(all)
+	if err != nil {
 		return nil, fmt.Errorf("compiling the proposal: %w", err)
 	}
 	for _, s := range subjects {

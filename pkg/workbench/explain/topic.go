@@ -101,7 +101,8 @@ func unknown(word string) error {
 	if hint := source.Suggest(word, known); hint != "" {
 		return fmt.Errorf("%q is no topic%s", word, hint)
 	}
-	return fmt.Errorf("%q is neither a topic (%s) nor an object, which is written as kind/name; docs/reference describes operations, expressions and fields", word, strings.Join(known, ", "))
+	return fmt.Errorf("%q is neither a topic (%s) nor an object, which is written as kind/name; "+
+		"docs/reference describes operations, expressions and fields", word, strings.Join(known, ", "))
 }
 
 // unknownName is the error for a name that a topic does not have.

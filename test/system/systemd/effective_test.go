@@ -220,7 +220,6 @@ func write(files map[string]string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		//nolint:gosec // units are no secrets: systemd says so of those that only root may read
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err
 		}

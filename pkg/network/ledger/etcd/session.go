@@ -43,7 +43,7 @@ func (s *session) open(ctx context.Context) error {
 		close(s.done)
 		return fmt.Errorf("acquiring a lease: %w", s.store.options.explain(err))
 	}
-	go s.run()
+	go s.run() //nolint:gosec // it renews the lease until the store is closed
 	return nil
 }
 
@@ -74,9 +74,9 @@ func (s *session) run() {
 	for {
 		select {
 		case <-s.store.life.Done():
-			ctx, cancel := context.WithTimeout(context.Background(), s.store.options.Timeout)
-			defer cancel()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(s.store.life), s.store.options.Timeout)
 			_, _ = s.store.client.Revoke(ctx, s.lease) // otherwise it ends by itself
+			cancel()
 			return
 		case <-ticker.C:
 		}
