@@ -259,8 +259,8 @@ func TestUpgrade(t *testing.T) {
 			for range 2 {
 				step++
 				var gate string
-				if got := line.times(namespace, func() { gate = test.write(t, namespace, after, step) }); gate != "OnlyAfter" || got != 1 {
-					t.Errorf("of the new version, it has %s, and the Cluster was got %d times", gate, got)
+				if got := line.times(namespace, func() { gate = test.write(t, namespace, after, step) }); gate != "OnlyAfter" || got == 0 {
+					t.Errorf("an object of the new version has %s, and the Cluster was read %d times, want OnlyAfter and at least once", gate, got)
 				}
 			}
 			step++
