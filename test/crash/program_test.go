@@ -52,7 +52,6 @@ metadata: {name: crash}
 clouds:
   fabric:
     limit: {parallel: 64}
-    timeout: 1s
     http:
       url: %s
       bind:
@@ -70,7 +69,6 @@ clouds:
         found: "${ status == 200 }"
   vpc:
     limit: {parallel: 64}
-    timeout: 1s
     http:
       url: %s
       bind:

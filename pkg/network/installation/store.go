@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/go-logr/logr"
 
@@ -48,9 +47,6 @@ func folderOptions(path string, log logr.Logger, exit func(status int)) file.Opt
 	}}
 }
 
-// serverLease is how long other servers wait until they take over the work of one that has died. It is longer than the call of a cloud takes.
-const serverLease = 30 * time.Second
-
 func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledger.Store, error) {
 	config, err := etcdTLS(c)
 	if err != nil {
@@ -59,8 +55,7 @@ func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledg
 	return etcd.Open(ctx, etcd.Options{
 		Endpoints: c.Endpoints, Prefix: c.Prefix, TLS: config,
 		Username: os.Getenv("GRAFT_ETCD_USERNAME"), Password: os.Getenv("GRAFT_ETCD_PASSWORD"), // as graft ledger does
-		Lease:  serverLease,
-		Report: func(err error) { log.Error(err, "The connection to etcd was interrupted") },
+		Report: func(err error) { log.Error(err, "Following the ledger was broken off, and began anew") },
 	})
 }
 

@@ -53,6 +53,8 @@ type Gate struct {
 const (
 	// turnOfReleases says that one call of so many is a release, when allocations take all that there is: else nothing would become free.
 	turnOfReleases = 8
+	// maximumUnbinds bounds how many releases wait for a turn: a part of those that a service has in memory, so that a cloud that hangs has not all of them.
+	maximumUnbinds = maximumQueued / 4
 	// maximumBinds bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
 	maximumBinds = 1024
 	// weight is that of a new call in the moving average, as a divisor.
@@ -124,18 +126,28 @@ func (g *Gate) queue(front bool) *pass {
 	return p
 }
 
-// queueRelease returns a place among the releases.
-func (g *Gate) queueRelease() *pass {
+// later calls begin in the background when it is the turn of a release; false: too many wait.
+func (g *Gate) later(begin func(*pass)) bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if len(g.unbinds) >= maximumUnbinds {
+		return false
+	}
+	p := newPass(g)
+	p.ready, p.begin = true, begin
+	g.unbinds = append(g.unbinds, p)
+	g.pump()
+	return true
+}
+
+// crowded says that no more releases may wait.
+func (g *Gate) crowded() bool {
 	if g == nil {
-		return nil
+		return false
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	p := newPass(g)
-	p.ready = true
-	g.unbinds = append(g.unbinds, p)
-	g.pump()
-	return p
+	return len(g.unbinds) >= maximumUnbinds
 }
 
 // expect is how long it takes until a call is done that so many others stand before. With nothing under way, it is not known better than by

@@ -246,9 +246,7 @@ func (c *chaos) check() (problems []string) {
 	})
 	rows := map[string]string{}
 	_ = c.inner.Scan(ctx, "", func(key, value []byte) error {
-		switch kind, _, _ := strings.Cut(string(key), "/"); kind {
-		case "owner", "format", "quota", "tombstone":
-		default:
+		if !strings.HasPrefix(string(key), "owner/") && string(key) != "format" {
 			rows[string(key)] = string(value)
 		}
 		return nil
