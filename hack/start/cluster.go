@@ -259,10 +259,10 @@ func (g *cluster) deploy(ctx context.Context, program *mutation.Program, subject
 		switch {
 		case denied != nil:
 			s.problem("it was denied: %v (the engine: %v)", denied, s.refused)
-			return nil //nolint:nilerr // a denial is a result, which the report shows
+			return nil
 		case s.refused != nil:
 			s.problem("it was admitted, and the engine denies it: %v", s.refused)
-			return nil
+			return nil //nolint:nilerr // a refusal by the engine is a result, which the report shows
 		}
 		if err := g.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return fmt.Errorf("reading %s back: %w", s.name(), err)

@@ -47,7 +47,7 @@ func newExplainCommand(s *Streams) *cobra.Command {
 	o := &explainOptions{output: explainFormat(explain.Formats()[0])}
 	command := &cobra.Command{
 		Use:   "explain [KIND/NAME | TOPIC [NAME]]",
-		Short: "Explain what rules do with an object and why, or in which versions a flag or gate exists",
+		Short: "Explain what rules do with an object, or which versions have a flag",
 		Long: `Explain what rules do with an object and why, or in which versions a flag or gate exists.
 
 Of an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule of the profiles for it: whether it was applied,

@@ -20,9 +20,9 @@ func newInterpreterConvertCommand(s *Streams) *cobra.Command {
 		Short: "Write an InterpreterProfile for customizations in Lua",
 		Long: `Write an InterpreterProfile for customizations in Lua.
 
-The file has ResourceInterpreterCustomizations of Karmada. Converted are the common forms: replicas and the requirements of a Pod template,
-replicas that are set, health by comparisons and conditions, statuses and retained fields that are copied. Each script that is not converted is
-named with its line; write its rules by hand.`,
+The file has ResourceInterpreterCustomizations of Karmada. The common forms are converted: replicas and the requirements of a Pod
+template, replicas that are set, health by comparisons and conditions, statuses and retained fields that are copied. The command
+names each other script with its line; write its rules by hand.`,
 		Example: `  # a profile for a customization
   graft interpreter convert example/interpreter/lua/queue.yaml --name acme`,
 		Args: cobra.ExactArgs(1),
