@@ -5,7 +5,7 @@
 // Package file keeps the rows of a ledger in a folder on this machine, in a bbolt file. One process at a time has a folder open.
 //
 // Opening never trusts the files: check.go reads every page before bbolt maps the file, and counter.go detects an older copy.
-// docs/decisions/0018-ledger-in-bbolt.md explains the design. Start reading at Open.
+// docs/decisions/0018-the-ledger-file.md explains the design. Start reading at Open.
 package file
 
 import (
