@@ -14,14 +14,15 @@ import (
 
 // writeExpressions writes the page of what expressions see: each variable with its fields and their types.
 func writeExpressions(out *bytes.Buffer) error {
-	fmt.Fprintf(out, "# What expressions see\n\n[Expressions](../usage/expressions.md#values-and-conditions) has the functions. What is `dyn` has "+
-		"fields that are checked only when an expression is evaluated; one that may be missing is read with `?`.\n\n")
+	fmt.Fprintf(out, "# What expressions see\n\nFor authors of profiles. Look up variables and their fields here, and functions in "+
+		"[expressions](../usage/expressions.md#values-and-conditions). Fields of a `dyn` value are checked at evaluation; read optional ones "+
+		"with `?`.\n\n")
 	table(out, "variable", "type", "meaning")
 	for _, variable := range facts.Variables() {
 		row(out, code(variable.Name), code(variable.TypeName()), facts.Summary(variable.Name))
 	}
-	fmt.Fprintf(out, "\nBeside these, there is what the profile declares: `parameters`, `variables`, `lookups`, the references of `images` by "+
-		"the names in its image vector, and in rules with `forEach` the `item`, which has a `key` and a `value` where the items are those of a mapping.\n")
+	fmt.Fprintf(out, "\nA profile adds `parameters`, `variables`, `lookups`, `images` (references by their names in the image vector), and, in "+
+		"rules with `forEach`, `item` (with `key` and `value` for a mapping).\n")
 	for _, object := range reference.Objects() {
 		fmt.Fprintf(out, "\n## %s\n\n", object.Name())
 		table(out, "field", "type", "meaning")

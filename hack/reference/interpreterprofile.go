@@ -19,11 +19,11 @@ func writeInterpreterProfile(out *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "# Reference of the InterpreterProfile\n\n%s\n\n## Fields\n\n", schema.Description)
-	table(out, "field", "type", "meaning")
-	networkRows(out, schema, schema, "", nil)
-	fmt.Fprint(out, "\n## What expressions see\n\nWhat stands in objects has no type: what may be missing is read with `?`, as in "+
-		"`object.?status.?replicas.orValue(0)`. All expressions see an object as it came, whatever rules before have changed.\n\n")
+	fmt.Fprintf(out, "# Reference of the InterpreterProfile\n\nFor authors of interpreter profiles. Look up each field here; "+
+		"[interpreter profiles](../usage/interpreter.md) has examples.\n\n## Fields\n\n")
+	networkFields(out, schema, schema, "")
+	fmt.Fprint(out, "\n## What expressions see\n\nFields of objects have no type. Read optional fields with `?`, as in "+
+		"`object.?status.?replicas.orValue(0)`. Expressions see the original object, without the changes of earlier rules.\n\n")
 	table(out, "operation", "variables")
 	seen := map[string]expression.Variable{}
 	var order []string

@@ -19,19 +19,16 @@ func writeInterpreterTest(out *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "# Reference of the InterpreterProfileTest\n\n%s [What Karmada asks](../usage/interpreter.md#test-it) explains it by example.\n\n"+
-		"## Fields\n\n", schema.Description)
-	table(out, "field", "type", "meaning")
+	fmt.Fprintf(out, "# Reference of the InterpreterProfileTest\n\nFor authors of tests that `graft test` runs. Look up each field here; "+
+		"[interpreter profiles](../usage/interpreter.md#test-it) has examples.\n\n## Fields\n\n")
 	testRows(out, schema, nil)
 	fmt.Fprint(out, "\n## Cases\n\n")
-	table(out, "field", "type", "meaning")
 	testRows(out, schema.Properties["cases"].Items, nil)
-	fmt.Fprintf(out, "\n## What is wanted\n\n%s In brackets stands the operation that is asked.\n\n", schema.Definitions["want"].Description)
-	table(out, "field", "type", "meaning")
+	fmt.Fprintf(out, "\n## What is wanted\n\n%s The operation is in brackets.\n\n", schema.Definitions["want"].Description)
 	testRows(out, schema.Definitions["want"], nil)
-	fmt.Fprint(out, "\n## case.yaml\n\nThe object of a folder stands in `in.yaml`, what the member has for `retain` in `observed.yaml`, and the whole "+
-		"answers in `want.yaml`.\n\n")
-	table(out, "field", "type", "meaning")
-	testRows(out, folder, nil)
+	fmt.Fprint(out, "\n## case.yaml\n\nA folder has the object in `in.yaml`, the member's object for `retain` in `observed.yaml`, and the whole "+
+		"answers in `want.yaml`. Its `case.yaml` has the fields of a case except `name`, `golden`, `object` and `observed`, and "+
+		"these:\n\n")
+	testRows(out, folder, schema.Properties["cases"].Items)
 	return nil
 }

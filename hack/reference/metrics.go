@@ -37,16 +37,15 @@ func writeMetrics(out *bytes.Buffer) error {
 	out.WriteString(`
 # Metrics
 
-All that the three programs count themselves; beside it each has what Go and its process tell (` + "`go_…`, `process_…`" + `). The values of labels are names of the
-programs, of profiles and of the configuration: nothing that a caller sends becomes one. Alerts and dashboards for them come with
-[the charts](../operations/monitoring.md).
+For operators who write queries. The programs also have the usual metrics of Go and of the process (` + "`go_…`, `process_…`" + `). Input of
+callers never becomes the value of a label. [The charts](../operations/monitoring.md) have alerts and dashboards.
 `)
 	for _, program := range []struct{ title, prefix string }{
 		{"All three programs", "graft_server_"}, {"The extension", "graft_"}, {"The network provider", "graft_network_"}, {"The resource interpreter", "graft_interpreter_"},
 	} {
 		fmt.Fprintf(out, "\n## %s\n\n", program.title)
 		if program.prefix == "graft_server_" {
-			out.WriteString("Their label `server` says of which program they are: `extension`, `network-provider` or `resource-interpreter`.\n\n")
+			out.WriteString("The label `server` names the program: `extension`, `network-provider` or `resource-interpreter`.\n\n")
 		}
 		table(out, "metric", "type", "meaning")
 		for _, m := range all {

@@ -15,11 +15,12 @@ import (
 
 // writeOperations writes the page of operations: what each does, its arguments, examples, and the targets that have it.
 func writeOperations(out *bytes.Buffer) error {
-	fmt.Fprintf(out, "# Operations\n\nA rule of a [profile](profile.md#rules) is one of these, named by its key. *Text* is a string, a number or a "+
-		"boolean. Where values are computed, their strings may hold `${ CEL }`; in rules with `forEach`, names may, too.\n\n")
+	fmt.Fprintf(out, "# Operations\n\nFor authors of profiles. A [rule](profile.md#rules) has one of these operations as its key. *Text* is a string, a "+
+		"number or a boolean. Strings of computed values may contain `${ CEL }`, and in rules with `forEach` names may too.\n\n")
 	for _, d := range operation.All() {
-		fmt.Fprintf(out, "- [%s](#%s): %s\n", d.Name, strings.ToLower(d.Name), reference.FirstPart(d.Summary))
+		fmt.Fprintf(out, "- [%s](#%s)\n", d.Name, strings.ToLower(d.Name))
 	}
+	writeTargets(out)
 	for _, d := range operation.All() {
 		fmt.Fprintf(out, "\n## %s\n\n%s.\n\n", d.Name, capital(d.Summary))
 		table(out, "argument", "type", "computed", "meaning")
@@ -28,13 +29,30 @@ func writeOperations(out *bytes.Buffer) error {
 		for _, example := range append([]string{d.Example}, d.Examples...) {
 			fmt.Fprintf(out, "- %s\n", example)
 		}
-		fmt.Fprintf(out, "```\n\n")
+		fmt.Fprintf(out, "```\n")
 		if d.KeepsByDefault {
-			fmt.Fprintf(out, "On update it keeps what the old object has, unless the rule has `onUpdate: set`.\n\n")
+			fmt.Fprintf(out, "\nOn update it keeps what the old object has, unless the rule has `onUpdate: set`.\n")
 		}
-		fmt.Fprintf(out, "On %s.\n", code(reference.Targets(d)...))
 	}
 	return nil
+}
+
+// writeTargets writes which targets have which operations, one row for the operations with the same targets.
+func writeTargets(out *bytes.Buffer) {
+	operations := map[string][]string{}
+	var order []string
+	for _, d := range operation.All() {
+		targets := code(reference.Targets(d)...)
+		if operations[targets] == nil {
+			order = append(order, targets)
+		}
+		operations[targets] = append(operations[targets], d.Name)
+	}
+	fmt.Fprintf(out, "\n## Targets\n\n")
+	table(out, "operations", "targets")
+	for _, targets := range order {
+		row(out, code(operations[targets]...), targets)
+	}
 }
 
 // writeArguments writes a row for each argument.

@@ -19,10 +19,11 @@ func writeProfile(out *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "# Reference of the ProviderProfile\n\n[Operations](operations.md) and [what expressions see](expressions.md) have "+
-		"pages of their own; [Writing a profile](../usage/profile.md) explains it all from top to bottom.\n\n## Fields\n\n")
+	fmt.Fprintf(out, "# Reference of the ProviderProfile\n\nFor authors of profiles. Look up fields and targets here, "+
+		"[operations](operations.md) and [expressions](expressions.md) on their own pages; [profiles](../usage/profile.md) has examples.\n\n"+
+		"## Fields\n\n")
 	writeFields(out, schema)
-	fmt.Fprintf(out, "\n## Rules\n\nA rule is one [operation](operations.md), named by its key. Beside it may stand:\n\n")
+	fmt.Fprintf(out, "\n## Rules\n\nA rule has one [operation](operations.md) as its key, and these fields:\n\n")
 	table(out, "field", "type", "meaning")
 	rule, err := schema.Rule("kubelet")
 	if err != nil {
@@ -63,7 +64,7 @@ func writeConfiguration(file string) func(*bytes.Buffer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "# Reference of the %s\n\n%s\n\n", schema.Properties["kind"].Const, schema.Description)
+		fmt.Fprintf(out, "# Reference of the %s\n\nFor operators. %s\n\n", schema.Properties["kind"].Const, schema.Description)
 		writeFields(out, schema)
 		return nil
 	}

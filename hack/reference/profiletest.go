@@ -25,46 +25,30 @@ func writeProfileTest(out *bytes.Buffer) error {
 		return err
 	}
 	setting, cases := schema.Definitions["setting"], schema.Properties["cases"].Items
-	fmt.Fprintf(out, "# Reference of the ProviderProfileTest\n\n%s [Testing a profile](../usage/testing.md) explains it by example.\n\n## Fields\n\n",
-		schema.Description)
-	table(out, "field", "type", "meaning")
+	fmt.Fprintf(out, "# Reference of the ProviderProfileTest\n\nFor authors of tests that `graft test` runs. Look up each field here; "+
+		"[testing](../usage/testing.md) has examples.\n\n## Fields\n\n")
 	testRows(out, schema, nil)
 	fmt.Fprintf(out, "\n## Cases\n\nA case has the fields of a [setting](#settings), and these:\n\n")
-	table(out, "field", "type", "meaning")
 	testRows(out, cases, setting)
 	fmt.Fprintf(out, "\n## Settings\n\n")
-	table(out, "field", "type", "meaning")
 	testRows(out, setting, nil)
 	fmt.Fprintf(out, "\n## Expectations\n\nBy [target](profile.md#targets), by kind and name such as `Deployment/acme`, or for all `%s`. An "+
 		"expectation is one of the words %s, or has fields:\n\n", v1alpha1.TestOthers, code(v1alpha1.TestStates...))
-	table(out, "field", "type", "meaning")
 	testRows(out, schema.Definitions["expectation"].AnyOf[1], nil)
 	fmt.Fprintf(out, "\n## case.yaml\n\nThe file of a folder has the fields of a [setting](#settings), and these:\n\n")
-	table(out, "field", "type", "meaning")
 	testRows(out, folder, setting)
 	return nil
 }
 
-// testRows writes the fields, those of another schema left out, with the fields below them.
+// testRows writes the fields of a schema without those of another one.
 func testRows(out *bytes.Buffer, s, without *reference.Schema) {
-	var rows func(s *reference.Schema, prefix string)
-	rows = func(s *reference.Schema, prefix string) {
-		for _, name := range s.Order() {
-			if without != nil && prefix == "" && without.Properties[name] != nil {
-				continue
-			}
-			field := s.Properties[name]
-			row(out, code(prefix+name), testKind(field), prose(field.Description))
-			rows(field, prefix+name+".")
-			if values := field.Values(); values != nil {
-				rows(values, prefix+name+".<name>.")
-			}
-			if field.Items != nil && name != "cases" {
-				rows(field.Items, prefix+name+"[].")
-			}
-		}
-	}
-	rows(s, "")
+	w := &fields{out: out, root: &reference.Schema{}, kind: testKind, hide: isLinked}
+	w.write(s, without)
+}
+
+// isLinked reports whether the fields below a field are in another table of the page.
+func isLinked(name string, field *reference.Schema) bool {
+	return name == "cases" || strings.Contains(testKind(field), "](#")
 }
 
 // testKind is what may stand there, in words, with links to the other tables of the page.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
@@ -27,26 +26,11 @@ func readSchema(name string) (*reference.Schema, error) {
 	return read, nil
 }
 
-// writeFields writes a table of all fields with those below them.
+// writeFields writes the fields of a schema without references.
 func writeFields(out *bytes.Buffer, s *reference.Schema) {
-	table(out, "field", "type", "meaning")
-	writeRows(out, s, "")
+	w := &fields{out: out, root: s, kind: plainKind, hide: isReference}
+	w.write(s, nil)
 }
 
-func writeRows(out *bytes.Buffer, s *reference.Schema, prefix string) {
-	for _, name := range s.Order() {
-		field := s.Properties[name]
-		kind := field.Kind(code)
-		if slices.Contains(s.Required, name) {
-			kind += ", required"
-		}
-		row(out, code(prefix+name), kind, prose(field.Description))
-		writeRows(out, field, prefix+name+".")
-		if items := field.Values(); items != nil {
-			writeRows(out, items, prefix+name+".<name>.")
-		}
-		if field.Items != nil {
-			writeRows(out, field.Items, prefix+name+"[].")
-		}
-	}
-}
+// isReference reports whether a field is described elsewhere on the page.
+func isReference(_ string, field *reference.Schema) bool { return field.Ref != "" }

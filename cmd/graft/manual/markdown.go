@@ -13,12 +13,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Markdown is the page of all commands below a root.
+// Markdown returns one page with the help texts of all commands below a root.
 func Markdown(root *cobra.Command) []byte {
 	root.InitDefaultHelpFlag()
 	out := &bytes.Buffer{}
-	fmt.Fprintf(out, "# The command line\n\nWhat `%[1]s --help` and `%[1]s COMMAND --help` say, in one page; `%[1]s completion man DIR` writes it as man pages. "+
-		"The examples are run by the tests, in the root of the repository.\n\n", root.Name())
+	fmt.Fprintf(out, "# The command line\n\nFor users of `%[1]s`. The page has the help text of each command, as `%[1]s COMMAND --help` "+
+		"prints it.\n`%[1]s completion man DIR` writes the same as man pages. Run the examples in the root of the repository.\n\n",
+		root.Name())
 	commands := Commands(root)
 	for _, command := range commands[1:] {
 		fmt.Fprintf(out, "- [%s](#%s): %s\n", command.CommandPath(), strings.ReplaceAll(command.CommandPath(), " ", "-"), command.Short)
@@ -33,30 +34,31 @@ func Markdown(root *cobra.Command) []byte {
 	return out.Bytes()
 }
 
+// columns is the width to which descriptions of options are wrapped.
+const columns = 118
+
+// writeCommand writes the help text of a command as a block of text, and its examples as commands.
 func writeCommand(out *bytes.Buffer, command *cobra.Command) {
-	fmt.Fprintf(out, "\n## %s\n", command.CommandPath())
-	fmt.Fprintf(out, "\n```text\n%s\n```\n", synopsis(command))
-	for _, part := range parts(long(command)) {
-		if part.literal {
-			fmt.Fprintf(out, "\n```text\n%s\n```\n", dedent(part.text))
-			continue
-		}
-		fmt.Fprintf(out, "\n%s\n", prose(part.text))
+	fmt.Fprintf(out, "\n## %s\n\n```text\n%s\n\n%s\n", command.CommandPath(), synopsis(command), strings.Trim(long(command), "\n"))
+	if usages := visible(command.NonInheritedFlags()).FlagUsagesWrapped(columns); usages != "" {
+		fmt.Fprintf(out, "\nOptions:\n%s", usages)
 	}
+	fmt.Fprintf(out, "```\n")
 	if command.Example != "" {
 		fmt.Fprintf(out, "\n```sh\n%s\n```\n", dedent(command.Example))
 	}
-	title := "option"
-	for _, set := range []*pflag.FlagSet{command.NonInheritedFlags(), command.InheritedFlags()} {
-		list := options(set)
-		if len(list) > 0 {
-			fmt.Fprintf(out, "\n| %s | |\n|---|---|\n", title)
+}
+
+// visible returns the flags of a set without hidden ones and --help, which every command has.
+func visible(set *pflag.FlagSet) *pflag.FlagSet {
+	out := pflag.NewFlagSet("", pflag.ContinueOnError)
+	out.SortFlags = set.SortFlags
+	set.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden && flag.Name != "help" {
+			out.AddFlag(flag)
 		}
-		for _, option := range list {
-			fmt.Fprintf(out, "| %s | %s |\n", option.markdown(), strings.ReplaceAll(prose(option.usage), "|", `\|`))
-		}
-		title = "option of every command"
-	}
+	})
+	return out
 }
 
 // long is the help text of a command.
@@ -65,20 +67,4 @@ func long(command *cobra.Command) string {
 		return command.Long
 	}
 	return command.Short + "."
-}
-
-func (o option) markdown() string {
-	text := "--" + o.long
-	if o.short != "" {
-		text = "-" + o.short + ", " + text
-	}
-	if o.value != "" {
-		text += " " + o.value
-	}
-	return "`" + text + "`"
-}
-
-// prose is text in which Markdown finds no tags and no emphasis.
-func prose(text string) string {
-	return strings.NewReplacer("<", `\<`, "*", `\*`, "_", `\_`).Replace(text)
 }

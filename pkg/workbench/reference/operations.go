@@ -67,14 +67,6 @@ func isComputed(t operation.Type) bool {
 	return t.Computed || (t.Items != nil && isComputed(*t.Items))
 }
 
-// FirstPart is a summary up to its first details.
-func FirstPart(summary string) string {
-	part, _, _ := strings.Cut(summary, ";")
-	part, _, _ = strings.Cut(part, " (")
-	part, _, _ = strings.Cut(part, ": ")
-	return part
-}
-
 // Targets are the names of the targets that have the operation, sorted.
 func Targets(d operation.Definition) []string {
 	var names []string
