@@ -32,6 +32,7 @@ func differences(before, after tree, s *subject) []*entry {
 	d := &differ{subject: s, owner: s.target, before: clone(before).(tree), after: clone(after).(tree)}
 	forget(d.before)
 	forget(d.after)
+	forgetDefaulted(d.before, d.after)
 	if s.form.Kind == "Secret" {
 		for _, field := range []string{"data", "stringData"} {
 			delete(d.before, field)
@@ -55,7 +56,7 @@ func differences(before, after tree, s *subject) []*entry {
 	if s.form.Kind == "StatefulSet" && s.form.Has(target.Storage) {
 		d.claims()
 	}
-	if s.form.Kind == "VerticalPodAutoscaler" && s.form.Has(target.ProviderSidecar) {
+	if s.form.Has(target.ContainerPolicies) {
 		d.policies()
 	}
 	if s.form.Kind == "ConfigMap" {
@@ -159,22 +160,41 @@ func (d *differ) claims() {
 	}
 }
 
-// policies proposes the provider's sidecar for the policy that it has in a VerticalPodAutoscaler.
+// policies compares the policies of a VerticalPodAutoscaler for containers. A new one for a provider's sidecar is proposed as the
+// sidecar.
 func (d *differ) policies() {
 	path := []string{"spec", "resourcePolicy", "containerPolicies"}
-	was, _, ok := keyed(at(d.before, path...), "containerName")
-	items, isList := at(d.after, path...).([]any)
-	if !ok || !isList {
+	was, order, ok := keyed(at(d.before, path...), "containerName")
+	is, now, isOk := keyed(at(d.after, path...), "containerName")
+	if !ok || !isOk {
 		return
 	}
-	treeAt(d.after, path[:2]...)[path[2]] = slices.DeleteFunc(slices.Clone(items), func(policy any) bool {
-		name := textAt(policy, "containerName")
-		provider, isSidecar := strings.CutPrefix(name, sidecarPrefix)
-		if isSidecar = isSidecar && was[name] == nil; isSidecar {
-			d.add("machineControllerManagerProvider", nil, tree{"provider": provider})
+	for _, name := range order {
+		if is[name] == nil {
+			d.remove("containerPolicies", nil, name)
 		}
-		return isSidecar
-	})
+	}
+	for _, name := range now {
+		provider, isSidecar := strings.CutPrefix(name, sidecarPrefix)
+		switch {
+		case was[name] == nil && isSidecar && d.owner.Has(target.ProviderSidecar):
+			d.add("machineControllerManagerProvider", nil, tree{"provider": provider})
+		case was[name] == nil:
+			d.add("containerPolicies", nil, but(is[name], "containerName"), "set", name)
+		default:
+			list := fieldpath.Path{}.With("spec").With("resourcePolicy").With("containerPolicies")
+			item := append(list, fieldpath.Step{Key: name, By: "containerName", Quoted: !plainItem(name)})
+			members := comparison{
+				set: func(p fieldpath.Path, value any) {
+					d.add("containerPolicies", nil, value, append([]string{"set", name}, p.Keys()...)...)
+				},
+				remove: func(p fieldpath.Path) { d.remove("fields", nil, append(item[:len(item):len(item)], p...).String()) },
+			}
+			members.compare(nil, was[name], is[name])
+		}
+	}
+	delete(treeAt(d.before, path[:2]...), path[2])
+	delete(treeAt(d.after, path[:2]...), path[2])
 }
 
 // sidecarPrefix begins the name of the container that a provider adds to the machine-controller-manager.

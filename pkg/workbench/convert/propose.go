@@ -76,6 +76,7 @@ func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*
 			all = merge(all, differences(got, s.after, s))
 		}
 	}
+	keepSidecars(all)
 	program, rules, err := p.accept(all)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the proposal: %w", err)
@@ -95,6 +96,22 @@ func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*
 	}
 	out.Profile, err = p.document(rules, all, out)
 	return out, err
+}
+
+// keepSidecars refuses changes of the container that a proposed sidecar makes: a rule of containers would replace it.
+func keepSidecars(all []*entry) {
+	for _, e := range all {
+		if e.operation != "containers" || len(e.path) < 3 {
+			continue
+		}
+		made := func(other *entry) bool {
+			return other.owner == e.owner && other.operation == "machineControllerManagerProvider" &&
+				sidecarPrefix+textAt(other.value, "provider") == e.path[1]
+		}
+		if slices.ContainsFunc(all, made) {
+			e.refused = "it would replace the sidecar that machineControllerManagerProvider makes"
+		}
+	}
 }
 
 // proposer holds what the steps of one proposal share.

@@ -86,7 +86,6 @@ func newSubject(before, after manifest.Object) (*subject, error) {
 	if s.after, err = decodeTree(after.JSON); err != nil {
 		return nil, err
 	}
-	forgetDefaulted(s.before, s.after)
 	s.target, s.form = target.Match(s.garden, before.Group(), before.Kind, before.Name)
 	if s.target == nil && s.garden {
 		return nil, fmt.Errorf("rules reach no such object in the namespace %s", target.GardenNamespace)
