@@ -28,19 +28,26 @@ func (o options) cliArchives(ctx context.Context, built map[string]*binaries) er
 	p := o.programs[at]
 	p.certificates = false // the machine has its own
 	for _, platform := range o.cli {
-		b := built[platform]
-		if b == nil {
-			alone := o
-			alone.programs = []program{p}
-			var err error
-			if b, err = build(ctx, alone, platform); err != nil {
-				return fmt.Errorf("building for %s: %w", platform, err)
-			}
-			defer b.remove()
+		if err := o.cliPlatform(ctx, p, platform, built[platform]); err != nil {
+			return err
 		}
-		if err := o.cliArchive(p, b); err != nil {
-			return fmt.Errorf("archiving for %s: %w", platform, err)
+	}
+	return nil
+}
+
+// cliPlatform writes the archive of one platform. It builds the programs if they are not built yet (b is nil).
+func (o options) cliPlatform(ctx context.Context, p program, platform string, b *binaries) error {
+	if b == nil {
+		alone := o
+		alone.programs = []program{p}
+		var err error
+		if b, err = build(ctx, alone, platform); err != nil {
+			return fmt.Errorf("building for %s: %w", platform, err)
 		}
+		defer b.remove()
+	}
+	if err := o.cliArchive(p, b); err != nil {
+		return fmt.Errorf("archiving for %s: %w", platform, err)
 	}
 	return nil
 }
