@@ -12,5 +12,5 @@ import (
 
 // TestMetricsAreDocumented holds the table of metrics against those that there are.
 func TestMetricsAreDocumented(t *testing.T) {
-	metrics.Documented(t, "../../../docs/usage/network-provider.md", "graft_network_", "../../../pkg/network/installation", "../../../pkg/network/server", "../../../pkg/network/reload")
+	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_network_", "../../../pkg/network/installation", "../../../pkg/network/server", "../../../pkg/network/reload")
 }

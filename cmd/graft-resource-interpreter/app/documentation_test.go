@@ -13,5 +13,5 @@ import (
 // TestMetricsAreDocumented holds the table of metrics against those that there are.
 func TestMetricsAreDocumented(t *testing.T) {
 	const wing = "../../../pkg/interpreter/"
-	metrics.Documented(t, "../../../docs/usage/resource-interpreter.md", "graft_interpreter_", wing+"server", wing+"reload", wing+"certificate", wing+"registration")
+	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_interpreter_", wing+"server", wing+"reload", wing+"certificate", wing+"registration")
 }
