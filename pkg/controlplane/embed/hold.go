@@ -32,7 +32,8 @@ func cannotHold(info mutation.RuleInfo) string {
 		return ""
 	}
 	for _, place := range info.Places {
-		path, err := fieldpath.Parse(place.Name)
+		name, _, _ := strings.Cut(place.Name, "[+ ") // an item that is appended to a list
+		path, err := fieldpath.Parse(name)
 		if place.Kind != operation.Field || err != nil {
 			continue
 		}
@@ -43,7 +44,7 @@ func cannotHold(info mutation.RuleInfo) string {
 			}
 		}
 		if known != "" && !held {
-			return fmt.Sprintf("writes %s, which the type %s of this program does not have; a Mutator of unstructured objects keeps it", place.Name, known)
+			return fmt.Sprintf("writes %s, which the type %s of this program does not have; a Mutator of unstructured objects keeps it", name, known)
 		}
 	}
 	return ""

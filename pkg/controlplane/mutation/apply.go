@@ -490,7 +490,7 @@ type recorded struct {
 
 // lastsOnObject says whether the rule writes something that stays when it is gone.
 func lastsOnObject(r *rule) bool {
-	return slices.ContainsFunc(r.writes, func(w operation.Write) bool { return len(w.Traces(nil, nil, nil)) > 0 })
+	return slices.ContainsFunc(r.writes, func(w operation.Write) bool { return len(w.Traces(nil)) > 0 })
 }
 
 // writeRecord brings the record of an object up to date after its rules were applied, and takes back what no rule writes any more.
@@ -531,7 +531,7 @@ func (r *recorder) note(p Plan) {
 			// A condition that does not hold now is no rule that is gone.
 			r.all = r.all || planned.rule.family != nil || planned.rule.whole != nil
 			for i := range planned.rule.writes {
-				r.hold(planned.rule.writes[i].Traces(r.object.Document.Original(), r.object.Document.Root(), nil)...)
+				r.hold(planned.rule.writes[i].Traces(nil)...)
 			}
 			continue
 		}
@@ -544,7 +544,7 @@ func (r *recorder) note(p Plan) {
 }
 
 func (r *recorder) noteStep(s Step) {
-	for _, trace := range s.write.Traces(r.object.Document.Original(), r.object.Document.Root(), &s.Value) {
+	for _, trace := range s.write.Traces(&s.Value) {
 		if trace.Item == operation.AnyItem {
 			r.hold(trace)
 		} else if entry, ok := r.entry(s, trace); ok {
@@ -748,7 +748,7 @@ func Unmarked(object []byte) ([]byte, error) {
 }
 
 // Lasts says whether what the step writes stays when its rule is gone, so that records have it: nobody else writes it anew.
-func (s Step) Lasts() bool { return s.write != nil && len(s.write.Traces(nil, nil, nil)) > 0 }
+func (s Step) Lasts() bool { return s.write != nil && len(s.write.Traces(nil)) > 0 }
 
 // RemovesNothing reports whether the step removes what no sample of the object has: Gardener does not write it there. It is false where there is no sample.
 func (s Step) RemovesNothing(o *target.Object) bool {

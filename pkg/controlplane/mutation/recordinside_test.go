@@ -12,16 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inside are rules that write into documents and by patches.
+// inside are rules that write into documents and lists.
 const inside = `
 controlplane:
   etcd-main:
   - document: {at: spec.text, set: {leader.elect: true, "rules[name=a].limit": 5}, append: {namespaces: [monitoring, kube-system]}, remove: [gone]}
   - document: {at: spec.json, format: json, encoding: b64, set: {x.y: 1}, append: {list: [{name: b}]}}
   - document: {at: spec.tree, set: {x: 1}}
-  - patch: [{op: replace, path: /spec/replicas, value: 3}, {op: test, path: /spec/items/0, value: a}, {op: remove, path: /spec/items/0}, {op: add, path: /spec/items/-, value: z}]
+  - fields: {set: {spec.replicas: 3, "spec.pairs[k=v].l": w}, append: {spec.items: [b, z]}}
     override: for the test
-  - patch: [{op: test, path: /spec/pairs/0/k, value: v}, {op: replace, path: /spec/pairs/0/k, value: w}]
 `
 
 const insideText = "# kept\nleader:\n  elect: false # why\ngone: {a: 1}\nnamespaces:\n- kube-system\nrules:\n- name: a\n  limit: 4\n"
@@ -57,14 +56,14 @@ func insideOf(t *testing.T, object []byte) map[string]any {
 	return read.Spec
 }
 
-// TestTakenBackInside holds that what rules wrote into documents and by patches is taken back, too, and all else in them stays.
+// TestTakenBackInside holds that what rules wrote into documents and lists is taken back, too, and all else in them stays.
 func TestTakenBackInside(t *testing.T) {
 	before := []byte(insideBefore())
 	written := taken(t, inside, before, nil)
 	want := map[string]any{
 		"text": "# kept\nleader:\n  elect: true # why\nnamespaces:\n- kube-system\n- monitoring\nrules:\n- name: a\n  limit: 5\n",
 		"json": `{"x": {"y": 1}, "list": [{"name":"b"}]}`, "tree": map[string]any{"x": 1.0, "z": 0.0},
-		"replicas": 3.0, "items": []any{"b", "z"}, "pairs": []any{map[string]any{"k": "w"}}, "noted": true,
+		"replicas": 3.0, "items": []any{"a", "b", "z"}, "pairs": []any{map[string]any{"k": "v", "l": "w"}}, "noted": true,
 	}
 	if diff := cmp.Diff(want, insideOf(t, written)); diff != "" {
 		t.Fatalf("written (-want +got):\n%s", diff)
@@ -75,7 +74,7 @@ func TestTakenBackInside(t *testing.T) {
 
 	back := insideOf(t, before)
 	back["text"] = "# kept\nleader:\n  elect: false # why\nnamespaces:\n- kube-system\nrules:\n- name: a\n  limit: 4\ngone:\n  a: 1\n"
-	back["json"], back["items"] = `{"x": {"y": 0}, "list": []}`, []any{"b", "a"}
+	back["json"] = `{"x": {"y": 0}, "list": []}`
 	if diff := cmp.Diff(back, insideOf(t, taken(t, "retired: true\n"+inside, written, written))); diff != "" {
 		t.Errorf("retired (-want +got):\n%s", diff)
 	}

@@ -591,7 +591,7 @@ func forbidden(t *target.Target, write operation.Write, g contract.Generation) (
 		return contract.ReservedAnnotation(write.Place.Name)
 	case operation.Container:
 		return contract.OwnContainer(t, write.Place.Name, write.Value.Keys())
-	case operation.Field, operation.TestedField:
+	case operation.Field:
 		return contract.ReservedField(write.Place.Name)
 	case operation.DocumentField:
 		return contract.ReservedField(write.Place.Container)
@@ -607,7 +607,7 @@ func reserved(t *target.Target, write operation.Write, writes []operation.Write)
 		if own {
 			return contract.ReservedFlag(t, flagOf(write.Place))
 		}
-	case operation.Field, operation.TestedField:
+	case operation.Field:
 		return contract.ReservedPart(t, write.Place.Name)
 	case operation.Env:
 		if own {

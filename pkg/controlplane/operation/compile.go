@@ -545,14 +545,24 @@ type fieldCompiler struct {
 	apply func(p fieldPath) func(*target.Object, Resolved) error
 	// keep is nil where places cannot be kept.
 	keep func(p fieldPath) func(*target.Object) error
-	// leaves is nil where the place tells what is left.
-	leaves func(p fieldPath) func(original, now *document.Node, v *Resolved) []Trace
+	// trace returns what a write of the path leaves in an object; false: nothing. Nil: the place tells it.
+	trace func(p fieldPath) (Trace, bool)
+	// appendTo appends an item to the list at a path, or several items from a list. Nil: there is no append.
+	appendTo func(p fieldPath, several bool) func(*target.Object, Resolved) error
 
 	writes   []Write
 	findings source.Findings
 }
 
-func (f fieldCompiler) compile(arguments source.Node, path string, a edits) ([]Write, source.Findings) {
+// fieldEdits are edits of fields by path.
+type fieldEdits struct {
+	Set    source.Node   `json:"set"`
+	Append source.Node   `json:"append"`
+	Remove []source.Node `json:"remove"`
+}
+
+func (f fieldCompiler) compile(arguments source.Node, path string, a fieldEdits) ([]Write, source.Findings) {
+	f.append(a.Append, path+".append")
 	if a.Set.Node != nil && !a.Set.Absent() && a.Set.Kind != yaml.MappingNode {
 		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of paths to values").Of(source.WrongType)}
 	}
@@ -636,10 +646,74 @@ func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) 
 	if f.keep != nil {
 		write.Keep = f.keep(p)
 	}
-	if f.leaves != nil {
-		write.leaves = f.leaves(p)
+	if f.trace != nil {
+		write.leaves = func(*Resolved) []Trace {
+			if trace, lasts := f.trace(p); lasts {
+				return []Trace{trace}
+			}
+			return nil
+		}
 	}
 	f.writes = append(f.writes, write)
+}
+
+// append adds a write for each item that a list must have.
+func (f *fieldCompiler) append(n source.Node, at string) {
+	if n.Node != nil && !n.Absent() && n.Kind != yaml.MappingNode {
+		f.findings = append(f.findings, n.Finding(at, "must be a mapping of paths to lists").Of(source.WrongType))
+		return
+	}
+	for _, field := range n.Fields() {
+		inner := at + "." + field.Key.Value
+		p, ok := f.path(field.Key, inner)
+		if !ok {
+			continue
+		}
+		switch value := field.Value; {
+		case value.Node != nil && value.Kind == yaml.SequenceNode && len(value.Content) > 0:
+			for _, item := range value.Items() {
+				f.appendItem(p, item, inner, false)
+			}
+		case value.Node != nil && value.Kind == yaml.ScalarNode && strings.Contains(value.Value, "${"):
+			f.appendItem(p, value, inner, true)
+		default:
+			f.findings = append(f.findings, value.Finding(inner, "must be a list of what the list must have").Of(source.WrongType))
+		}
+	}
+}
+
+// appendItem adds a write for an item, or for an expression that gives a list of them.
+func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, several bool) {
+	if f.check != nil {
+		if problem := f.check(p, false); problem != "" {
+			f.findings = append(f.findings, item.Finding(at, "%s", problem).Of(OtherOperation))
+			return
+		}
+	}
+	value, findings := f.context.Tree(item, at)
+	f.findings = append(f.findings, findings...)
+	name := item.Value
+	if constant, ok := value.Constant(); ok {
+		name = constant.String()
+	} else if item.Kind != yaml.ScalarNode {
+		name = item.Position().String()
+	}
+	where := f.place
+	where.Name = p.String() + "[+ " + name + "]"
+	f.writes = append(f.writes, Write{
+		Place: where, Value: value, At: item, Path: at, Adds: true,
+		Apply: f.appendTo(p, several),
+		leaves: func(v *Resolved) []Trace {
+			switch trace, lasts := f.trace(p); {
+			case !lasts:
+				return nil
+			case v == nil:
+				return []Trace{trace.Any()}
+			default:
+				return trace.itemsOf(v.JSON, several)
+			}
+		},
+	})
 }
 
 // flagsTo is a mapping of flags; those with operations of their own are not among them.

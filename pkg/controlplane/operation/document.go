@@ -14,7 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	doc "github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -78,10 +77,12 @@ func compileDocument(c *Context, arguments source.Node, at string) ([]Write, sou
 				return e.merge(p, v.JSON)
 			})
 		},
-		leaves: place.leaves,
+		trace: place.trace,
+		appendTo: func(p fieldPath, several bool) func(*target.Object, Resolved) error {
+			return place.edit(p, func(e *embedded, v Resolved) error { return e.add(p, v.JSON, several) })
+		},
 	}
-	f.append(a.Append, at+".append", place)
-	return f.compile(arguments, at, edits{Set: a.Set, Remove: a.Remove})
+	return f.compile(arguments, at, fieldEdits{Set: a.Set, Append: a.Append, Remove: a.Remove})
 }
 
 func compileDocumentPlace(c *Context, a documentArguments, arguments source.Node, at string) (documentPlace, source.Findings) {
@@ -140,50 +141,6 @@ func checkDocumentField(t *target.Target, field fieldPath) string {
 	return problem
 }
 
-// append adds a write for each item that a list must have.
-func (f *fieldCompiler) append(n source.Node, at string, place documentPlace) {
-	if n.Node != nil && !n.Absent() && n.Kind != yaml.MappingNode {
-		f.findings = append(f.findings, n.Finding(at, "must be a mapping of paths to lists").Of(source.WrongType))
-		return
-	}
-	for _, field := range n.Fields() {
-		inner := at + "." + field.Key.Value
-		p, ok := f.path(field.Key, inner)
-		if !ok {
-			continue
-		}
-		switch value := field.Value; {
-		case value.Node != nil && value.Kind == yaml.SequenceNode && len(value.Content) > 0:
-			for _, item := range value.Items() {
-				f.appendItem(p, item, inner, place, false)
-			}
-		case value.Node != nil && value.Kind == yaml.ScalarNode && strings.Contains(value.Value, "${"):
-			f.appendItem(p, value, inner, place, true)
-		default:
-			f.findings = append(f.findings, value.Finding(inner, "must be a list of what the list must have").Of(source.WrongType))
-		}
-	}
-}
-
-// appendItem adds a write for an item, or for an expression that gives a list of them.
-func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, place documentPlace, several bool) {
-	value, findings := f.context.Tree(item, at)
-	f.findings = append(f.findings, findings...)
-	name := item.Value
-	if constant, ok := value.Constant(); ok {
-		name = constant.String()
-	} else if item.Kind != yaml.ScalarNode {
-		name = item.Position().String()
-	}
-	where := f.place
-	where.Name = p.String() + "[+ " + name + "]"
-	f.writes = append(f.writes, Write{
-		Place: where, Value: value, At: item, Path: at, Adds: true,
-		Apply:  place.edit(p, func(e *embedded, v Resolved) error { return e.add(p, v.JSON, several) }),
-		leaves: place.leavesItems(p, several),
-	})
-}
-
 // edit opens the document, once in a rule, and edits it.
 func (d documentPlace) edit(p fieldPath, edit func(*embedded, Resolved) error) func(*target.Object, Resolved) error {
 	return func(o *target.Object, v Resolved) error {
@@ -195,32 +152,10 @@ func (d documentPlace) edit(p fieldPath, edit func(*embedded, Resolved) error) f
 	}
 }
 
-// leaves is the trace of a field of the document; there is none in a file of a node.
-func (d documentPlace) leaves(p fieldPath) func(_, _ *doc.Node, _ *Resolved) []Trace {
-	return func(_, _ *doc.Node, _ *Resolved) []Trace {
-		if d.file != "" || !isLasting(d.field) {
-			return nil
-		}
-		return []Trace{d.trace(p)}
-	}
-}
-
-// leavesItems are the traces of the items that are appended to a list.
-func (d documentPlace) leavesItems(p fieldPath, several bool) func(_, _ *doc.Node, _ *Resolved) []Trace {
-	return func(_, _ *doc.Node, v *Resolved) []Trace {
-		switch {
-		case d.file != "" || !isLasting(d.field):
-			return nil
-		case v == nil:
-			return []Trace{d.trace(p).Any()}
-		default:
-			return d.trace(p).itemsOf(v.JSON, several)
-		}
-	}
-}
-
-func (d documentPlace) trace(p fieldPath) Trace {
-	return Trace{Document: d.name, Format: cmp.Or(d.format, "yaml"), Encoding: strings.TrimPrefix(d.encoding, "plain"), Path: p.String()}
+// trace returns the trace of a field of the document; there is none in a file of a node.
+func (d documentPlace) trace(p fieldPath) (Trace, bool) {
+	trace := Trace{Document: d.name, Format: cmp.Or(d.format, "yaml"), Encoding: strings.TrimPrefix(d.encoding, "plain"), Path: p.String()}
+	return trace, d.file == "" && isLasting(d.field)
 }
 
 func (d documentPlace) open(o *target.Object) (*embedded, error) {

@@ -112,12 +112,13 @@ ExecStart=/opt/bin/kubelet --v=2
 			`{"a":1,"b":{"c":1}}`, `{"a":1,"b":{"c":2,"d":3}}`, `{"a":1}`},
 		"fields": {"etcd-main", etcd, `{set: {spec.backup.deltaSnapshotPeriod: 5m}}`, `{set: {spec.backup: {deltaSnapshotPeriod: 6m, port: 8081}}}`, `{remove: [spec.backup.deltaSnapshotPeriod]}`, "/spec/backup",
 			`{"port":8080,"deltaSnapshotPeriod":"5m"}`, `{"port":8081,"deltaSnapshotPeriod":"6m"}`, `{"port":8081}`},
+		"fields of lists": {"etcd-main", etcd, `{append: {spec.backup.zones: [a, {name: b}]}}`, `{append: {spec.backup.zones: "${ ['a', 'c'] }"}}`,
+			`{remove: ['spec.backup.zones[name=b]']}`, "/spec/backup",
+			`{"port":8080,"zones":["a",{"name":"b"}]}`, `{"port":8080,"zones":["a",{"name":"b"},"c"]}`, `{"port":8080,"zones":["a","c"]}`},
 		"document": {"node", osc, `{file: /etc/a.yaml, set: {b.c: 1}, append: {d: [x]}}`, `{file: /etc/a.yaml, set: {b: {c: 2}}, append: {d: [y]}}`, `{file: /etc/a.yaml, remove: [b, d]}`, "/spec/files/2/content/inline/data",
 			"a: 1 # kept\nd:\n- x\nb:\n  c: 1\n", "a: 1 # kept\nd:\n- x\n- \"y\"\nb:\n  c: 2\n", "a: 1 # kept\n"},
 		"machineControllerManagerProvider": {"machine-controller-manager", deployment, `{provider: acme, image: a}`, `{provider: acme, image: b}`, ``, "/spec/template/spec/containers/2/image",
 			`a`, `b`, ``},
-		"patch": {"etcd-main", etcd, `[{op: add, path: /spec/backup/x, value: 1}]`, `[{op: replace, path: /spec/backup/x, value: 2}]`, `[{op: remove, path: /spec/backup/x}]`, "/spec/backup",
-			`{"port":8080,"x":1}`, `{"port":8080,"x":2}`, `{"port":8080}`},
 	}
 	bench := newBench(t)
 	seen := map[string]bool{}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -32,7 +31,7 @@ func nested(err error, format string, arguments ...any) error {
 type Trace struct {
 	// Document is the path of the field in which the document is, with its format and encoding; empty: the object itself.
 	Document, Format, Encoding string
-	// Path is that of the field or list. It may have positions, where a patch wrote by them.
+	// Path is that of the field or list, without positions.
 	Path string
 	// Item is the digest of the item, or AnyItem; empty: the trace is the field.
 	Item string
@@ -125,8 +124,8 @@ type Write struct {
 	// Keep makes the place what it is in o.Old, which is there. Nil: the operation cannot, and a rule that keeps is refused.
 	Keep func(o *target.Object) error
 
-	// leaves gives what Traces does; nil: what the place tells.
-	leaves func(original, now *document.Node, v *Resolved) []Trace
+	// leaves returns what Traces does; nil: what the place tells.
+	leaves func(v *Resolved) []Trace
 }
 
 // Kind is a kind of place.
@@ -163,8 +162,6 @@ const (
 	ProviderConfigField Kind = "provider configuration field"
 	// Field is a field of the object by its path.
 	Field Kind = "field"
-	// TestedField is a field that a patch writes only if a test holds; where it stands in the profile is the container.
-	TestedField Kind = "field behind a test"
 	// DocumentField is a field of a document inside a field or file, which is the container.
 	DocumentField Kind = "document field"
 	// Denied is no place in an object: it stands for the message of a denial.
@@ -199,8 +196,6 @@ func (p Place) String() string {
 	switch p.Kind {
 	case UnitField, UnitOption, DropIn:
 		owner = "unit"
-	case TestedField:
-		return fmt.Sprintf("field %s, behind a test", name)
 	case DocumentField:
 		return fmt.Sprintf("field %s of the document %s", name, p.Container)
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -54,13 +53,7 @@ func (p fieldPath) find(n *document.Node) *document.Node {
 }
 
 func findStep(n *document.Node, s fieldpath.Step) *document.Node {
-	switch {
-	case s.Position && n.Kind() == document.Array:
-		if i, err := strconv.Atoi(s.Key); err == nil && i < n.Len() {
-			return n.Item(i)
-		}
-		return nil
-	case s.By == "":
+	if s.By == "" {
 		return n.Get(s.Key)
 	}
 	for _, item := range n.Items() {
@@ -193,20 +186,6 @@ func (p fieldPath) keepBelow(now, then *document.Node) error {
 		return nil
 	}
 	return p.put(now, old.Raw())
-}
-
-// putBack is put where nothing is made on the way: what has gone meanwhile is not what a position meant.
-func (p fieldPath) putBack(now *document.Node, raw []byte) error {
-	parent, last := p[:len(p)-1].find(now), p[len(p)-1]
-	switch present := findStep(parent, last); {
-	case present != nil:
-		return nested(present.Replace(raw), "%s", p)
-	case parent.Kind() == document.Object:
-		_, err := parent.Set(last.Key, raw)
-		return nested(err, "%s", p)
-	default:
-		return nil
-	}
 }
 
 // put makes the place what raw says.

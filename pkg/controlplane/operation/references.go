@@ -21,7 +21,7 @@ import (
 func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
 	var brought, was, using used
 	for _, step := range steps {
-		if step.Kind == Field || step.Kind == TestedField {
+		if step.Kind == Field {
 			brought.addNew(o)
 		} else if err := brought.addStep(o.Document.Root(), step); err != nil {
 			return err
@@ -63,7 +63,7 @@ type Reference struct {
 
 // MayReference says whether writes of the kind can add or drop the use of a Secret or ConfigMap.
 func MayReference(kind Kind) bool {
-	return kind == Volume || kind == Env || kind == Container || kind == Field || kind == TestedField
+	return kind == Volume || kind == Env || kind == Container || kind == Field
 }
 
 // Standing is what stands in a place that may reference; absent where nothing does.

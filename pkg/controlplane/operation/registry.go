@@ -40,7 +40,6 @@ func All() []Definition {
 		fields(),
 		embeddedDocument(),
 		machineControllerManagerProvider(),
-		patch(),
 	}
 }
 

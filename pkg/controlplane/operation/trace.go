@@ -54,17 +54,6 @@ func (d documentPlace) read(root *document.Node) (*embedded, error) {
 	return e, nested(err, "%s", d.name)
 }
 
-// missing are the traces of the items that a list had and has not any more.
-func (t Trace) missing(before, after *document.Node) []Trace {
-	var traces []Trace
-	for _, item := range before.Items() {
-		if t.Item = Digest(Canonical(item)); itemWith(after, t.Item) < 0 {
-			traces = append(traces, t)
-		}
-	}
-	return traces
-}
-
 // The maps of strings that rules edit.
 var (
 	labelsPath         = fieldPath{{Key: "metadata"}, {Key: "labels"}}
@@ -78,14 +67,6 @@ const AnyItem = "*"
 
 // Outer is the path of the field of the object in which the trace is.
 func (t Trace) Outer() string { return cmp.Or(t.Document, t.Path) }
-
-// path is the path of the field or list; documents are not written by positions.
-func (t Trace) path() (fieldPath, error) {
-	if t.Document != "" {
-		return parsePath(t.Path)
-	}
-	return parseAny(t.Path)
-}
 
 // Any is the trace of all items of the list.
 func (t Trace) Any() Trace {
@@ -182,7 +163,7 @@ func TracesIn(root *document.Node) *Traces { return &Traces{root: root} }
 
 // Get is what stands at the trace, in the canonical form; nil where nothing does or nothing can be read.
 func (s *Traces) Get(t Trace) []byte {
-	p, err := t.path()
+	p, err := parsePath(t.Path)
 	if err != nil {
 		return nil
 	}
@@ -204,7 +185,7 @@ func (s *Traces) Get(t Trace) []byte {
 // Restore puts back what stood at a lasting trace, as JSON; nil removes what is there. Other traces are left alone. What was
 // restored in a document is in the object after Flush.
 func (s *Traces) Restore(t Trace, before []byte) error {
-	p, err := t.path()
+	p, err := parsePath(t.Path)
 	if outer, problem := parsePath(t.Document); err != nil || t.Document == "" && !isLasting(p) || t.Document != "" && (problem != nil || !isLasting(outer)) {
 		return nil //nolint:nilerr // what is no path leads nowhere
 	}
@@ -259,12 +240,6 @@ func (s *Traces) in(t Trace) (*embedded, error) {
 	return opened, nil
 }
 
-// parseAny reads a path that may have positions.
-func parseAny(text string) (fieldPath, error) {
-	p, err := fieldpath.Parse(text)
-	return fieldPath(p), err
-}
-
 // itemWith is the position of the item that has the digest; -1 where none has.
 func itemWith(list *document.Node, digest string) int {
 	for i, item := range list.Items() {
@@ -287,11 +262,11 @@ var (
 	}
 )
 
-// Traces are what the write leaves in an object that had the first root and has the second now; those of all items of a list stand for
-// what cannot be told. A nil value says that none was computed. Traces that are always those of the place need no roots.
-func (w *Write) Traces(original, now *document.Node, v *Resolved) []Trace {
+// Traces returns what the write of a value leaves in an object; the trace of all items of a list stands for what cannot be told, as for
+// a nil value, which says that none was computed.
+func (w *Write) Traces(v *Resolved) []Trace {
 	if w.leaves != nil {
-		return w.leaves(original, now, v)
+		return w.leaves(v)
 	}
 	path, ok := lastingPath(w.Place)
 	if !ok {
@@ -311,11 +286,6 @@ func lastingPath(p Place) (string, bool) {
 		path = annotationsPath.with(p.Name)
 	case ServiceField:
 		path = fieldPath{{Key: "spec"}, {Key: p.Name}}
-	case Field:
-		var err error
-		if path, err = parseAny(p.Name); err != nil {
-			return "", false
-		}
 	default:
 		return "", false
 	}
@@ -452,11 +422,9 @@ func (e *embedded) look(p fieldPath, see func(root *document.Node, p fieldPath))
 	})
 }
 
-// put makes a field what raw says. Only the object itself is written by positions.
+// put makes a field what raw says.
 func (e *embedded) put(p fieldPath, raw []byte) error {
 	switch {
-	case slices.ContainsFunc(p, func(s fieldpath.Step) bool { return s.Position }):
-		return p.putBack(e.tree, raw)
 	case e.yaml == nil:
 		return p.put(e.tree, raw)
 	case p.depth() == len(p):

@@ -34,7 +34,6 @@ type Object struct {
 	commandLines map[string]*document.CommandLine
 	texts        texts
 	lenses       map[string]Lens
-	notes        map[any]int
 }
 
 // PodTemplate is spec.template, nil where there is none.
@@ -167,17 +166,6 @@ func (o *Object) flushLenses() error {
 	}
 	clear(o.lenses)
 	return nil
-}
-
-// Note is what SetNote noted for a key, and 0 before.
-func (o *Object) Note(key any) int { return o.notes[key] }
-
-// SetNote remembers something from one write of a rule to the next.
-func (o *Object) SetNote(key any, value int) {
-	if o.notes == nil {
-		o.notes = map[any]int{}
-	}
-	o.notes[key] = value
 }
 
 // The units and files of an OperatingSystemConfig that Gardener writes (gardener: pkg/apis/core/v1beta1/constants).
