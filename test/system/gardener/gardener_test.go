@@ -78,6 +78,7 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 	})
 
 	It("installs Graft through a ControllerRegistration with a single kubectl apply", func(ctx SpecContext) {
+		g.label(ctx, firstLabel, "true")
 		g.apply(ctx, graft(ctx, g.folder, "v1", 3))
 		g.installed(ctx, "provider-graft")
 	})
@@ -108,12 +109,14 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 		g.changed(ctx, 4)
 	})
 
-	It("moves the seed to another ControllerRegistration, and changes every object on the way", func(ctx SpecContext) {
+	It("moves the seed to another ControllerRegistration by its labels, and changes every object on the way", func(ctx SpecContext) {
 		first := g.installed(ctx, "provider-graft")
-		g.apply(ctx, strings.ReplaceAll(graft(ctx, g.folder, "v2", 4), "name: provider-graft\n", "name: next\n"))
+		next := strings.ReplaceAll(graft(ctx, g.folder, "v2", 4), "name: provider-graft\n", "name: next\n")
+		g.apply(ctx, strings.ReplaceAll(next, firstLabel, "example.com/next"))
+		g.label(ctx, "example.com/next", "true")
 		second := g.installed(ctx, "next")
 		Expect(g.write(ctx)).To(ContainElement("--v=4"))
-		g.remove(ctx, "provider-graft")
+		g.label(ctx, firstLabel, "")
 		Eventually(func(give Gomega) {
 			Expect(g.write(ctx)).To(ContainElement("--v=4"))
 			give.Expect(g.leftovers(ctx, first)).To(BeEmpty())
@@ -126,6 +129,7 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 	It("uninstalls Graft without a trace, and denies no write", func(ctx SpecContext) {
 		second := g.installed(ctx, "next")
 		g.remove(ctx, "next")
+		g.remove(ctx, "provider-graft")
 		Eventually(func(give Gomega) {
 			g.write(ctx)
 			give.Expect(g.leftovers(ctx, second)).To(BeEmpty())
@@ -133,6 +137,22 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 		Expect(g.write(ctx)).NotTo(ContainElement("--v=4"))
 	})
 })
+
+// firstLabel is the label of seeds that the registration of Graft selects.
+const firstLabel = "example.com/first"
+
+// label sets a label of the seed; without a value it removes the label.
+func (g *garden) label(ctx context.Context, key, value string) {
+	GinkgoHelper()
+	seed := &gardencorev1beta1.Seed{}
+	Expect(g.gardener.Get(ctx, client.ObjectKey{Name: seedName}, seed)).To(Succeed())
+	patch := client.MergeFrom(seed.DeepCopy())
+	delete(seed.Labels, key)
+	if value != "" {
+		metav1.SetMetaDataLabel(&seed.ObjectMeta, key, value)
+	}
+	Expect(g.gardener.Patch(ctx, seed, patch)).To(Succeed())
+}
 
 // remove deletes a registration of Graft, as operators do.
 func (g *garden) remove(ctx context.Context, name string) {
@@ -202,10 +222,11 @@ func graft(ctx context.Context, folder, tag string, verbosity int) string {
 	registration(ctx, folder, "-chart", filepath.Join(root, "charts", "gardener-extension-provider-graft"), "-out", folder)
 	raw, err := os.ReadFile(filepath.Join(folder, "controller-registration.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	const empty, image = "    profiles: \"\"\n", "/gardener-extension-provider-graft:"
+	const empty, image, policy = "    profiles: \"\"\n", "/gardener-extension-provider-graft:", "    policy: Always\n"
 	manifests := string(raw)
-	Expect(manifests).To(And(ContainSubstring(empty), ContainSubstring(image)))
+	Expect(manifests).To(And(ContainSubstring(empty), ContainSubstring(image), ContainSubstring(policy)))
 	manifests = strings.Replace(manifests, empty, indented(profiles(verbosity)), 1)
+	manifests = strings.Replace(manifests, policy, policy+"    seedSelector: {matchLabels: {"+firstLabel+": \"true\"}}\n", 1)
 	return strings.Replace(manifests, image, image+tag+"-", 1)
 }
 
