@@ -37,7 +37,6 @@ STORES    ?= .
 # How often test-system kills the network provider; `make test` does so a few hundred times.
 CRASHES   ?= 2000
 # How many profiles that compute values as large as they can test-system loads into the extension; `make test` loads a dozen.
-# The cases that make test-system plays; a thousand take half an hour or more.
 OVERSIZE  ?= 100
 HELD      ?= 100,1000000
 SHOOTS    ?= 10,1000,10000
@@ -137,6 +136,7 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 	@echo '==> the contract without one clause at a time, about two minutes'
 	@$(MAKE) --no-print-directory mutants
+	@$(MAKE) --no-print-directory test-gardener
 	@echo '==> images and charts in a registry, as the page of packaging says'
 	cd hack/images && go test -tags system -run '^TestPage' $(TESTFLAGS) ./...
 	@echo '==> the extension with $(OVERSIZE) profiles that compute values as large as they can'
@@ -144,9 +144,10 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 
-# The programs of Gardener are built once, which takes ten minutes on two cores.
+# Six minutes on two cores. The programs of Gardener are built once, which takes ten more.
 test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, whose programs are built from its module, in namespaces of its own.
 	@$(TOOLS) etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
+	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
 	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
 
 bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, memory, interpretations, allocations, endpoints and containers beside their floors and peers.
