@@ -48,8 +48,9 @@ const (
 	parallel = 10
 	// patience bounds waits for the program. It is long, since refusing a profile takes a second of CPU time, and several attempts.
 	patience = 5 * time.Minute
-	// casesVariable is the environment variable with the number of cases; without it there are fewCases.
+	// casesVariable is the environment variable with the number of cases; without it there are fewCases. firstVariable names the seed of the first.
 	casesVariable = "GRAFT_OVERSIZE_CASES"
+	firstVariable = "GRAFT_OVERSIZE_FIRST"
 	fewCases      = 12
 )
 
@@ -218,15 +219,15 @@ func (e *extension) ask(ctx context.Context, body []byte) (string, error) {
 	}
 }
 
-// cases returns how many cases are run.
-func cases() uint64 {
+// number returns the number in an environment variable, or another one where it is not set.
+func number(variable string, otherwise uint64) uint64 {
 	GinkgoHelper()
-	text := os.Getenv(casesVariable)
+	text := os.Getenv(variable)
 	if text == "" {
-		return fewCases
+		return otherwise
 	}
 	count, err := strconv.ParseUint(text, 10, 32)
-	Expect(err).NotTo(HaveOccurred(), casesVariable)
+	Expect(err).NotTo(HaveOccurred(), variable)
 	return count
 }
 
@@ -236,7 +237,8 @@ var _ = Describe("the extension with profiles that compute values as large as th
 		var refused, denied, limited, late, allowed int
 		var most, mostSeed int64
 		began, reported := time.Now(), time.Now()
-		for seed := range cases() {
+		first, count := number(firstVariable, 0), number(casesVariable, fewCases)
+		for seed := first; seed < first+count; seed++ {
 			before, err := e.Resident()
 			Expect(err).NotTo(HaveOccurred())
 			Expect(e.ResetPeak()).To(Succeed())
@@ -277,12 +279,12 @@ var _ = Describe("the extension with profiles that compute values as large as th
 			}
 			if time.Since(reported) > time.Minute {
 				reported = time.Now()
-				GinkgoWriter.Printf("%d cases after %s\n", seed+1, time.Since(began).Round(time.Second))
+				GinkgoWriter.Printf("%d cases after %s\n", seed-first+1, time.Since(began).Round(time.Second))
 			}
 		}
 		Expect(limited).To(BeNumerically(">", 0), "no request has exceeded a limit")
 		AddReportEntry("cases", fmt.Sprintf("%d cases in %s: %d profiles refused; %d requests allowed and %d denied, %d of them by a limit and %d "+
 			"for want of time; grown by %d MiB at most, in case %d",
-			cases(), time.Since(began).Round(time.Second), refused, allowed, denied, limited, late, most>>20, mostSeed))
+			count, time.Since(began).Round(time.Second), refused, allowed, denied, limited, late, most>>20, mostSeed))
 	})
 })
