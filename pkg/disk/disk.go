@@ -92,6 +92,22 @@ func ReadFS(files fs.FS, name string, limit int64) ([]byte, error) {
 	return fs.ReadFile(files, name)
 }
 
+// CheckInside returns an error if one of the names below a folder exists and ReadInside would not open it. It is for files that a library
+// opens by their paths.
+func CheckInside(folder string, names ...string) error {
+	for _, name := range names {
+		file, _, err := open(folder, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return pathError(filepath.Join(folder, name), err)
+		default:
+			_ = file.Close()
+		}
+	}
+	return nil
+}
+
 func open(folder, name string) (*os.File, int64, error) {
 	// With the slash behind it, opening what is no folder fails, and does not wait for a writer of a pipe.
 	root, err := os.OpenRoot(filepath.Clean(folder) + string(filepath.Separator))

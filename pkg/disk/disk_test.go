@@ -72,6 +72,13 @@ func TestReadInside(t *testing.T) {
 				if err != nil && !strings.Contains(err.Error(), filepath.Join(base, folder, name)) {
 					t.Errorf("the error does not name the file: %v", err)
 				}
+				want := test.err
+				if errors.Is(want, fs.ErrNotExist) || name == "large" {
+					want = nil
+				}
+				if err := disk.CheckInside(filepath.Join(base, folder), "none", name); !errors.Is(err, want) {
+					t.Errorf("the check: %v", err)
+				}
 				if _, err := disk.Beginning(filepath.Join(base, folder), name, 4); name != "large" && !errors.Is(err, test.err) {
 					t.Errorf("the beginning: %v", err)
 				}

@@ -22,6 +22,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
@@ -177,7 +178,10 @@ func (s *Store) acquire(o Options) error {
 	} else if !hasLedger(s.folder) {
 		return ErrMissing
 	}
-	var err error
+	err := disk.CheckInside(s.folder, dataFile, counterFile, lockFile)
+	if err != nil {
+		return err
+	}
 	if s.lock, err = lockFolder(s.folder, o.ReadOnly); err != nil || !create {
 		return err
 	}

@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/ledgertest"
@@ -86,6 +88,33 @@ func TestOpenRefusesOlderFormat(t *testing.T) {
 	for _, o := range []file.Options{{}, {ReadOnly: true}} {
 		if _, err := file.Open(folder, o); !errors.Is(err, file.ErrOlder) {
 			t.Errorf("%+v: got error %v, want %v", o, err, file.ErrOlder)
+		}
+	}
+}
+
+// TestOpenRefusesOtherFiles checks that Open neither follows a link out of the folder nor waits for a writer of a pipe.
+func TestOpenRefusesOtherFiles(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.WriteFile(elsewhere, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ledger.db", "commits", "lock"} {
+		for kind, test := range map[string]struct {
+			make func(path string) error
+			want error
+		}{
+			"pipe": {func(path string) error { return syscall.Mkfifo(path, 0o600) }, disk.ErrNotRegular},
+			"link": {func(path string) error { return os.Symlink(elsewhere, path) }, disk.ErrOutside},
+		} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				folder := t.TempDir()
+				if err := test.make(filepath.Join(folder, name)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := file.Open(folder, file.Options{}); !errors.Is(err, test.want) {
+					t.Errorf("got error %v, want %v", err, test.want)
+				}
+			})
 		}
 	}
 }
