@@ -94,14 +94,14 @@ func show(ctx context.Context, d *demo.Demo, program, profile string, update boo
 			return err
 		}
 	}
-	return d.Stay(ctx, process, fmt.Sprintf("Change %s, and ask again:\n\n    %s interpret %s --url %s --ca %s", profile, demo.Graft, own, url, authority))
+	return d.Stay(ctx, process, fmt.Sprintf("Change %s, and ask again:\n\n    %s interpreter ask %s --url %s --ca %s", profile, demo.Graft, own, url, authority))
 }
 
 // show asks the program about the objects, as Karmada does, and compares the answers.
 func (s subject) show(ctx context.Context, d *demo.Demo, configuration string, update bool) error {
 	d.Title("%s", s.title)
-	ask := []string{demo.Graft, "interpret", s.file, "--configuration", configuration, "--members", s.path("members"), "--observed", s.path("member")}
-	member := []string{demo.Graft, "interpret", s.path("member"), "--configuration", configuration, "--operation", "health,status"}
+	ask := []string{demo.Graft, "interpreter", "ask", s.file, "--configuration", configuration, "--members", s.path("members"), "--observed", s.path("member")}
+	member := []string{demo.Graft, "interpreter", "ask", s.path("member"), "--configuration", configuration, "--operation", "health,status"}
 	var got []any
 	for _, line := range [][]string{append(ask, s.questions...), member} {
 		if _, err := d.Command(ctx, line); err != nil {
