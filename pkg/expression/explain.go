@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
@@ -75,11 +76,11 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 		if m := reservedName.FindStringSubmatch(message); m != nil {
 			message = "'" + m[1] + "' is reserved by CEL" + source.Suggest(m[1]+"Object", e.Variables())
 		}
-		if m, ok := misfitOf(message); ok {
+		if m := refused.FindStringSubmatch(message); m != nil {
 			if strings.HasPrefix(text.text[offset:], "(") {
 				offset = nameBefore(text.text, offset)
 			}
-			message = e.say(m)
+			message = e.mismatch(m[1], m[2])
 		}
 		finding := o.finding(text.offset+offset, "%s", plainly(message)).Of(rule)
 		if unknown != "" {
@@ -102,6 +103,7 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 var (
 	undefinedField      = regexp.MustCompile(`^undefined field '([^']*)'`)
 	reservedName        = regexp.MustCompile(`^(?:syntax error: )?reserved identifier: (\w+)`)
+	refused             = regexp.MustCompile(`^found no matching overload for '([^']+)' applied to '(.*)'$`)
 	undeclaredReference = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 )
 
@@ -197,29 +199,21 @@ const (
 	quantityType = "kubernetes.Quantity"
 )
 
-// remedy says what was probably meant by types that do not go together, or by a type that does not fit; "" where that is not known.
-func remedy(given ...string) string {
+// remedy returns what the author probably meant where types do not fit; "" where that is not known. The types are as CEL writes them.
+func remedy(given string) string {
+	words := strings.FieldsFunc(typeParameters.ReplaceAllString(given, "$1"), func(r rune) bool { return r != '_' && r != '.' && !unicode.IsLetter(r) })
 	has := func(wanted ...string) bool {
-		return slices.ContainsFunc(given, func(t string) bool { return slices.Contains(wanted, word(t)) })
+		return slices.ContainsFunc(words, func(t string) bool { return slices.Contains(wanted, strings.Trim(t, ".")) })
 	}
 	switch {
 	case has(absentType):
-		return remedyOfAbsent(given)
+		return "; say what it is when it is absent, with .orValue(…)"
 	case has("null", "null_type"):
 		return "; whether something is null is asked by == null"
-	case len(given) == 2 && has(versionType) && has("string"):
+	case has(versionType) && has("string"):
 		return `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`
 	case has(quantityType):
 		return "; quantities are added by add, and compared by compareTo, isGreaterThan and isLessThan"
-	case len(given) == 2:
-		return conversion(has)
-	}
-	return ""
-}
-
-// conversion says how one of two simple types is made of the other; "" where they are others.
-func conversion(has func(...string) bool) string {
-	switch {
 	case has("string") && has("int", "uint", "double"):
 		return "; string(…) makes a string of a number, int(…) a number of a string"
 	case has("string") && has("bool"):
@@ -232,12 +226,46 @@ func conversion(has func(...string) bool) string {
 	return ""
 }
 
-// remedyOfAbsent says how what may be absent is used; "" where nothing may be.
-func remedyOfAbsent(given []string) string {
-	if slices.ContainsFunc(given, func(t string) bool { return word(t) == absentType }) {
-		return "; say what it is when it is absent, with .orValue(…)"
+// typeParameters are what a type is of.
+var typeParameters = regexp.MustCompile(`\b([a-z_]+)\([^()]+\)`)
+
+// mismatch returns the message for types that an operator or a function does not take, with the ways in which the function is called.
+func (e *Environment) mismatch(function, given string) string {
+	message := symbolOf(function) + " cannot take " + strings.ReplaceAll(given, "_type", "")
+	if isLookup := slices.Contains(lookups, function); !isLookup || strings.Contains(given, absentType) {
+		message += remedy(given)
 	}
-	return ""
+	declared := e.env.Functions()[function]
+	if _, isOperator := operators.FindReverse(function); isOperator || declared == nil {
+		return message
+	}
+	var known []string
+	for _, o := range declared.OverloadDecls() {
+		known = append(known, signature(function, o.IsMemberFunction(), o.ArgTypes(), o.ResultType()))
+	}
+	const most = 4
+	slices.Sort(known)
+	if len(known) > most {
+		known = append(known[:most], "…")
+	}
+	return message + "; it is called as " + strings.ReplaceAll(strings.Join(known, ", "), "_type", "")
+}
+
+// lookups are operators that take values of different types, which need not become one.
+var lookups = []string{operators.Index, operators.OptIndex, operators.In, operators.Conditional}
+
+// symbolOf is how an operator or a function is written.
+func symbolOf(function string) string {
+	switch symbol, isOperator := operators.FindReverse(function); {
+	case !isOperator:
+		return strings.TrimLeft(function, "@")
+	case symbol != "":
+		return symbol
+	case function == operators.Conditional:
+		return "?"
+	default:
+		return "[…]"
+	}
 }
 
 // suggest says which of the known names was probably meant; of variables, which there are where none is near.
@@ -289,10 +317,10 @@ var macros = map[string]string{
 // plainly says in other words what CEL says of other mistakes that are made often.
 func plainly(message string) string {
 	if m := otherType.FindStringSubmatch(message); m != nil {
-		return fmt.Sprintf("must be %s, is %s%s", called(m[1]), called(m[2]), remedy(m[2]))
+		return strings.ReplaceAll("must be "+m[1]+", is "+m[2], "_type", "") + remedy(m[1]+" "+m[2])
 	}
 	if m := notIterable.FindStringSubmatch(message); m != nil {
-		return sayIteration(m[1])
+		return withoutItems + strings.ReplaceAll(", not "+m[1], "_type", "") + remedy(m[1])
 	}
 	if m := foreignToken.FindStringSubmatch(message); m != nil {
 		return "syntax error: " + m[1] + " is written " + foreignTokens[m[1]]
@@ -390,353 +418,6 @@ func zero(t *types.Type) string {
 		return "false"
 	}
 	return unknown
-}
-
-// misfit is an operator or a function with the types that it was given, and does not take.
-type misfit struct {
-	// function is what CEL calls it, such as _+_.
-	function string
-	// given are types as CEL writes them, that of the object of a method first; empty where it is not known.
-	given  []string
-	member bool
-}
-
-// refused is what CEL says of types that do not fit.
-var refused = regexp.MustCompile(`^found no matching overload for '([^']+)' applied to '(.*)'$`)
-
-// misfitOf reads what CEL says.
-func misfitOf(message string) (misfit, bool) {
-	m := refused.FindStringSubmatch(message)
-	if m == nil {
-		return misfit{}, false
-	}
-	found := misfit{function: m[1]}
-	rest := m[2]
-	if target := wordOfType(rest); strings.HasPrefix(rest[target:], ".(") {
-		found.given, found.member, rest = []string{rest[:target]}, true, rest[target+1:]
-	}
-	for rest = strings.TrimSuffix(strings.TrimPrefix(rest, "("), ")"); rest != ""; {
-		length := wordOfType(rest)
-		found.given = append(found.given, rest[:length])
-		rest = strings.TrimPrefix(rest[length:], ", ")
-	}
-	return found, true
-}
-
-// wordOfType is the length of the type with which a text begins: up to a comma or ".(" that is in no parentheses.
-func wordOfType(text string) int {
-	depth := 0
-	for i := range len(text) {
-		switch {
-		case text[i] == '(':
-			depth++
-		case text[i] == ')':
-			depth--
-		case depth == 0 && (text[i] == ',' || strings.HasPrefix(text[i:], ".(")):
-			return i
-		}
-	}
-	return len(text)
-}
-
-// say is the misfit in words: what it is, what was given, and what would do.
-func (e *Environment) say(m misfit) string {
-	symbol := symbolOf(m.function)
-	switch _, isOperator := operators.FindReverse(m.function); {
-	case !isOperator:
-		return e.sayFunction(m)
-	case len(m.given) != operators.Arity(m.function) || slices.Contains(m.given, ""):
-		if takes[m.function] == "" {
-			return symbol + " cannot take what it was given"
-		}
-		return fmt.Sprintf("%[1]s cannot take what it was given; %[1]s is for %[2]s, both of one type", symbol, takes[m.function])
-	}
-	first, last := m.given[0], m.given[len(m.given)-1]
-	switch m.function {
-	case operators.Conditional:
-		if first != "bool" && first != "dyn" {
-			return "the condition in front of ? must be a bool, is " + called(first) + remedy(first)
-		}
-		return fmt.Sprintf("what stands on both sides of : must be of one type, is %s and %s%s", called(m.given[1]), called(last), remedy(m.given[1], last))
-	case operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr:
-		wrong := slices.DeleteFunc(slices.Clone(m.given), func(t string) bool { return t == "bool" || t == "dyn" })
-		if len(wrong) == 0 {
-			return symbol + " cannot take what it was given"
-		}
-		return fmt.Sprintf("%s is for bools, not for %s%s", symbol, calledAll(wrong), remedy(wrong[0]))
-	case operators.Index, operators.OptIndex:
-		return sayIndex(first, last)
-	case operators.OptSelect:
-		return "only maps and objects have fields, not " + called(first) + remedy(first)
-	case operators.In:
-		return sayIn(first, last)
-	case operators.Negate:
-		return "- is for numbers, not for " + called(first) + remedy(first)
-	case operators.Equals, operators.NotEquals:
-		return fmt.Sprintf("%s cannot compare %s with %s%s", symbol, called(first), called(last), remedy(first, last))
-	}
-	remedy := remedy(first, last)
-	if remedy == "" {
-		remedy = fmt.Sprintf("; %s is for %s, both of one type", symbol, takes[m.function])
-	}
-	return fmt.Sprintf("%s cannot take %s and %s%s", symbol, called(first), called(last), remedy)
-}
-
-const ordered = "numbers, strings, bools, timestamps and durations"
-
-// takes is what operators are for.
-var takes = map[string]string{
-	operators.Add: "numbers, strings, lists, bytes, timestamps and durations", operators.Subtract: "numbers, timestamps and durations",
-	operators.Multiply: "numbers", operators.Divide: "numbers", operators.Modulo: "whole numbers",
-	operators.Less: ordered, operators.LessEquals: ordered, operators.Greater: ordered, operators.GreaterEquals: ordered,
-}
-
-func sayIndex(container, key string) string {
-	switch word(container) {
-	case "list":
-		return "an item of a list is read by its number, not by " + called(key) + remedy(key)
-	case "map":
-		return fmt.Sprintf("%s is not read by %s%s", called(container), called(key), remedy(key))
-	case "string":
-		return "[…] reads lists and maps, not a string; a character of a string is given by charAt(…)"
-	}
-	return "[…] reads lists and maps, not " + called(container) + remedy(container)
-}
-
-func sayIn(item, container string) string {
-	switch word(container) {
-	case "list", "map":
-		return fmt.Sprintf("%s is never in %s%s", called(item), called(container), remedy(item))
-	case "string":
-		return "in looks into lists and maps, not into a string; whether a string has a part is said by contains(…)"
-	}
-	return "in looks into lists and maps, not into " + called(container) + remedy(container)
-}
-
-// sayIteration says of what there are no items.
-func sayIteration(over string) string {
-	return "lists and maps have items, and not " + called(over) + remedy(over)
-}
-
-// symbolOf is how an operator or a function is written.
-func symbolOf(function string) string {
-	switch symbol, isOperator := operators.FindReverse(function); {
-	case !isOperator:
-		return strings.TrimLeft(function, "@")
-	case symbol != "":
-		return symbol
-	case function == operators.Conditional:
-		return "?"
-	default:
-		return "[…]"
-	}
-}
-
-// sayFunction says how a function is called: with as many arguments, where it can be.
-func (e *Environment) sayFunction(m misfit) string {
-	var known, alike []string
-	given := callOf(m.function, m.member, m.given)
-	if declared := e.env.Functions()[m.function]; declared != nil {
-		for _, o := range declared.OverloadDecls() {
-			way := callOf(m.function, o.IsMemberFunction(), typeNames(o.ArgTypes()))
-			known = append(known, way)
-			if o.IsMemberFunction() == m.member && len(o.ArgTypes()) == len(m.given) {
-				alike = append(alike, way)
-			}
-		}
-	}
-	if len(alike) > 0 {
-		known = alike
-	}
-	const most = 4
-	slices.Sort(known)
-	if known = slices.Compact(known); len(known) > most {
-		known = append(known[:most:most], "…")
-	}
-	items := slices.ContainsFunc(known, func(way string) bool { return typeParameters.ReplaceAllString(way, "$1") == given })
-	switch {
-	case len(known) == 0:
-		return m.function + " cannot take what it was given"
-	case slices.Contains(m.given, ""):
-		return fmt.Sprintf("%s is called as %s, and was given something else", m.function, oneOf(known))
-	case items:
-		return fmt.Sprintf("%s is called as %s, and was given other items", m.function, oneOf(known))
-	}
-	return fmt.Sprintf("%s is called as %s, not as %s%s", m.function, oneOf(known), given, remedyOfAbsent(m.given))
-}
-
-// callOf is how a function is called with types.
-func callOf(name string, member bool, given []string) string {
-	given = slices.Clone(given)
-	for i, t := range given {
-		given[i] = anyParameters.ReplaceAllString(strings.TrimSuffix(t, "_type"), "")
-	}
-	if member {
-		name, given = given[0]+"."+name, given[1:]
-	}
-	return name + "(" + strings.Join(given, ", ") + ")"
-}
-
-var (
-	// anyParameters are what a type is of where that may be anything, typeParameters where it is something.
-	anyParameters  = regexp.MustCompile(`\((<?[A-Z]>?(, )?)+\)`)
-	typeParameters = regexp.MustCompile(`\b(list|map)\([^()]+\)`)
-)
-
-func typeNames(all []*cel.Type) []string {
-	names := make([]string, len(all))
-	for i, t := range all {
-		names[i] = cel.FormatCELType(t)
-	}
-	return names
-}
-
-// oneOf joins words by commas and or.
-func oneOf(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-// word is a type without what it is of.
-func word(t string) string {
-	name, _, _ := strings.Cut(t, "(")
-	return name
-}
-
-// called is a type for people.
-func called(t string) string {
-	switch word(t) {
-	case "":
-		return "something"
-	case "dyn":
-		return "a value of any type"
-	case "null", "null_type":
-		return "null"
-	case absentType:
-		return "what may be absent"
-	case "bytes":
-		return "bytes"
-	case versionType:
-		return "a version"
-	case quantityType:
-		return "a quantity"
-	case "int":
-		return "an int"
-	}
-	return "a " + t
-}
-
-func calledAll(all []string) string {
-	words := make([]string, len(all))
-	for i, t := range all {
-		words[i] = called(t)
-	}
-	return strings.Join(slices.Compact(words), " and ")
-}
-
-// unfit says which types a part of the expression was given that it does not take. It looks at the values of its operands once more, and says nothing of
-// them but their types.
-func (p *program) unfit(ctx context.Context, vars interpreter.Activation, node ast.Expr) string {
-	switch node.Kind() {
-	case ast.ComprehensionKind:
-		return sayIteration(p.typeOf(ctx, vars, node.AsComprehension().IterRange()))
-	case ast.SelectKind:
-		over := p.typeOf(ctx, vars, node.AsSelect().Operand())
-		return fmt.Sprintf("%s has no field %s", called(over), node.AsSelect().FieldName())
-	case ast.CallKind:
-	default: // CEL does not say where: this is where the items are collected
-		return p.nameAt(node) + ": an operator or a function is given an item of a type that it does not take"
-	}
-	call := node.AsCall()
-	m := misfit{function: call.FunctionName(), member: call.IsMemberFunction()}
-	operands := call.Args()
-	if m.member {
-		operands = append([]ast.Expr{call.Target()}, operands...)
-	}
-	if macro := p.macroAt(node); macro != "" {
-		return macro + " asks for a bool of each item, and is given something else"
-	}
-	for _, operand := range operands {
-		m.given = append(m.given, p.typeOf(ctx, vars, operand))
-	}
-	return p.environment.say(m)
-}
-
-// iteration is the first part that goes through what has no items, or nil.
-func (p *program) iteration(ctx context.Context, vars interpreter.Activation) ast.Expr {
-	for _, e := range ast.MatchDescendants(ast.NavigateAST(p.ast.NativeRep()), ast.KindMatcher(ast.ComprehensionKind)) {
-		if over := p.typeOf(ctx, vars, e.AsComprehension().IterRange()); over != "" && word(over) != "list" && word(over) != "map" {
-			return e
-		}
-	}
-	return nil
-}
-
-// macroAt is the macro, such as filter, of which an operator is a part that nobody wrote; "" for one that was written.
-func (p *program) macroAt(node ast.Expr) string {
-	symbol, isOperator := operators.FindReverse(node.AsCall().FunctionName())
-	rest := p.expressionText()[p.offsetOf(node):]
-	if !isOperator || rest == "" || symbol != "" && strings.HasPrefix(rest, symbol) || strings.ContainsRune("?[", rune(rest[0])) {
-		return ""
-	}
-	return p.nameAt(node)
-}
-
-// nameAt is the name of the function of which a node is a part.
-func (p *program) nameAt(node ast.Expr) string {
-	text, offset := p.expressionText(), p.offsetOf(node)
-	if offset < len(text) && text[offset] == '(' {
-		return text[nameBefore(text, offset):offset]
-	}
-	from := nameAfter(text, offset)
-	to := from
-	for to < len(text) && isWord(text[to]) {
-		to++
-	}
-	return text[from:to]
-}
-
-// offsetOf is where CEL says that a node is, in the text of the expression.
-func (p *program) offsetOf(node ast.Expr) int {
-	text := p.expressionText()
-	return min(offsetOf(text, p.ast.NativeRep().SourceInfo().GetStartLocation(node.ID())), len(text))
-}
-
-// typeOf is the type of what a part has as its value; empty where it has none by itself, as a part that is about an item of a list.
-func (p *program) typeOf(ctx context.Context, vars interpreter.Activation, e ast.Expr) string {
-	native := p.ast.NativeRep()
-	if known := native.GetType(e.ID()); known != nil && known.Kind() != cel.DynKind {
-		return cel.FormatCELType(known)
-	}
-	part := p.operand(e)
-	if part == nil {
-		return ""
-	}
-	value, err := part.once(ctx, vars)
-	if err != nil {
-		return ""
-	}
-	return value.Type().TypeName()
-}
-
-// operand is a part of the expression as a program; nil where it is none by itself. It is planned when it is first asked for, as an expression that fails
-// for one object mostly fails for many.
-func (p *program) operand(e ast.Expr) *program {
-	if planned, there := p.operands.Load(e.ID()); there {
-		return planned.(*program)
-	}
-	native, part := p.ast.NativeRep(), p.shell()
-	part.references, part.every = inspect(p.environment.variables, e)
-	checked := ast.NewCheckedAST(ast.NewAST(e, native.SourceInfo()), native.TypeMap(), native.ReferenceMap())
-	var err error
-	if part.run, err = planProgram(part, p.environment.env, checked); err != nil {
-		part = nil
-	}
-	p.operands.Store(e.ID(), part)
-	return part
 }
 
 // Name is the qualified name of the object type.
@@ -877,8 +558,8 @@ func (p *program) interrupted(err error) error {
 	return &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation was interrupted: " + err.Error(), err: err}
 }
 
-// explain turns an error of CEL into one with a position and without values.
-func (p *program) explain(ctx context.Context, vars interpreter.Activation, err error) error {
+// explain returns an error of CEL with a position and without values.
+func (p *program) explain(err error) error {
 	failed := &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation failed"}
 	if errors.Is(err, errTooCostly) {
 		failed.Message, failed.err = errTooCostly.Error(), errTooCostly
@@ -888,9 +569,6 @@ func (p *program) explain(ctx context.Context, vars interpreter.Activation, err 
 		return failed
 	}
 	node := findNode(p.ast.NativeRep().Expr(), failedAt(celError))
-	if strings.HasPrefix(celError.Error(), notIterated) {
-		node = p.iteration(ctx, vars)
-	}
 	var inner *EvaluationError
 	switch {
 	case errors.As(err, &inner):
@@ -899,9 +577,6 @@ func (p *program) explain(ctx context.Context, vars interpreter.Activation, err 
 		failed.err = celError
 	}
 	message, name := p.describe(celError, node)
-	if node != nil && doesNotFit.MatchString(err.Error()) {
-		message = p.unfit(ctx, vars, node)
-	}
 	failed.Message = message
 	if node != nil {
 		failed.Position = p.nodePosition(findName(node, name))
@@ -909,8 +584,8 @@ func (p *program) explain(ctx context.Context, vars interpreter.Activation, err 
 	return failed
 }
 
-// notIterated is how CEL's error begins where there are no items; it does not say where.
-const notIterated = "got '"
+// withoutItems is the message for what has no items.
+const withoutItems = "only lists and maps have items"
 
 // failedAt is the part that failed. Within what is asked of items CEL wraps its error, once more for each list.
 func failedAt(err *types.Err) int64 {
@@ -942,8 +617,14 @@ func (p *program) describe(err error, node ast.Expr) (message, name string) {
 			return "there is no such key", ""
 		}
 		return absentField + name + p.howToRead(name), name
+	case notIterated.MatchString(message):
+		return withoutItems, ""
 	case harmless.MatchString(message):
 		return harmless.FindString(message), ""
+	case doesNotFit.MatchString(message) && (node == nil || node.Kind() != ast.CallKind):
+		return "an operator or a function is given a value of a type that it does not take", ""
+	case doesNotFit.MatchString(message):
+		return symbolOf(node.AsCall().FunctionName()) + " cannot take values of these types", ""
 	case node != nil && node.Kind() == ast.CallKind:
 		return symbolOf(node.AsCall().FunctionName()) + " cannot take the value that it was given", ""
 	}
@@ -969,8 +650,9 @@ var (
 	missingAttribute = regexp.MustCompile(`^no such attribute\(s\): ([A-Za-z0-9_]+)`)
 	missingKey       = regexp.MustCompile(`^no such key: (.+)$`)
 	// doesNotFit is what CEL says of types.
-	doesNotFit = regexp.MustCompile(`^(no such overload|unsupported index type|invalid qualifier type|got '.*', expected iterable type)`)
-	harmless   = regexp.MustCompile(`^(no such overload|division by zero|modulus by zero|` +
+	doesNotFit  = regexp.MustCompile(`^(no such overload|unsupported index type|invalid qualifier type)`)
+	notIterated = regexp.MustCompile(`^got '.*', expected iterable type`)
+	harmless    = regexp.MustCompile(`^(division by zero|modulus by zero|` +
 		`(integer|unsigned integer|int|uint|double|duration|timestamp) overflow|return error for overflow|` +
 		`index out of bounds|optional.none\(\) dereference|` +
 		`invalid UTF-8 in bytes, cannot convert to string|NaN values cannot be ordered)`)

@@ -38,7 +38,7 @@ func TestHints(t *testing.T) {
 	for text, want := range map[string]string{
 		`${ version >= "1.34" }`:             `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
 		`${ "1.34" != version }`:             `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
-		`${ version + 1 }`:                   `+ cannot take a version and an int; + is for numbers, strings, lists, bytes, timestamps and durations, both of one type`,
+		`${ version + 1 }`:                   `+ cannot take (kubernetes.Semver, int)`,
 		`${ annotations["x.y/z"] }`:          `there is no x.y/z; what may be missing is read as [?"x.y/z"].orValue("")`,
 		`${ annotations["x"] == "y" }`:       `there is no x; what may be missing is read as [?"x"].orValue("")`,
 		`${ spec.a.b }`:                      `there is no b; what may be missing is read as .?b.orValue(…)`,

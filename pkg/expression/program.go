@@ -33,7 +33,7 @@ func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (re
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, p.interrupted(ctxErr)
 	}
-	return nil, p.explain(ctx, vars, err)
+	return nil, p.explain(err)
 }
 
 func (p *program) text(ctx context.Context, vars interpreter.Activation) (string, error) {

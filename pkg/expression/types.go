@@ -208,8 +208,6 @@ type program struct {
 	explaining  sync.Once
 	parts       *node
 	partsError  error
-	// operands are parts by the numbers of their nodes, for errors about types.
-	operands sync.Map
 }
 
 // each is the condition of exists, all and exists_one, which is explained for each item.
