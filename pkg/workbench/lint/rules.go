@@ -140,17 +140,16 @@ func (p *Page) example(text string) Input {
 func (p *Page) Markdown() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n%s\n\n%s\n", p.Rule, p.Summary, strings.TrimSpace(p.Why))
-	fmt.Fprintf(&out, "\nSeverity: %s. ", p.severities())
-	if p.Fix == "" {
-		out.WriteString("There is no fix that is right for certain.\n")
-	} else {
-		fmt.Fprintf(&out, "`graft lint --fix` %s\n", p.Fix)
+	fmt.Fprintf(&out, "\nSeverity: %s.", p.severities())
+	if p.Fix != "" {
+		fmt.Fprintf(&out, " `graft lint --fix` %s", p.Fix)
 	}
+	out.WriteString("\n")
 	fmt.Fprintf(&out, "\n## Wrong\n\n```yaml\n%s```\n", p.Bad)
 	fmt.Fprintf(&out, "\n```text\n%s```\n", p.said())
 	fmt.Fprintf(&out, "\n## Right\n\n```yaml\n%s```\n", p.Good)
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
-		fmt.Fprintf(&out, "\nBeside it stands `%s`:\n\n```yaml\n%s```\n", name, p.Files[name])
+		fmt.Fprintf(&out, "\nWith the file `%s`:\n\n```yaml\n%s```\n", name, p.Files[name])
 	}
 	return out.String()
 }
@@ -201,7 +200,7 @@ func Index() (string, error) {
 		return "", err
 	}
 	var out strings.Builder
-	out.WriteString("# Rules\n\nWhat `graft lint` finds in profiles, and what is refused when profiles are loaded. `graft lint --explain <rule>` prints a page.\n\n")
+	out.WriteString("# Lint rules\n\nFor authors of profiles. Find the rule of a finding here, read why it matters, and see a wrong and a right example. `graft lint --explain <rule>` prints a page.\n\n")
 	out.WriteString("| rule | severity | fix | |\n|---|---|---|---|\n")
 	for _, p := range all {
 		fix := ""
