@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interpreter is the Karmada wing: what Karmada must know of a kind of object to spread it over clusters. This package holds the nouns that all
-// of the wing shares, and the error at its border.
+// Package interpreter contains the types that the Karmada packages share: an operation on an object, its
+// request, its response, and the failures that callers see. Karmada needs the answers to distribute an object
+// over member clusters.
 //
-// It knows no wire and no profile. Enter at Operation, Request and Response.
+// The package knows neither a wire format nor profiles. Start reading at Operation, Request and Response.
 package interpreter
 
 import (
@@ -17,50 +18,52 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// Operation is what is asked of an object. Its name is the field of an InterpreterProfile that answers it.
+// Operation is a question about an object. Its name is the field of an InterpreterProfile that answers it.
 type Operation string
 
-// The operations, each with the names that the dialects have for it: that of Karmada, and that of the proposal before it.
+// The operations, each with its names in the two dialects: Karmada's, and that of the earlier proposal.
 const (
-	// Replicas: how many there are, and what each needs (InterpretReplica, ExploreReplica).
+	// Replicas asks for the number of replicas and the requirements of each (InterpretReplica, ExploreReplica).
 	Replicas Operation = "replicas"
-	// Components: the same of each part of a workload that has several (InterpretComponent).
+	// Components asks for replicas and requirements of each part of a multi-part workload (InterpretComponent).
 	Components Operation = "components"
-	// Revise: the object with another number of replicas (ReviseReplica, ExploreReplicaRevising).
+	// Revise asks for the object with another number of replicas (ReviseReplica, ExploreReplicaRevising).
 	Revise Operation = "revise"
-	// Retain: the object that is to be applied, with what the member cluster decides about (Retain, ExploreRetaining).
+	// Retain asks for the desired object with the fields that the member cluster owns (Retain,
+	// ExploreRetaining).
 	Retain Operation = "retain"
-	// Aggregate: the object with a status made of those of the members (AggregateStatus, ExploreStatusAggregating).
+	// Aggregate asks for the object with a status that combines those of the members (AggregateStatus,
+	// ExploreStatusAggregating).
 	Aggregate Operation = "aggregate"
-	// Status: what of the status is reflected (InterpretStatus, ExploreStatus).
+	// Status asks for the part of the status to reflect (InterpretStatus, ExploreStatus).
 	Status Operation = "status"
-	// Health: whether the object is healthy (InterpretHealth, ExploreHealthy).
+	// Health asks if the object is healthy (InterpretHealth, ExploreHealthy).
 	Health Operation = "health"
-	// Dependencies: what must come with the object (InterpretDependency, ExploreDependencies).
+	// Dependencies asks for the objects that must be propagated too (InterpretDependency, ExploreDependencies).
 	Dependencies Operation = "dependencies"
-	// Prune: the object as it is packed for members (Prune, ExplorePacking).
+	// Prune asks for the object as it is packed for members (Prune, ExplorePacking).
 	Prune Operation = "prune"
 )
 
-// Operations are all of them, in the order in which Karmada comes to them.
+// Operations returns all operations, in the order in which Karmada uses them.
 func Operations() []Operation {
 	return []Operation{Replicas, Components, Revise, Dependencies, Prune, Retain, Status, Health, Aggregate}
 }
 
-// Known says whether there is an operation of a name.
+// Known reports whether o is one of Operations.
 func (o Operation) Known() bool { return slices.Contains(Operations(), o) }
 
-// Patches says whether the answer is a patch of the object.
+// Patches reports whether the response to o is a patch of the object.
 func (o Operation) Patches() bool { return o == Revise || o == Retain || o == Aggregate || o == Prune }
 
-// Kind is a kind of objects.
+// Kind identifies a kind of object.
 type Kind struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 }
 
-// KindOf is a kind as objects name theirs: with v1 or group/version.
+// KindOf returns the kind for an apiVersion, which is v1 or group/version.
 func KindOf(apiVersion, kind string) Kind {
 	group, version, grouped := strings.Cut(apiVersion, "/")
 	if !grouped {
@@ -69,7 +72,7 @@ func KindOf(apiVersion, kind string) Kind {
 	return Kind{Group: group, Version: version, Kind: kind}
 }
 
-// String is <kind>.<version>.<group>, as kubectl writes it.
+// String returns <kind>.<version>.<group>, as kubectl writes it.
 func (k Kind) String() string {
 	if k.Group == "" {
 		return k.Kind + "." + k.Version
@@ -77,13 +80,14 @@ func (k Kind) String() string {
 	return k.Kind + "." + k.Version + "." + k.Group
 }
 
-// Known is a kind, and the operations for which something has answers, in the order of Operations. Version is * where they are for all versions.
+// Known is a kind with the operations that have rules, in the order of Operations. Version is * if the rules
+// apply to all versions.
 type Known struct {
 	Kind
 	Operations []Operation `json:"operations"`
 }
 
-// Without leaves operations out, and kinds for which there are no others.
+// Without returns the kinds without the given operations. It drops kinds that have no other operation.
 func Without(kinds []Known, left ...Operation) []Known {
 	var rest []Known
 	for _, k := range kinds {
@@ -95,8 +99,9 @@ func Without(kinds []Known, left ...Operation) []Known {
 	return rest
 }
 
-// WithoutExcluded leaves the components out of kinds that are revised in any version. With the gate MultiplePodTemplatesScheduling, Karmada stores the
-// components of an object and no replicas, and then revises the object in each cluster to 0 replicas.
+// WithoutExcluded removes Components from kinds that have Revise in any version. With the feature gate
+// MultiplePodTemplatesScheduling, Karmada stores components instead of replicas, and would then revise the
+// object in each cluster to 0 replicas.
 func WithoutExcluded(kinds []Known) []Known {
 	type groupKind struct{ group, kind string }
 	revised := map[groupKind]bool{}
@@ -116,35 +121,36 @@ func WithoutExcluded(kinds []Known) []Known {
 	return rest
 }
 
-// Request is one question. What the operation does not have is empty.
+// Request is one question. Fields that the operation does not use are empty.
 type Request struct {
 	Operation Operation
 	Kind      Kind
-	// Object and Observed are JSON: the object of the control plane, and for Retain that of the member cluster.
+	// Object is the control plane's object in JSON. Observed is the member cluster's, for Retain.
 	Object, Observed json.RawMessage
-	// Replicas is the number that is wanted, for Revise.
+	// Replicas is the desired number, for Revise.
 	Replicas int32
-	// Members are what the members say, for Aggregate.
+	// Members holds the status of each member cluster, for Aggregate.
 	Members []Member
-	// ObjectIndex and ObservedIndex are those of the texts.
+	// ObjectIndex and ObservedIndex are the indexes of Object and Observed.
 	ObjectIndex, ObservedIndex Index
 }
 
-// Member is what one member cluster says of its copy of an object.
+// Member is the state of an object's copy in one member cluster.
 type Member struct {
 	Cluster string
-	// Status is JSON; empty: there is none yet.
+	// Status is JSON, or empty if the member has none yet.
 	Status  json.RawMessage
 	Applied bool
-	// Message says why it could not be applied, and Health is Healthy, Unhealthy or Unknown; empty where the dialect does not have it.
+	// Message is the reason why the object could not be applied. Health is Healthy, Unhealthy or Unknown. Both
+	// are empty if the dialect has no such field.
 	Message, Health string
-	// StatusIndex is that of Status.
+	// StatusIndex is the index of Status.
 	StatusIndex Index
 }
 
-// Response is an answer. What the operation does not have is nil.
+// Response is an answer. Fields that the operation does not use are nil.
 type Response struct {
-	// Patch changes the object of the request (RFC 6902); nil: nothing is to be changed.
+	// Patch changes the object of the request (RFC 6902). Nil means no change.
 	Patch        json.RawMessage
 	Replicas     *int32
 	Requirements *Requirements
@@ -153,11 +159,12 @@ type Response struct {
 	// Status is JSON.
 	Status  json.RawMessage
 	Healthy *bool
-	// Because says, for people, which rules have answered.
+	// Because names the rules that answered, for people.
 	Because []string
 }
 
-// Requirements are what each replica needs. NodeClaim and ResourceRequest are JSON in the form of Karmada's work API.
+// Requirements are the needs of each replica. NodeClaim and ResourceRequest are JSON in the form of Karmada's
+// work API.
 type Requirements struct {
 	NodeClaim         json.RawMessage `json:"nodeClaim,omitempty"`
 	ResourceRequest   json.RawMessage `json:"resourceRequest,omitempty"`
@@ -165,7 +172,7 @@ type Requirements struct {
 	PriorityClassName string          `json:"priorityClassName,omitempty"`
 }
 
-// MaximumComponentName is how many characters the name of a component may have (work.karmada.io/v1alpha2, Component).
+// MaximumComponentName limits the name of a component, in characters (work.karmada.io/v1alpha2, Component).
 const MaximumComponentName = 32
 
 // Component is a part of a workload.
@@ -176,13 +183,13 @@ type Component struct {
 	Requirements *Requirements `json:"replicaRequirements,omitempty"`
 }
 
-// Named says whether the component has a name that Karmada takes.
+// Named reports whether the component has a name that Karmada accepts.
 func (c Component) Named() bool {
 	length := utf8.RuneCountInString(c.Name)
 	return length > 0 && length <= MaximumComponentName
 }
 
-// Dependency is an object that must come with another one: by name, or by labels.
+// Dependency identifies an object that must be propagated too, by name or by labels.
 type Dependency struct {
 	APIVersion    string          `json:"apiVersion"`
 	Kind          string          `json:"kind"`
@@ -191,17 +198,19 @@ type Dependency struct {
 	LabelSelector json.RawMessage `json:"labelSelector,omitempty"`
 }
 
-// The codes of a Failure, as HTTP has them.
+// The codes of a Failure, with the meaning they have in HTTP.
 const (
 	// CodeUnknown: no profile has rules for the kind and the operation.
 	CodeUnknown = 404
-	// CodeUnfit: the object, or what members say, is not as the rules need it, or cannot be divided so.
+	// CodeUnfit: the rules cannot process the object or the members' statuses, or the object cannot be divided
+	// this way.
 	CodeUnfit = 422
-	// CodeBroken: a rule was stopped before it was evaluated, or gives what no client takes.
+	// CodeBroken: a rule was stopped before its evaluation ended, or returned a value that no client accepts.
 	CodeBroken = 500
 )
 
-// Failure is why a question has no answer. Its message is for people, and holds nothing out of the object but paths.
+// Failure explains to people why a question has no answer. Its message contains paths of the object, never its
+// values.
 type Failure struct {
 	Code    int
 	Message string
@@ -210,15 +219,17 @@ type Failure struct {
 // Error implements error.
 func (f *Failure) Error() string { return f.Message }
 
-// Index is a text within a message that was read as a whole, so that it need not be read again. The zero Index knows nothing: the text is read when
-// that is needed. It is for one goroutine, and ends with the message.
+// Index refers to a text within a message that was parsed as a whole, which saves parsing it again. Without a
+// node (the zero Index), the text is parsed on use. An Index is for one goroutine and becomes invalid with the
+// message.
 type Index struct{ node *document.Node }
 
-// IndexOf is the index of the text that stands at a node as it came.
+// IndexOf returns the index of the text at node n.
 func IndexOf(n *document.Node) Index { return Index{n} }
 
-// Document is the text as a document of its own, of which no other sees edits; nil where nothing is known.
+// Document returns the text as a separate document, or nil for the zero Index. Its edits do not affect the
+// message.
 func (x Index) Document() *document.Document { return x.node.Document() }
 
-// Equal says that indexes are no part of a question: what differs in nothing else is the same.
+// Equal always returns true: an index does not distinguish two questions.
 func (Index) Equal(Index) bool { return true }

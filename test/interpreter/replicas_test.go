@@ -226,7 +226,7 @@ func TestReplicas(t *testing.T) {
 	eventually(t, "it is ready again", func() bool { return b.count() == 2 })
 	k.more()
 	k.stop()
-	if strings.Contains(one.Log.String(), "A certificate was issued") || strings.Contains(two.Log.String(), "A certificate was issued") {
+	if strings.Contains(one.Log.String(), "Issued a certificate") || strings.Contains(two.Log.String(), "Issued a certificate") {
 		t.Error("a replica that comes back has issued what is there")
 	}
 

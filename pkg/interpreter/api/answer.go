@@ -16,7 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// answer is what is said about an object, as both dialects say it. Each operation has its own fields, and the others stay empty.
+// answer is a checked response, with the fields that both dialects share. Fields of other operations stay
+// empty.
 type answer struct {
 	operation    interpreter.Operation
 	patch        []byte
@@ -28,8 +29,9 @@ type answer struct {
 	status       []byte
 }
 
-// answerOf takes what the operation has out of a response, and holds that callers accept it: what they refuse, they would refuse as a whole and say
-// little about. The error is the fault of the rules. What is checked on the way takes its memory from that of the question.
+// answerOf copies the fields of operation o from a response and checks that callers will accept them: they
+// reject an invalid answer as a whole, with little explanation. An error is the fault of the rules. Parsed
+// values live in the memory of question.
 func answerOf(o interpreter.Operation, r interpreter.Response, question *document.Node) (answer, error) {
 	a := answer{operation: o}
 	var err error
@@ -60,7 +62,7 @@ func answerOf(o interpreter.Operation, r interpreter.Response, question *documen
 	return a, err
 }
 
-// lacking is the failure of rules that do not give what is needed.
+// lacking returns the failure of rules that do not return a required value.
 func lacking(what string, values ...any) error {
 	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: "the rules do not give " + fmt.Sprintf(what, values...)}
 }
@@ -96,7 +98,7 @@ func checkDependency(d interpreter.Dependency) error {
 	return nil
 }
 
-// nodeClaim is that of Karmada's work API.
+// nodeClaim has the fields of a NodeClaim in Karmada's work API.
 type nodeClaim struct {
 	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity"`
 	NodeSelector     map[string]string    `json:"nodeSelector"`
@@ -114,18 +116,19 @@ func checkRequirements(r *interpreter.Requirements) error {
 	return nil
 }
 
-// isNothing says whether there is no value: empty, or null.
+// isNothing reports whether raw is empty or null.
 func isNothing(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// fits says whether a value can be read as a type of the callers.
+// fits reports whether raw can be decoded as T, a type of the callers.
 func fits[T any](raw json.RawMessage) bool {
 	return len(raw) == 0 || json.Unmarshal(raw, new(T)) == nil
 }
 
-// parseWithin reads JSON in the memory of a question; what is long in memory of its own, so that the question does not keep that.
+// parseWithin parses JSON in the memory of question. A text above smallBody gets its own memory, so that
+// question does not retain it.
 func parseWithin(question *document.Node, raw []byte) (*document.Document, error) {
 	if len(raw) > smallBody {
 		return document.Parse(raw)
@@ -133,7 +136,7 @@ func parseWithin(question *document.Node, raw []byte) (*document.Document, error
 	return question.Parse(raw)
 }
 
-// statusIn is a status; none is one without fields, since callers want one.
+// statusIn returns a status, or {} if there is none, because callers require an object.
 func statusIn(raw json.RawMessage, question *document.Node) ([]byte, error) {
 	if isNothing(raw) {
 		return []byte(`{}`), nil
@@ -146,7 +149,7 @@ func statusIn(raw json.RawMessage, question *document.Node) ([]byte, error) {
 	return raw, nil
 }
 
-// patchIn is a patch; one without operations is none.
+// patchIn returns a patch, or nil if it has no operations.
 func patchIn(raw json.RawMessage, question *document.Node) ([]byte, error) {
 	if isNothing(raw) {
 		return nil, nil

@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api answers Karmada: in the dialect that it ships (ResourceInterpreterContext), and in that of the proposal before it (ExploreReview). Both
-// come to one path, and are told apart by their kind.
+// Package api is the HTTP codec for Karmada's questions. It speaks two dialects on one path, distinguished by
+// the message's kind: the one that Karmada ships (ResourceInterpreterContext) and the earlier proposal
+// (ExploreReview).
 //
-// It reads messages and writes answers that the callers accept, and knows no rules: an Interpreter has them. Objects are not decoded here, but handed on
-// as they came. Certificates and who may connect are the server's business. Enter at New.
+// It decodes messages and encodes answers that the callers accept. The rules are behind an Interpreter. Objects
+// are passed on as raw JSON. Certificates and client authentication belong to the server. Start reading at New.
 package api
 
 import (
@@ -19,51 +20,53 @@ import (
 )
 
 const (
-	// Group is that of the messages of both dialects.
+	// Group is the API group of the messages of both dialects.
 	Group = "config.karmada.io"
-	// Version is that of the messages; no other is spoken.
+	// Version is the only supported version of the messages.
 	Version = "v1alpha1"
 
-	// DefaultMaximumBytes bounds the body of a request where Options do not.
+	// DefaultMaximumBytes limits the body of a request if Options do not.
 	DefaultMaximumBytes = 20 << 20
-	// DefaultPatience is how long a caller waits where neither it nor Options say so: the timeout that both dialects call their default.
+	// DefaultPatience is the timeout if neither the caller nor Options set one. Both dialects document it as
+	// their default.
 	DefaultPatience = 10 * time.Second
 )
 
-// Interpreter answers questions. Its error is an *interpreter.Failure, or the server's own fault.
+// Interpreter answers questions. Its errors are *interpreter.Failure, or faults of the server.
 type Interpreter interface {
 	Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error)
 }
 
-// Options are those of the codec.
+// Options configure a Handler.
 type Options struct {
 	Interpreter Interpreter
-	// Prompt says that the Interpreter comes back after its context has ended as soon as the function in hand has, whatever it is asked: it is asked about
-	// small objects without a goroutine that could be left behind.
+	// Prompt states that the Interpreter returns soon after its context ends: after the CEL function that is
+	// running. The Handler then calls it for small objects without a separate goroutine.
 	Prompt bool
-	// Log is told of what fails: without objects.
+	// Log receives failures, without objects.
 	Log logr.Logger
-	// MaximumBytes bounds the body of a request. Default DefaultMaximumBytes.
+	// MaximumBytes limits the body of a request. The default is DefaultMaximumBytes.
 	MaximumBytes int64
-	// Patience is the longest that work is waited for; a caller that says `?timeout=` waits no longer than that. Default DefaultPatience.
+	// Patience limits the time for one request, as does the caller's `?timeout=`. The default is
+	// DefaultPatience.
 	Patience time.Duration
-	// Answered is told of each answer. It may be nil.
+	// Answered is called after each answer. It may be nil.
 	Answered func(Answered)
 }
 
-// Answered is an answer, for metrics. Dialect, operation and kind are empty where they could not be read.
+// Answered describes an answer, for metrics. Dialect, operation and kind are empty if they could not be read.
 type Answered struct {
 	Dialect   string
 	Operation interpreter.Operation
 	Kind      interpreter.Kind
-	// Code is 200 for a success and else that of the failure, whatever the status of HTTP was.
+	// Code is 200 for a success, and otherwise the code of the failure, independent of the HTTP status.
 	Code int
-	// Bytes are those of the request's body.
+	// Bytes is the size of the request's body.
 	Bytes int
 	Took  time.Duration
 }
 
-// New answers both dialects, on whatever path.
+// New returns a handler for both dialects, on any path.
 func New(o Options) *Handler {
 	if o.MaximumBytes <= 0 {
 		o.MaximumBytes = DefaultMaximumBytes

@@ -18,20 +18,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// The kinds of messages, which are the names of the dialects.
+// The kinds of messages, which also name the dialects.
 const (
 	KindContext = "ResourceInterpreterContext"
 	KindReview  = "ExploreReview"
 )
 
-// dialect is how a kind of message is spoken.
+// dialect describes how one kind of message is encoded.
 type dialect struct {
 	kind string
-	// operations are all that the dialect has names for.
+	// operations maps the dialect's names to operations.
 	operations map[string]interpreter.Operation
-	// succeed appends the body of an answer that is complete.
+	// succeed appends the body of a successful answer.
 	succeed func(out []byte, uid string, r *answer) ([]byte, error)
-	// fail gives the status of HTTP and the body of an answer that is none.
+	// fail returns the HTTP status and the body for a failure.
 	fail func(uid string, f *interpreter.Failure) (status int, body any)
 }
 
@@ -69,7 +69,7 @@ var dialects = map[string]*dialect{
 	},
 }
 
-// Operations are the operations of a dialect, by the names that it has for them.
+// Operations returns the operations of a dialect, by their names in it.
 func Operations(kind string) map[string]interpreter.Operation {
 	named := map[string]interpreter.Operation{}
 	if d := dialects[kind]; d != nil {
@@ -80,7 +80,7 @@ func Operations(kind string) map[string]interpreter.Operation {
 	return named
 }
 
-// contextFailed is a message that says why there is no answer.
+// contextFailed is the message for a failure.
 type contextFailed struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
@@ -105,13 +105,15 @@ func contextSuccess(out []byte, uid string, a *answer) ([]byte, error) {
 	return o.endMessage(), nil
 }
 
-// contextFailure answers with 200: what the answer says is read only then.
+// contextFailure returns status 200, because Karmada reads the message of the answer only then.
 func contextFailure(uid string, f *interpreter.Failure) (int, any) {
 	response := contextResponse{UID: uid, Failure: contextStatus{Message: f.Message, Code: f.Code}}
 	return http.StatusOK, contextFailed{Group + "/" + Version, KindContext, response}
 }
 
-// reviewSuccess answers in a dialect that has no field for what went wrong, and two of those for requirements, which a review of replicas must have.
+// reviewSuccess encodes a successful ExploreReview. The dialect has only nodeClaim and resourceRequest for
+// requirements, and requires them for replicas. It fails if a dependency is selected by labels, which the
+// dialect cannot express.
 func reviewSuccess(out []byte, uid string, a *answer) ([]byte, error) {
 	said := *a
 	if a.operation == interpreter.Replicas {
@@ -131,7 +133,7 @@ func reviewSuccess(out []byte, uid string, a *answer) ([]byte, error) {
 	return o.endMessage(), nil
 }
 
-// byName are dependencies without the labels, for which the dialect has no field.
+// byName returns the dependencies without label selectors, for which the dialect has no field.
 func byName(all []interpreter.Dependency) []interpreter.Dependency {
 	named := make([]interpreter.Dependency, len(all))
 	for i, d := range all {
@@ -141,7 +143,7 @@ func byName(all []interpreter.Dependency) []interpreter.Dependency {
 	return named
 }
 
-// reasons are those that clients of Kubernetes know by their status.
+// reasons maps HTTP statuses to the reasons that Kubernetes clients know.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
 	http.StatusNotFound:              metav1.StatusReasonNotFound,
@@ -153,7 +155,8 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusGatewayTimeout:        metav1.StatusReasonTimeout,
 }
 
-// statusOf is a failure as a status of HTTP, with a body of which clients of Kubernetes read the message: of texts, they drop it for most statuses.
+// statusOf returns a failure as a metav1.Status. Kubernetes clients read its message, but drop plain text for
+// most HTTP statuses.
 func statusOf(uid string, f *interpreter.Failure) (int, any) {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
@@ -165,7 +168,7 @@ func statusOf(uid string, f *interpreter.Failure) (int, any) {
 	return f.Code, status
 }
 
-// fail is a failure as it is answered.
+// fail returns the HTTP status and body for a failure, in the caller's dialect if it is known.
 func (i identity) fail(f *interpreter.Failure) (int, any) {
 	if i.uid == "" || i.dialect == nil {
 		return statusOf(i.uid, f)
@@ -173,7 +176,8 @@ func (i identity) fail(f *interpreter.Failure) (int, any) {
 	return i.dialect.fail(i.uid, f)
 }
 
-// failureOf is the failure of an error, and whether it is the server's own fault, of which callers learn no more than that.
+// failureOf converts an error to a failure. It also reports whether the fault is the server's; callers then
+// learn no details.
 func failureOf(err error) (f *interpreter.Failure, ours bool) {
 	known, ok := errors.AsType[*interpreter.Failure](err)
 	switch {
@@ -182,15 +186,15 @@ func failureOf(err error) (f *interpreter.Failure, ours bool) {
 	case ok:
 		return &interpreter.Failure{Code: interpreter.CodeBroken, Message: line(known.Message)}, true
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return &interpreter.Failure{Code: http.StatusGatewayTimeout, Message: "it takes longer than the caller waits"}, true
+		return &interpreter.Failure{Code: http.StatusGatewayTimeout, Message: "the answer took longer than the caller's timeout"}, true
 	}
 	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: "the server failed; its log says why"}, true
 }
 
-// longestLine is less than what an event holds (1 kB), with what callers put around it, in bytes.
+// longestLine limits messages, in bytes. It leaves room in an Event (1 kB) for the text that callers add.
 const longestLine = 900
 
-// line is a text on one line that is not too long for an event, and not empty.
+// line returns text as one line that fits an Event, or a placeholder if it is empty.
 func line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

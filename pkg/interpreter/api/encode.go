@@ -13,10 +13,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// output is JSON that is being written. What stands in it as JSON already is not read once more: it was, when the answer was checked.
+// output is JSON that is being written. Raw JSON values are appended without another check, because answerOf
+// checked them.
 type output struct{ out []byte }
 
-// beginMessage begins a message of a kind and its response to a question, and endMessage ends them.
+// beginMessage begins a message with the response to question uid. End it with endMessage.
 func beginMessage(out []byte, kind, uid string) output {
 	o := output{out}
 	o.json([]byte(`{"apiVersion":"` + Group + "/" + Version + `","kind":"`))
@@ -34,7 +35,7 @@ func (o *output) begin() *output {
 
 func (o *output) end() { o.out = append(o.out, '}') }
 
-// next separates what is written from what stands before it in the same object or list.
+// next appends a comma if the current object or list already has an entry.
 func (o *output) next() *output {
 	if last := o.out[len(o.out)-1]; last != '{' && last != '[' {
 		o.out = append(o.out, ',')
@@ -42,7 +43,7 @@ func (o *output) next() *output {
 	return o
 }
 
-// member writes a name, which needs no escapes.
+// member writes a member's name, which must not need escapes.
 func (o *output) member(name string) *output {
 	o.next()
 	o.out = append(append(append(o.out, '"'), name...), '"', ':')
@@ -54,14 +55,14 @@ func (o *output) bool(b bool)     { o.out = strconv.AppendBool(o.out, b) }
 func (o *output) number(n int32)  { o.out = strconv.AppendInt(o.out, int64(n), 10) }
 func (o *output) json(raw []byte) { o.out = append(o.out, raw...) }
 
-// textUnlessEmpty writes a member that is left out when it is empty.
+// textUnlessEmpty writes a string member, or nothing if s is empty.
 func (o *output) textUnlessEmpty(name, s string) {
 	if s != "" {
 		o.member(name).text(s)
 	}
 }
 
-// jsonUnlessEmpty is textUnlessEmpty for a value that is JSON.
+// jsonUnlessEmpty writes a raw JSON member, or nothing if raw is empty.
 func (o *output) jsonUnlessEmpty(name string, raw json.RawMessage) {
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
 		o.member(name).json(raw)
@@ -77,7 +78,7 @@ func list[T any](o *output, name string, items []T, write func(*output, *T)) {
 	o.json([]byte("]"))
 }
 
-// writeTo writes the fields of the operation; status is the name of that of a status, which each dialect calls otherwise.
+// writeTo writes the fields of the operation. status is the dialect's name for the status field.
 func (a *answer) writeTo(o *output, status string) {
 	switch a.operation {
 	case interpreter.Replicas:

@@ -9,14 +9,15 @@ import (
 	"slices"
 )
 
-// identity is who asks, and in which dialect; what cannot be read is empty.
+// identity is the uid and the dialect of a request. Fields that could not be read are empty.
 type identity struct {
 	dialect *dialect
 	uid     string
 }
 
-// identify finds out who asks, in bodies that are cut off, are no JSON further on, or have values of wrong types: it follows braces and strings only.
-// Without a uid, Karmada says that it does not fit, and not what went wrong.
+// identify finds the uid and the dialect in bodies that are truncated, invalid JSON, or have values of wrong
+// types: it follows braces and strings only. Without a uid, Karmada reports a uid mismatch instead of the
+// actual problem.
 func identify(body []byte) identity {
 	var in place
 	for i := 0; i < len(body); i++ {
@@ -44,15 +45,15 @@ func identify(body []byte) identity {
 	return in.found
 }
 
-// place is where in a message something stands, and what was found before.
+// place is a position in a message, with the identity found up to it.
 type place struct {
 	found identity
 	depth int
-	// outer is the key of the message's member, and inner that of the member in it.
+	// outer is the current key at depth 1, inner the one at depth 2.
 	outer, inner string
 }
 
-// name remembers the key of the member that begins; empty: it is not known yet. Further inside, keys do not matter.
+// name stores the key of the current member; "" means not yet known. Keys at greater depths are ignored.
 func (p *place) name(key string) {
 	switch p.depth {
 	case 1:
@@ -62,7 +63,7 @@ func (p *place) name(key string) {
 	}
 }
 
-// take takes a string that is the kind or the uid; the first of each counts.
+// take stores a string value if it is the kind or the uid. The first of each counts.
 func (p *place) take(raw []byte) {
 	switch {
 	case p.depth == 1 && p.outer == "kind" && p.found.dialect == nil:
@@ -72,7 +73,8 @@ func (p *place) take(raw []byte) {
 	}
 }
 
-// endOfString is where a string ends that begins at a quote, behind its last one; -1: it does not.
+// endOfString returns the index after the closing quote of the string that begins at start, or -1 if it is not
+// closed.
 func endOfString(body []byte, start int) int {
 	for i := start + 1; i < len(body); i++ {
 		switch body[i] {
@@ -85,13 +87,13 @@ func endOfString(body []byte, start int) int {
 	return -1
 }
 
-// isKey says whether what was before is the key of a member.
+// isKey reports whether the text after a string shows that the string was a key.
 func isKey(rest []byte) bool {
 	i := slices.IndexFunc(rest, func(b byte) bool { return b != ' ' && b != '\t' && b != '\n' && b != '\r' })
 	return i >= 0 && rest[i] == ':'
 }
 
-// unquote decodes a string; empty where it cannot be.
+// unquote decodes a JSON string. It returns "" if raw is none.
 func unquote(raw []byte) string {
 	var value string
 	if json.Unmarshal(raw, &value) != nil {

@@ -20,28 +20,29 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// asked is a message that was read.
+// asked is a decoded message.
 type asked struct {
 	dialect *dialect
 	uid     string
 	interpreter.Request
-	// whole is the message, in which the indexes of the request are. Whoever has an answer releases it.
+	// whole is the parsed message that the request's indexes refer to. The caller that has an answer releases
+	// it.
 	whole *document.Document
 }
 
-// malformed is a message that is not as its dialect has it; the object in it may be well.
+// malformed returns the failure for a message that violates its dialect.
 func malformed(format string, values ...any) *interpreter.Failure {
 	return &interpreter.Failure{Code: http.StatusBadRequest, Message: fmt.Sprintf(format, values...)}
 }
 
-// unfit is an object that is none.
+// unfit returns the failure for an invalid object.
 func unfit(format string, values ...any) *interpreter.Failure {
 	return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: fmt.Sprintf(format, values...)}
 }
 
-// read reads a message. Fields that are not known are let pass, since callers are newer than we, and so are those that the operation does not have:
-// Karmada sends `replicas: 0` with all of them. What was read refers to the body, which must not change. With an error there is nothing to release, and
-// no dialect where it is not known what is asked.
+// read decodes a message. It ignores unknown fields, because callers may be newer, and fields that the
+// operation does not use: Karmada sends `replicas: 0` with every operation. The result refers to body, which
+// must not change. After an error there is nothing to release, and dialect is nil if it is unknown.
 func (a *asked) read(body []byte) error {
 	d, err := parse(body)
 	if err != nil {
@@ -52,7 +53,7 @@ func (a *asked) read(body []byte) error {
 	} else {
 		err = a.readSubject(d.Root().Get("request"))
 	}
-	// An object with a key twice is reported when it is looked into, and nothing that was read in it counts.
+	// Duplicate keys in the object are reported on first access. Then nothing that was read from it is valid.
 	if twice := d.Err(); twice != nil {
 		*a, err = asked{}, malformed("%s", twice)
 	}
@@ -66,7 +67,7 @@ func (a *asked) read(body []byte) error {
 
 func parse(body []byte) (*document.Document, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, malformed("the body is empty, where a message is wanted")
+		return nil, malformed("the body is empty; send a message")
 	}
 	d, err := document.Parse(body)
 	switch {
@@ -81,7 +82,7 @@ func parse(body []byte) (*document.Document, error) {
 	return d, nil
 }
 
-// readMessage reads what is asked, but not about what.
+// readMessage decodes everything except the object.
 func (a *asked) readMessage(root *document.Node) error {
 	kind, _ := root.Get("kind").Text()
 	spoken := dialects[kind]
@@ -90,7 +91,7 @@ func (a *asked) readMessage(root *document.Node) error {
 	case spoken == nil:
 		return malformed("kind must be %s or %s", KindContext, KindReview)
 	case !root.Get("apiVersion").Is(Group + "/" + Version):
-		return malformed("apiVersion must be %s/%s: no other version is spoken here", Group, Version)
+		return malformed("apiVersion must be %s/%s, the only supported version", Group, Version)
 	case request.Kind() != document.Object:
 		return malformed("request must be an object")
 	}
@@ -122,22 +123,23 @@ func (a *asked) readKind(request *document.Node) error {
 	}
 	switch {
 	case !isName(a.Kind.Group, validation.DNS1123SubdomainMaxLength, lower+"."):
-		return malformed("request.kind.group is none: it must be a name of DNS of at most %d letters, such as apps", validation.DNS1123SubdomainMaxLength)
+		return malformed("request.kind.group must be a DNS name of at most %d characters, such as apps", validation.DNS1123SubdomainMaxLength)
 	case !isName(a.Kind.Version, validation.DNS1123LabelMaxLength, lower):
-		return malformed("request.kind.version is none: it must be a label of DNS of at most %d letters, such as v1", validation.DNS1123LabelMaxLength)
+		return malformed("request.kind.version must be a DNS label of at most %d characters, such as v1", validation.DNS1123LabelMaxLength)
 	case !isName(a.Kind.Kind, validation.DNS1123LabelMaxLength, lower+upper):
-		return malformed("request.kind.kind is none: it must be a word of at most %d letters, such as Deployment", validation.DNS1123LabelMaxLength)
+		return malformed("request.kind.kind must be a word of at most %d letters, such as Deployment", validation.DNS1123LabelMaxLength)
 	}
 	return nil
 }
 
-// The letters of which names of kinds are made.
+// The letters that names of kinds consist of.
 const (
 	lower = "abcdefghijklmnopqrstuvwxyz0123456789-"
 	upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// isName holds that what will be remembered and logged is short and plain, as all names are that an API server serves. Which names exist is for the rules.
+// isName reports whether a text is short and plain, as all names are that an API server serves. Such names may
+// be stored and logged. The rules decide which names exist.
 func isName(text string, longest int, letters string) bool {
 	if len(text) > longest {
 		return false
@@ -157,13 +159,13 @@ func (a *asked) readOperation(request *document.Node) error {
 	}
 	var known bool
 	if a.Operation, known = a.dialect.operations[name]; !known {
-		return &interpreter.Failure{Code: interpreter.CodeUnknown, Message: fmt.Sprintf("the operation %.40q is not known; there are %s",
+		return &interpreter.Failure{Code: interpreter.CodeUnknown, Message: fmt.Sprintf("the operation %.40q is not known; the known operations are %s",
 			name, strings.Join(slices.Sorted(maps.Keys(a.dialect.operations)), ", "))}
 	}
 	return nil
 }
 
-// readSubject reads what is asked about.
+// readSubject decodes the object and the operation's other inputs.
 func (a *asked) readSubject(request *document.Node) error {
 	var err error
 	if a.Object, err = object(request, "object"); err != nil {
@@ -178,7 +180,7 @@ func (a *asked) readSubject(request *document.Node) error {
 		a.Replicas, err = number(request, "replicas")
 	case interpreter.Retain:
 		if a.dialect.kind == KindReview && absent(request.Get("observedObject")) {
-			return nil // the proposal has no field for it: rules that do not need it are answered
+			return nil // the proposal has no field for it; rules that do not need it can answer
 		}
 		a.Observed, err = object(request, "observedObject")
 		a.ObservedIndex = interpreter.IndexOf(request.Get("observedObject"))
@@ -188,7 +190,7 @@ func (a *asked) readSubject(request *document.Node) error {
 	return err
 }
 
-// same holds that the object is of the kind that is asked about, where it says so.
+// same fails if the object states another apiVersion or kind than the request.
 func (a *asked) same(object *document.Node) error {
 	version := a.Kind.Version
 	if a.Kind.Group != "" {
@@ -196,16 +198,16 @@ func (a *asked) same(object *document.Node) error {
 	}
 	for _, part := range [][2]string{{"apiVersion", version}, {"kind", a.Kind.Kind}} {
 		if is := object.Get(part[0]); is != nil && !is.Is(part[1]) {
-			return unfit("request.object.%s is not that of request.kind", part[0])
+			return unfit("request.object.%s differs from request.kind", part[0])
 		}
 	}
 	return nil
 }
 
-// absent says whether there is no value: no member, or null.
+// absent reports whether n is missing or null.
 func absent(n *document.Node) bool { return n == nil || n.Kind() == document.Null }
 
-// text reads a string.
+// text reads a string member, which must not be empty if it is needed.
 func text(in *document.Node, path, name string, needed bool) (string, error) {
 	n := in.Get(name)
 	if absent(n) && !needed {
@@ -213,12 +215,12 @@ func text(in *document.Node, path, name string, needed bool) (string, error) {
 	}
 	value, ok := n.Text()
 	if !ok || needed && value == "" {
-		return "", malformed("%s.%s must be a text%s", path, name, map[bool]string{true: ", and not empty"}[needed])
+		return "", malformed("%s.%s must be a string%s", path, name, map[bool]string{true: " that is not empty"}[needed])
 	}
 	return value, nil
 }
 
-// object gives the text of an object.
+// object returns the raw text of an object member.
 func object(request *document.Node, name string) ([]byte, error) {
 	n := request.Get(name)
 	switch {
@@ -230,7 +232,7 @@ func object(request *document.Node, name string) ([]byte, error) {
 	return n.Raw(), nil
 }
 
-// number reads a whole number of 32 bits that is not negative.
+// number reads a non-negative whole number of 32 bits.
 func number(request *document.Node, name string) (int32, error) {
 	n := request.Get(name)
 	if absent(n) {
@@ -238,12 +240,13 @@ func number(request *document.Node, name string) (int32, error) {
 	}
 	value, err := strconv.ParseInt(string(n.Raw()), 10, 32)
 	if err != nil || value < 0 {
-		return 0, unfit("request.%s must be a whole number of 32 bits that is not negative", name)
+		return 0, unfit("request.%s must be a non-negative whole number of 32 bits", name)
 	}
 	return int32(value), nil
 }
 
-// members reads what the members say. One that has no status yet, as it could not be applied, is one of them.
+// members reads the statuses of the member clusters. Members to which the object was not applied have no
+// status.
 func members(list *document.Node) ([]interpreter.Member, error) {
 	if absent(list) {
 		return nil, nil
@@ -256,7 +259,8 @@ func members(list *document.Node) ([]interpreter.Member, error) {
 		if member(&all[i], item, "") == nil {
 			continue
 		}
-		return nil, member(&all[i], item, fmt.Sprintf("request.aggregatedStatus[%d]", i)) // where it is is written for errors only
+		// the path is formatted for errors only
+		return nil, member(&all[i], item, fmt.Sprintf("request.aggregatedStatus[%d]", i))
 	}
 	return all, nil
 }

@@ -23,29 +23,29 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Handler answers requests.
+// Handler answers requests over HTTP.
 type Handler struct {
 	options Options
 }
 
-// exchange is one request on its way. Its memory is used again.
+// exchange is the state of one request. Exchanges are pooled.
 type exchange struct {
 	Answered
 	asked  asked
 	answer answer
-	// body and message are those of the request and of the answer, for which there is memory in outgoing.
+	// body is that of the request, message that of the answer; both use the memory of outgoing.
 	body, message []byte
 	outgoing      []byte
-	// left says that something still works on it which nobody waits for.
+	// left is true if an abandoned goroutine still uses the exchange.
 	left bool
 }
 
-// ready is the most memory that is kept for the next answer, in bytes.
+// ready limits the memory of an exchange in the pool, in bytes.
 const ready = 1 << 20
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
-// release gives the memory to the next exchange, if it is not too much.
+// release returns the exchange to the pool, unless it is in use or too large.
 func (e *exchange) release() {
 	if e.left || cap(e.outgoing) > ready {
 		return
@@ -54,7 +54,7 @@ func (e *exchange) release() {
 	exchanges.Put(e)
 }
 
-// What the headers of all answers say.
+// Headers of all answers.
 var (
 	contentType = []string{"application/json"}
 	noSniffing  = []string{"nosniff"}
@@ -63,7 +63,7 @@ var (
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.ServeIn(r.Context(), w, r) }
 
-// ServeIn is ServeHTTP for a context that is not that of the request. A caller waits from now on.
+// ServeIn is ServeHTTP with another context than that of the request. The timeout starts now.
 func (h *Handler) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	limited := serving.EndAt(ctx, started.Add(h.patience(r)))
@@ -76,12 +76,12 @@ func (h *Handler) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Re
 	header["Content-Type"], header["X-Content-Type-Options"] = contentType, noSniffing
 	header["Content-Length"] = []string{strconv.Itoa(len(e.message))}
 	w.WriteHeader(status)
-	_, _ = w.Write(e.message) // that a caller has left is nobody's error
+	_, _ = w.Write(e.message) // a caller that disconnected is no error
 	e.Took = time.Since(started)
 	h.options.Answered(e.Answered)
 }
 
-// serve gives the status of the answer, and its message in the exchange, whatever happens on the way to it.
+// serve returns the HTTP status and stores the message in e. It recovers from panics.
 func (h *Handler) serve(ctx context.Context, e *exchange, w http.ResponseWriter, r *http.Request) (status int) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -95,11 +95,11 @@ func (h *Handler) serve(ctx context.Context, e *exchange, w http.ResponseWriter,
 	return http.StatusOK
 }
 
-// answer reads the question, and writes the message of the answer.
+// answer reads the question and encodes the answer.
 func (h *Handler) answer(ctx context.Context, e *exchange, w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return &interpreter.Failure{Code: http.StatusMethodNotAllowed, Message: "questions are asked by POST"}
+		return &interpreter.Failure{Code: http.StatusMethodNotAllowed, Message: "use POST"}
 	}
 	if err := unencoded(r); err != nil {
 		w.Header().Set("Accept-Encoding", "identity")
@@ -124,7 +124,7 @@ func (h *Handler) answer(ctx context.Context, e *exchange, w http.ResponseWriter
 	return err
 }
 
-// fail gives the status of an answer that is none, and its message in the exchange, and logs why.
+// fail logs err, stores the message of a failed answer in e, and returns the HTTP status.
 func (h *Handler) fail(e *exchange, err error) (status int) {
 	f, ours := failureOf(err)
 	e.Code = f.Code
@@ -158,7 +158,7 @@ func encode(body any) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// panicked is what the server panicked with.
+// panicked is a recovered panic.
 type panicked struct {
 	value any
 	stack []byte
@@ -167,13 +167,13 @@ type panicked struct {
 // Error implements error.
 func (p *panicked) Error() string { return "panic: " + serving.Panicked(p.value).Error() }
 
-// outcome is how work has ended.
+// outcome is the result of an Interpreter's work.
 type outcome struct {
 	answer answer
 	err    error
 }
 
-// interpret asks the interpreter, and comes back in time.
+// interpret calls the Interpreter and returns before ctx ends.
 func (h *Handler) interpret(ctx context.Context, e *exchange) (answer, error) {
 	if h.options.Prompt && len(e.body) <= smallBody {
 		return h.ask(ctx, &e.asked)
@@ -181,25 +181,28 @@ func (h *Handler) interpret(ctx context.Context, e *exchange) (answer, error) {
 	return h.interpretAside(ctx, e)
 }
 
-// ask asks the interpreter, and releases the message: answers are checked in its memory, as they are short beside it.
+// ask calls the Interpreter and releases the message. Answers are checked in the message's memory, because they
+// are short in comparison.
 func (h *Handler) ask(ctx context.Context, a *asked) (answer, error) {
 	var complete answer
 	response, err := h.options.Interpreter.Interpret(ctx, a.Request)
 	if err == nil {
 		complete, err = answerOf(a.Operation, response, a.whole.Root())
 	} else if ended := ctx.Err(); ended != nil {
-		err = ended // which is why it was broken off
+		err = ended // the Interpreter was interrupted
 	}
 	a.whole.Release()
 	return complete, err
 }
 
-// smallBody is a body about which a prompt Interpreter is asked without a goroutine, in bytes. A caller waits in vain then for as long as one call of one
-// function in a rule takes on a text of that length, such as a pattern that is looked for: a millisecond, where the rule is not made to take long. With
-// larger bodies that would be longer than a caller should wait, and a goroutine costs little beside what they cost.
+// smallBody is the size of a body, in bytes, up to which a prompt Interpreter is called without a goroutine. A
+// caller may then wait past its timeout for one call of one CEL function on a text of that length: about a
+// millisecond, unless the rule is written to be slow. For larger bodies this takes too long, and a goroutine
+// costs little in comparison.
 const smallBody = 8 << 10
 
-// interpretAside asks the interpreter, and comes back in time whatever that does. The message is released by whoever was asked, and never under its hands.
+// interpretAside calls the Interpreter in a goroutine and returns when ctx ends, at the latest. The goroutine
+// releases the message.
 func (h *Handler) interpretAside(ctx context.Context, e *exchange) (answer, error) {
 	ended := make(chan outcome, 1)
 	release := serving.Hold(ctx)
@@ -224,34 +227,34 @@ func (h *Handler) interpretAside(ctx context.Context, e *exchange) (answer, erro
 	}
 }
 
-// makeRoom makes the stack of a goroutine as large as most rules need, at once and while there is nothing on it: growing step by step with all the calls
-// of an expression on it took a fifth of the time of small questions.
+// makeRoom grows the stack of a new goroutine to the size that most rules need. Growing it step by step during
+// an evaluation took a fifth of the time of small questions.
 //
 //go:noinline
 func makeRoom(length int) byte {
 	var room [8 << 10]byte
-	return room[length%len(room)] // so that it is not left out
+	return room[length%len(room)] // prevents that the compiler removes room
 }
 
-// unencoded holds that a body comes as it is: what was compressed, or changed in another way, is not undone.
+// unencoded fails if the body is compressed or encoded in another way.
 func unencoded(r *http.Request) error {
 	for _, encoding := range r.Header.Values("Content-Encoding") {
 		if encoding != "" && !strings.EqualFold(encoding, "identity") {
 			return &interpreter.Failure{
-				Code: http.StatusUnsupportedMediaType, Message: "questions are read as they are: a Content-Encoding, such as gzip, is not undone",
+				Code: http.StatusUnsupportedMediaType, Message: "Content-Encoding is not supported: send the body without compression",
 			}
 		}
 	}
 	return nil
 }
 
-// readBody reads a body. What there is of it is given also with an error. Of one that is too large, as much again is read, so that a caller that is still
-// sending comes to read the answer.
+// readBody reads the body, and returns what it read also with an error. For a body that is too large it
+// discards as much again, so that a caller that is still sending gets to read the answer.
 func readBody(r *http.Request, maximum int64) ([]byte, error) {
 	read, err := serving.ReadAll(r, maximum)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return read, &interpreter.Failure{Code: http.StatusRequestTimeout, Message: "the body did not come in time"}
+		return read, &interpreter.Failure{Code: http.StatusRequestTimeout, Message: "the body did not arrive before the timeout"}
 	case err != nil:
 		return read, malformed("the body could not be read to its end")
 	case int64(len(read)) > maximum:
@@ -261,7 +264,8 @@ func readBody(r *http.Request, maximum int64) ([]byte, error) {
 	return read, nil
 }
 
-// patience is how long is worked for a request: less than its caller waits, so that it learns what happened.
+// patience returns the time limit for a request. It is shorter than the caller's timeout, so that the caller
+// receives the failure.
 func (h *Handler) patience(r *http.Request) time.Duration {
 	if said := serving.Timeout(r); said > 0 {
 		return min(h.options.Patience, said-min(said/10, time.Second))

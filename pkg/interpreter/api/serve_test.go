@@ -156,7 +156,7 @@ func TestDeadlines(t *testing.T) {
 			t.Run(name+query, func(t *testing.T) {
 				h := api.New(api.Options{Interpreter: i, Log: logr.Discard(), Patience: patience})
 				status, answer := post(t, h, query, question(1))
-				if code, message := failed(t, status, answer); code != http.StatusGatewayTimeout || message != "it takes longer than the caller waits" {
+				if code, message := failed(t, status, answer); code != http.StatusGatewayTimeout || message != "the answer took longer than the caller's timeout" {
 					t.Errorf("got %d %s", code, message)
 				}
 			})
@@ -206,7 +206,7 @@ func TestMethods(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		h := api.New(api.Options{Interpreter: healthy, Log: logr.Discard()})
 		h.ServeHTTP(recorder, httptest.NewRequest(method, "/", bytes.NewReader(question(1))))
-		checkStatus(t, recorder.Code, recorder.Body.Bytes(), http.StatusMethodNotAllowed, "questions are asked by POST", "")
+		checkStatus(t, recorder.Code, recorder.Body.Bytes(), http.StatusMethodNotAllowed, "use POST", "")
 		if recorder.Header().Get("Allow") != http.MethodPost {
 			t.Errorf("%s: got %v", method, recorder.Header())
 		}
@@ -229,7 +229,7 @@ func TestEncodings(t *testing.T) {
 			}
 			continue
 		}
-		checkStatus(t, recorder.Code, recorder.Body.Bytes(), code, "questions are read as they are: a Content-Encoding, such as gzip, is not undone", "")
+		checkStatus(t, recorder.Code, recorder.Body.Bytes(), code, "Content-Encoding is not supported: send the body without compression", "")
 		if recorder.Header().Get("Accept-Encoding") != "identity" {
 			t.Errorf("%q: got %v", encoding, recorder.Header())
 		}

@@ -2,11 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificate is where the certificate of the server comes from: files of somebody else, or what it issues itself and keeps in a store, a Secret or
-// a folder. No certificate is served whose authority callers have not been told of, and none is forgotten that something served may be of: so no call
-// fails while one follows another.
+// Package certificate provides the server's TLS certificate: from files that another program writes, or issued
+// by the server itself and kept in a Store (a Secret or a folder). A Source serves a certificate only after
+// callers know its authority, and keeps an authority in the bundle as long as a replica may serve a certificate
+// of it. So no call fails during a rotation.
 //
-// It knows no callers, and is told what they know. The clock comes in. Enter at NewIssued and NewFiles.
+// The package does not know the callers; Registered tells it which authorities they trust. The clock is an
+// option. Start reading at NewIssued and NewFiles.
 package certificate
 
 import (
@@ -22,30 +24,32 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// Source has a certificate, and replaces it.
+// Source provides a certificate and rotates it.
 type Source interface {
-	// Held is what it has now; nil: nothing yet.
+	// Held returns the current certificate, or nil if there is none yet.
 	Held() *Held
-	// Refresh looks whether something is to be replaced, and does so. With an error, what there is stays in force.
+	// Refresh rotates what is due. After an error, the current certificate stays in use.
 	Refresh(ctx context.Context) error
-	// Registered tells it by which authorities callers know servers now.
+	// Registered tells the source which authorities callers trust now.
 	Registered(ctx context.Context, bundle []byte) error
 }
 
-// Held is what a source has at a moment. It does not change.
+// Held is the immutable state of a source.
 type Held struct {
-	// Certificate is served.
+	// Certificate is the certificate to serve.
 	Certificate *tls.Certificate
-	// Bundle are the authorities, in PEM, by which callers must know what is served now and what comes next. Empty: those of their machine will do.
+	// Bundle contains the authorities, in PEM, that callers must trust for the current and the next
+	// certificate. Empty means the system's authorities.
 	Bundle []byte
-	// Ends is when the certificate does, or before it what has signed it, and AuthorityEnds when its authority does; zero where that is not known.
+	// Ends is the expiry of the certificate, or of the first authority in its chain if that is earlier.
+	// AuthorityEnds is the expiry of its authority. Zero means unknown.
 	Ends, AuthorityEnds time.Time
 }
 
-// errNone says that there is no certificate yet.
+// errNone is returned before the first certificate was loaded.
 var errNone = errors.New("there is no certificate yet")
 
-// Serve gives the certificate of a source to those who connect.
+// Serve returns a tls.Config.GetCertificate for a source.
 func Serve(s Source) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if held := s.Held(); held != nil {
@@ -55,18 +59,19 @@ func Serve(s Source) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 }
 
-// Covers says whether callers that know these authorities know the certificate that is served.
+// Covers reports whether callers that trust bundle accept the certificate.
 func (h *Held) Covers(bundle []byte) bool {
 	return len(h.Bundle) == 0 || signedBy(h.Certificate, parseAll(bundle))
 }
 
-// signedBy says whether a certificate leads to one of the authorities, whenever that is.
+// signedBy reports whether one of the authorities signed the certificate, at any time.
 func signedBy(c *tls.Certificate, authorities []*x509.Certificate) bool {
 	return chainOf(c, authorities) != nil
 }
 
-// chainOf is how a certificate leads to an authority, which is the last of it; nil: it leads to none. Those who issue files may let a certificate outlive what
-// signed it, as cert-manager does: of several ways, it is one that holds longest.
+// chainOf returns the chain from a certificate to an authority, or nil if there is none. Issuers such as
+// cert-manager may let a certificate outlive its authority; of several chains, chainOf returns one with the
+// latest expiry.
 func chainOf(c *tls.Certificate, authorities []*x509.Certificate) []*x509.Certificate {
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
 	ends := []time.Time{c.Leaf.NotAfter}
@@ -90,7 +95,7 @@ func chainOf(c *tls.Certificate, authorities []*x509.Certificate) []*x509.Certif
 	return nil
 }
 
-// endOf is when the first of a chain ends, from when on callers refuse it.
+// endOf returns the earliest expiry in a chain. Callers reject the chain afterwards.
 func endOf(chain []*x509.Certificate) time.Time {
 	end := chain[0].NotAfter
 	for _, c := range chain[1:] {
@@ -101,7 +106,7 @@ func endOf(chain []*x509.Certificate) time.Time {
 	return end
 }
 
-// parseAll are the certificates of a bundle; what is none is left out.
+// parseAll returns the certificates of a PEM bundle. It ignores other blocks.
 func parseAll(bundle []byte) []*x509.Certificate {
 	var all []*x509.Certificate
 	for {
@@ -116,7 +121,7 @@ func parseAll(bundle []byte) []*x509.Certificate {
 	}
 }
 
-// united is a bundle of certificates, each once, in their order.
+// united returns a PEM bundle of the certificates without duplicates, in order.
 func united(all ...*x509.Certificate) []byte {
 	var bundle bytes.Buffer
 	for i, c := range all {

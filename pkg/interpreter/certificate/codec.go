@@ -12,10 +12,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// The keys under which a store keeps what it keeps. Those of what is served are as in all Secrets of TLS.
+// The keys in a store. Those of the served certificate are the same as in Secrets of type kubernetes.io/tls.
 const (
 	keyServing, keyServingKey = "tls.crt", "tls.key"
-	// KeyBundle is what callers must know.
+	// KeyBundle has the authorities that callers must trust.
 	KeyBundle                     = "ca.crt"
 	keyAuthority, keyAuthorityKey = "authority.crt", "authority.key"
 	keyNext, keyNextKey           = "next.crt", "next.key"
@@ -23,14 +23,14 @@ const (
 	keyTimes                      = "times.json"
 )
 
-// times are those of kept.
+// times contains the times of a kept.
 type times struct {
 	Known *time.Time `json:"known,omitempty"`
-	// Retired are in the order of the certificates.
+	// Retired has the same order as the certificates.
 	Retired []time.Time `json:"retired,omitempty"`
 }
 
-// encode is what a store keeps.
+// encode returns the data for a store.
 func (k *kept) encode() (map[string][]byte, error) {
 	data := map[string][]byte{
 		keyServing: k.serving.certificate, keyServingKey: k.serving.key, KeyBundle: k.bundle(), keyAuthority: signing.PEM(k.signing.Certificate),
@@ -57,7 +57,7 @@ func (k *kept) encode() (map[string][]byte, error) {
 	return data, err
 }
 
-// decode is the way back; nil: there is nothing.
+// decode parses the data of a store. It returns nil if the store is empty.
 func decode(data map[string][]byte) (*kept, error) {
 	if len(data[keyAuthority]) == 0 && len(data[keyServing]) == 0 {
 		return nil, nil
@@ -84,7 +84,7 @@ func decode(data map[string][]byte) (*kept, error) {
 	}
 	all := parseAll(data[keyRetired])
 	if len(all) != len(t.Retired) {
-		return nil, fmt.Errorf("reading %s: there are %d certificates and %d times", keyRetired, len(all), len(t.Retired))
+		return nil, fmt.Errorf("reading %s: %d certificates, but %d times", keyRetired, len(all), len(t.Retired))
 	}
 	for i, c := range all {
 		k.retired = append(k.retired, retired{c, t.Retired[i]})

@@ -24,41 +24,44 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// FilesOptions are those of a Files.
+// FilesOptions configure a Files.
 type FilesOptions struct {
-	// CertFile and KeyFile are what is served, and CAFile what callers must know; empty: they know it.
+	// CertFile and KeyFile contain the certificate to serve, CAFile the authorities that callers must trust.
+	// CAFile is empty if callers trust them already.
 	CertFile, KeyFile, CAFile string
-	// Told says that Registered tells what callers know: a certificate of an authority that is new to them waits, for Overlap longer than that.
+	// Told states that Registered reports the callers' authorities. A certificate of a new authority is then
+	// served only after callers have trusted it for Overlap.
 	Told    bool
 	Overlap time.Duration
 	Clock   clock.PassiveClock
 	Log     logr.Logger
 }
 
-// Files is a Source of files that somebody else writes, such as cert-manager.
+// Files is a Source of files that another program, such as cert-manager, writes.
 type Files struct {
 	FilesOptions
 	current atomic.Pointer[Held]
 
-	// mutex guards what follows.
+	// mutex guards the fields below.
 	mutex sync.Mutex
 	tried watch.Digest
-	// next is what waits; nil: nothing does.
+	// next waits until callers trust it; nil if there is none.
 	next *Held
-	// own and coming are the authorities in the file beside what is served, and beside what waits.
+	// own and coming are the authorities that CAFile had for current and for next.
 	own, coming []*x509.Certificate
-	// known are the authorities by which callers know servers, and those of what other replicas may still serve.
+	// known holds the authorities that callers trust, and those that other replicas may still use.
 	known []knownAuthority
 }
 
-// knownAuthority is one that was registered, or in the file, once.
+// knownAuthority is an authority that was registered or in CAFile.
 type knownAuthority struct {
 	certificate *x509.Certificate
-	// seen is when this replica learned of it, and since is for how long it has been registered; zero: it is not.
+	// seen is the time when this replica first saw it. since is the start of its current registration, or zero
+	// if it is not registered.
 	seen, since time.Time
 }
 
-// NewFiles begins with nothing: Refresh reads the files.
+// NewFiles returns an empty source. Call Refresh to read the files.
 func NewFiles(o FilesOptions) *Files { return &Files{FilesOptions: o} }
 
 // Held implements Source.
@@ -78,7 +81,7 @@ func (f *Files) Refresh(context.Context) error {
 	return nil
 }
 
-// read reads the files, and makes what is new wait.
+// read reads the files. New content becomes next.
 func (f *Files) read() error {
 	var files []source.File
 	for _, name := range []string{f.CertFile, f.KeyFile, f.CAFile} {
@@ -97,13 +100,14 @@ func (f *Files) read() error {
 	}
 	next, authorities, err := held(files)
 	if err != nil {
-		return err // and read again, as another file may be right soon
+		return err // read again next time: another file may be corrected by then
 	}
 	f.tried, f.next, f.coming = sum, next, authorities
 	return nil
 }
 
-// held is what is in the files.
+// held parses the contents of the files. It fails if the certificate is not signed by an authority in the third
+// file.
 func held(files []source.File) (*Held, []*x509.Certificate, error) {
 	pair, err := tls.X509KeyPair(files[0].Data, files[1].Data)
 	if err != nil {
@@ -116,14 +120,14 @@ func held(files []source.File) (*Held, []*x509.Certificate, error) {
 	authorities := parseAll(files[2].Data)
 	chain := chainOf(&pair, authorities)
 	if chain == nil {
-		return nil, nil, errors.New("it is not of an authority in the file of CAs")
+		return nil, nil, errors.New("the certificate is not signed by an authority in the CA file")
 	}
 	h.Bundle, h.Ends, h.AuthorityEnds = united(authorities...), endOf(chain), chain[len(chain)-1].NotAfter
 	return h, authorities, nil
 }
 
-// widen makes callers be told of what waits, of what is served, and of what other replicas may still serve: one that begins anew reads the newest files, and
-// has not seen those before.
+// widen adds to the bundle the authorities of next, of current, and those that other replicas may still use: a
+// replica that restarts reads the newest files only.
 func (f *Files) widen() {
 	now := f.current.Load()
 	if now == nil || len(f.own) == 0 {
@@ -150,7 +154,7 @@ func (f *Files) widen() {
 	f.current.Store(&wider)
 }
 
-// registered are the authorities by which callers have known servers for a time.
+// registered returns the authorities that callers have trusted for at least the given time.
 func (f *Files) registered(long time.Duration) []*x509.Certificate {
 	var all []*x509.Certificate
 	for _, k := range f.known {
@@ -161,7 +165,7 @@ func (f *Files) registered(long time.Duration) []*x509.Certificate {
 	return all
 }
 
-// mayServe says whether callers know what waits for long enough, or there is nothing else that they could know.
+// mayServe reports whether next may be served: callers have trusted it for Overlap, or there is no alternative.
 func (f *Files) mayServe() bool {
 	now := f.current.Load()
 	if now == nil || !f.Told || len(f.coming) == 0 || !f.Clock.Now().Before(now.Ends) {
@@ -179,7 +183,7 @@ func (f *Files) adopt() {
 	f.own, f.next, f.coming = f.coming, nil, nil
 }
 
-// remember notes authorities, so that they stay in the bundle for a while.
+// remember adds authorities to known, so that they stay in the bundle for a while.
 func (f *Files) remember(authorities []*x509.Certificate) {
 	for _, c := range authorities {
 		if !slices.ContainsFunc(f.known, func(k knownAuthority) bool { return k.certificate.Equal(c) }) {

@@ -19,7 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
-// Folder is a Store on this machine, which programs share there as replicas share a Secret. Beside what it keeps it writes ca.crt, by which callers know them.
+// Folder is a Store in a directory that the programs of one machine share, as replicas share a Secret. It also
+// writes ca.crt for the callers.
 type Folder struct{ Path string }
 
 const (
@@ -41,7 +42,7 @@ func (f *Folder) Read(context.Context) (Stored, error) {
 	}
 	stored := Stored{Version: digest(text)}
 	if err := json.Unmarshal(text, &stored.Data); err != nil {
-		return Stored{}, fmt.Errorf("%s is not as it was written; where it is deleted, all is issued anew", folderFile)
+		return Stored{}, fmt.Errorf("%s is damaged; delete it to issue new certificates", folderFile)
 	}
 	return stored, nil
 }
@@ -51,7 +52,8 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Write implements Store. A program that ends amid it leaves what was there before, of which callers know at least what is served: ca.crt comes first.
+// Write implements Store. It writes ca.crt first, so that callers trust the served certificate even if the
+// program ends halfway.
 func (f *Folder) Write(ctx context.Context, data map[string][]byte, version string) error {
 	if err := os.MkdirAll(f.Path, 0o700); err != nil {
 		return err
@@ -78,7 +80,7 @@ func (f *Folder) Write(ctx context.Context, data map[string][]byte, version stri
 	return replace(filepath.Join(f.Path, folderFile), text, 0o600)
 }
 
-// lock lets one program write at a time.
+// lock takes the folder's lock, which allows one writer at a time.
 func (f *Folder) lock() (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(f.Path, folderLock), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -90,7 +92,7 @@ func (f *Folder) lock() (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// replace writes a file as a whole or not at all.
+// replace writes a file atomically.
 func replace(path string, text []byte, mode fs.FileMode) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -102,7 +104,7 @@ func replace(path string, text []byte, mode fs.FileMode) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // the first error says more
+		_ = os.Remove(file.Name()) // the first error explains more
 	}
 	return err
 }

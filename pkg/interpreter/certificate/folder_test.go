@@ -58,11 +58,11 @@ func TestFolderFiles(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder.Path, "certificates.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := again.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "where it is deleted, all is issued anew") || again.Held() == nil {
-			t.Errorf("it is broken: %v", err)
+		if err := again.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "is damaged; delete it to issue new certificates") || again.Held() == nil {
+			t.Errorf("a damaged file: %v", err)
 		}
 		if err := made().Refresh(t.Context()); err == nil {
-			t.Error("it is issued over what is broken")
+			t.Error("a new certificate replaces a damaged file")
 		}
 	}
 }

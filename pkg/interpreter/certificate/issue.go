@@ -18,10 +18,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// backdated is how much earlier than now certificates begin, so that callers whose clocks are slow know them, too.
+// backdated is subtracted from the begin of certificates, for callers whose clocks are behind.
 const backdated = time.Hour
 
-// newAuthority makes a certificate that signs others, and holds for a time.
+// newAuthority returns a new CA certificate with its key.
 func newAuthority(now time.Time, validity time.Duration) (*signing.Pair, error) {
 	made, err := signing.New(&x509.Certificate{
 		Subject:   pkix.Name{CommonName: "graft-resource-interpreter " + now.UTC().Format(time.RFC3339)},
@@ -34,7 +34,7 @@ func newAuthority(now time.Time, validity time.Duration) (*signing.Pair, error) 
 	return made, nil
 }
 
-// sign makes a certificate of a server, which does not outlive the authority.
+// sign returns a new server certificate, which expires with the authority at the latest.
 func sign(a *signing.Pair, now time.Time, validity time.Duration, n names) (*leaf, error) {
 	end := now.Add(validity)
 	if end.After(a.Certificate.NotAfter) {
@@ -55,7 +55,7 @@ func sign(a *signing.Pair, now time.Time, validity time.Duration, n names) (*lea
 	return parseLeaf(signing.PEM(made.Certificate), encoded)
 }
 
-// typeKey is the type of blocks in PEM in which a store keeps keys.
+// typeKey is the PEM type of private keys in a store.
 const typeKey = "EC PRIVATE KEY"
 
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
@@ -66,7 +66,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: typeKey, Bytes: der}), nil
 }
 
-// parseAuthority reads an authority with its key.
+// parseAuthority parses a CA certificate with its key.
 func parseAuthority(certificate, key []byte) (*signing.Pair, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -74,12 +74,12 @@ func parseAuthority(certificate, key []byte) (*signing.Pair, error) {
 	}
 	signer, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok || !pair.Leaf.IsCA {
-		return nil, errors.New("it is no authority with a key of ECDSA")
+		return nil, errors.New("the certificate must be a CA with an ECDSA key")
 	}
 	return &signing.Pair{Certificate: pair.Leaf, Key: signer}, nil
 }
 
-// leaf is a certificate of a server, with its form in PEM.
+// leaf is a server certificate, parsed and in PEM.
 type leaf struct {
 	pair             *tls.Certificate
 	certificate, key []byte
@@ -93,16 +93,16 @@ func parseLeaf(certificate, key []byte) (*leaf, error) {
 	return &leaf{&pair, certificate, key}, nil
 }
 
-// names are those by which callers know a server.
+// names are the names and addresses of a server.
 type names struct {
 	dns       []string
 	addresses []net.IP
 }
 
-// namesOf are those of a certificate.
+// namesOf returns the names in a certificate.
 func namesOf(c *x509.Certificate) names { return names{c.DNSNames, c.IPAddresses} }
 
-// and are these names, and others.
+// and returns the union of both.
 func (n names) and(others names) names {
 	all := names{append([]string(nil), n.dns...), append([]net.IP(nil), n.addresses...)}
 	for _, name := range others.dns {
@@ -118,7 +118,7 @@ func (n names) and(others names) names {
 	return all
 }
 
-// has says whether all others are among these names.
+// has reports whether all others are in n.
 func (n names) has(others names) bool {
 	for _, name := range others.dns {
 		found := false

@@ -17,26 +17,26 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Store keeps what is issued, for all who share it.
+// Store keeps issued certificates for all replicas.
 type Store interface {
-	// Read gives what is kept; Data is empty where nothing is.
+	// Read returns the stored data. Data is empty if nothing is stored.
 	Read(ctx context.Context) (Stored, error)
-	// Write replaces what is kept, if that is still of the version; else the error is ErrConflict.
+	// Write replaces the data if its version is still the given one. Otherwise it returns ErrConflict.
 	Write(ctx context.Context, data map[string][]byte, version string) error
-	// String names the store, for people.
+	// String returns a description for people.
 	String() string
 }
 
-// Stored is what a store keeps, and its version; empty: there is none yet.
+// Stored is the content of a store. Version is empty if nothing is stored.
 type Stored struct {
 	Data    map[string][]byte
 	Version string
 }
 
-// ErrConflict says that somebody else has written meanwhile.
-var ErrConflict = errors.New("somebody else has written meanwhile")
+// ErrConflict means that another program changed the store since it was read.
+var ErrConflict = errors.New("the store was changed by another program since it was read")
 
-// Options are those of an Issued.
+// Options configure an Issued.
 type Options struct {
 	Store  Store
 	Policy Policy
@@ -44,28 +44,29 @@ type Options struct {
 	Log    logr.Logger
 }
 
-// Issued is a Source that issues what it serves. Any number of them can share a store.
+// Issued is a Source that issues its certificates. Any number of instances can share a store.
 type Issued struct {
 	Options
 	own names
-	// mutex lets one at a time read and write.
+	// mutex serializes changes of the store.
 	mutex   sync.Mutex
 	current atomic.Pointer[adopted]
 }
 
-// adopted is what is served, and what that comes from.
+// adopted is the current state: as stored, and as served.
 type adopted struct {
 	kept *kept
 	held *Held
 }
 
-// NewIssued begins with nothing: Refresh reads what is kept, or issues it.
+// NewIssued returns an empty source. Call Refresh to read or issue a certificate. It fails if the policy has no
+// name, or an invalid address.
 func NewIssued(o Options) (*Issued, error) {
 	i := &Issued{Options: o, own: names{dns: slices.Clone(o.Policy.DNSNames)}}
 	for _, text := range o.Policy.Addresses {
 		address := net.ParseIP(text)
 		if address == nil {
-			return nil, fmt.Errorf("%q is no address", text)
+			return nil, fmt.Errorf("%q is not an IP address", text)
 		}
 		i.own.addresses = append(i.own.addresses, address)
 	}
@@ -83,7 +84,7 @@ func (i *Issued) Held() *Held {
 	return nil
 }
 
-// attempts are how often it is begun again when others write at the same time.
+// attempts limits retries after conflicts.
 const attempts = 5
 
 // Refresh implements Source.
@@ -103,7 +104,8 @@ func (i *Issued) Refresh(ctx context.Context) error {
 	})
 }
 
-// Registered implements Source: it writes down when callers were told of the next authority, so that all replicas know.
+// Registered implements Source. It stores the time when callers first trusted the next authority, for all
+// replicas.
 func (i *Issued) Registered(ctx context.Context, bundle []byte) error {
 	if now := i.current.Load(); now == nil || !untold(now.kept, bundle) {
 		return nil
@@ -118,12 +120,12 @@ func (i *Issued) Registered(ctx context.Context, bundle []byte) error {
 	})
 }
 
-// untold says whether callers know the next authority, and that is not written down.
+// untold reports whether callers trust the next authority without this being stored yet.
 func untold(k *kept, bundle []byte) bool {
 	return k.next != nil && k.known.IsZero() && contains(parseAll(bundle), k.next.Certificate)
 }
 
-// change reads, changes and writes, until nobody comes between. What was read or written is served.
+// change reads, changes and writes the store, and retries after a conflict. The result is served.
 func (i *Issued) change(ctx context.Context, to func(*kept) (*kept, []string, error)) error {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -134,7 +136,7 @@ func (i *Issued) change(ctx context.Context, to func(*kept) (*kept, []string, er
 		}
 		before, err := decode(stored.Data)
 		if err != nil {
-			return fmt.Errorf("%s is not as it was written; where it is deleted, all is issued anew: %w", i.Store, err)
+			return fmt.Errorf("%s is damaged; delete it to issue new certificates: %w", i.Store, err)
 		}
 		next, did, err := to(before)
 		if err != nil {
@@ -146,7 +148,7 @@ func (i *Issued) change(ctx context.Context, to func(*kept) (*kept, []string, er
 			}
 		}
 		if err != nil {
-			i.adopt(before) // others may have written it
+			i.adopt(before) // another replica may have written it
 			return err
 		}
 		for _, what := range did {
@@ -169,7 +171,7 @@ func (i *Issued) write(ctx context.Context, k *kept, version string) error {
 	return nil
 }
 
-// adopt serves what is kept.
+// adopt serves k, if it is not nil.
 func (i *Issued) adopt(k *kept) {
 	if k != nil {
 		i.current.Store(&adopted{k, k.held()})

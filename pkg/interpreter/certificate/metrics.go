@@ -12,29 +12,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics tell how the certificate is.
+// Metrics measure the refreshes of a source.
 type Metrics struct {
 	failing  prometheus.Gauge
 	failures prometheus.Counter
 }
 
-// NewMetrics makes the metrics of a source and registers them.
+// NewMetrics creates and registers the metrics of a source.
 func NewMetrics(registry prometheus.Registerer, s Source) *Metrics {
 	m := &Metrics{
 		failing: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_interpreter_certificate_failed",
-			Help: "1 while the certificate cannot be looked after; the one before is served.",
+			Help: "1 if the last refresh of the certificate failed; the previous certificate stays in use.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_interpreter_certificate_failures_total",
-			Help: "Attempts to look after the certificate that failed.",
+			Help: "Failed refreshes of the certificate.",
 		}),
 	}
 	registry.MustRegister(m.failing, m.failures, ends{s})
 	return m
 }
 
-// Keep looks after a source until the context ends. A failure is logged when it is another one than before.
+// Keep refreshes a source periodically until the context ends. It logs a failure if its text differs from the
+// one before.
 func Keep(ctx context.Context, s Source, every time.Duration, m *Metrics, log logr.Logger) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -52,7 +53,7 @@ func Keep(ctx context.Context, s Source, every time.Duration, m *Metrics, log lo
 			m.failures.Inc()
 			if err.Error() != problem {
 				problem = err.Error()
-				log.Error(err, "Looking after the certificate failed; the one before is served")
+				log.Error(err, "Refreshing the certificate failed; the previous certificate stays in use")
 			}
 		}
 		select {
@@ -63,11 +64,11 @@ func Keep(ctx context.Context, s Source, every time.Duration, m *Metrics, log lo
 	}
 }
 
-// ends tells when a certificate does.
+// ends is a collector for the expiry times.
 type ends struct{ source Source }
 
 var descEnds = prometheus.NewDesc("graft_interpreter_certificate_expiry_timestamp_seconds",
-	"When the certificate that is served ends (serving), and when its authority does (authority).", []string{"certificate"}, nil)
+	"Expiry time of the certificate in use (serving) and of its authority (authority).", []string{"certificate"}, nil)
 
 // Describe implements prometheus.Collector.
 func (e ends) Describe(to chan<- *prometheus.Desc) { to <- descEnds }

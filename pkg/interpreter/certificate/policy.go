@@ -11,25 +11,26 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// Policy says what is issued.
+// Policy configures what is issued and when.
 type Policy struct {
-	// DNSNames and Addresses are those by which callers know the server; addresses are of IP.
+	// DNSNames and Addresses are the server's DNS names and IP addresses.
 	DNSNames, Addresses []string
-	// Authority and Certificate are how long each holds. When a third is left, another follows.
+	// Authority and Certificate are the validity of each. They are renewed when a third of it is left.
 	Authority, Certificate time.Duration
-	// Overlap is how long callers know an authority before a certificate of it is served, and at least after.
+	// Overlap is the time for which callers trust an authority before it is used, and at least afterwards.
 	Overlap time.Duration
-	// Told says that Registered tells what callers know; otherwise an authority counts as known from its beginning.
+	// Told states that Registered reports the callers' authorities. Otherwise callers are assumed to trust an
+	// authority from its begin.
 	Told bool
 }
 
-// kept is what a store keeps. It does not change: what is to be different is another one.
+// kept is the immutable content of a store.
 type kept struct {
-	// signing is the authority of what is served, and next the one that follows; nil: none yet.
+	// signing is the authority in use, next its successor; nil if there is none yet.
 	signing, next *signing.Pair
-	// known is when callers were told of next; zero: not yet.
+	// known is the time when callers first trusted next; zero if they do not yet.
 	known time.Time
-	// retired are the authorities before, until nothing can be served any more that is of them.
+	// retired holds earlier authorities until all their certificates have expired.
 	retired []retired
 	serving *leaf
 }
@@ -39,7 +40,7 @@ type retired struct {
 	until       time.Time
 }
 
-// bundle are the authorities that callers must know.
+// bundle returns the authorities that callers must trust.
 func (k *kept) bundle() []byte {
 	all := []*x509.Certificate{k.signing.Certificate}
 	if k.next != nil {
@@ -51,22 +52,23 @@ func (k *kept) bundle() []byte {
 	return united(all...)
 }
 
-// held is what a server sees of it.
+// held returns the state for the server.
 func (k *kept) held() *Held {
 	return &Held{
 		Certificate: k.serving.pair, Bundle: k.bundle(), Ends: k.serving.pair.Leaf.NotAfter, AuthorityEnds: k.signing.Certificate.NotAfter,
 	}
 }
 
-// begun is when a certificate was made.
+// begun returns the time when a certificate was issued.
 func begun(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdated) }
 
-// ending says whether a third of the life of a certificate is left.
+// ending reports whether at most a third of a certificate's validity is left.
 func ending(c *x509.Certificate, now time.Time) bool {
 	return !now.Before(c.NotAfter.Add(-c.NotAfter.Sub(begun(c)) / 3))
 }
 
-// step is what is to be done next; nil with an empty text: nothing is. The text says what was done, for people.
+// step performs the next due step and returns the new state with a log line. It returns nil and "" if nothing
+// is due.
 func (p *Policy) step(k *kept, own names, now time.Time) (next *kept, did string, err error) {
 	switch {
 	case k == nil:
@@ -75,21 +77,22 @@ func (p *Policy) step(k *kept, own names, now time.Time) (next *kept, did string
 		return p.replace(k, own, now)
 	case k.next != nil && p.mayServe(k, now):
 		next, err = p.follow(k, own, now)
-		return next, "The next authority signs", err
+		return next, "Rotated to the next authority", err
 	case k.next == nil && ending(k.signing.Certificate, now):
 		next := *k
 		next.next, err = newAuthority(now, p.Authority)
-		return &next, "An authority was made that is to sign next", err
+		return &next, "Created the next authority", err
 	case !signedBy(k.serving.pair, []*x509.Certificate{k.signing.Certificate}) || ending(k.serving.pair.Leaf, now) && p.longer(k, now):
 		return p.renew(k, own, now)
 	case !namesOf(k.serving.pair.Leaf).has(own):
-		// Other replicas may have other names, such as those of a version before: what they need stays until the certificate is renewed.
+		// Other replicas may need other names, for instance during an upgrade. Their names stay until the
+		// certificate is renewed.
 		return p.renew(k, own.and(namesOf(k.serving.pair.Leaf)), now)
 	}
 	return p.forget(k, now)
 }
 
-// longer says whether a certificate that was made now would hold longer than the one that is served.
+// longer reports whether a certificate issued now would expire later than the current one.
 func (p *Policy) longer(k *kept, now time.Time) bool {
 	end := k.serving.pair.Leaf.NotAfter
 	return k.signing.Certificate.NotAfter.After(end) && now.Add(p.Certificate).After(end)
@@ -103,7 +106,8 @@ func (p *Policy) first(own names, now time.Time) (*kept, string, error) {
 	return p.renew(&kept{signing: authority}, own, now)
 }
 
-// replace makes a new beginning when the authority has ended before another one could follow, since callers could not be told.
+// replace starts with a new authority. It is used if the authority expired before its successor could take
+// over, when callers can no longer be told in time.
 func (p *Policy) replace(k *kept, own names, now time.Time) (*kept, string, error) {
 	if k.next == nil || !now.Before(k.next.Certificate.NotAfter) {
 		var err error
@@ -114,10 +118,10 @@ func (p *Policy) replace(k *kept, own names, now time.Time) (*kept, string, erro
 		k = &next
 	}
 	next, err := p.follow(k, own, now)
-	return next, "The authority has ended, and another one signs that callers may not know yet", err
+	return next, "Replaced the expired authority; callers may not trust the new one yet", err
 }
 
-// mayServe says whether callers know the next authority for long enough.
+// mayServe reports whether callers have trusted the next authority for Overlap.
 func (p *Policy) mayServe(k *kept, now time.Time) bool {
 	known := k.known
 	if !p.Told {
@@ -126,7 +130,8 @@ func (p *Policy) mayServe(k *kept, now time.Time) bool {
 	return !known.IsZero() && !now.Before(known.Add(p.Overlap))
 }
 
-// follow makes the next authority the one that signs. The one before stays known until all that it has signed has ended.
+// follow makes the next authority the current one. The previous one stays in the bundle until all its
+// certificates have expired.
 func (p *Policy) follow(k *kept, own names, now time.Time) (*kept, error) {
 	until := now.Add(p.Overlap)
 	if end := k.serving.pair.Leaf.NotAfter; end.After(until) {
@@ -142,10 +147,10 @@ func (p *Policy) renew(k *kept, n names, now time.Time) (*kept, string, error) {
 	renewed := *k
 	var err error
 	renewed.serving, err = sign(k.signing, now, p.Certificate, n)
-	return &renewed, "A certificate was issued", err
+	return &renewed, "Issued a certificate", err
 }
 
-// forget drops the authorities of which nothing can be served any more.
+// forget drops retired authorities without valid certificates.
 func (p *Policy) forget(k *kept, now time.Time) (*kept, string, error) {
 	var left []retired
 	for _, r := range k.retired {
@@ -158,5 +163,5 @@ func (p *Policy) forget(k *kept, now time.Time) (*kept, string, error) {
 	}
 	next := *k
 	next.retired = left
-	return &next, "An authority was forgotten, of which nothing is served any more", nil
+	return &next, "Removed an authority that has no valid certificates", nil
 }

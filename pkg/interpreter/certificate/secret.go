@@ -14,7 +14,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Secret is a Store in a cluster, which replicas share. It may get and update the Secret, and create it.
+// Secret is a Store in a cluster that replicas share. It needs the permissions get, create and update.
 type Secret struct {
 	Client          corev1client.SecretsGetter
 	Namespace, Name string
@@ -35,7 +35,7 @@ func (s *Secret) Read(ctx context.Context) (Stored, error) {
 	return Stored{secret.Data, secret.ResourceVersion}, nil
 }
 
-// Write implements Store. What others have put beside is kept.
+// Write implements Store. It keeps foreign keys of the Secret.
 func (s *Secret) Write(ctx context.Context, data map[string][]byte, version string) error {
 	var err error
 	if version == "" {

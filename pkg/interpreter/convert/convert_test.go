@@ -36,9 +36,9 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Widget: statusAggregation: is not converted: write its rules by hand",
+		"Widget: statusAggregation: not converted; write its rules by hand",
 		"Gadget: replicaResource: the script cannot be read: script at EOF:   syntax error\n",
-		"Gadget: healthInterpretation: line 1: the call of len is not converted: write its rules by hand",
+		"Gadget: healthInterpretation: line 1: the call of len: not converted; write its rules by hand",
 	}
 	if diff := cmp.Diff(want, problems); diff != "" {
 		t.Errorf("the problems (-want +got):\n%s", diff)

@@ -21,7 +21,7 @@ import (
 // ErrCustomization is a document that is not a ResourceInterpreterCustomization.
 var ErrCustomization = errors.New("not a ResourceInterpreterCustomization")
 
-// customization is what is read of a ResourceInterpreterCustomization.
+// customization has the relevant fields of a ResourceInterpreterCustomization.
 type customization struct {
 	Kind string `yaml:"kind"`
 	Spec struct {
@@ -35,7 +35,7 @@ type customization struct {
 	} `yaml:"spec"`
 }
 
-// rules are those of a kind, as they are written.
+// rules are the rules of a kind, in the form of a profile.
 type rules struct {
 	APIVersion string         `yaml:"apiVersion"`
 	Kind       string         `yaml:"kind"`
@@ -73,8 +73,8 @@ type statusRule struct {
 	Keep []string `yaml:"keep,omitempty,flow"`
 }
 
-// Profile converts the customizations in some YAML documents to a profile with a name. The problems are scripts, or what is said
-// beside them, that are left out. The error is one of reading.
+// Profile converts the customizations in some YAML documents to a profile with a name. problems lists the
+// scripts, or parts of them, that were not converted. It fails if a document cannot be read.
 func Profile(name string, documents []byte) (profile []byte, problems []string, err error) {
 	type metadata struct {
 		Name string `yaml:"name"`
@@ -108,7 +108,7 @@ func Profile(name string, documents []byte) (profile []byte, problems []string, 
 	return text.Bytes(), problems, nil
 }
 
-// operations are the scripts that can be converted, in the order of their problems.
+// operations lists the convertible scripts, in the order of their problems.
 var operations = []struct {
 	field   string
 	convert func(*script, *rules) error
@@ -146,7 +146,7 @@ func (c *customization) rules() (rules, []string) {
 	}
 	for _, field := range []string{"statusAggregation", "dependencyInterpretation", "componentResource"} {
 		if left[field] {
-			problems = append(problems, fmt.Sprintf("%s: %s: is not converted: write its rules by hand", out.Kind, field))
+			problems = append(problems, fmt.Sprintf("%s: %s: not converted; write its rules by hand", out.Kind, field))
 		}
 	}
 	return out, problems

@@ -24,7 +24,7 @@ func when(conditions []string) string {
 	return expression(strings.Join(conditions, " && "))
 }
 
-// all follows all statements. Behind a return without a condition there is nothing.
+// all converts all statements. Statements after an unconditional return are ignored.
 func (s *script) all(names ...string) error {
 	s.bind(names...)
 	return s.follow(s.body, nil)
@@ -110,7 +110,8 @@ func (s *script) status(out *rules) error {
 	return s.all("object")
 }
 
-// health converts InterpretHealth: what is returned under conditions, of an object and of the items of lists.
+// health converts InterpretHealth: the values that are returned under conditions on an object and on the items
+// of lists.
 func (s *script) health(out *rules) error {
 	s.returned = func(conditions []string, values []value) error {
 		if len(values) != 1 {
@@ -129,7 +130,8 @@ func (s *script) health(out *rules) error {
 	return s.all("object")
 }
 
-// loop follows a loop over the items of a list whose returns, or whose assignments to one variable, all have the same value.
+// loop converts a loop over the items of a list if all its returns, or all its assignments to one variable,
+// have the same value.
 func (s *script) loop(statement ast.Stmt, conditions []string) error {
 	list, item, body, err := s.over(statement)
 	if err != nil {
@@ -169,7 +171,7 @@ func (s *script) loop(statement ast.Stmt, conditions []string) error {
 	return nil
 }
 
-// collect finds the results of a loop's body: returns, or assignments to a variable.
+// collect returns the results of a loop's body: returns, or assignments to a variable.
 func (s *script) collect(body []ast.Stmt, conditions []string, found func([]string, string) error) (variable string, err error) {
 	for _, statement := range body {
 		switch statement := statement.(type) {
@@ -216,7 +218,7 @@ func (s *script) collect(body []ast.Stmt, conditions []string, found func([]stri
 	return variable, nil
 }
 
-// loopItem is the variable of a loop.
+// loopItem is the loop variable.
 type loopItem struct {
 	name  string
 	value value

@@ -13,28 +13,31 @@ import (
 	luaparse "github.com/yuin/gopher-lua/parse"
 )
 
-// script is the function of a script while its statements are followed.
+// script is the function of a script during its conversion.
 type script struct {
 	body   []ast.Stmt
 	locals map[string]value
-	// returned is told of each return under its conditions, and assigned of each assignment to a field of an object.
+	// returned is called for each return, and assigned for each assignment to a field of an object, with the
+	// conditions on it.
 	returned func(conditions []string, values []value) error
 	assigned func(conditions []string, to, what value) error
-	// guards is the variable whose fields are copied: conditions that they are there are left out, as a field that is missing is not copied.
+	// guards is the variable that fields are copied from. Conditions that test if its fields exist are dropped,
+	// because a missing field is not copied anyway.
 	guards string
 }
 
-// unsupported is a form that is not converted.
+// unsupported is the error for a form that cannot be converted.
 type unsupported struct {
 	line int
 	what string
 }
 
 func (u unsupported) Error() string {
-	return fmt.Sprintf("line %d: %s is not converted: write its rules by hand", u.line, u.what)
+	return fmt.Sprintf("line %d: %s: not converted; write its rules by hand", u.line, u.what)
 }
 
-// parse reads the last function of a script. Its parameters are object, and what else the operation has; bind names them.
+// parse parses the last function of a script. Its parameters are the object and further inputs of the
+// operation; bind names them.
 func parse(text string) (*script, error) {
 	statements, err := luaparse.Parse(strings.NewReader(text), "script")
 	if err != nil {
@@ -96,7 +99,7 @@ func (s *script) follow(statements []ast.Stmt, conditions []string) error {
 	return nil
 }
 
-// local gives local variables their values.
+// local evaluates the declaration of local variables.
 func (s *script) local(statement *ast.LocalAssignStmt) error {
 	for i, name := range statement.Names {
 		s.locals[name] = value{cel: "null"}
@@ -140,7 +143,7 @@ func (s *script) assign(statement *ast.AssignStmt, conditions []string) error {
 	return nil
 }
 
-// branch follows an if. One that only sets a variable where it is nil gives its value a default.
+// branch follows an if statement. A statement that only replaces nil by a constant becomes a default.
 func (s *script) branch(statement *ast.IfStmt, conditions []string) error {
 	if name, otherwise, ok := s.defaulted(statement); ok {
 		v := s.locals[name]
@@ -162,7 +165,7 @@ func (s *script) branch(statement *ast.IfStmt, conditions []string) error {
 	return s.follow(statement.Else, slices.Concat(conditions, []string{"!(" + condition + ")"}))
 }
 
-// isGuard reports whether a condition is only that fields which are copied are there.
+// isGuard reports whether a condition only tests that copied fields exist.
 func (s *script) isGuard(condition string) bool {
 	if s.guards == "" {
 		return false

@@ -12,11 +12,11 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// value is what an expression of a script stands for: the field of an object, the requirements of a Pod template, a table that is
-// being filled, or an expression in CEL.
+// value is the meaning of an expression in a script: a field of an object, the requirements of a Pod template,
+// a table that is being filled, or an expression in CEL.
 type value struct {
 	path      []string // the variable and the fields below it
-	otherwise string   // in CEL, what a path is where it is missing; "" for null
+	otherwise string   // the default in CEL if the path is missing; "" for null
 	template  []string // the path of a Pod template
 	table     bool
 	cel       string
@@ -105,7 +105,7 @@ func (s *script) field(e *ast.AttrGetExpr) (value, error) {
 		}
 		return value{path: append(path[:len(path):len(path)], key.Value)}, nil
 	}
-	// The item of the list of a loop.
+	// This is the item of the list of a loop.
 	if index, ok := e.Key.(*ast.IdentExpr); ok && len(of.path) > 1 {
 		if item, ok := s.locals[index.Value]; ok && item.cel == optional(of.path) {
 			return value{path: []string{"item"}}, nil
@@ -137,7 +137,7 @@ func (s *script) call(e *ast.FuncCallExpr) (value, error) {
 	return value{}, unsupported{e.Line(), "the call of " + name}
 }
 
-// celOperators are the operators of Lua that are written otherwise in CEL.
+// celOperators maps operators of Lua to those of CEL, if they differ.
 var celOperators = map[string]string{"and": "&&", "or": "||", "~=": "!="}
 
 // condition reads an expression that is true or false.

@@ -231,7 +231,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestPolicies holds who answers where webhooks fail, in the proposal: one whose failurePolicy is Ignore is passed over, and with Fail it ends there.
+// TestPolicies tests which webhook answers in the proposal if another fails: Ignore skips it, and Fail ends the call.
 func TestPolicies(t *testing.T) {
 	const answer = `{"response":{"uid":"UID","healthy":true}}`
 	good, broken := serve(t, answering(200, answer)), serve(t, answering(500, "broken"))
@@ -254,15 +254,15 @@ func TestPolicies(t *testing.T) {
 			[]string{"webhook w/a"}, "", 0},
 		{"it fails", []configuration.ResourceExploringWebhook{webhook("a", broken, "Fail", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
 			nil, `webhook w/a: an error on the server ("broken")`, 500},
-		{"it is passed over", []configuration.ResourceExploringWebhook{webhook("a", broken, "Ignore", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
-			[]string{`passed over, since its failurePolicy is Ignore: webhook w/a: an error on the server ("broken") has prevented the request from succeeding`, "webhook w/b"}, "", 0},
+		{"Ignore skips a broken webhook", []configuration.ResourceExploringWebhook{webhook("a", broken, "Ignore", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
+			[]string{`skipped because its failurePolicy is Ignore: webhook w/a: an error on the server ("broken") has prevented the request from succeeding`, "webhook w/b"}, "", 0},
 		{"no version", []configuration.ResourceExploringWebhook{webhook("a", good, "Fail", "v1")},
 			nil, "webhook w/a: none of the versions [v9, v1] is supported", 0},
-		{"no version, and passed over", []configuration.ResourceExploringWebhook{webhook("a", good, "Ignore", "v1"), webhook("b", good, "Fail", "v1alpha1")},
-			[]string{"passed over, since its failurePolicy is Ignore: webhook w/a: none of the versions [v9, v1] is supported; there is v1alpha1", "webhook w/b"}, "", 0},
-		{"all are passed over", []configuration.ResourceExploringWebhook{webhook("a", broken, "Ignore", "v1alpha1")},
-			nil, "no webhook is asked for health of Queue.v1.acme.com; passed over", 404},
-		{"nobody is asked", nil, nil, "no webhook is asked for health of Queue.v1.acme.com", 404},
+		{"Ignore skips a webhook without a known version", []configuration.ResourceExploringWebhook{webhook("a", good, "Ignore", "v1"), webhook("b", good, "Fail", "v1alpha1")},
+			[]string{"skipped because its failurePolicy is Ignore: webhook w/a: none of the versions [v9, v1] is supported; supported is v1alpha1", "webhook w/b"}, "", 0},
+		{"Ignore skips the only webhook", []configuration.ResourceExploringWebhook{webhook("a", broken, "Ignore", "v1alpha1")},
+			nil, "no webhook is registered for health of Queue.v1.acme.com; skipped because its failurePolicy is Ignore", 404},
+		{"no webhook is registered", nil, nil, "no webhook is registered for health of Queue.v1.acme.com", 404},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			of := &configuration.ResourceExploringWebhookConfiguration{Webhooks: c.webhooks}

@@ -2,10 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dispatch is the caller's side: it asks webhooks about objects as Karmada does. It chooses them by the configurations of either dialect, calls them
-// over TLS with the clients that Karmada uses, waits as long as they are to be waited for, and believes no answer that Karmada would not believe.
+// Package dispatch is a client that calls webhooks as Karmada does. It selects webhooks by configurations of
+// either dialect, calls them over TLS with the same client library, observes their timeouts, and rejects the
+// answers that Karmada would reject.
 //
-// It knows no rules, and shares nothing with the codec that answers but the names of operations. Enter at New, with Hooks of Interpreters or Explorers.
+// It knows no rules, and shares only the names of operations with the server's codec. Start reading at New,
+// with the Hooks of Interpreters or Explorers.
 package dispatch
 
 import (
@@ -26,23 +28,24 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
-// Options are those of a dispatcher.
+// Options configure a Dispatcher.
 type Options struct {
 	Hooks Hooks
-	// Resource is the resource of a kind, which the proposal's rules name. Default configuration.Resource.
+	// Resource returns the resource of a kind, for the rules of the proposal. The default is
+	// configuration.Resource.
 	Resource func(interpreter.Kind) string
-	// Services finds the addresses of services. Default: by their names in DNS.
+	// Services resolves services to addresses. The default uses their DNS names.
 	Services webhookutil.ServiceResolver
 }
 
-// Dispatcher asks webhooks. It is safe for concurrent use.
+// Dispatcher calls webhooks. It is safe for concurrent use.
 type Dispatcher struct {
 	hooks    Hooks
 	resource func(interpreter.Kind) string
 	manager  webhookutil.ClientManager
 }
 
-// New makes a dispatcher.
+// New returns a dispatcher. It fails if the clients cannot be created.
 func New(o Options) (*Dispatcher, error) {
 	if o.Resource == nil {
 		o.Resource = configuration.Resource
@@ -54,7 +57,8 @@ func New(o Options) (*Dispatcher, error) {
 	return &Dispatcher{hooks: o.Hooks, resource: o.Resource, manager: manager}, nil
 }
 
-// Clients are the clients of webhooks, as Karmada has them: HookClient gives that of one. Without a resolver, services are found by their names in DNS.
+// Clients returns a manager of webhook clients as Karmada creates it: HookClient returns the client for a
+// webhook. Without a resolver, services are found by their DNS names.
 func Clients(services webhookutil.ServiceResolver) (webhookutil.ClientManager, error) {
 	if services == nil {
 		services = webhookutil.NewDefaultServiceResolver()
@@ -78,9 +82,10 @@ func Clients(services webhookutil.ServiceResolver) (webhookutil.ClientManager, e
 	return manager, nil
 }
 
-// Error is a webhook that has given no answer that can be believed. Where it said why, there is an *interpreter.Failure in it.
+// Error means that a webhook gave no valid answer. It wraps an *interpreter.Failure if the webhook stated a
+// reason.
 type Error struct {
-	// Webhook is <configuration>/<webhook>.
+	// Webhook has the form <configuration>/<webhook>.
 	Webhook string
 	Err     error
 }
@@ -88,11 +93,12 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("webhook %s: %s", e.Webhook, e.Err) }
 
-// Unwrap is why.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Interpret asks those webhooks that the configurations choose, until one answers. Nobody being asked is an *interpreter.Failure with CodeUnknown, and what
-// goes wrong with those that are asked an *Error. The answer says which webhook has given it, and which were passed over.
+// Interpret calls the webhooks that the configurations select, until one answers. It returns an
+// *interpreter.Failure with CodeUnknown if no webhook is selected, and an *Error if the selected ones fail. The
+// response names the webhook that answered, and those that were skipped.
 func (d *Dispatcher) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 	of, err := objectOf(r.Object)
 	if err != nil {
@@ -109,16 +115,16 @@ func (d *Dispatcher) Interpret(ctx context.Context, r interpreter.Request) (inte
 		case !hook.ignore:
 			return interpreter.Response{}, &Error{Webhook: hook.Name, Err: err}
 		}
-		because = append(because, fmt.Sprintf("passed over, since its failurePolicy is Ignore: %s", &Error{Webhook: hook.Name, Err: err}))
+		because = append(because, fmt.Sprintf("skipped because its failurePolicy is Ignore: %s", &Error{Webhook: hook.Name, Err: err}))
 	}
-	message := fmt.Sprintf("no webhook is asked for %s of %s", r.Operation, r.Kind)
+	message := fmt.Sprintf("no webhook is registered for %s of %s", r.Operation, r.Kind)
 	for _, passed := range because {
 		message += "; " + passed
 	}
 	return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeUnknown, Message: message}
 }
 
-// Asks says whether any webhook is asked about an operation of an object, which is JSON.
+// Asks reports whether a webhook is selected for an operation on an object in JSON.
 func (d *Dispatcher) Asks(kind interpreter.Kind, object []byte, o interpreter.Operation) bool {
 	of, err := objectOf(object)
 	return err == nil && len(d.hooks.For(d.subject(kind, of), o)) > 0
@@ -128,7 +134,7 @@ func (d *Dispatcher) subject(kind interpreter.Kind, of identity) Subject {
 	return Subject{Kind: kind, Resource: d.resource(kind), Namespaced: of.namespace != ""}
 }
 
-// call asks one webhook.
+// call calls one webhook.
 func (d *Dispatcher) call(ctx context.Context, h *Hook, r *interpreter.Request, of identity) (interpreter.Response, error) {
 	if h.version != nil {
 		return interpreter.Response{}, h.version
@@ -140,7 +146,7 @@ func (d *Dispatcher) call(ctx context.Context, h *Hook, r *interpreter.Request, 
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	left := wholeSeconds(ctx)
-	if left <= 0 { // on a machine that stood still, this may be known before the context is done
+	if left <= 0 { // after a suspension of the machine, this can be known before the context is done
 		return interpreter.Response{}, failureOf(context.DeadlineExceeded, h.timeout)
 	}
 	e := newExchange(h.Dialect, string(uuid.NewUUID()), r, of)
@@ -150,14 +156,14 @@ func (d *Dispatcher) call(ctx context.Context, h *Hook, r *interpreter.Request, 
 	return e.response()
 }
 
-// wholeSeconds is the time that is left, in whole seconds, which is how callers tell webhooks.
+// wholeSeconds returns the remaining time, rounded up to whole seconds, the unit of the timeout parameter.
 func wholeSeconds(ctx context.Context) time.Duration {
 	deadline, _ := ctx.Deadline()
 	return (time.Until(deadline) + time.Second - 1).Truncate(time.Second)
 }
 
-// ended is why a call has failed: what comes of a webhook once nobody waits any more, such as an empty answer of a server that sees its caller leave, is
-// no reason.
+// ended returns the error of a call. It prefers the context's error, because after the deadline other errors,
+// such as an empty answer, are only consequences.
 func ended(ctx context.Context, err error) error {
 	if out := ctx.Err(); out != nil && !errors.Is(err, out) {
 		return fmt.Errorf("%w: %w", out, err)
@@ -165,7 +171,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// failureOf is the failure that a webhook has answered by a status of HTTP, or the error as it is.
+// failureOf converts an HTTP status error to the failure that the webhook reported. It returns other errors
+// unchanged.
 func failureOf(err error, waited time.Duration) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return &interpreter.Failure{Code: int(status.Status().Code), Message: status.Status().Message}

@@ -16,14 +16,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
-// identity is what an object is called.
+// identity is the name and namespace of an object.
 type identity struct{ name, namespace string }
 
-// objectOf reads what an object is called. The error is an *interpreter.Failure.
+// objectOf reads name and namespace of an object. Its error is an *interpreter.Failure.
 func objectOf(raw []byte) (identity, error) {
 	read, err := document.Parse(raw)
 	if err != nil || read.Root().Kind() != document.Object {
-		return identity{}, &interpreter.Failure{Code: interpreter.CodeUnfit, Message: "what is asked about is no object in JSON"}
+		return identity{}, &interpreter.Failure{Code: interpreter.CodeUnfit, Message: "the object must be a JSON object"}
 	}
 	defer read.Release()
 	var of identity
@@ -32,7 +32,7 @@ func objectOf(raw []byte) (identity, error) {
 	return of, nil
 }
 
-// exchange is a question and its answer.
+// exchange is a request with its response.
 type exchange struct {
 	context *ContextMessage
 	review  *ReviewMessage
@@ -45,7 +45,7 @@ func newExchange(dialect, uid string, r *interpreter.Request, of identity) *exch
 		Name: of.name, Namespace: of.namespace, Operation: operationName(dialect, r.Operation), Object: runtime.RawExtension{Raw: r.Object},
 	}}
 	if r.Operation == interpreter.Revise || dialect == api.KindContext {
-		e.asked.DesiredReplicas = &r.Replicas // Karmada sends 0 with every operation
+		e.asked.DesiredReplicas = &r.Replicas // Karmada sends 0 with every other operation
 	}
 	if r.Operation == interpreter.Retain {
 		e.asked.ObservedObject = rawOf(r.Observed)
@@ -66,7 +66,7 @@ func newExchange(dialect, uid string, r *interpreter.Request, of identity) *exch
 	return e
 }
 
-// question is the message that is sent.
+// question returns the message to send.
 func (e *exchange) question() runtime.Object {
 	if e.review != nil {
 		return e.review
@@ -74,7 +74,7 @@ func (e *exchange) question() runtime.Object {
 	return e.context
 }
 
-// answer is where the message goes that comes back.
+// answer returns an empty message that receives the answer.
 func (e *exchange) answer() runtime.Object {
 	if e.review != nil {
 		e.review = &ReviewMessage{}
@@ -84,7 +84,7 @@ func (e *exchange) answer() runtime.Object {
 	return e.context
 }
 
-// response is what the message says that came back, if it can be believed.
+// response returns the verified response of the received message.
 func (e *exchange) response() (interpreter.Response, error) {
 	if e.review != nil {
 		r := e.review.Response
@@ -146,7 +146,7 @@ func requirementsOf(r *Requirements) *interpreter.Requirements {
 	return out
 }
 
-// rawOf is JSON in a message; nil where there is none.
+// rawOf returns raw as an extension, or nil if it is empty.
 func rawOf(raw []byte) *runtime.RawExtension {
 	if len(raw) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func rawOf(raw []byte) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: raw}
 }
 
-// encoded is a value as JSON. What was read from JSON can be written so.
+// encoded returns a value as JSON. The value was decoded from JSON, so that encoding cannot fail.
 func encoded(value any) json.RawMessage {
 	raw, err := json.Marshal(value)
 	if err != nil {

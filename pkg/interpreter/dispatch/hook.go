@@ -18,34 +18,37 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
-// unsaid is how long Karmada waits for a webhook whose configuration does not say it: what its field calls a default is never set.
+// unsaid is Karmada's timeout for a webhook that sets none. The API documents a default of 10 seconds, but
+// Karmada never applies it.
 const unsaid = 30 * time.Second
 
-// Subject is what configurations choose by.
+// Subject has the properties by which configurations select.
 type Subject struct {
 	interpreter.Kind
-	// Resource is that of the kind, and Namespaced says whether the object has a namespace: the proposal asks for both, and what is shipped for neither.
+	// Resource is the plural name of the kind. Namespaced reports whether the object has a namespace. Only the
+	// proposal uses these two.
 	Resource   string
 	Namespaced bool
 }
 
-// Hook is a webhook that can be asked.
+// Hook is a webhook from a configuration.
 type Hook struct {
-	// Name is <configuration>/<webhook>, and Dialect the kind of its messages.
+	// Name has the form <configuration>/<webhook>. Dialect is the kind of its messages.
 	Name, Dialect string
 
 	client  webhookutil.ClientConfig
 	timeout time.Duration
-	// version says why it cannot be asked at all: no version of its messages is spoken here.
+	// version is the error if no version of its messages is supported.
 	version error
 	ignore  bool
 	cares   func(operation string, s Subject) bool
 }
 
-// Hooks are webhooks in the order in which they are asked.
+// Hooks are webhooks in the order of calls.
 type Hooks []*Hook
 
-// Interpreters are the webhooks of configurations as they are shipped: ordered by their names, and only the first that fits is ever asked.
+// Interpreters returns the webhooks of configurations in Karmada's dialect, ordered by name. Only the first
+// match is called.
 func Interpreters(all ...*configuration.ResourceInterpreterWebhookConfiguration) Hooks {
 	var hooks Hooks
 	for _, c := range all {
@@ -64,9 +67,9 @@ func Interpreters(all ...*configuration.ResourceInterpreterWebhookConfiguration)
 	return hooks
 }
 
-// Explorers are the webhooks of configurations as the proposal has them. It says of the order no more than that it is inspired by webhooks for admission:
-// configurations are ordered by their names, and the webhooks of each stand as they are written. The first that answers is believed, and one that does not,
-// and whose failurePolicy is Ignore, is passed over.
+// Explorers returns the webhooks of configurations in the proposal's dialect. The proposal defines the order
+// only by reference to admission webhooks: configurations are sorted by name, and webhooks keep their order
+// within one. The first answer counts. Webhooks that fail are skipped if their failurePolicy is Ignore.
 func Explorers(all ...*configuration.ResourceExploringWebhookConfiguration) Hooks {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *configuration.ResourceExploringWebhookConfiguration) int {
@@ -87,7 +90,7 @@ func Explorers(all ...*configuration.ResourceExploringWebhookConfiguration) Hook
 	return hooks
 }
 
-// Any is a webhook that is asked everything, in a dialect.
+// Any returns a webhook that matches everything, in a dialect.
 func Any(dialect string, e configuration.Endpoint) Hooks {
 	at := configuration.Interpreter("any", nil, e).Webhooks[0]
 	h := newHook("any", at.Name, dialect, at.ClientConfig, at.TimeoutSeconds, unsaid)
@@ -116,7 +119,8 @@ func newHook(of, name, dialect string, c admissionv1.WebhookClientConfig, second
 	return h
 }
 
-// For are the webhooks that are asked about an operation of a subject, the first of them first. Of those as they are shipped, there is one at most.
+// For returns the webhooks that are called for an operation on a subject, in order. In Karmada's dialect there
+// is at most one.
 func (h Hooks) For(s Subject, o interpreter.Operation) Hooks {
 	var all Hooks
 	for _, hook := range h {
@@ -132,7 +136,7 @@ func (h Hooks) For(s Subject, o interpreter.Operation) Hooks {
 	return all
 }
 
-// operationName is what a dialect calls an operation; empty: it has none such.
+// operationName returns the dialect's name of an operation, or "" if it has none.
 func operationName(dialect string, o interpreter.Operation) string {
 	for name, of := range api.Operations(dialect) {
 		if of == o {
@@ -146,7 +150,8 @@ func has(entries []string, entry string) bool {
 	return slices.Contains(entries, entry) || slices.Contains(entries, configuration.All)
 }
 
-// covers says whether a rule is for a subject, as for webhooks of Kubernetes. A subject is never a subresource.
+// covers reports whether a rule matches a subject, as for Kubernetes' webhooks. A subject is never a
+// subresource.
 func covers(r *admissionv1.Rule, s Subject) bool {
 	if !has(r.APIGroups, s.Group) || !has(r.APIVersions, s.Version) {
 		return false

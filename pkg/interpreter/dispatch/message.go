@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The messages as callers have them. They are written down here a second time, beside the codec that answers, so that it is not measured by itself.
+// These are the messages from the caller's view. They are declared separately from the server's codec, so that
+// tests do not compare the codec with itself.
 
 // ContextMessage is the ResourceInterpreterContext that Karmada ships.
 type ContextMessage struct {
@@ -27,7 +28,8 @@ type ReviewMessage struct {
 	Response        *ReviewResponse `json:"response,omitempty"`
 }
 
-// MessageRequest is that of both dialects. The proposal has no observedObject; without one nothing can be retained, so that it is sent all the same.
+// MessageRequest is the request of both dialects. The proposal has no observedObject, but it is sent, because
+// Retain needs it.
 type MessageRequest struct {
 	UID              types.UID               `json:"uid"`
 	Kind             metav1.GroupVersionKind `json:"kind"`
@@ -40,7 +42,7 @@ type MessageRequest struct {
 	AggregatedStatus []StatusItem            `json:"aggregatedStatus,omitempty"`
 }
 
-// StatusItem is what a member cluster says. The proposal has no health.
+// StatusItem is the status in a member cluster. The proposal has no health.
 type StatusItem struct {
 	ClusterName    string                `json:"clusterName"`
 	Status         *runtime.RawExtension `json:"status,omitempty"`
@@ -64,13 +66,13 @@ type ContextResponse struct {
 	Healthy             *bool                 `json:"healthy,omitempty"`
 }
 
-// ResponseStatus says why there is no answer.
+// ResponseStatus explains a failure.
 type ResponseStatus struct {
 	Message string `json:"message,omitempty"`
 	Code    int32  `json:"code,omitempty"`
 }
 
-// Requirements are what each replica needs.
+// Requirements are the needs of each replica.
 type Requirements struct {
 	NodeClaim         *NodeClaim          `json:"nodeClaim,omitempty"`
 	ResourceRequest   corev1.ResourceList `json:"resourceRequest,omitempty"`
@@ -78,7 +80,7 @@ type Requirements struct {
 	PriorityClassName string              `json:"priorityClassName,omitempty"`
 }
 
-// NodeClaim says which nodes a replica fits on.
+// NodeClaim selects nodes for replicas.
 type NodeClaim struct {
 	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity,omitempty"`
 	NodeSelector     map[string]string    `json:"nodeSelector,omitempty"`
@@ -92,7 +94,7 @@ type Component struct {
 	ReplicaRequirements *Requirements `json:"replicaRequirements,omitempty"`
 }
 
-// Dependency is an object that must come along.
+// Dependency is an object that must be propagated too.
 type Dependency struct {
 	APIVersion    string                `json:"apiVersion"`
 	Kind          string                `json:"kind"`
@@ -113,13 +115,13 @@ type ReviewResponse struct {
 	Healthy             *bool                 `json:"healthy,omitempty"`
 }
 
-// ReviewRequirements are what the proposal knows of the needs of a replica.
+// ReviewRequirements are the needs of a replica that the proposal can express.
 type ReviewRequirements struct {
 	NodeClaim       *NodeClaim          `json:"nodeClaim,omitempty"`
 	ResourceRequest corev1.ResourceList `json:"resourceRequest,omitempty"`
 }
 
-// ReviewDependency is an object that must come along; the proposal names it always.
+// ReviewDependency is an object that must be propagated too. In the proposal, it always has a name.
 type ReviewDependency struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -127,7 +129,8 @@ type ReviewDependency struct {
 	Name       string `json:"name"`
 }
 
-// DeepCopyObject implements runtime.Object. Messages are made for one call, and written to by nobody else: what they hold is shared.
+// DeepCopyObject implements runtime.Object. The copy is shallow: messages are made for one call, and nothing
+// else changes them.
 func (m *ContextMessage) DeepCopyObject() runtime.Object {
 	copied := *m
 	return &copied

@@ -13,13 +13,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
-// VerifyContext are the rules of Karmada's client, each of them. An answer that is not successful gives an *interpreter.Failure.
+// VerifyContext applies all checks of Karmada's client. It returns an *interpreter.Failure for an answer that
+// is not successful.
 func VerifyContext(uid, operation string, r *ContextResponse) error {
 	switch {
 	case r == nil:
 		return errors.New("there is no response")
 	case string(r.UID) != uid:
-		return fmt.Errorf("the uid of the response is %q, and not that of the request", r.UID)
+		return fmt.Errorf("the uid of the response is %q, which differs from the request", r.UID)
 	case !r.Successful && r.Status == nil:
 		return errors.New("a response that is not successful must have a status")
 	case !r.Successful:
@@ -49,14 +50,14 @@ func VerifyContext(uid, operation string, r *ContextResponse) error {
 	return fmt.Errorf("there is no operation %q", operation)
 }
 
-// VerifyReview is what the proposal says of its response: "Required if OperationType is …" as it stands there, and that status and healthy are there where
-// they are what is asked for.
+// VerifyReview checks what the proposal requires of a response: fields with "Required if OperationType is …",
+// and status and healthy for the operations that ask for them.
 func VerifyReview(uid, operation string, r *ReviewResponse) error {
 	switch {
 	case r == nil:
 		return errors.New("there is no response")
 	case string(r.UID) != uid:
-		return fmt.Errorf("the uid of the response is %q, and not that of the request", r.UID)
+		return fmt.Errorf("the uid of the response is %q, which differs from the request", r.UID)
 	}
 	for _, d := range r.Dependencies {
 		if d.APIVersion == "" || d.Kind == "" || d.Name == "" {

@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gardener knows the kinds of Gardener: InterpreterProfiles that are part of the program, one file for each group of kinds. Their health is that
-// which Gardener's own checks give. Beside them there are optional ones, which are in force only where they are asked for by name, so that no webhook
-// is registered for what nobody wants. It holds documents and no logic. Enter at Profiles.
+// Package gardener contains InterpreterProfiles for Gardener's kinds, one file for each group of kinds, as part
+// of the program. Their health agrees with Gardener's own checks. Further profiles are optional and must be
+// selected by name, so that no webhook is registered for unused kinds. The package has documents and no logic.
+// Start reading at Profiles.
 package gardener
 
 import (
@@ -21,17 +22,17 @@ import (
 //go:embed *.yaml optional/*.yaml
 var files embed.FS
 
-// folder is that of the optional profiles, and suffix what follows their names.
+// folder contains the optional profiles; suffix is their file extension.
 const (
 	folder = "optional"
 	suffix = ".yaml"
 )
 
-// Optional are the names of the optional profiles, by the alphabet.
+// Optional returns the names of the optional profiles, sorted.
 func Optional() []string {
 	entries, err := files.ReadDir(folder)
 	if err != nil {
-		return nil // the folder is part of the program
+		return nil // unreachable: the folder is part of the program
 	}
 	names := make([]string, len(entries))
 	for i, entry := range entries {
@@ -40,7 +41,7 @@ func Optional() []string {
 	return names
 }
 
-// Files are the profiles as they are written, with those optional ones that are named. The error is of a name that there is not.
+// Files returns the files of the profiles, with the named optional ones. It fails for an unknown name.
 func Files(optional ...string) ([]source.File, error) {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -54,7 +55,7 @@ func Files(optional ...string) ([]source.File, error) {
 	}
 	for _, name := range optional {
 		if !slices.Contains(Optional(), name) {
-			return nil, fmt.Errorf("there is no optional profile %q of Gardener, only %s", name, strings.Join(Optional(), ", "))
+			return nil, fmt.Errorf("there is no optional profile %q of Gardener; choose from %s", name, strings.Join(Optional(), ", "))
 		}
 		if file := path.Join(folder, name+suffix); !slices.Contains(names, file) {
 			names = append(names, file)
@@ -71,7 +72,8 @@ func Files(optional ...string) ([]source.File, error) {
 	return all, nil
 }
 
-// Profiles are the profiles, with those optional ones that are named. The error is of a name that there is not, or means that the program is wrong.
+// Profiles returns the profiles, with the named optional ones. It fails for an unknown name, or if a file of
+// the program is invalid.
 func Profiles(optional ...string) ([]*profile.Interpreter, error) {
 	all, err := Files(optional...)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// Source returns the source of the certificate that the configuration names.
+// Source returns the certificate source that the configuration selects.
 func (i *Installation) Source(log logr.Logger) (certificate.Source, error) {
 	c, told := i.Config.Certificate, i.Config.Registration != nil
 	if files := c.Files; files != nil {
@@ -46,7 +46,7 @@ func (i *Installation) Source(log logr.Logger) (certificate.Source, error) {
 	})
 }
 
-// store is where what is issued is kept.
+// store returns the store for issued certificates.
 func (i *Installation) store() (certificate.Store, error) {
 	c := i.Config.Certificate
 	if c.Folder != "" {
@@ -67,7 +67,7 @@ func (i *Installation) store() (certificate.Store, error) {
 	return &certificate.Secret{Client: clients.CoreV1(), Namespace: namespace, Name: c.Secret.Name}, nil
 }
 
-// Names returns the names and addresses by which callers know the server.
+// Names returns the DNS names and IP addresses that callers use for the server.
 func (i *Installation) Names() (names, addresses []string) {
 	names, addresses = slices.Clone(i.Config.Certificate.DNSNames), slices.Clone(i.Config.Certificate.IPAddresses)
 	if r := i.Config.Registration; r != nil && r.URL != "" {
@@ -85,7 +85,7 @@ func (i *Installation) Names() (names, addresses []string) {
 	return names, addresses
 }
 
-// cluster returns the configuration of a client, which names the program to the API server and bounds its requests.
+// cluster returns a client configuration with user agent and timeout.
 func (i *Installation) cluster(kubeconfig string) (*rest.Config, error) {
 	config, err := shell.Cluster(kubeconfig, "give --kubeconfig")
 	if err == nil {
@@ -94,12 +94,12 @@ func (i *Installation) cluster(kubeconfig string) (*rest.Config, error) {
 	return config, err
 }
 
-// namespaceFile is where the kubelet writes the namespace of a Pod.
+// namespaceFile contains the Pod's namespace. The kubelet writes it.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-var errNoNamespace = errors.New("the namespace of the program is not known: give --namespace")
+var errNoNamespace = errors.New("the namespace of the program is not known: set --namespace")
 
-// namespace is the one that is given, or that of the program.
+// namespace returns the given namespace, the configured one, or that of the Pod, in this order.
 func (i *Installation) namespace(given string) (string, error) {
 	if given = cmp.Or(given, i.Config.Kubernetes.Namespace); given != "" {
 		return given, nil

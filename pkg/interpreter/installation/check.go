@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/reload"
 )
 
-// Check says whether all would go well as far as the configuration, the files that it names, and the profiles are concerned.
+// Check validates the configuration, the files that it names, and the profiles. It contacts no cluster.
 func (i *Installation) Check(out io.Writer) error {
 	options, err := i.Reloading()
 	if err != nil {
@@ -41,7 +41,7 @@ func (i *Installation) Check(out io.Writer) error {
 	return err
 }
 
-// checkFiles loads the files of the certificate, and holds that it is for the host that is registered.
+// checkFiles loads the certificate files and checks that the certificate is valid for the registered host.
 func (i *Installation) checkFiles() error {
 	if i.Config.Certificate.Files == nil {
 		return nil
@@ -64,12 +64,12 @@ func (i *Installation) checkFiles() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("certificate.files: callers would not know the server: %w", err)
+		return fmt.Errorf("certificate.files: callers would reject the certificate: %w", err)
 	}
 	return nil
 }
 
-// checkClusters reads the kubeconfigs, and asks no cluster.
+// checkClusters reads the kubeconfigs, but contacts no cluster.
 func (i *Installation) checkClusters() error {
 	var problems []error
 	for _, of := range [...]struct{ name, path string }{{"kubernetes", i.Config.Kubernetes.Kubeconfig}, {"registration", i.karmadaKubeconfig()}} {
@@ -90,7 +90,7 @@ func (i *Installation) karmadaKubeconfig() string {
 	return i.Config.Registration.Kubeconfig
 }
 
-// checkRegistration holds that Karmada would accept what is registered.
+// checkRegistration checks that Karmada would accept the registration.
 func (i *Installation) checkRegistration(inForce *reload.InForce) error {
 	if i.Config.Registration == nil {
 		return nil

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation makes the parts of a resource interpreter from its configuration: the source of its certificate, the rules, and
-// what is registered in Karmada. It also checks that a configuration would work. It runs nothing. Enter at Installation.
+// Package installation creates the parts of a resource interpreter from its configuration: the certificate
+// source, the rules, and the registration in Karmada. It also validates a configuration. It runs nothing. Start
+// reading at Installation.
 package installation
 
 import (
@@ -32,9 +33,9 @@ import (
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// Installation is a resource interpreter as it is configured.
+// Installation is a configured resource interpreter.
 type Installation struct {
-	// Program is the name by which API servers know it.
+	// Program is the user agent for API servers.
 	Program string
 	Config  *configv1alpha1.ResourceInterpreterConfiguration
 }
@@ -56,7 +57,7 @@ func (i *Installation) Reloading() (reload.Options, error) {
 // clusterTimeout bounds a request to an API server.
 const clusterTimeout = 15 * time.Second
 
-// dialects are the kinds of messages of the dialects of registrations.
+// dialects maps the dialects in the configuration to kinds of messages.
 var dialects = map[string]string{configv1alpha1.DialectShipped: api.KindContext, configv1alpha1.DialectProposal: api.KindReview}
 
 // Dialects returns the dialects of the registrations, as kinds of messages.
@@ -68,7 +69,7 @@ func (i *Installation) Dialects() []string {
 	return all
 }
 
-// Registrable returns the kinds with those operations that are registered.
+// Registrable returns the kinds with the operations that may be registered.
 func (i *Installation) Registrable(kinds []interpreter.Known) []interpreter.Known {
 	left := make([]interpreter.Operation, len(i.Config.Registration.Without))
 	for j, name := range i.Config.Registration.Without {
@@ -77,7 +78,7 @@ func (i *Installation) Registrable(kinds []interpreter.Known) []interpreter.Know
 	return interpreter.Without(kinds, left...)
 }
 
-// Registered returns what is written in Karmada's API server for kinds, and a bundle of authorities.
+// Registered returns the registration for kinds and a CA bundle.
 func (i *Installation) Registered(dialect string, kinds []interpreter.Known, bundle []byte) configuration.Object {
 	r := i.Config.Registration
 	endpoint := configuration.Endpoint{URL: r.URL, CABundle: bundle, TimeoutSeconds: r.TimeoutSeconds}
@@ -100,7 +101,7 @@ func (i *Installation) Karmada() (dynamic.Interface, error) {
 	return client, nil
 }
 
-// Owner returns a function that names the installation: by what is said, or by something that no other one has.
+// Owner returns a function that names the installation: by the configured owner, or by the UID of its Lease.
 func (i *Installation) Owner() (func(context.Context) (string, error), error) {
 	r := i.Config.Registration
 	if r.Owner != "" || !*i.Config.LeaderElection.Enabled {
@@ -117,7 +118,7 @@ func (i *Installation) Owner() (func(context.Context) (string, error), error) {
 	return registration.LeaseOwner(leases, namespace, i.Config.LeaderElection.ResourceName), nil
 }
 
-// Leases returns a client of the Leases of the program, and their namespace.
+// Leases returns a client for the program's Leases, and their namespace.
 func (i *Installation) Leases() (coordinationv1.LeaseInterface, string, error) {
 	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
 	if err != nil {
@@ -134,7 +135,7 @@ func (i *Installation) Leases() (coordinationv1.LeaseInterface, string, error) {
 	return clients.Leases(namespace), namespace, nil
 }
 
-// Registrars returns what keeps the registration in each dialect. The options say what is common to them.
+// Registrars returns a Registrar for each dialect. o has the options that they share.
 func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte, bool)) ([]*registration.Registrar, error) {
 	var err error
 	if o.Client, err = i.Karmada(); err != nil {
@@ -161,17 +162,18 @@ func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte,
 	return all, nil
 }
 
-// Unregister deletes the registrations of this installation, and keeps replicas that run from writing them again until one starts.
+// Unregister deletes the registrations of this installation. Running replicas do not restore them until a
+// replica starts.
 func (i *Installation) Unregister(ctx context.Context, out io.Writer) error {
 	if i.Config.Registration == nil {
-		return errors.New("there is no registration to delete: give --register, or registration in the configuration")
+		return errors.New("there is no registration to delete: set --register, or registration in the configuration")
 	}
 	registrars, err := i.Registrars(registration.Options{Log: logr.Discard(), Clock: clock.RealClock{}}, func() ([]byte, bool) { return nil, false })
 	if err != nil {
 		return err
 	}
 	owner, err := registrars[0].Owner(ctx)
-	if err != nil && owner == "" && !apierrors.IsNotFound(err) { // without a Lease no replica has ever written
+	if err != nil && owner == "" && !apierrors.IsNotFound(err) { // without a Lease, no replica has written a registration
 		return err
 	}
 	if *i.Config.LeaderElection.Enabled && owner != "" {
@@ -195,7 +197,7 @@ func (i *Installation) Unregister(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// NewElection prepares the election of the replica that writes.
+// NewElection prepares the election of the replica that writes the registration.
 func (i *Installation) NewElection(term *leader.Term, log logr.Logger) (*leader.Election, error) {
 	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
 	if err != nil {

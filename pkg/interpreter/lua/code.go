@@ -13,13 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// code is an expression of Lua. The operator that was applied last binds as strongly as rank says.
+// code is a Lua expression. rank is the precedence of its outermost operator.
 type code struct {
 	text string
 	rank int
 }
 
-// The ranks of operators in Lua, from the weakest.
+// The precedence of operators in Lua, lowest first.
 const (
 	rankOr = iota + 1
 	rankAnd
@@ -30,12 +30,12 @@ const (
 	rankAtom
 )
 
-// width is how long a line becomes before it is broken.
+// width is the length at which lines are broken.
 const width = 110
 
 func atom(text string) code { return code{text, rankAtom} }
 
-// within is the text where operators at least as strong as a rank may stand.
+// within returns the text, in parentheses if its precedence is below rank.
 func (c code) within(rank int) string {
 	if c.rank >= rank {
 		return c.text
@@ -46,12 +46,12 @@ func (c code) within(rank int) string {
 	return "(" + c.text + ")"
 }
 
-// compared is a comparison; none is taken as an operand of another.
+// compared returns a comparison. Operands that are comparisons get parentheses.
 func compared(left code, operator string, right code) code {
 	return code{left.within(rankComparison+1) + " " + operator + " " + right.within(rankComparison+1), rankComparison}
 }
 
-// chain is an operator between several operands.
+// chain joins operands by an operator.
 func chain(operator string, rank int, operands []code) code {
 	if len(operands) == 1 {
 		return operands[0]
@@ -69,19 +69,19 @@ func chain(operator string, rank int, operands []code) code {
 	}), rank}
 }
 
-// invoke is a call of a function.
+// invoke returns a function call.
 func invoke(function string, arguments ...string) code {
 	return atom(function + "(" + fold(arguments, ", ", func() string {
 		return "\n" + indent(strings.Join(arguments, ",\n")) + "\n"
 	}) + ")")
 }
 
-// table is a constructor of a table.
+// table returns a table constructor.
 func table(members []string) code {
 	return atom("{" + fold(members, ", ", func() string { return "\n" + indent(strings.Join(members, ",\n")) + "\n" }) + "}")
 }
 
-// closure is a function that gives a value.
+// closure returns an anonymous function that returns value.
 func closure(value code, parameters ...string) string {
 	head := "function(" + strings.Join(parameters, ", ") + ")"
 	if len(value.text) < width && !strings.Contains(value.text, "\n") {
@@ -90,7 +90,7 @@ func closure(value code, parameters ...string) string {
 	return head + "\n" + indent("return "+value.text) + "\nend"
 }
 
-// fold joins texts in one line, or otherwise where that would be too long.
+// fold joins texts on one line, or calls otherwise if the line would be too long.
 func fold(texts []string, separator string, otherwise func() string) string {
 	joined := strings.Join(texts, separator)
 	if len(joined) <= width && !strings.Contains(joined, "\n") || len(texts) == 0 {
@@ -99,10 +99,10 @@ func fold(texts []string, separator string, otherwise func() string) string {
 	return otherwise()
 }
 
-// indent moves all lines to the right.
+// indent indents all lines by two spaces.
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
-// quote writes a text as Lua does.
+// quote returns a Lua string literal.
 func quote(text string) string {
 	var out strings.Builder
 	valid := utf8.ValidString(text)
@@ -123,13 +123,13 @@ func quote(text string) string {
 
 var identifier = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$")
 
-// keywords are those of Lua.
+// keywords lists the keywords of Lua.
 var keywords = []string{
 	"and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then",
 	"true", "until", "while",
 }
 
-// member is a field of a constructor of a table.
+// member returns a field of a table constructor.
 func member(key string, value code) string {
 	if identifier.MatchString(key) && !slices.Contains(keywords, key) {
 		return key + " = " + value.text
@@ -137,10 +137,10 @@ func member(key string, value code) string {
 	return "[" + quote(key) + "] = " + value.text
 }
 
-// largest is the whole number below which Lua has all whole numbers.
+// largest is the number up to which Lua represents all whole numbers exactly.
 const largest = 1 << 53
 
-// number writes a number as Lua does.
+// number returns a Lua number literal.
 func number(value float64) code {
 	text := strconv.FormatFloat(value, 'g', 17, 64)
 	if short := strconv.FormatFloat(value, 'f', -1, 64); len(short) <= len(text) {

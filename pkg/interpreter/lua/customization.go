@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// APIVersion is that of a customization.
+	// APIVersion is the apiVersion of a customization.
 	APIVersion = "config.karmada.io/v1alpha1"
-	// Kind is that of a customization.
+	// Kind is the kind of a customization.
 	Kind = "ResourceInterpreterCustomization"
 )
 
@@ -25,24 +25,24 @@ type Customization struct {
 	Spec       Spec     `json:"spec"`
 }
 
-// Metadata names a customization.
+// Metadata contains the name of a customization.
 type Metadata struct {
 	Name string `json:"name"`
 }
 
-// Spec is what a customization says.
+// Spec is the content of a customization.
 type Spec struct {
 	Target         Target         `json:"target"`
 	Customizations Customizations `json:"customizations"`
 }
 
-// Target is the kind that a customization is for.
+// Target identifies the kind that a customization applies to.
 type Target struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 }
 
-// Customizations are the scripts, by what they answer.
+// Customizations contains a script for each operation.
 type Customizations struct {
 	Retention                *Script `json:"retention,omitempty"`
 	ReplicaResource          *Script `json:"replicaResource,omitempty"`
@@ -59,7 +59,7 @@ type Script struct {
 	LuaScript string `json:"luaScript"`
 }
 
-// Of is the script that answers an operation; nil where there is none, as for Prune, for which Karmada has none.
+// Of returns the script for an operation, or nil if there is none. Karmada has no script for Prune.
 func (c *Customizations) Of(operation interpreter.Operation) *Script {
 	if place := c.place(operation); place != nil {
 		return *place
@@ -67,7 +67,7 @@ func (c *Customizations) Of(operation interpreter.Operation) *Script {
 	return nil
 }
 
-// place is where the script for an operation stands.
+// place returns the field for an operation's script, or nil if Karmada has none.
 func (c *Customizations) place(operation interpreter.Operation) **Script {
 	switch operation {
 	case interpreter.Replicas:
@@ -91,7 +91,7 @@ func (c *Customizations) place(operation interpreter.Operation) **Script {
 	}
 }
 
-// newCustomization is one without scripts.
+// newCustomization returns a customization without scripts.
 func newCustomization(kind interpreter.Kind) Customization {
 	version, name := kind.Version, []string{"graft", kind.Kind, kind.Version}
 	if kind.Group != "" {

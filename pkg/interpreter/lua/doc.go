@@ -2,12 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lua writes InterpreterProfiles as ResourceInterpreterCustomizations of Karmada: for people who want no webhook.
+// Package lua translates InterpreterProfiles to Karmada's ResourceInterpreterCustomizations, for users who do
+// not want to run a webhook.
 //
-// Each kind, in each version, gets one customization with a script for each question that has rules. A script answers as the rules do, within what
-// Karmada's machine for Lua hands over and takes: testdata/differences.yaml says where that must differ. What cannot be said in Lua is a finding by its
-// name, and then nothing is written. Expressions are translated from the tree that CEL has checked; what they need at run time is in the folder runtime,
-// of which each script gets the functions that it calls.
+// Each version of each kind becomes one customization, with a script for each operation that has rules. A
+// script returns the same answers as the rules, within the limits of Karmada's Lua machine;
+// testdata/differences.yaml lists the exceptions. An expression that has no equivalent in Lua is a finding, and
+// then no output is written. Expressions are translated from CEL's checked syntax tree. The directory runtime
+// contains the functions they need at run time; each script includes only those that it calls.
 //
-// The package runs no Lua. Enter at Translate.
+// The package runs no Lua. Start reading at Translate.
 package lua

@@ -14,37 +14,37 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// writer writes one expression of CEL in Lua.
+// writer translates one CEL expression to Lua.
 type writer struct {
 	*script
 	ast *ast.AST
 	at  place
-	// bound are the variables of macros around the part, by their names in CEL.
+	// bound has the variables of enclosing macros.
 	bound []binding
 }
 
-// binding is a variable and its name in Lua.
+// binding maps a CEL variable to its Lua name.
 type binding struct{ cel, lua string }
 
-// types of Kubernetes' library.
+// Type names of Kubernetes' CEL library and of Graft.
 const (
 	quantityType = "kubernetes.Quantity"
 	semverType   = "kubernetes.Semver"
 	memberType   = "graft.Member"
 )
 
-// refuse finds that something cannot be said in Lua; what it gives stands where that would.
+// refuse adds a finding that something has no equivalent in Lua, and returns a placeholder.
 func (w *writer) refuse(format string, arguments ...any) code {
-	w.add(w.at.FindingOf(NotInLua, "cannot be said in Lua: "+format, arguments...))
+	w.add(w.at.FindingOf(NotInLua, "has no equivalent in Lua: "+format, arguments...))
 	return atom("nil")
 }
 
-// call is a call of a function of the runtime.
+// call returns a call of a runtime function.
 func (w *writer) call(name string, arguments ...string) code {
 	return invoke(w.use(name), arguments...)
 }
 
-// write writes a part.
+// write translates a part of the expression.
 func (w *writer) write(e ast.Expr) code {
 	switch e.Kind() {
 	case ast.LiteralKind:
@@ -66,10 +66,11 @@ func (w *writer) write(e ast.Expr) code {
 	}
 }
 
-// text is a part as an argument.
+// text translates a part to an argument.
 func (w *writer) text(e ast.Expr) string { return w.write(e).text }
 
-// typed is the type of a part. What is made of an optional of which nothing is known has no type: CEL takes that of the default then.
+// typed returns the type of a part. An optional of unknown type has type dyn: CEL would report the type of the
+// default.
 func (w *writer) typed(e ast.Expr) *types.Type {
 	if (isCall(e, "orValue") || isCall(e, "value")) && w.loose(e.AsCall().Target()) {
 		return types.DynType
@@ -77,7 +78,7 @@ func (w *writer) typed(e ast.Expr) *types.Type {
 	return w.ast.GetType(e.ID())
 }
 
-// loose says whether nothing is known of what a part may hold.
+// loose reports whether the type of a part's value is unknown.
 func (w *writer) loose(e ast.Expr) bool {
 	switch {
 	case e.Kind() == ast.SelectKind:
@@ -96,12 +97,12 @@ func (w *writer) is(e ast.Expr, kinds ...types.Kind) bool {
 
 func (w *writer) named(e ast.Expr, name string) bool { return w.typed(e).TypeName() == name }
 
-// optional says whether a part may be absent.
+// optional reports whether a part may be absent.
 func (w *writer) optional(e ast.Expr) bool {
 	switch {
 	case w.named(e, types.OptionalType.TypeName()):
 		return true
-	case e.Kind() == ast.SelectKind: // CEL has dyn where it does not know what is optional
+	case e.Kind() == ast.SelectKind: // CEL reports dyn if it does not know that a value is optional
 		return !e.AsSelect().IsTestOnly() && w.optional(e.AsSelect().Operand())
 	case isCall(e, operators.Index):
 		return w.optional(e.AsCall().Args()[0])
@@ -109,7 +110,7 @@ func (w *writer) optional(e ast.Expr) bool {
 	return false
 }
 
-// scalar says whether a part is of a type whose values are equal where Lua says so.
+// scalar reports whether Lua's == compares values of the part's type as CEL does.
 func (w *writer) scalar(e ast.Expr) bool {
 	return w.is(e, types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.NullTypeKind)
 }
@@ -130,7 +131,7 @@ func (w *writer) literal(e ast.Expr) code {
 		return number(float64(value))
 	case types.Double:
 		if math.IsNaN(float64(value)) || math.IsInf(float64(value), 0) {
-			return w.refuse("a number that is none")
+			return w.refuse("a number that is not finite")
 		}
 		return number(float64(value))
 	case types.String:
@@ -142,7 +143,7 @@ func (w *writer) literal(e ast.Expr) code {
 	}
 }
 
-// variable is a variable of the rule or of a macro.
+// variable returns a variable of the rule or of a macro.
 func (w *writer) variable(name string) code {
 	for _, b := range slices.Backward(w.bound) {
 		if b.cel == name {
@@ -158,7 +159,7 @@ func (w *writer) variable(name string) code {
 	return atom(name)
 }
 
-// bind is another writer that knows a variable, and its name in Lua.
+// bind returns a writer that knows a further variable, and its name in Lua.
 func (w *writer) bind(name string) (*writer, string) {
 	inner, lua := *w, name
 	if slices.Contains(keywords, name) || slices.Contains(globals, name) || isFunction(name) {
@@ -168,13 +169,13 @@ func (w *writer) bind(name string) (*writer, string) {
 	return &inner, lua
 }
 
-// globals are names that scripts use beside the functions of the runtime.
+// globals lists names that scripts use in addition to the runtime functions.
 var globals = []string{
 	"error", "ipairs", "tostring", "both", "made", "result", "dependencies", "components", "object", "observed", "observedItem", "members", "statuses",
 	"replicas", "item",
 }
 
-// selection is a field, or whether there is one.
+// selection returns the access to a field, or the test if it exists.
 func (w *writer) selection(e ast.Expr) code {
 	s := e.AsSelect()
 	if constant, ok := w.kindField(s); ok {
@@ -193,7 +194,7 @@ func (w *writer) selection(e ast.Expr) code {
 	return w.found("at", e)
 }
 
-// kindField is a field of the variable kind, which is known.
+// kindField returns a field of the variable kind, which is a constant.
 func (w *writer) kindField(s ast.SelectExpr) (string, bool) {
 	if s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != "kind" || slices.ContainsFunc(w.bound, func(b binding) bool { return b.cel == "kind" }) {
 		return "", false
@@ -201,13 +202,14 @@ func (w *writer) kindField(s ast.SelectExpr) (string, bool) {
 	return map[string]string{"group": w.kind.Group, "version": w.kind.Version, "kind": w.kind.Kind}[s.FieldName()], !s.IsTestOnly()
 }
 
-// found calls a function with the value and the keys on the way to a part.
+// found calls a runtime function with a base value and the keys of a path.
 func (w *writer) found(function string, e ast.Expr) code {
 	base, keys := w.way(e, function != "at")
 	return w.call(function, append([]string{w.text(base)}, keys...)...)
 }
 
-// way takes a chain of fields and positions apart: optional ones, or those that must be there.
+// way splits a chain of fields and indexes into its base and the keys, either of optional steps or of required
+// ones.
 func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
 	var key string
 	switch e.Kind() {
@@ -230,7 +232,7 @@ func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
 	return base, append(keys, key)
 }
 
-// onTheWay says whether a call is a step of a chain of optional ones, or of those that must be there.
+// onTheWay reports whether a call is a step of a chain of optional steps, or of required ones.
 func (w *writer) onTheWay(call ast.CallExpr, optional bool) bool {
 	switch call.FunctionName() {
 	case operators.OptSelect, operators.OptIndex:
@@ -258,7 +260,7 @@ func (w *writer) mapping(m ast.MapExpr) code {
 		e := entry.AsMapEntry()
 		key, ok := literalText(e.Key())
 		if !ok {
-			return w.refuse("keys of an object that are no texts written out")
+			return w.refuse("keys of an object that are not string literals")
 		}
 		optional = optional || e.IsOptional()
 		fields[i] = member(key, w.write(e.Value()))
@@ -277,7 +279,7 @@ func literalText(e ast.Expr) (string, bool) {
 	return string(text), ok
 }
 
-// condition is a part that must be true or false.
+// condition translates a part that must be a boolean.
 func (w *writer) condition(e ast.Expr) code {
 	written := w.write(e)
 	if w.is(e, types.BoolKind) {
@@ -286,7 +288,8 @@ func (w *writer) condition(e ast.Expr) code {
 	return w.call("bool", written.text)
 }
 
-// comprehension is what CEL makes of a macro. Which it was is told by what it begins with, and by the step.
+// comprehension translates a macro. CEL expands macros to comprehensions; the initial value and the step tell
+// which macro it was.
 func (w *writer) comprehension(e ast.Expr) code {
 	c := e.AsComprehension()
 	if c.HasIterVar2() {
@@ -310,7 +313,7 @@ func (w *writer) comprehension(e ast.Expr) code {
 	return w.refuse("this macro")
 }
 
-// each is a function of the runtime over all items.
+// each calls a runtime function with a list and a closure for its items.
 func (w *writer) each(function string, c ast.ComprehensionExpr, inner *writer, name string, of ast.Expr, anything bool) code {
 	if anything && inner.optional(of) {
 		return w.refuse("a list of values that may be absent, made by map")
@@ -318,7 +321,7 @@ func (w *writer) each(function string, c ast.ComprehensionExpr, inner *writer, n
 	return w.call(function, w.text(c.IterRange()), closure(inner.write(of), name))
 }
 
-// filtered is filter, or map with a condition.
+// filtered translates filter, and map with a condition.
 func (w *writer) filtered(c ast.ComprehensionExpr, inner *writer, name string) code {
 	step := c.LoopStep().AsCall().Args()
 	kept := w.call("filter", w.text(c.IterRange()), closure(inner.write(step[0]), name))
@@ -329,10 +332,10 @@ func (w *writer) filtered(c ast.ComprehensionExpr, inner *writer, name string) c
 	return w.call("map", kept.text, closure(inner.write(made), name))
 }
 
-// added is what a step puts behind a list.
+// added returns the value that a step appends to a list.
 func added(step ast.Expr) ast.Expr { return step.AsCall().Args()[1].AsList().Elements()[0] }
 
-// bound1 is a variable with a value, as optMap and optFlatMap make it.
+// bound1 translates a bound variable, which optMap and optFlatMap create.
 func (w *writer) bound1(c ast.ComprehensionExpr) code {
 	inner, name := w.bind(c.AccuVar())
 	return atom("(" + closure(inner.write(c.Result()), name) + ")(" + w.text(c.AccuInit()) + ")")
@@ -346,7 +349,7 @@ func isCall(e ast.Expr, name string) bool {
 	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == name
 }
 
-// failing says whether a part may fail for an object that is as its kind has it.
+// failing reports whether a part may fail for an object that matches its schema.
 func (w *writer) failing(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.LiteralKind, ast.IdentKind:

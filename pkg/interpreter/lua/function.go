@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// function is an operator or a function.
+// function translates an operator or a function.
 func (w *writer) function(e ast.Expr) code {
 	call := e.AsCall()
 	arguments := call.Args()
@@ -29,7 +29,7 @@ func (w *writer) function(e ast.Expr) code {
 	return w.refuse("the function %s", call.FunctionName())
 }
 
-// logic are the operators of conditions.
+// logic translates logical operators.
 func (w *writer) logic(e ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch name {
 	case operators.LogicalAnd:
@@ -44,7 +44,8 @@ func (w *writer) logic(e ast.Expr, name string, arguments []ast.Expr) (code, boo
 	return code{}, false
 }
 
-// junction is a chain of conditions. Where one that fails is followed by another, that one may still decide.
+// junction translates a chain of conditions. If a part may fail, a later part can still decide the result, as
+// in CEL.
 func (w *writer) junction(e ast.Expr, name, operator string, rank int, absorbing string) code {
 	parts := operands(e, name)
 	sure := 0
@@ -65,7 +66,7 @@ func (w *writer) junction(e ast.Expr, name, operator string, rank int, absorbing
 	return chain(operator, rank, append(written, w.call(absorbing, closures...)))
 }
 
-// operands are those of a chain of one operator, which CEL makes a tree of.
+// operands returns the operands of a chain of one operator. CEL represents it as a tree.
 func operands(e ast.Expr, name string) []ast.Expr {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != name {
 		return []ast.Expr{e}
@@ -73,7 +74,7 @@ func operands(e ast.Expr, name string) []ast.Expr {
 	return append(operands(e.AsCall().Args()[0], name), operands(e.AsCall().Args()[1], name)...)
 }
 
-// conditional is a choice of two values.
+// conditional translates the ternary operator.
 func (w *writer) conditional(arguments []ast.Expr) code {
 	condition, yes, no := w.condition(arguments[0]), w.write(arguments[1]), w.write(arguments[2])
 	if w.truthy(arguments[1]) {
@@ -82,7 +83,7 @@ func (w *writer) conditional(arguments []ast.Expr) code {
 	return w.call("pick", condition.text, closure(yes), closure(no))
 }
 
-// truthy says that Lua takes all values of a part for true.
+// truthy reports whether Lua treats all values of a part as true.
 func (w *writer) truthy(e ast.Expr) bool {
 	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "dyn" {
 		return w.truthy(e.AsCall().Args()[0])
@@ -90,7 +91,7 @@ func (w *writer) truthy(e ast.Expr) bool {
 	return !w.is(e, types.BoolKind, types.DynKind, types.AnyKind, types.ErrorKind)
 }
 
-// comparison are the operators that compare.
+// comparison translates comparison operators.
 func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	operator, ok := map[string]string{
 		operators.Equals: "==", operators.NotEquals: "~=", operators.Less: "<", operators.LessEquals: "<=", operators.Greater: ">",
@@ -119,7 +120,7 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 	return compared(w.call("compare", w.text(a), w.text(b)), operator, atom("0")), true
 }
 
-// compares is the function that compares two values of a type that Lua does not know.
+// compares returns the runtime function that compares two values of a type that Lua lacks, or "".
 func (w *writer) compares(a, b ast.Expr) string {
 	for name, function := range map[string]string{
 		types.TimestampType.TypeName(): "compare_times", quantityType: "compare_quantities", semverType: "compare_versions",
@@ -134,7 +135,7 @@ func (w *writer) compares(a, b ast.Expr) string {
 	return ""
 }
 
-// arithmetic are the operators that compute.
+// arithmetic translates arithmetic operators.
 func (w *writer) arithmetic(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	function, ok := map[string]string{
 		operators.Add: "add", operators.Subtract: "sub", operators.Multiply: "mul", operators.Divide: "div", operators.Modulo: "mod",
@@ -150,9 +151,9 @@ func (w *writer) arithmetic(_ ast.Expr, name string, arguments []ast.Expr) (code
 	some := func(kind types.Kind) bool { return w.is(a, kind) || w.is(b, kind) }
 	switch {
 	case some(types.TimestampKind), some(types.DurationKind):
-		return w.refuse("computing with times"), true
+		return w.refuse("arithmetic with times"), true
 	case some(types.BytesKind):
-		return w.refuse("computing with bytes"), true
+		return w.refuse("arithmetic with bytes"), true
 	case all(types.StringKind):
 		return chain("..", rankConcat, []code{w.write(a), w.write(b)}), true
 	case all(types.ListKind):
@@ -161,14 +162,14 @@ func (w *writer) arithmetic(_ ast.Expr, name string, arguments []ast.Expr) (code
 		operator := map[string]string{"add": "+", "sub": "-", "mul": "*", "div": "/"}[function]
 		return code{w.write(a).within(rankAtom) + " " + operator + " " + w.write(b).within(rankAtom), rankSum}, true
 	case some(types.DoubleKind):
-		return w.refuse("computing with a double and with what may be none: Lua does not tell 1 from 1.0"), true
+		return w.refuse("arithmetic with a double and a value that may be an integer: Lua does not distinguish 1 from 1.0"), true
 	case some(types.UintKind):
 		return w.call("unsigned", w.call(function, w.text(a), w.text(b)).text), true
 	}
 	return w.call(function, w.text(a), w.text(b)), true
 }
 
-// optionals are what is done with values that may be absent.
+// optionals translates operators and functions of optional values.
 func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch name {
 	case operators.OptSelect, operators.OptIndex:
@@ -202,7 +203,7 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 	return code{}, false
 }
 
-// orValue is a value that may be absent, or a default.
+// orValue translates an optional value with a default.
 func (w *writer) orValue(e, otherwise ast.Expr) code {
 	base, keys := w.way(e, true)
 	if len(keys) == 0 || !fixed(otherwise) {
@@ -211,7 +212,7 @@ func (w *writer) orValue(e, otherwise ast.Expr) code {
 	return w.call("get", append([]string{w.text(otherwise), w.text(base)}, keys...)...)
 }
 
-// fixed says that a part is computed without a look at an object.
+// fixed reports whether a part does not depend on the object.
 func fixed(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.LiteralKind, ast.IdentKind:
@@ -223,10 +224,10 @@ func fixed(e ast.Expr) bool {
 	}
 }
 
-// formats are the named formats that a function of the runtime checks.
+// formats maps named formats to the runtime functions that check them.
 var formats = map[string]string{"format.datetime": "is_datetime", "format.date": "is_date"}
 
-// invalid is whether a text has not the form of a named format.
+// invalid translates the check that a string violates a named format.
 func (w *writer) invalid(e ast.Expr) (code, bool) {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "validate" || e.AsCall().Target().Kind() != ast.CallKind {
 		return code{}, false
@@ -240,7 +241,7 @@ func (w *writer) invalid(e ast.Expr) (code, bool) {
 	return code{"not " + w.call(check, value).text, rankUnary}, true
 }
 
-// conversion are the functions that make values of other types.
+// conversion translates type conversions.
 func (w *writer) conversion(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	if len(arguments) != 1 {
 		return code{}, false
@@ -260,7 +261,7 @@ func (w *writer) conversion(_ ast.Expr, name string, arguments []ast.Expr) (code
 	return code{}, false
 }
 
-// converted is a value as one of another type.
+// converted returns the conversion of a value to the type name.
 func (w *writer) converted(name string, of ast.Expr) code {
 	simple := w.is(of, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.DynKind)
 	switch {
@@ -280,7 +281,7 @@ func (w *writer) converted(name string, of ast.Expr) code {
 	return w.refuse("%s of a %s", name, w.typed(of).TypeName())
 }
 
-// quantity are the functions of Kubernetes' quantities.
+// quantity translates the functions of Kubernetes' quantities.
 func (w *writer) quantity(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch {
 	case name == "quantity" && len(arguments) == 1:
@@ -299,7 +300,7 @@ func (w *writer) quantity(_ ast.Expr, name string, arguments []ast.Expr) (code, 
 	return w.ordered(name, "compare_quantities", arguments)
 }
 
-// sum adds quantities up, all at once.
+// sum adds quantities in one call.
 func (w *writer) sum(arguments []ast.Expr) code {
 	var parts []string
 	for _, part := range arguments {
@@ -315,7 +316,7 @@ func (w *writer) sum(arguments []ast.Expr) code {
 	return w.call("quantity_sum", parts...)
 }
 
-// ordered are the functions that compare values of a type.
+// ordered translates the comparison functions of a type.
 func (w *writer) ordered(name, compare string, arguments []ast.Expr) (code, bool) {
 	operator, ok := map[string]string{"isGreaterThan": ">", "isLessThan": "<", "compareTo": ""}[name]
 	if !ok {
@@ -328,7 +329,7 @@ func (w *writer) ordered(name, compare string, arguments []ast.Expr) (code, bool
 	return compared(order, operator, atom("0")), true
 }
 
-// semver are the functions of semantic versions.
+// semver translates the functions of semantic versions.
 func (w *writer) semver(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch {
 	case name == "semver" && w.strict(arguments):
@@ -348,25 +349,25 @@ func (w *writer) semver(_ ast.Expr, name string, arguments []ast.Expr) (code, bo
 	return w.ordered(name, "compare_versions", arguments)
 }
 
-// strict says that a version is read as it is. Whether it is must be written out.
+// strict reports whether a version is parsed without normalization. The argument must be a literal.
 func (w *writer) strict(arguments []ast.Expr) bool {
 	switch {
 	case len(arguments) == 1 || isLiteral(arguments[1], types.False):
 		return true
 	case !isLiteral(arguments[1], types.True):
-		w.refuse("a version that is read in a way that is computed")
+		w.refuse("a second argument of semver or isSemver that is not a literal")
 	}
 	return false
 }
 
-// textFunctions are functions of texts, by how many arguments they have.
+// textFunctions maps string functions and their number of arguments to runtime functions.
 var textFunctions = map[string]map[int]string{
 	"startsWith": {2: "starts_with"}, "endsWith": {2: "ends_with"}, "contains": {2: "includes"}, "split": {2: "split"}, "join": {1: "join", 2: "join"},
 	"replace": {3: "replace"}, "substring": {2: "substring", 3: "substring"}, "charAt": {2: "char_at"}, "indexOf": {2: "index_of"},
 	"lowerAscii": {1: "lower_ascii"}, "upperAscii": {1: "upper_ascii"},
 }
 
-// textFunction are the functions of texts.
+// textFunction translates string functions.
 func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch {
 	case name == "matches" && len(arguments) == 2:
@@ -388,19 +389,19 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 	return w.call(function, texts...), true
 }
 
-// comparableKinds are the kinds of values that Lua can compare.
+// comparableKinds lists the kinds of values that Lua can compare.
 var comparableKinds = []types.Kind{types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.BoolKind, types.DynKind}
 
-// of says whether a part is a list of values of some kinds, or may be one.
+// of reports whether a part is, or may be, a list with items of the given kinds.
 func (w *writer) of(e ast.Expr, kinds ...types.Kind) bool {
 	return w.is(e, types.DynKind) || w.is(e, types.ListKind) && slices.Contains(kinds, w.typed(e).Parameters()[0].Kind())
 }
 
-// matches is whether a text matches a regular expression, which must be written out.
+// matches translates the match with a regular expression, which must be a literal.
 func (w *writer) matches(value, expression ast.Expr) code {
 	text, ok := literalText(expression)
 	if !ok {
-		return w.refuse("matches with an expression that is not written out")
+		return w.refuse("matches with an expression that is not a literal")
 	}
 	all, err := patterns(text)
 	if err != nil {

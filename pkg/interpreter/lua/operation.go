@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// rulesOf are the places of the rules of a kind for an operation, and the documents in which they stand.
+// rulesOf returns the rules of a kind for an operation, with their documents.
 func (t *translator) rulesOf(kind interpreter.Kind, operation interpreter.Operation) []documented {
 	var all []documented
 	for _, d := range t.documents {
@@ -27,20 +27,20 @@ func (t *translator) rulesOf(kind interpreter.Kind, operation interpreter.Operat
 	return all
 }
 
-// documented is a place and the name of the document.
+// documented is a place with the name of its document.
 type documented struct {
 	profile string
 	place
 }
 
-// customization writes the scripts of a kind for operations that have rules.
+// customization writes the scripts for the operations that have rules.
 func (t *translator) customization(kind interpreter.Kind, operations []interpreter.Operation) Customization {
 	c := newCustomization(kind)
 	for _, operation := range operations {
 		all := t.rulesOf(kind, operation)
 		into := c.Spec.Customizations.place(operation)
 		if into == nil {
-			t.add(all[0].FindingOf(NotInLua, "Karmada has no script for %s: left out", operation).Warn())
+			t.add(all[0].FindingOf(NotInLua, "omitted: Karmada has no script for %s", operation).Warn())
 			continue
 		}
 		s := &script{translator: t, kind: kind, operation: operation, used: map[string]bool{}}
@@ -75,17 +75,17 @@ func (s *script) write(all []documented) {
 	}
 }
 
-// fitting refuses an object with a status that is none.
+// fitting rejects an object with an invalid status.
 func (s *script) fitting() { s.line(invoke(s.use("fit_status"), "object").text) }
 
-// rule begins a rule with its place.
+// rule begins a rule with a comment of its place.
 func (s *script) rule(d documented) scope {
 	s.profile = d.profile
 	s.line("-- " + s.where(d.place))
 	return scope{script: s}
 }
 
-// first writes rules of which the first that applies answers.
+// first writes rules of which the first applicable one answers.
 func (s *script) first(all []documented, answer func(scope, place)) {
 	for _, d := range all {
 		in := s.rule(d)
@@ -97,7 +97,7 @@ func (s *script) first(all []documented, answer func(scope, place)) {
 	s.line("error(" + quote("no rule of "+string(s.operation)+" applies to the object") + ", 0)")
 }
 
-// editing writes rules that change the object. Expressions see it as it came.
+// editing writes rules that change the object. Expressions see the original object.
 func (s *script) editing(head, before string, all []documented, edit func(scope, place)) {
 	body := &script{translator: s.translator, kind: s.kind, operation: s.operation, used: s.used, depth: 1}
 	for _, d := range all {
@@ -118,7 +118,7 @@ func (s *script) editing(head, before string, all []documented, edit func(scope,
 	})
 }
 
-// collecting writes rules of which all that apply add something.
+// collecting writes rules that all contribute to the result if they apply.
 func (s *script) collecting(head, name string, all []documented, add func(scope, place)) {
 	s.block(head, func() {
 		if s.operation == interpreter.Status {
@@ -156,7 +156,7 @@ func (s *script) edit(in scope, p place) {
 	in.when(p, func() { in.changes(p, "result") })
 }
 
-// changes writes what a rule changes.
+// changes writes the changes that a rule makes.
 func (s scope) changes(p place, target string) {
 	if refused := p.At("refuse"); !refused.Absent() {
 		s.line("error(" + quote(s.where(refused)+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
@@ -169,7 +169,7 @@ func (s scope) changes(p place, target string) {
 	}
 }
 
-// status writes what of a status is reflected.
+// status writes a rule for the reflected status.
 func (s *script) status(in scope, p place) {
 	s.only(p, "when", "keep", "set")
 	in.when(p, func() {
@@ -183,7 +183,7 @@ func (s *script) status(in scope, p place) {
 	})
 }
 
-// retain writes what of the observed object is kept.
+// retain writes a rule for the fields of the observed object to keep.
 func (s *script) retain(in scope, p place) {
 	s.only(p, "when", "items", "fields", "set", "remove", "refuse")
 	keep := func(target, observed string) {
@@ -207,7 +207,7 @@ func (s *script) retain(in scope, p place) {
 	})
 }
 
-// dependencies writes what must come along.
+// dependencies writes a rule for dependencies.
 func (s *script) dependencies(in scope, p place) {
 	s.only(p, "when", "forEach", "apiVersion", "kind", "namespace", "name", "labelSelector")
 	in.each(p, func(in scope) {
@@ -228,7 +228,8 @@ func (s *script) dependencies(in scope, p place) {
 	})
 }
 
-// checked is a text that a function of the runtime checks where it is computed; what is written out was checked when the rules were compiled.
+// checked returns a string. A computed one is checked by a runtime function; a literal was checked by the
+// compiler.
 func (s scope) checked(p place, field, check string) code {
 	written := s.template(p.At(field), true)
 	if !strings.Contains(p.At(field).Value().Value, "${") {
@@ -237,7 +238,7 @@ func (s scope) checked(p place, field, check string) code {
 	return invoke(s.use(check), written.text, quote(s.where(p)))
 }
 
-// components writes the parts of a workload.
+// components writes a rule for the parts of a workload.
 func (s *script) components(in scope, p place) {
 	s.only(p, "when", "forEach", "name", "count", "requirements")
 	in.each(p, func(in scope) {
@@ -249,7 +250,7 @@ func (s *script) components(in scope, p place) {
 	})
 }
 
-// each writes what is done for each item, or once.
+// each writes code that runs for each item of forEach, or once.
 func (s scope) each(p place, do func(scope)) {
 	list := p.At("forEach")
 	if list.Absent() {
@@ -261,7 +262,7 @@ func (s scope) each(p place, do func(scope)) {
 	s.block("for _, item in ipairs("+all+") do", func() { s.when(p, func() { do(s) }) })
 }
 
-// byPath are the words of aggregation that need a path and nothing else, and the functions of the runtime for them.
+// byPath maps the aggregations that need only a path to runtime functions.
 var byPath = map[string]string{
 	"sum": "sum_of", "min": "min_of", "max": "max_of", "all": "all_true", "any": "any_true", "same": "same_of", "first": "first_of", "join": "join_of",
 	"common": "common_of",
@@ -275,7 +276,7 @@ func (s *script) aggregate(in scope, p place) {
 	})
 }
 
-// combined is what the members have, made one.
+// combined returns the aggregated value of the members.
 func (s scope) combined(p place) code {
 	for _, field := range p.Value().Fields() {
 		name := field.Key.Value

@@ -13,25 +13,27 @@ import (
 	"unicode"
 )
 
-// single is one character of a pattern, and how often it may stand there.
+// single is a character set of a pattern with its repetition.
 type single struct {
 	set, often string
-	// anchor is ^ or $, wide says that the set has characters of several bytes.
+	// anchor is true for ^ and $. wide is true if the set contains multi-byte characters.
 	anchor, wide bool
 }
 
-// alternative is one way in which a text can match.
+// alternative is one of several patterns for a regular expression.
 type alternative []single
 
-// The bounds of what a regular expression becomes.
+// Limits for the translation of a regular expression.
 const (
 	mostAlternatives = 64
 	mostSingles      = 200
 )
 
-var errNoPattern = errors.New("has no equal among the patterns of Lua")
+var errNoPattern = errors.New("has no equivalent Lua pattern")
 
-// patterns are those of Lua of which one matches exactly where a regular expression does. Lua's have neither groups nor alternatives: they are written out.
+// patterns translates a regular expression to Lua patterns, one of which matches exactly if the expression
+// does. Lua patterns have neither groups nor alternatives, so these are expanded. It fails if there is no
+// equivalent.
 func patterns(expression string) ([]string, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -50,7 +52,7 @@ func patterns(expression string) ([]string, error) {
 	return texts, nil
 }
 
-// text writes an alternative.
+// text returns the pattern.
 func (a alternative) text() (string, error) {
 	var out strings.Builder
 	wide := 0
@@ -59,7 +61,7 @@ func (a alternative) text() (string, error) {
 		case s.anchor && (s.set == "^" && i > 0 || s.set == "$" && i < len(a)-1):
 			return "", errNoPattern
 		case s.wide:
-			// Taken byte by byte, two of them beside each other could share a character.
+			// Lua matches bytes. Two adjacent wide sets could split a character.
 			if wide++; s.often != "*" && s.often != "+" || wide > 1 {
 				return "", errNoPattern
 			}
@@ -69,7 +71,7 @@ func (a alternative) text() (string, error) {
 	return out.String(), nil
 }
 
-// alternatives writes an expression out.
+// alternatives expands an expression.
 func alternatives(e *syntax.Regexp) ([]alternative, error) {
 	switch e.Op {
 	case syntax.OpEmptyMatch:
@@ -134,7 +136,7 @@ func concatenated(all []*syntax.Regexp) ([]alternative, error) {
 	return result, nil
 }
 
-// repeated are characters that may stand there so often; a group only once, or not.
+// repeated translates a repetition of characters. A group can only be optional.
 func repeated(e *syntax.Regexp, often string) ([]alternative, error) {
 	all, err := alternatives(e)
 	if err != nil {
@@ -151,7 +153,7 @@ func repeated(e *syntax.Regexp, often string) ([]alternative, error) {
 	return append(all, alternative{}), nil
 }
 
-// counted is what stands there from Min to Max times.
+// counted translates a repetition with a minimum and a maximum.
 func counted(e *syntax.Regexp) ([]alternative, error) {
 	parts := slices.Repeat([]*syntax.Regexp{e.Sub[0]}, e.Min)
 	if e.Max < 0 {
@@ -170,7 +172,7 @@ func bounded(all []alternative) error {
 	return nil
 }
 
-// literal is a text, character by character; those that are not of ASCII byte by byte.
+// literal translates a literal text by characters, or by bytes if they are not ASCII.
 func literal(e *syntax.Regexp) alternative {
 	var a alternative
 	for _, r := range e.Rune {
@@ -189,7 +191,7 @@ func literal(e *syntax.Regexp) alternative {
 	return a
 }
 
-// flipped is a letter of ASCII in the other case.
+// flipped returns an ASCII letter in the opposite case.
 func flipped(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z':
@@ -200,7 +202,7 @@ func flipped(r rune) rune {
 	return r
 }
 
-// class is a set of characters: of ASCII, or of all but some of ASCII.
+// class translates a character class: of ASCII characters, or of all characters except some ASCII ones.
 func class(ranges []rune) (single, error) {
 	inner, wide := "", false
 	if last := ranges[len(ranges)-1]; last > 0x7f {
@@ -214,7 +216,7 @@ func class(ranges []rune) (single, error) {
 		if low > high {
 			continue
 		}
-		inner += span(byte(low), byte(high)) // #nosec G115 -- both are of ASCII
+		inner += span(byte(low), byte(high)) // #nosec G115 -- both are ASCII
 	}
 	if wide {
 		inner += "\x80-\xff"
@@ -222,19 +224,19 @@ func class(ranges []rune) (single, error) {
 	return single{set: "[" + inner + "]", wide: wide}, nil
 }
 
-// span is a range of characters, as one where its ends are letters or digits.
+// span returns a range of characters, written as a-b if both ends are letters or digits.
 func span(low, high byte) string {
 	if high-low > 1 && escaped(low) == string([]byte{low}) && escaped(high) == string([]byte{high}) && low >= '0' {
 		return string([]byte{low}) + "-" + string([]byte{high})
 	}
 	inner := ""
 	for c := int(low); c <= int(high); c++ {
-		inner += escaped(byte(c)) // #nosec G115 -- it is of ASCII
+		inner += escaped(byte(c)) // #nosec G115 -- it is ASCII
 	}
 	return inner
 }
 
-// escaped is a character that means itself.
+// escaped returns a pattern for one character.
 func escaped(c byte) string {
 	if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c < ' ' || c >= 0x7f {
 		return string([]byte{c})
@@ -242,11 +244,12 @@ func escaped(c byte) string {
 	return "%" + string([]byte{c})
 }
 
-// mostSteps bounds an automaton, so that it can be read and ends in time.
+// mostSteps limits the size of an automaton, and with it the run time.
 const mostSteps = 500
 
-// automaton is a regular expression as a table of steps, for accepts in the runtime: {"rune", next, ranges…}, {"to", next…}, {"first", next},
-// {"last", next} and {"match"}. The first step of all is that with the number in start.
+// automaton translates a regular expression to a table of steps for the runtime function accepts: {"rune",
+// next, ranges…}, {"to", next…}, {"first", next}, {"last", next} and {"match"}. start is the index of the
+// first step.
 func automaton(expression string) (string, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -270,7 +273,7 @@ func automaton(expression string) (string, error) {
 	return table(steps).text, nil
 }
 
-// stepOf writes a step.
+// stepOf returns one step.
 func stepOf(i *syntax.Inst) ([]string, error) {
 	next := strconv.FormatUint(uint64(i.Out)+1, 10)
 	switch i.Op {
@@ -300,7 +303,7 @@ func stepOf(i *syntax.Inst) ([]string, error) {
 	return step, nil
 }
 
-// ranges are the first and last characters of the ranges that a step takes.
+// ranges returns the bounds of the character ranges that a step accepts.
 func ranges(i *syntax.Inst) []rune {
 	if len(i.Rune) != 1 {
 		return i.Rune

@@ -12,20 +12,20 @@ import (
 	"sync"
 )
 
-// files have the functions that scripts call, each with a line that says what it is for. Those that a function calls stand before it.
+// files contains the runtime functions, each with a comment. A function follows the ones that it calls.
 //
 //go:embed runtime/*.lua
 var files embed.FS
 
-// parts are the files in which a function is looked for, in this order.
+// parts lists the files in the order of declarations.
 var parts = []string{
 	"values", "conditions", "lists", "numbers", "texts", "times", "quantities", "versions", "paths", "answers", "members",
 }
 
-// plain is the file with simpler functions in place of some of those, for scripts in whose paths there are no items of lists.
+// plain is the file with simpler variants of some functions, for scripts without list items in paths.
 const plain = "plain"
 
-// function is one of them.
+// function is a runtime function.
 type function struct {
 	name, text string
 	calls      []string
@@ -33,13 +33,13 @@ type function struct {
 
 var (
 	functionHead = regexp.MustCompile(`(?m)^local function (\w+)\(`)
-	// What is no name of a function: texts, fields, and names that a function declares for itself.
+	// These expressions find words that do not refer to runtime functions: strings, fields, and local names.
 	texts    = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 	word     = regexp.MustCompile(`\.?\w+`)
 	declared = regexp.MustCompile(`(?:local|for) ([\w, ]+?)(?: =| in |\n)|function ?\w*\(([\w, ]*)`)
 )
 
-// functions are all of them, in their order, and those for scripts with plain paths.
+// functions returns all functions in order, and the variants for scripts with plain paths.
 var functions = sync.OnceValues(func() (all, simple []function) {
 	simpler := map[string]function{}
 	for _, f := range parsed(plain) {
@@ -57,11 +57,11 @@ var functions = sync.OnceValues(func() (all, simple []function) {
 	return all, simple
 })
 
-// parsed takes the functions of a file apart.
+// parsed returns the functions of a file.
 func parsed(file string) []function {
 	text, err := files.ReadFile("runtime/" + file + ".lua")
 	if err != nil {
-		return nil // the file is part of the program
+		return nil // unreachable: the file is part of the program
 	}
 	var all []function
 	for _, part := range strings.Split(string(text), "\n\n") {
@@ -72,7 +72,7 @@ func parsed(file string) []function {
 	return all
 }
 
-// linked is a function that knows which of those before it it calls.
+// linked returns the function with the names of the earlier functions that it calls.
 func linked(f function, before []function) function {
 	_, body, _ := strings.Cut(f.text, "\nlocal function "+f.name)
 	words := foreign("function" + body)
@@ -84,7 +84,7 @@ func linked(f function, before []function) function {
 	return f
 }
 
-// foreign are the words of a function that it does not declare for itself.
+// foreign returns the words in a function that it does not declare itself.
 func foreign(text string) []string {
 	text = texts.ReplaceAllString(text, "")
 	var own []string
@@ -94,13 +94,13 @@ func foreign(text string) []string {
 	return slices.DeleteFunc(word.FindAllString(text, -1), func(name string) bool { return slices.Contains(own, name) })
 }
 
-// isFunction says whether a name is that of a function of the runtime.
+// isFunction reports whether name is a runtime function.
 func isFunction(name string) bool {
 	all, _ := functions()
 	return slices.ContainsFunc(all, func(f function) bool { return f.name == name })
 }
 
-// prelude are the functions that are used, and those that they call.
+// prelude returns the texts of the used functions and of those that they call.
 func prelude(used map[string]bool, items bool) []string {
 	needed := map[string]bool{}
 	all, simple := functions()

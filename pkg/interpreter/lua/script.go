@@ -21,27 +21,27 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// script is one script while it is written.
+// script is a script under construction.
 type script struct {
 	*translator
 	kind      interpreter.Kind
 	operation interpreter.Operation
-	// profile is the document of the rule that is being written.
+	// profile is the document of the current rule.
 	profile string
 	lines   strings.Builder
 	depth   int
 	used    map[string]bool
-	// reads says that an expression reads the object as it came, and steps that a path has a step to an item of a list.
+	// reads is true if an expression reads the original object, steps if a path selects a list item.
 	reads, steps bool
 }
 
-// use notes that a function of the runtime is called, and is its name.
+// use records the use of a runtime function and returns its name.
 func (s *script) use(name string) string {
 	s.used[name] = true
 	return name
 }
 
-// line writes a line, or several.
+// line appends one or more lines.
 func (s *script) line(text string) {
 	for range s.depth {
 		text = indent(text)
@@ -49,7 +49,7 @@ func (s *script) line(text string) {
 	s.lines.WriteString(text + "\n")
 }
 
-// block writes lines between a line and the end of what it begins.
+// block appends a block with its head and end.
 func (s *script) block(head string, inner func()) {
 	s.line(head)
 	s.depth++
@@ -58,10 +58,10 @@ func (s *script) block(head string, inner func()) {
 	s.line("end")
 }
 
-// where is what messages call a place.
+// where returns the description of a place in messages.
 func (s *script) where(p place) string { return s.profile + ": " + p.Path }
 
-// environment is what expressions see.
+// environment returns the CEL environment of the operation.
 func (s *script) environment(items bool) *expression.Environment {
 	key := environment{s.operation, items}
 	if known := s.environments[key]; known != nil {
@@ -72,14 +72,14 @@ func (s *script) environment(items bool) *expression.Environment {
 		variables = append(variables, rule.ItemVariables(s.operation)...)
 	}
 	made, err := expression.NewEnvironment(variables...)
-	if err != nil { // the rules were compiled in the same one
+	if err != nil { // the rules were compiled in the same environment
 		s.add(source.Finding{Message: err.Error(), Rule: NotInLua})
 	}
 	s.environments[key] = made
 	return made
 }
 
-// scope is where values of a rule stand: what their expressions see.
+// scope is the context of a value in a rule; it determines the visible variables.
 type scope struct {
 	*script
 	items bool
@@ -89,7 +89,7 @@ func (s scope) writer(p place, syntax *ast.AST) *writer {
 	return &writer{script: s.script, ast: syntax, at: p}
 }
 
-// condition is the condition at a place; ok is false where there is none, or one that always holds.
+// condition translates the condition at a place. ok is false if there is none, or if it is constantly true.
 func (s scope) condition(p place) (written code, ok bool) {
 	if p.Absent() {
 		return code{}, false
@@ -103,7 +103,7 @@ func (s scope) condition(p place) (written code, ok bool) {
 	return written, written.text != "true"
 }
 
-// when writes what is done where the condition of a rule holds.
+// when writes code that runs if the rule's condition holds.
 func (s scope) when(p place, do func()) {
 	condition, ok := s.condition(p.At("when"))
 	if !ok {
@@ -113,7 +113,7 @@ func (s scope) when(p place, do func()) {
 	s.block("if "+condition.text+" then", do)
 }
 
-// template is a text that may hold expressions, as it is or as a text.
+// template translates a string with expressions. With asText, the result is always a string.
 func (s scope) template(p place, asText bool) code {
 	n := p.Value()
 	compiled, err := s.environment(s.items).Template(n.Value, expression.At(n))
@@ -140,7 +140,7 @@ func (s scope) template(p place, asText bool) code {
 	return chain("..", rankConcat, parts)
 }
 
-// result is a part as the value of a field.
+// result translates a part to a field value.
 func (w *writer) result(e ast.Expr) code {
 	switch {
 	case w.is(e, types.TimestampKind):
@@ -151,7 +151,7 @@ func (w *writer) result(e ast.Expr) code {
 	return w.write(e)
 }
 
-// within is a part within a text.
+// within translates a part that is embedded in a string.
 func (w *writer) within(e ast.Expr) code {
 	written := w.result(e)
 	if w.is(e, types.StringKind, types.TimestampKind) || w.named(e, quantityType) {
@@ -163,7 +163,7 @@ func (w *writer) within(e ast.Expr) code {
 	return w.call("text", written.text)
 }
 
-// value is any value; texts in it may hold expressions.
+// value translates any value. Strings in it may contain expressions.
 func (s scope) value(p place) code {
 	n := p.Value()
 	switch {
@@ -187,7 +187,7 @@ func (s scope) value(p place) code {
 	return s.plain(p)
 }
 
-// plain is a number, true or false, as it is written.
+// plain translates a number or a boolean.
 func (s scope) plain(p place) code {
 	var value any
 	if err := p.Value().Decode(&value); err != nil {
@@ -205,7 +205,7 @@ func (s scope) plain(p place) code {
 		}
 		return number(float)
 	}
-	if raw[0] == '"' { // a time
+	if raw[0] == '"' { // a timestamp
 		var text string
 		if json.Unmarshal(raw, &text) == nil {
 			return atom(quote(text))
@@ -214,7 +214,7 @@ func (s scope) plain(p place) code {
 	return atom(string(raw))
 }
 
-// count is a number of replicas.
+// count translates a number of replicas.
 func (s scope) count(p place) code {
 	if p.Value().Tag == "!!int" {
 		return s.plain(p)
@@ -222,13 +222,13 @@ func (s scope) count(p place) code {
 	return invoke(s.use("count"), s.template(p, false).text, quote(s.where(p)))
 }
 
-// requirements are what each replica needs.
+// requirements translates the requirements of a replica.
 func (s scope) requirements(p place) code {
 	return invoke(s.use("requirements"), s.value(p).text, quote(s.where(p)))
 }
 
-// path is a path as a table: a text for a key, a number for the position of an item, and {member, value} for the item that has that, with true behind it
-// where the value is text though it looks like a number.
+// path translates a path to a table: a string for a key, a number for a list index, and {member, value} for the
+// list item with that value. A third element true marks a quoted value that looks like a number.
 func (s *script) path(p place) string {
 	if p.Absent() {
 		return "{}"
@@ -248,7 +248,7 @@ func (s *script) way(p place, text string) string {
 		parts[i] = quote(step.Key)
 		switch {
 		case step.Position:
-			at, _ := strconv.Atoi(step.Key) // fieldpath has checked it
+			at, _ := strconv.Atoi(step.Key) // fieldpath checked the number
 			parts[i] = strconv.Itoa(at + 1)
 		case step.By != "" && step.Quoted:
 			parts[i] = table([]string{quote(step.By), quote(step.Key), "true"}).text
@@ -259,13 +259,13 @@ func (s *script) way(p place, text string) string {
 	return table(parts).text
 }
 
-// finished is the whole script.
+// finished returns the complete script.
 func (s *script) finished() *Script {
 	texts := append([]string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}, prelude(s.used, s.steps)...)
 	return &Script{LuaScript: strings.Join(append(texts, s.lines.String()), "\n\n")}
 }
 
-// hides says whether a rule always applies, so that none behind it does.
+// hides reports whether a rule always applies, so that rules after it never do.
 func (s scope) hides(p place) bool {
 	condition, ok := s.condition(p.At("when"))
 	return !ok && condition.text != "false" && !slices.ContainsFunc(s.findings, func(f source.Finding) bool { return f.Path == p.At("when").Path })

@@ -16,14 +16,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Options say what a profile does not.
+// Options supply information that profiles do not contain.
 type Options struct {
-	// Versions are those of each group, for rules that are for all versions of it (acme.com/*).
+	// Versions lists the versions of each group, for rules for all versions (acme.com/*).
 	Versions map[string][]string
 }
 
-// Translate writes a customization for each kind in each version, in the order of groups, kinds and versions. The documents are in force together, in
-// their order. What is wrong with them, and what cannot be said in Lua, are findings; where one of them is more than a warning, nothing is written.
+// Translate returns a customization for each version of each kind, ordered by group, kind and version. The
+// documents apply together, in order. Findings are errors in the profiles and expressions without equivalent in
+// Lua; if one is more than a warning, no customization is returned.
 func Translate(documents []*profile.Interpreter, o Options) ([]Customization, source.Findings) {
 	program, findings := rule.Compile(documents)
 	if program == nil {
@@ -45,23 +46,23 @@ func Translate(documents []*profile.Interpreter, o Options) ([]Customization, so
 	return all, findings
 }
 
-// place is where something stands in a profile.
+// place is a place in a profile.
 type place = source.Place
 
-// translator translates documents, and collects what cannot be.
+// translator translates documents and collects findings.
 type translator struct {
 	documents    []*profile.Interpreter
 	environments map[environment]*expression.Environment
 	findings     source.Findings
 }
 
-// environment is what expressions see: that of an operation, alone or beside items.
+// environment identifies a CEL environment: that of an operation, with or without items.
 type environment struct {
 	operation interpreter.Operation
 	items     bool
 }
 
-// add adds a finding that is not there yet: what stands for several kinds is translated for each.
+// add adds a finding unless it exists. A rule for several kinds is translated for each of them.
 func (t *translator) add(f source.Finding) {
 	same := func(o source.Finding) bool {
 		return o.Position == f.Position && o.Path == f.Path && o.Message == f.Message
@@ -71,16 +72,16 @@ func (t *translator) add(f source.Finding) {
 	}
 }
 
-// only finds fields that are not among those that can be written in Lua.
+// only adds findings for fields that the translator does not support.
 func (t *translator) only(p place, known ...string) {
 	for _, field := range p.Value().Fields() {
 		if !slices.Contains(known, field.Key.Value) {
-			t.add(p.At(field.Key.Value).FindingOf(NotInLua, "%s is nothing that is written in Lua", field.Key.Value))
+			t.add(p.At(field.Key.Value).FindingOf(NotInLua, "%s is not supported in Lua", field.Key.Value))
 		}
 	}
 }
 
-// versions are those that a kind is written for.
+// versions returns the versions to write a kind for.
 func (t *translator) versions(known interpreter.Known, all []interpreter.Known, o Options) []string {
 	if known.Version != "*" {
 		return []string{known.Version}
@@ -97,19 +98,19 @@ func (t *translator) versions(known interpreter.Known, all []interpreter.Known, 
 	})
 }
 
-// open finds rules for all versions of a group whose versions are not known.
+// open adds findings for rules that apply to all versions of a group if its versions are not known.
 func (t *translator) open(known interpreter.Known) {
 	for _, d := range t.documents {
 		for i, spec := range d.Kinds {
 			if spec.APIVersion.Value == known.Group+"/*" && slices.Contains(names(spec), known.Kind.Kind) {
 				p := place{Node: d.Node}.At("kinds").Item(i).At("apiVersion")
-				t.add(p.FindingOf(OpenVersions, "is for all versions, and Karmada's customizations are for one: say which versions of %s there are", known.Group))
+				t.add(p.FindingOf(OpenVersions, "applies to all versions, but a customization of Karmada applies to one: list the versions of %s", known.Group))
 			}
 		}
 	}
 }
 
-// names are the kinds that a part of a profile is of.
+// names returns the kinds that a section of a profile applies to.
 func names(spec v1alpha1.InterpretedKind) []string {
 	if spec.Kind.Value != "" {
 		return []string{spec.Kind.Value}
@@ -121,7 +122,7 @@ func names(spec v1alpha1.InterpretedKind) []string {
 	return all
 }
 
-// of says whether a part of a profile is of a kind.
+// of reports whether a section of a profile applies to a kind.
 func of(spec v1alpha1.InterpretedKind, kind interpreter.Kind) bool {
 	group, version, found := strings.Cut(spec.APIVersion.Value, "/")
 	if !found {
@@ -130,10 +131,10 @@ func of(spec v1alpha1.InterpretedKind, kind interpreter.Kind) bool {
 	return group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names(spec), kind.Kind)
 }
 
-// The rules of what cannot be written in Lua.
+// The rules for findings of the translation.
 const (
-	// NotInLua is something that cannot be said in Lua for Karmada.
+	// NotInLua reports an expression or field without equivalent in Karmada's Lua.
 	NotInLua source.Rule = "not-in-lua"
-	// OpenVersions is a rule for all versions of a group where it is not known which these are.
+	// OpenVersions reports a rule for all versions of a group whose versions are not known.
 	OpenVersions source.Rule = "open-versions"
 )

@@ -13,7 +13,7 @@ import (
 // Metrics report the state of the registrations of all dialects together.
 type Metrics struct {
 	mutex sync.Mutex
-	// stale and failed are the dialects whose registration is not as it is wanted, or could not be read or written.
+	// stale and failed list the dialects with an outdated registration, or with a failed read or write.
 	stale, failed map[string]bool
 
 	right    prometheus.Gauge
@@ -22,31 +22,31 @@ type Metrics struct {
 	failures prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{stale: map[string]bool{}, failed: map[string]bool{},
 		right: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_interpreter_registration_current",
-			Help: "1 while the registration in Karmada's API server is as this replica wants it, as of the last look.",
+			Help: "1 if the registration in Karmada's API server was correct at the last check.",
 		}),
 		failing: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_interpreter_registration_failed",
-			Help: "1 while the registration cannot be looked at or written.",
+			Help: "1 if the last attempt to read or write the registration failed.",
 		}),
 		writes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_interpreter_registration_writes_total",
-			Help: "How often this replica has written the registration.",
+			Help: "Writes of the registration by this replica.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_interpreter_registration_failures_total",
-			Help: "Looks at the registration that failed, or could not write it.",
+			Help: "Failed attempts to read or write the registration.",
 		}),
 	}
 	registry.MustRegister(m.right, m.failing, m.writes, m.failures)
 	return m
 }
 
-// note sets the state of a dialect, and returns 1 if any dialect has that state.
+// note sets the state of a dialect and returns 1 if any dialect has that state.
 func (m *Metrics) note(states map[string]bool, dialect string, is bool) float64 {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

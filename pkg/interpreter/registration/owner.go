@@ -18,13 +18,15 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// suspendedAnnotation marks the Lease of an installation whose registration was deleted: replicas that still run do not write it again.
+// suspendedAnnotation marks the Lease of an installation that was unregistered. Replicas that still run do not
+// restore the registration.
 const suspendedAnnotation = "interpreter.graft.provider.extensions.gardener.cloud/unregistered"
 
-// errSuspended is the failure of a replica to write a registration that was deleted on purpose.
-var errSuspended = lasting{errors.New("the registration was deleted with --unregister: it is written again when a replica starts")}
+// errSuspended is the error of a replica that must not restore a deleted registration.
+var errSuspended = lasting{errors.New("the registration was deleted with --unregister; restart a replica to register again")}
 
-// LeaseOwner returns a function that names an installation by its Lease. Other clusters have Leases of the same name, but none with its UID.
+// LeaseOwner returns a function that names an installation by its Lease and the Lease's UID, which
+// distinguishes it from Leases of the same name in other clusters.
 func LeaseOwner(leases coordinationv1.LeaseInterface, namespace, name string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		lease, err := leases.Get(ctx, name, metav1.GetOptions{})
@@ -39,7 +41,8 @@ func LeaseOwner(leases coordinationv1.LeaseInterface, namespace, name string) fu
 	}
 }
 
-// Suspend keeps all replicas of an installation from writing the registration, or ends that. Without a Lease there is nothing to suspend.
+// Suspend sets or removes the mark that keeps replicas from writing the registration. Without a Lease it does
+// nothing.
 func Suspend(ctx context.Context, leases coordinationv1.LeaseInterface, name string, suspended bool) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		lease, err := leases.Get(ctx, name, metav1.GetOptions{})
@@ -62,7 +65,7 @@ func Suspend(ctx context.Context, leases coordinationv1.LeaseInterface, name str
 	return nil
 }
 
-// Agreement finds the authorities that callers of all dialects know.
+// Agreement computes the authorities that the callers of all dialects trust.
 type Agreement struct {
 	mutex   sync.Mutex
 	bundles [][]byte
@@ -70,12 +73,13 @@ type Agreement struct {
 	tell    func(ctx context.Context, bundle []byte)
 }
 
-// NewAgreement returns the agreement of a number of registrations, which are told from 0 on.
+// NewAgreement returns an agreement of count registrations, numbered from 0. tell receives each result.
 func NewAgreement(count int, tell func(ctx context.Context, bundle []byte)) *Agreement {
 	return &Agreement{bundles: make([][]byte, count), known: make([]bool, count), tell: tell}
 }
 
-// Tell notes the authorities of a registration, and tells those that all registrations have once all are known.
+// Tell stores the authorities of a registration. Once all registrations are known, it passes on their
+// intersection.
 func (a *Agreement) Tell(ctx context.Context, of int, bundle []byte) {
 	a.mutex.Lock()
 	a.bundles[of], a.known[of] = bundle, true
@@ -92,7 +96,7 @@ func (a *Agreement) Tell(ctx context.Context, of int, bundle []byte) {
 	}
 }
 
-// intersect returns those of the certificates of a bundle that another one has, too.
+// intersect returns the certificates that both bundles contain.
 func intersect(bundle, other []byte) []byte {
 	blocks := map[string]bool{}
 	for block, rest := pem.Decode(other); block != nil; block, rest = pem.Decode(rest) {

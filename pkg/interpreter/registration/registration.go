@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registration keeps the configurations by which callers know this program: of one of its replicas, by writing them; of all, by reading which
-// authorities and operations callers know.
+// Package registration maintains the webhook configurations in Karmada. One replica writes them; all replicas
+// read them to learn which authorities and operations callers know.
 //
-// The wanted configuration and who leads come in. Nothing is written that is there already, and nothing over what belongs to others. Enter at New.
+// The desired configuration and the leader election are options. The package writes only differences, and never
+// overwrites foreign configurations. Start reading at New.
 package registration
 
 import (
@@ -31,33 +32,36 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
-// OwnerAnnotation names the installation that writes a configuration, so that two of them do not write in turns.
+// OwnerAnnotation names the installation that owns a configuration, so that two installations do not overwrite
+// each other in turns.
 const OwnerAnnotation = "interpreter.graft.provider.extensions.gardener.cloud/registered-by"
 
-// Resource is that of the configurations of Karmada's dialect.
+// Resource is the resource of configurations in Karmada's dialect.
 var Resource = configuration.ResourceOf(api.KindContext)
 
-// Propagation is how long callers may go on with a configuration that was replaced.
+// Propagation is the time for which callers may still use a replaced configuration.
 const Propagation = 10 * time.Second
 
-// Options are those of a Registrar.
+// Options configure a Registrar.
 type Options struct {
 	Client dynamic.Interface
-	// Dialect is that of the configuration: api.KindContext or api.KindReview.
+	// Dialect is api.KindContext or api.KindReview.
 	Dialect string
-	// Owner names the installation, and no other one; it is called by the replica that writes. With an error nothing is written.
+	// Owner returns a unique name of the installation. The writing replica calls it. After an error, nothing is
+	// written.
 	Owner func(ctx context.Context) (string, error)
-	// Kinds are those that this replica answers.
+	// Kinds returns the kinds and operations that this replica answers.
 	Kinds func() []interpreter.Known
-	// Common are those of the kinds that all replicas answer, false while that is not known; nil where there is one replica.
+	// Common returns the subset that all replicas answer, or false if that is not known yet. Nil means that
+	// there is one replica.
 	Common func([]interpreter.Known) ([]interpreter.Known, bool)
-	// Configuration is the configuration for kinds; nil while it is not known.
+	// Configuration returns the configuration for kinds, or nil if it is not known yet.
 	Configuration func([]interpreter.Known) configuration.Object
-	// Registered is told which authorities callers know, after each read.
+	// Registered receives the authorities that callers trust, after each read.
 	Registered func(ctx context.Context, bundle []byte)
-	// Leads reports whether this replica is to write.
+	// Leads reports whether this replica is the writer.
 	Leads func() bool
-	// Period is how often the configuration is read without a reason, and the longest wait after a failure.
+	// Period is the interval between regular checks, and the longest wait after a failure.
 	Period time.Duration
 	Clock  clock.PassiveClock
 	// Metrics may be nil.
@@ -69,29 +73,33 @@ type Options struct {
 type Registrar struct {
 	Options
 	mutex sync.Mutex
-	// seen was wanted at the last look, led is whether this replica was to write then, and next the time of the next look without a reason.
+	// seen is the desired configuration at the last check, led whether this replica was the writer then, and
+	// next the time of the next regular check.
 	seen configuration.Object
 	led  bool
 	next time.Time
-	// delay is the wait after the last failure; 0: there was none.
+	// delay is the wait after the last failure; 0 if it succeeded.
 	delay time.Duration
-	// owned is the name under which this replica wrote last: a Lease that is created again is no other installation.
+	// owned is the owner under which this replica wrote last. It keeps the configuration when its Lease is
+	// created again.
 	owned string
-	// altered is the version of an object that the API server stored otherwise than it was written.
+	// altered is the resourceVersion of an object that the API server stored with changes.
 	altered string
 	problem string
 
-	// answered are the kinds of this replica at the last look. wide says that callers may call operations that are not among them, waited that they
-	// were seen to, and narrow since when that is over; the zero time: it never was.
+	// answered has this replica's kinds at the last check. wide is true if callers may call further operations.
+	// waited is true if that was observed. narrow is the time since when it is no longer so; zero if it never
+	// was.
 	answered     []interpreter.Known
 	wide, waited bool
 	narrow       time.Time
 }
 
-// New makes a Registrar.
+// New returns a Registrar.
 func New(o Options) *Registrar { return &Registrar{Options: o, wide: true} }
 
-// Look reads the configuration, and writes it if needed, where what is wanted or who leads has changed, or it is time. Failures are logged and counted.
+// Look checks the configuration and writes it if needed, if the desired state or the writer changed or the
+// period has passed. It logs and counts failures.
 func (r *Registrar) Look(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -110,21 +118,23 @@ func (r *Registrar) Look(ctx context.Context) {
 	}
 	r.seen, r.led = wanted, leads
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		r.seen, err = nil, nil // another writer was faster: its version is read at the next look
+		r.seen, err = nil, nil // another replica wrote first; read its version at the next check
 	}
 	r.wait(err)
 	r.Metrics.looked(r.Dialect, err)
 	r.log(err)
 }
 
-// Settled reports whether callers call no operation that this replica does not answer, and know that since the time that they need to learn it.
+// Settled reports whether callers call only operations that this replica answers, and have had the time
+// Propagation to learn that.
 func (r *Registrar) Settled() bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return !r.wide && (r.narrow.IsZero() || r.Clock.Since(r.narrow) >= Propagation)
 }
 
-// wanted is the configuration of what all replicas answer; nil while that is not known. A replica that does not lead compares its own kinds.
+// wanted returns the configuration of the operations that all replicas answer, or nil if that is not known yet.
+// A replica that is not the writer uses its own kinds.
 func (r *Registrar) wanted(kinds []interpreter.Known) configuration.Object {
 	if r.Common != nil && r.Leads() {
 		var known bool
@@ -135,16 +145,16 @@ func (r *Registrar) wanted(kinds []interpreter.Known) configuration.Object {
 	return r.Configuration(kinds)
 }
 
-// firstDelay is waited after a failure; each further one doubles it.
+// firstDelay is the wait after a failure. It doubles after each further one.
 const firstDelay = time.Second
 
-// lasting is a failure that does not go away by itself: it is not retried soon.
+// lasting is a failure that needs an intervention. It is retried after a full period only.
 type lasting struct{ error }
 
-// Unwrap is for errors.As.
+// Unwrap supports errors.As.
 func (l lasting) Unwrap() error { return l.error }
 
-// wait sets the time of the next look.
+// wait sets the time of the next check.
 func (r *Registrar) wait(err error) {
 	var l lasting
 	switch {
@@ -160,24 +170,24 @@ func (r *Registrar) wait(err error) {
 	}
 }
 
-// log logs a failure when it is another one than before.
+// log logs a failure if its text differs from the one before.
 func (r *Registrar) log(err error) {
 	switch {
 	case err == nil && r.problem != "":
 		r.problem = ""
-		r.Log.Info("The registration is right again")
+		r.Log.Info("The registration is correct again")
 	case err != nil && err.Error() != r.problem:
 		r.problem = err.Error()
-		r.Log.Error(err, "Keeping the registration failed")
+		r.Log.Error(err, "Updating the registration failed")
 	}
 }
 
-// same reports whether two configurations ask for the same.
+// same reports whether two configurations have the same webhooks.
 func same(a, b configuration.Object) bool {
 	return a != nil && b != nil && equality.Semantic.DeepEqual(a.Content(), b.Content())
 }
 
-// sync writes the wanted configuration where that is needed, and returns it: what callers know may change it.
+// sync writes the desired configuration if needed, and returns it. Reading the current one can change it.
 func (r *Registrar) sync(
 	ctx context.Context, wanted configuration.Object, kinds []interpreter.Known, leads bool,
 ) (configuration.Object, error) {
@@ -204,7 +214,7 @@ func (r *Registrar) sync(
 	return wanted, r.replace(ctx, there, is, wanted, owner)
 }
 
-// read returns the configuration that is there; the object is nil where there is none.
+// read returns the current configuration; the object is nil if it does not exist.
 func (r *Registrar) read(ctx context.Context, name string) (*unstructured.Unstructured, configuration.Object, error) {
 	is := configuration.New(r.Dialect)
 	there, err := r.Client.Resource(configuration.ResourceOf(r.Dialect)).Get(ctx, name, metav1.GetOptions{})
@@ -217,7 +227,7 @@ func (r *Registrar) read(ctx context.Context, name string) (*unstructured.Unstru
 	return there, is, decode(there, is)
 }
 
-// compare notes whether callers may call operations that this replica does not answer.
+// compare records whether callers may call operations that this replica does not answer.
 func (r *Registrar) compare(is configuration.Object, kinds []interpreter.Known) {
 	own := r.Configuration(kinds)
 	if own == nil || !configuration.Covered(is.Calls(), own.Calls()) {
@@ -230,7 +240,7 @@ func (r *Registrar) compare(is configuration.Object, kinds []interpreter.Known) 
 	r.wide, r.waited = false, false
 }
 
-// replace writes over what is there, where that is needed and allowed.
+// replace updates the current configuration if that is needed and allowed.
 func (r *Registrar) replace(ctx context.Context, there *unstructured.Unstructured, is, wanted configuration.Object, owner string) error {
 	switch {
 	case same(wanted, is) && there.GetAnnotations()[OwnerAnnotation] == owner:
@@ -246,24 +256,25 @@ func (r *Registrar) replace(ctx context.Context, there *unstructured.Unstructure
 }
 
 var errAltered = lasting{errors.New(
-	"what is written in the registration is changed on its way: a webhook or the definition of its kind in Karmada's API server does so",
+	"the API server changes the registration on write: check the webhooks and the CustomResourceDefinition in Karmada's API server",
 )}
 
-// mine returns an error if an object belongs to others.
+// mine returns an error if an object belongs to another installation.
 func (r *Registrar) mine(there *unstructured.Unstructured, is configuration.Object, owner string) error {
 	other, named := there.GetAnnotations()[OwnerAnnotation]
 	if named && other != owner && (r.owned == "" || other != r.owned) {
-		return fmt.Errorf("the registration %s belongs to %s, and this is %s: give this one another name, or delete that one", there.GetName(), other, owner)
+		return fmt.Errorf("the registration %s belongs to %s, not to %s: choose another name, or delete that registration", there.GetName(), other, owner)
 	}
 	for name := range is.Clients() {
 		if !named && name != configuration.WebhookName {
-			return fmt.Errorf("the registration %s is none of this program: give this one another name, or delete that one", there.GetName())
+			return fmt.Errorf("the registration %s was not written by this program: choose another name, or delete that registration", there.GetName())
 		}
 	}
 	return nil
 }
 
-// write creates the configuration, or replaces the one that is there. What the API server stores otherwise is not written again and again.
+// write creates or replaces the configuration. If the API server stores it with changes, write returns an error
+// that is not retried soon.
 func (r *Registrar) write(ctx context.Context, there *unstructured.Unstructured, wanted configuration.Object, owner string) error {
 	object, err := encode(there, wanted, owner)
 	if err != nil {
@@ -295,7 +306,7 @@ func (r *Registrar) write(ctx context.Context, there *unstructured.Unstructured,
 	return nil
 }
 
-// Remove deletes the configuration if it belongs to the owner, and reports whether it did.
+// Remove deletes the configuration if it belongs to owner, and reports whether it did.
 func (r *Registrar) Remove(ctx context.Context, name, owner string) (bool, error) {
 	there, is, err := r.read(ctx, name)
 	if err != nil || there == nil {
@@ -314,19 +325,19 @@ func (r *Registrar) Remove(ctx context.Context, name, owner string) (bool, error
 	return err == nil, nil
 }
 
-// bundle returns the authorities by which callers know this program.
+// bundle returns the authorities in a configuration.
 func bundle(c configuration.Object) []byte { return c.Clients()[configuration.WebhookName].CABundle }
 
-// decode reads an object of the API server, with its defaults.
+// decode converts an object of the API server and sets defaults.
 func decode(object *unstructured.Unstructured, into configuration.Object) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
-		return lasting{fmt.Errorf("reading the registration %s: it is not of its kind", object.GetName())}
+		return lasting{fmt.Errorf("reading the registration %s: the object does not match its kind", object.GetName())}
 	}
 	into.Default()
 	return nil
 }
 
-// encode writes a configuration into a copy of an object, and leaves what else is there.
+// encode writes a configuration into a copy of an object and keeps its other fields.
 func encode(there *unstructured.Unstructured, c configuration.Object, owner string) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
 	if err != nil {

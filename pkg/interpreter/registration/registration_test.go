@@ -182,17 +182,17 @@ func TestOthers(t *testing.T) {
 		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "others.example.com"}}, "webhooks")
 	})
 	second.later()
-	if k.writes != 0 || !strings.Contains(second.problem, "is none of this program") {
-		t.Errorf("it is another program's: %d writes, %s", k.writes, second.problem)
+	if k.writes != 0 || !strings.Contains(second.problem, "was not written by this program") {
+		t.Errorf("the owner is another program: %d writes, %s", k.writes, second.problem)
 	}
 	k.change(func(u *unstructured.Unstructured) { u.Object["webhooks"] = "x" })
 	second.later()
-	if k.writes != 0 || !strings.Contains(second.problem, "it is not of its kind") {
-		t.Errorf("it is no registration: %d writes, %s", k.writes, second.problem)
+	if k.writes != 0 || !strings.Contains(second.problem, "the object does not match its kind") {
+		t.Errorf("the object is no registration: %d writes, %s", k.writes, second.problem)
 	}
 }
 
-// TestBent holds that what is changed on its way is written once, and not again and again.
+// TestBent tests that a registration that the API server changes on write is written once, not repeatedly.
 func TestBent(t *testing.T) {
 	k, version := newKarmada(t), 0
 	k.PrependReactor("update", "*", func(a kubetesting.Action) (bool, runtime.Object, error) {
@@ -209,7 +209,7 @@ func TestBent(t *testing.T) {
 	for range 5 {
 		r.later()
 	}
-	if k.writes != 1 || !strings.Contains(r.problem, "changed on its way") {
+	if k.writes != 1 || !strings.Contains(r.problem, "changes the registration on write") {
 		t.Errorf("%d writes, %s", k.writes, r.problem)
 	}
 	r.bundle = "three"

@@ -27,21 +27,21 @@ import (
 )
 
 const (
-	// replicaPrefix begins the annotations of a Lease in which replicas announce what they answer.
+	// replicaPrefix starts the names of annotations on the Lease by which replicas announce what they answer.
 	replicaPrefix = "replica.interpreter.graft.provider.extensions.gardener.cloud/"
-	// heartbeat is how often a replica repeats its announcement, and lifetime how long one holds that is not repeated.
+	// heartbeat is the interval of announcements. An announcement expires after lifetime without an update.
 	heartbeat, lifetime = 10 * time.Second, 30 * time.Second
-	// readPeriod is how often the replica that leads reads what others announce.
+	// readPeriod is the interval at which the writer reads announcements.
 	readPeriod = time.Second
-	// farewell is how long a replica that ends tries to withdraw its announcement.
+	// farewell is the time limit for withdrawing an announcement at shutdown.
 	farewell = 2 * time.Second
 )
 
-// Replicas announces to the other replicas which operations this one answers, so that only those are registered which all of them answer. The
-// announcements are annotations of one Lease.
+// Replicas announces the operations that this replica answers, so that only operations that all replicas answer
+// are registered. Announcements are annotations of one Lease.
 type Replicas struct {
 	Leases coordinationv1.LeaseInterface
-	// Name is that of the Lease, and ID a name for this replica.
+	// Name is the name of the Lease. ID identifies this replica.
 	Name, ID string
 	Kinds    func() []interpreter.Known
 	Leads    func() bool
@@ -49,16 +49,17 @@ type Replicas struct {
 	Log      logr.Logger
 
 	mutex sync.Mutex
-	// announced are the kinds that were announced last, at the time written; count makes announcements differ.
+	// announced has the kinds in the last announcement, made at time written. count makes each announcement
+	// different.
 	announced []interpreter.Known
 	written   time.Time
 	count     int
-	// seen are the announcements of other replicas; read is when they were read last.
+	// seen has the announcements of other replicas; read is the time of the last read.
 	seen map[string]announcement
 	read time.Time
 }
 
-// announcement is the text of an annotation, and when it was seen to change.
+// announcement is the text of an annotation and the local time of its last change.
 type announcement struct {
 	text  string
 	at    time.Time
@@ -71,12 +72,12 @@ func (r *Replicas) Run(ctx context.Context, tick <-chan time.Time) {
 	for {
 		if err := r.Update(ctx); err != nil && ctx.Err() == nil && err.Error() != problem {
 			problem = err.Error()
-			r.Log.Error(err, "Announcing to other replicas failed; it is tried again")
+			r.Log.Error(err, "Announcing this replica failed; retrying")
 		}
 		select {
 		case <-ctx.Done():
 			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-			_ = r.withdraw(ending) // otherwise it expires
+			_ = r.withdraw(ending) // after a failure, the announcement expires
 			cancel()
 			return
 		case <-tick:
@@ -84,7 +85,7 @@ func (r *Replicas) Run(ctx context.Context, tick <-chan time.Time) {
 	}
 }
 
-// Update announces and reads what is due.
+// Update makes the announcement and reads the others if that is due.
 func (r *Replicas) Update(ctx context.Context) error {
 	kinds, leads, now := r.Kinds(), r.Leads(), r.Clock.Now()
 	r.mutex.Lock()
@@ -117,7 +118,7 @@ func (r *Replicas) Update(ctx context.Context) error {
 	r.mutex.Unlock()
 	lease.Annotations = annotations
 	if _, err = r.Leases.Update(ctx, lease, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
-		return nil // another replica was faster: it is tried again at the next tick
+		return nil // another replica wrote first; retry at the next tick
 	} else if err != nil {
 		return fmt.Errorf("announcing to other replicas: %w", err)
 	}
@@ -128,7 +129,7 @@ func (r *Replicas) Update(ctx context.Context) error {
 	return nil
 }
 
-// lease reads the Lease, and creates it where there is none.
+// lease reads the Lease, and creates it if it does not exist.
 func (r *Replicas) lease(ctx context.Context) (*coordinationapi.Lease, error) {
 	lease, err := r.Leases.Get(ctx, r.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -140,10 +141,10 @@ func (r *Replicas) lease(ctx context.Context) (*coordinationapi.Lease, error) {
 	return lease, nil
 }
 
-// lives reports whether an announcement was seen to change lately. The clocks of other replicas do not matter.
+// lives reports whether an announcement changed within lifetime. It does not depend on other replicas' clocks.
 func (r *Replicas) lives(a announcement) bool { return r.Clock.Now().Sub(a.at) < lifetime }
 
-// learn remembers what other replicas announce.
+// learn stores the announcements of other replicas.
 func (r *Replicas) learn(lease *coordinationapi.Lease, now time.Time) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -177,7 +178,8 @@ func (r *Replicas) withdraw(ctx context.Context) error {
 	return err
 }
 
-// Common returns those of the kinds and operations that all replicas answer. It is false until the other replicas are known.
+// Common returns the kinds and operations that all replicas answer. It returns false until the other replicas
+// are known.
 func (r *Replicas) Common(kinds []interpreter.Known) ([]interpreter.Known, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -192,7 +194,7 @@ func (r *Replicas) Common(kinds []interpreter.Known) ([]interpreter.Known, bool)
 	return kinds, true
 }
 
-// common returns those of the kinds and operations that others have, too.
+// common returns the intersection of two lists of kinds and operations.
 func common(kinds, others []interpreter.Known) []interpreter.Known {
 	var all []interpreter.Known
 	for _, k := range kinds {
@@ -204,7 +206,7 @@ func common(kinds, others []interpreter.Known) []interpreter.Known {
 	return all
 }
 
-// answers reports whether kinds have an operation for a kind, or for all of its versions.
+// answers reports whether kinds include an operation for a kind, directly or for all versions.
 func answers(kinds []interpreter.Known, kind interpreter.Kind, o interpreter.Operation) bool {
 	of := func(version string) *interpreter.Known {
 		i := slices.IndexFunc(kinds, func(k interpreter.Known) bool {

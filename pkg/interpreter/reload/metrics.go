@@ -6,7 +6,7 @@ package reload
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics tell what is in force, and what is not. The values of their labels are names in profiles.
+// Metrics report the active profiles and failed reloads. Label values are names in profiles.
 type Metrics struct {
 	info     *prometheus.GaugeVec
 	policy   *prometheus.GaugeVec
@@ -14,24 +14,24 @@ type Metrics struct {
 	wrong    prometheus.Gauge
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_interpreter_profile_info",
-			Help: "1 for every profile in force; the hash is that of its file.",
+			Help: "1 for each active profile; hash is the hash of its file.",
 		}, []string{"profile", "hash"}),
 		policy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_interpreter_policy_info",
-			Help: "1 for all profiles in force together; servers with the same hash give the same answers.",
+			Help: "1 for all active profiles together; servers with the same hash give the same answers.",
 		}, []string{"hash"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_interpreter_profile_reloads_total",
-			Help: "Attempts to put profiles in force: success or failure. Unchanged documents are no attempt.",
+			Help: "Attempts to activate changed profiles, by result: success or failure.",
 		}, []string{"result"}),
 		wrong: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_interpreter_profile_reload_failed",
-			Help: "1 while the newest documents are wrong, and older ones are in force.",
+			Help: "1 if the latest profiles are invalid and earlier ones stay active.",
 		}),
 	}
 	registry.MustRegister(m.info, m.policy, m.attempts, m.wrong)
@@ -54,7 +54,7 @@ func (m *Metrics) succeeded(next *InForce) {
 	m.mended()
 }
 
-// mended says that what is in force is what is written.
+// mended clears the failure: the active profiles match the files.
 func (m *Metrics) mended() {
 	if m != nil {
 		m.wrong.Set(0)

@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reload puts InterpreterProfiles in force: all of them together or none. Where anything is wrong with them, those before stay. A document that is
-// broken never takes the server down.
+// Package reload activates InterpreterProfiles: all of them together or none. If one is invalid, the previous
+// ones stay active. An invalid profile never stops the server.
 //
-// It opens no files itself, and knows no wire. Enter at Open, or at Check where nothing is to be put in force.
+// The package opens no files itself and knows no wire format. Start reading at Open, or at Check to validate
+// only.
 package reload
 
 import (
@@ -26,50 +27,50 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Options are those of an installation.
+// Options configure a Reloader.
 type Options struct {
 	// Read reads the files with the profiles.
 	Read func() ([]source.File, error)
-	// Empty are those of the paths that Read reads from which none of the files is; nil: nobody is told.
+	// Empty returns the paths of Read that contain none of the given files. It may be nil.
 	Empty func(files []string) []string
-	// LeftAlone are the files in folders that Read takes for no profiles; nil: nobody is told.
+	// LeftAlone returns files in folders that Read ignored because they are no profiles. It may be nil.
 	LeftAlone func() []string
-	// Behind are documents that come after those of the files, and do not change.
+	// Behind has fixed documents that follow those of the files.
 	Behind []*profile.Interpreter
-	// Changed is told of what is in force newly; nil: nobody is.
+	// Changed receives each newly activated set. It may be nil.
 	Changed func(*InForce)
-	// Retires keeps what was in force before for operations that are dropped, until Forget is called.
+	// Retires keeps previous programs for dropped operations until Forget is called.
 	Retires bool
 	// Metrics may be nil.
 	Metrics *Metrics
 	Log     logr.Logger
 }
 
-// InForce is what is in force at a moment. It does not change.
+// InForce is an immutable set of active profiles.
 type InForce struct {
 	*rule.Program
-	// Documents are in the order in which they are asked.
+	// Documents are in the order of evaluation.
 	Documents []*profile.Interpreter
-	// Hash is the same for the same documents in the same order.
+	// Hash is equal for the same documents in the same order.
 	Hash string
-	// Warnings are what is doubtful.
+	// Warnings are findings that do not prevent activation.
 	Warnings source.Findings
 }
 
-// Reloader holds what is in force, and replaces it as a whole. A question sees one set of profiles from its beginning to its end.
+// Reloader holds the active set and replaces it as a whole. A question sees one set from its begin to its end.
 type Reloader struct {
 	options Options
 	current atomic.Pointer[InForce]
-	// retired are programs that answer operations which the current one has dropped, the newest first.
+	// retired has earlier programs with operations that the current one dropped, newest first.
 	retired atomic.Pointer[[]*InForce]
-	// mutex guards what was tried last.
+	// mutex guards the state of the last attempt.
 	mutex   sync.Mutex
 	tried   watch.Digest
 	outcome error
 	problem string
 }
 
-// Open compiles the profiles.
+// Open compiles the profiles. It fails if they are invalid.
 func Open(o Options) (*Reloader, error) {
 	r := &Reloader{options: o}
 	files, err := o.Read()
@@ -86,7 +87,7 @@ func Open(o Options) (*Reloader, error) {
 	return r, nil
 }
 
-// Check says what would be in force.
+// Check returns the set that would be active.
 func Check(o Options) (*InForce, error) {
 	files, err := o.Read()
 	if err != nil {
@@ -97,11 +98,11 @@ func Check(o Options) (*InForce, error) {
 	return next, err
 }
 
-// errNoneLeft keeps the profiles in force when the last one of the files vanishes: files that are gone by mistake are no wish that Karmada is told nothing
-// of their kinds.
+// errNoneLeft keeps the profiles active if the last file vanishes. This is more likely a mistake than the wish
+// to drop all kinds.
 var errNoneLeft = errors.New("no InterpreterProfile is left in the files; those loaded before stay in force")
 
-// errNoProfiles is for a server that would answer nothing.
+// errNoProfiles is returned for a server without any profile.
 var errNoProfiles = errors.New("no InterpreterProfile was found")
 
 func (o *Options) compile(files []source.File) (*InForce, error) {
@@ -123,7 +124,8 @@ func (o *Options) compile(files []source.File) (*InForce, error) {
 	return next, nil
 }
 
-// empty warns of paths without a profile: a folder may be filled later, and until then nothing says why its kinds are not known.
+// empty returns warnings for paths without a profile. A folder may be filled later; until then, the warning
+// explains why its kinds are unknown.
 func (o *Options) empty(documents []*profile.Interpreter) source.Findings {
 	if o.Empty == nil {
 		return nil
@@ -135,15 +137,15 @@ func (o *Options) empty(documents []*profile.Interpreter) source.Findings {
 	var warnings source.Findings
 	for _, path := range o.Empty(files) {
 		at := source.Node{File: path}
-		warnings = append(warnings, at.Finding("", "holds no InterpreterProfile: there are no rules of it in force").Of(source.NoDocument).Warn())
+		warnings = append(warnings, at.Finding("", "contains no InterpreterProfile, and so no rules").Of(source.NoDocument).Warn())
 	}
 	return warnings
 }
 
-// InForce is what is in force.
+// InForce returns the active set.
 func (r *Reloader) InForce() *InForce { return r.current.Load() }
 
-// Interpret answers a question by what is in force, and operations that were dropped by what was in force before.
+// Interpret answers a question with the active set, or with an earlier one if the operation was dropped.
 func (r *Reloader) Interpret(ctx context.Context, q interpreter.Request) (interpreter.Response, error) {
 	current := r.current.Load()
 	if retired := r.retired.Load(); retired != nil && !current.Supports(q.Kind, q.Operation) {
@@ -156,10 +158,10 @@ func (r *Reloader) Interpret(ctx context.Context, q interpreter.Request) (interp
 	return current.Interpret(ctx, q)
 }
 
-// Knows says whether there are rules for a kind.
+// Knows reports whether there are rules for a kind.
 func (r *Reloader) Knows(kind interpreter.Kind) bool { return r.current.Load().Knows(kind) }
 
-// Forget drops what was in force before, if current is in force: callers do not ask for dropped operations any more.
+// Forget drops earlier sets if current is still active, because callers no longer use the dropped operations.
 func (r *Reloader) Forget(current *InForce) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -168,7 +170,7 @@ func (r *Reloader) Forget(current *InForce) {
 	}
 }
 
-// retire keeps those programs that answer operations which the next one drops.
+// retire keeps the earlier sets with operations that the next one drops.
 func (r *Reloader) retire(next *InForce) {
 	previous := r.current.Load()
 	if previous == nil || !r.options.Retires {
@@ -186,12 +188,12 @@ func (r *Reloader) retire(next *InForce) {
 	r.retired.Store(&all)
 }
 
-// Run looks for changes until the context ends.
+// Run checks for changes until the context ends.
 func (r *Reloader) Run(ctx context.Context) {
-	watch.Poll(ctx, nil, func(context.Context) { _ = r.Load() }) // which is logged and counted
+	watch.Poll(ctx, nil, func(context.Context) { _ = r.Load() }) // Load logs and counts failures
 }
 
-// Load puts in force what the files say now, when that is something else than before. With an error what was in force stays so.
+// Load activates the files if they changed. After an error, the previous set stays active.
 func (r *Reloader) Load() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -218,7 +220,7 @@ func (r *Reloader) Load() error {
 	return nil
 }
 
-// put makes it seen, and tells of it.
+// put activates a set and reports it.
 func (r *Reloader) put(next *InForce) {
 	r.retire(next)
 	r.current.Store(next)
@@ -227,14 +229,14 @@ func (r *Reloader) put(next *InForce) {
 	for i, d := range next.Documents {
 		summaries[i] = d.Summary()
 	}
-	r.options.Log.Info("Profiles are in force", "profiles", summaries, "hash", next.Hash, "kinds", len(next.Kinds()))
+	r.options.Log.Info("Activated profiles", "profiles", summaries, "hash", next.Hash, "kinds", len(next.Kinds()))
 	if r.options.LeftAlone != nil {
 		if left := r.options.LeftAlone(); len(left) > 0 {
-			r.options.Log.Info("Files without apiVersion and kind are no profiles, and are left alone", "files", left)
+			r.options.Log.Info("Ignored files without apiVersion and kind", "files", left)
 		}
 	}
 	for _, warning := range next.Warnings {
-		r.options.Log.Info("A profile says what is doubtful", "warning", warning.Error())
+		r.options.Log.Info("A profile has a warning", "warning", warning.Error())
 	}
 	r.options.Metrics.succeeded(next)
 	if r.options.Changed != nil {
@@ -242,7 +244,7 @@ func (r *Reloader) put(next *InForce) {
 	}
 }
 
-// failed counts and logs a failure when it is another one than before.
+// failed counts and logs a failure if its text differs from the one before.
 func (r *Reloader) failed(err error) error {
 	if err.Error() == r.problem {
 		return err

@@ -59,8 +59,8 @@ func metric(t *testing.T, registry *prometheus.Registry, want string, names ...s
 }
 
 const (
-	failedHead   = "# HELP graft_interpreter_profile_reload_failed 1 while the newest documents are wrong, and older ones are in force.\n# TYPE graft_interpreter_profile_reload_failed gauge\n"
-	attemptsHead = "# HELP graft_interpreter_profile_reloads_total Attempts to put profiles in force: success or failure. Unchanged documents are no attempt.\n# TYPE graft_interpreter_profile_reloads_total counter\n"
+	failedHead   = "# HELP graft_interpreter_profile_reload_failed 1 if the latest profiles are invalid and earlier ones stay active.\n# TYPE graft_interpreter_profile_reload_failed gauge\n"
+	attemptsHead = "# HELP graft_interpreter_profile_reloads_total Attempts to activate changed profiles, by result: success or failure.\n# TYPE graft_interpreter_profile_reloads_total counter\n"
 )
 
 // TestReload holds that a set is in force as a whole, that a wrong one changes nothing and is counted once, and that it is said when it is right again.
@@ -160,7 +160,7 @@ func TestEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "/profiles: holds no InterpreterProfile: there are no rules of it in force"
+	want := "/profiles: contains no InterpreterProfile, and so no rules"
 	if got := r.InForce().Warnings; len(got) != 1 || got[0].Error() != want || got[0].Severity != source.Warning || got[0].Rule != source.NoDocument {
 		t.Errorf("warnings %v, want %s", got, want)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// aggregate is a rule that writes one field of a status.
+// aggregate is a rule that sets one field of the status.
 type aggregate struct {
 	at      string
 	when    condition
@@ -30,7 +30,7 @@ type aggregate struct {
 	combine combine
 }
 
-// answerAggregate writes the fields of all rules that apply, in their order.
+// answerAggregate sets the fields of all rules that apply, in order.
 func (r *rules) answerAggregate(q *question) (interpreter.Response, error) {
 	q.because = make([]string, 0, len(r.aggregate))
 	for i := range r.aggregate {
@@ -54,7 +54,7 @@ func (r *rules) answerAggregate(q *question) (interpreter.Response, error) {
 	return q.patched()
 }
 
-// components is a rule that names components.
+// components is a rule that returns components.
 type components struct {
 	at           string
 	when         condition
@@ -64,7 +64,7 @@ type components struct {
 	requirements requirements
 }
 
-// answerComponents collects the components of all rules that apply.
+// answerComponents collects the components of all rules that apply. It fails for duplicate names.
 func (r *rules) answerComponents(q *question) (interpreter.Response, error) {
 	found := []interpreter.Component{}
 	names := map[string]bool{}
@@ -96,7 +96,7 @@ func (r *rules) answerComponents(q *question) (interpreter.Response, error) {
 	return interpreter.Response{Components: found}, nil
 }
 
-// of computes a component.
+// of evaluates a component. It fails if the name is empty or too long.
 func (r *components) of(q *question) (interpreter.Component, error) {
 	name, err := r.name.of(q)
 	if err != nil {
@@ -114,13 +114,13 @@ func (r *components) of(q *question) (interpreter.Component, error) {
 	return interpreter.Component{Name: name, Replicas: count, Requirements: needed}, err
 }
 
-// dependencies is a rule that names objects which must come with another.
+// dependencies is a rule that returns objects to propagate with another one.
 type dependencies struct {
 	at                                string
 	when                              condition
 	items                             *items
 	apiVersion, kind, namespace, name text
-	// own says that the namespace is that of the object, and named that it is found by name, not by labels.
+	// own selects the object's namespace. named is true for a dependency by name, false for one by labels.
 	own, named bool
 	selector   value
 }
@@ -130,14 +130,14 @@ func isVersion(text string) bool {
 	return ok && version != ""
 }
 
-// isSelector says whether a value is a selector of labels as Kubernetes has them.
+// isSelector reports whether raw is a valid Kubernetes label selector.
 func isSelector(raw []byte) bool {
 	var selector metav1.LabelSelector
 	strict, err := kjson.UnmarshalStrict(raw, &selector)
 	return err == nil && len(strict) == 0 && len(validation.ValidateLabelSelector(&selector, validation.LabelSelectorValidationOptions{}, nil)) == 0
 }
 
-// answerDependencies collects what all rules that apply name, each object once.
+// answerDependencies collects the dependencies of all rules that apply, without duplicates.
 func (r *rules) answerDependencies(q *question) (interpreter.Response, error) {
 	found := []interpreter.Dependency{}
 	seen := map[string]bool{}
@@ -170,7 +170,7 @@ func (r *rules) answerDependencies(q *question) (interpreter.Response, error) {
 	return interpreter.Response{Dependencies: found}, nil
 }
 
-// of computes a dependency.
+// of evaluates a dependency. It fails if a field is invalid.
 func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
 	var result interpreter.Dependency
 	for _, field := range []struct {
@@ -192,13 +192,13 @@ func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
 	case err != nil:
 		return result, err
 	case !isVersion(result.APIVersion):
-		return result, unfit("%s: what it gives is neither v1 nor group/version", d.apiVersion.at)
+		return result, unfit("%s: the result is neither v1 nor group/version", d.apiVersion.at)
 	case !kindName.MatchString(result.Kind):
-		return result, unfit("%s: what it gives is no kind", d.kind.at)
+		return result, unfit("%s: the result is not a kind", d.kind.at)
 	case d.named && result.Name == "":
-		return result, unfit("%s: what it gives is empty", d.name.at)
+		return result, unfit("%s: the result is empty", d.name.at)
 	case !d.named && !isSelector(selector):
-		return result, unfit("%s: what it gives is no selector of labels", d.selector.at)
+		return result, unfit("%s: the result is not a label selector", d.selector.at)
 	}
 	result.LabelSelector = selector
 	return result, nil
@@ -213,16 +213,16 @@ type edit struct {
 	refuse text
 }
 
-// setting is a value at a path.
+// setting is a value with its path.
 type setting struct {
 	path
 	value value
 }
 
-// apply changes the object of the question.
+// apply changes the question's object.
 func (e *edit) apply(q *question) error { return e.applyTo(q, q.object.Root()) }
 
-// applyTo changes a place of the object.
+// applyTo changes the part of the object below root.
 func (e *edit) applyTo(q *question, root *document.Node) error {
 	if e.refuse.template != nil {
 		message, err := e.refuse.of(q)
@@ -246,7 +246,7 @@ func (e *edit) applyTo(q *question, root *document.Node) error {
 	return nil
 }
 
-// applied applies all rules whose conditions hold of the object as it came, in their order.
+// applied applies all rules whose conditions hold, in order. Conditions refer to the original object.
 func applied(q *question, rules []edit) (interpreter.Response, error) {
 	for i := range rules {
 		if err := rules[i].run(q, rules[i].apply); err != nil {
@@ -266,16 +266,16 @@ func (e *edit) run(q *question, apply func(*question) error) error {
 	return apply(q)
 }
 
-// answerRevise gives the object another number of replicas.
+// answerRevise sets another number of replicas.
 func (r *rules) answerRevise(q *question) (interpreter.Response, error) { return applied(q, r.revise) }
 
-// items is a forEach; nil where there is none.
+// items is a forEach. It is nil if the rule has none.
 type items struct {
 	at   spot
 	list *expression.Template
 }
 
-// each runs something for each item, or once where there is no forEach.
+// each calls run for each item of forEach, or once without forEach.
 func (f *items) each(q *question, run func() error) error {
 	if f == nil {
 		return run()
@@ -285,11 +285,11 @@ func (f *items) each(q *question, run func() error) error {
 		return q.broken(f.at, err)
 	}
 	if value == types.NullValue {
-		return nil // null is nothing, as where there is a path
+		return nil // null counts as an empty list, as for paths
 	}
 	list, ok := value.(traits.Lister)
 	if !ok {
-		return unfit("%s: what it gives is %s, and no list", f.at, typeName(value))
+		return unfit("%s: the result is %s, not a list", f.at, typeName(value))
 	}
 	defer func() { q.item = nil }()
 	i := 0
@@ -305,14 +305,14 @@ func (f *items) each(q *question, run func() error) error {
 	return nil
 }
 
-// health is a rule that says whether an object is healthy.
+// health is a rule for the health of an object.
 type health struct {
 	at      string
 	when    condition
 	healthy condition
 }
 
-// answerHealth asks the first rule that applies.
+// answerHealth returns the result of the first rule that applies.
 func (r *rules) answerHealth(q *question) (interpreter.Response, error) {
 	for i := range r.health {
 		h := &r.health[i]
@@ -329,7 +329,7 @@ func (r *rules) answerHealth(q *question) (interpreter.Response, error) {
 	return interpreter.Response{}, none(interpreter.Health)
 }
 
-// rules are those of a kind, by operation.
+// rules are the rules of a kind, by operation.
 type rules struct {
 	replicas     []replicas
 	components   []components
@@ -342,7 +342,7 @@ type rules struct {
 	prune        []edit
 }
 
-// and are these rules, and behind them those of others.
+// and returns the rules of both, those of o last.
 func (r *rules) and(o *rules) *rules {
 	return &rules{
 		replicas: slices.Concat(r.replicas, o.replicas), components: slices.Concat(r.components, o.components),
@@ -353,10 +353,10 @@ func (r *rules) and(o *rules) *rules {
 	}
 }
 
-// none is what is said where no rule applies, of which one must.
+// none returns the failure of an operation that requires a rule that applies.
 func none(o interpreter.Operation) error { return unfit("no rule of %s applies to the object", o) }
 
-// patched is the answer that changes the object.
+// patched returns the response with the changes to the object.
 func (q *question) patched() (interpreter.Response, error) {
 	if err := q.object.Err(); err != nil {
 		return interpreter.Response{}, unreadable("the object", err)
@@ -364,10 +364,10 @@ func (q *question) patched() (interpreter.Response, error) {
 	return interpreter.Response{Patch: slices.Clone(q.object.Patch())}, nil
 }
 
-// answerPrune takes away what is not packed for members.
+// answerPrune removes what is not packed for members.
 func (r *rules) answerPrune(q *question) (interpreter.Response, error) { return applied(q, r.prune) }
 
-// replicas is a rule that says how many replicas an object has.
+// replicas is a rule for the number of replicas.
 type replicas struct {
 	at           string
 	when         condition
@@ -375,7 +375,7 @@ type replicas struct {
 	requirements requirements
 }
 
-// answerReplicas asks the first rule that applies.
+// answerReplicas returns the result of the first rule that applies.
 func (r *rules) answerReplicas(q *question) (interpreter.Response, error) {
 	for i := range r.replicas {
 		rule := &r.replicas[i]
@@ -396,23 +396,24 @@ func (r *rules) answerReplicas(q *question) (interpreter.Response, error) {
 	return interpreter.Response{}, none(interpreter.Replicas)
 }
 
-// retain is a rule that keeps what a member has decided, of the object or of each item of a list.
+// retain is a rule that keeps fields of the member cluster, for the object or for each item of a list.
 type retain struct {
 	edit
 	fields []path
 	both   *both
 }
 
-// both is a list of which two objects have items with the same key.
+// both identifies the items of a list in two objects by a key.
 type both struct{ list, key path }
 
-// errUnobserved is the failure of rules that need the observed object where a caller does not send it.
+// errUnobserved is the failure of rules that need the observed object if the caller does not send it.
 var errUnobserved = errors.New("the observed object is missing")
 
-// apply keeps the fields that the observed object has, but in no item that the object has no longer, and changes the object.
+// apply copies the fields from the observed object and makes the rule's changes. It does not restore items that
+// were deleted from the object.
 func (r *retain) apply(q *question) error { return r.keep(q, q.object.Root(), q.observed.Root()) }
 
-// keep is apply for a place and the same place of the observed object.
+// keep is apply for a part of the object and the same part of the observed object.
 func (r *retain) keep(q *question, object, observed *document.Node) error {
 	for _, field := range r.fields {
 		if observed == nil {
@@ -429,7 +430,8 @@ func (r *retain) keep(q *question, object, observed *document.Node) error {
 	return r.applyTo(q, object)
 }
 
-// applyEach is apply for each item that both objects have and of which the condition holds; applied says whether there is one.
+// applyEach calls keep for each item that both objects have and whose condition holds. It reports whether there
+// is one.
 func (r *retain) applyEach(q *question) (applied bool, err error) {
 	defer func() { q.item, q.kept = nil, nil }()
 	items, err := r.both.read(q)
@@ -463,13 +465,14 @@ func (r *retain) applyEach(q *question) (applied bool, err error) {
 	return applied, nil
 }
 
-// paired are the items of a list: those of the object as it came, and by their keys those of the object as it is now and of the observed object.
+// paired has the items of a list: from the original object in order, and by key from the object as changed so
+// far and from the observed object.
 type paired struct {
 	came          []*document.Node
 	now, observed map[string]*document.Node
 }
 
-// read finds the items in both objects, which must have a list where they have anything.
+// read returns the items of both objects. It fails if the path has a value that is not a list.
 func (b *both) read(q *question) (items paired, err error) {
 	if q.observed == nil {
 		return items, unfit("%s: %s", b.list.at, errUnobserved)
@@ -484,7 +487,7 @@ func (b *both) read(q *question) (items paired, err error) {
 	return items, err
 }
 
-// itemsOf are the items of an object, none where nothing stands at the path.
+// itemsOf returns the items in an object, or none if the path does not exist.
 func (b *both) itemsOf(what string, root *document.Node) ([]*document.Node, error) {
 	list := b.list.find(root)
 	if list != nil && list.Kind() != document.Array {
@@ -493,7 +496,7 @@ func (b *both) itemsOf(what string, root *document.Node) ([]*document.Node, erro
 	return list.Items(), nil
 }
 
-// of are the items of an object by their keys. Of several with one key it is the first.
+// of returns the items in an object by key. The first item with a key counts.
 func (b *both) of(what string, root *document.Node) (map[string]*document.Node, error) {
 	items := map[string]*document.Node{}
 	all, err := b.itemsOf(what, root)
@@ -505,7 +508,7 @@ func (b *both) of(what string, root *document.Node) (map[string]*document.Node, 
 	return items, err
 }
 
-// keyOf is the key of an item; false where it has none.
+// keyOf returns the key of an item, or false if it has none.
 func (b *both) keyOf(item *document.Node) (string, bool) {
 	found := b.key.find(item)
 	if found == nil {
@@ -514,7 +517,7 @@ func (b *both) keyOf(item *document.Node) (string, bool) {
 	return canonical(found), true
 }
 
-// answerRetain keeps what the member has decided.
+// answerRetain keeps the fields that the member cluster owns.
 func (r *rules) answerRetain(q *question) (interpreter.Response, error) {
 	for i := range r.retain {
 		if err := r.retain[i].ask(q); err != nil {
@@ -524,7 +527,7 @@ func (r *rules) answerRetain(q *question) (interpreter.Response, error) {
 	return q.patched()
 }
 
-// ask applies the rule where its condition holds.
+// ask applies the rule if its condition holds.
 func (r *retain) ask(q *question) error {
 	if r.both == nil {
 		return r.run(q, r.apply)
@@ -536,20 +539,20 @@ func (r *retain) ask(q *question) error {
 	return err
 }
 
-// status is a rule that says what of a status is reflected.
+// status is a rule that selects the reflected part of a status.
 type status struct {
 	at   string
 	when condition
 	keep []path
 	set  []setting
-	// all says that all of it is.
+	// all selects the whole status.
 	all bool
 }
 
-// answerStatus makes the status that is reflected, out of all rules that apply.
+// answerStatus returns the status that all applicable rules together reflect.
 func (r *rules) answerStatus(q *question) (interpreter.Response, error) {
 	came := q.object.Root().Get("status")
-	made, err := q.object.Root().Parse([]byte("{}")) // in its memory
+	made, err := q.object.Root().Parse([]byte("{}")) // allocated in the object's memory
 	if err != nil {
 		return interpreter.Response{}, unreadable("the status", err)
 	}
@@ -570,7 +573,7 @@ func (r *rules) answerStatus(q *question) (interpreter.Response, error) {
 	return interpreter.Response{Status: slices.Clone(json.RawMessage(made.Root().Raw()))}, nil
 }
 
-// reflect copies and computes what a rule says.
+// reflect copies and computes the fields of a rule.
 func (s *status) reflect(q *question, came, made *document.Node) error {
 	if s.all {
 		return s.reflectAll(came, made)
@@ -594,7 +597,7 @@ func (s *status) reflect(q *question, came, made *document.Node) error {
 	return nil
 }
 
-// reflectAll copies a whole status; what was made before stays beside it.
+// reflectAll copies the whole status into made, and keeps other fields of made.
 func (s *status) reflectAll(came, made *document.Node) error {
 	if made.Len() == 0 && came.Kind() == document.Object {
 		if err := made.Replace(came.Raw()); err != nil {

@@ -15,16 +15,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// combine makes one value of what members say; nil where there is none.
+// combine computes one value from those of the members, or nil if there is none.
 type combine func(q *question) ([]byte, error)
 
-// found is what a member has at a path.
+// found is a member's value at a path.
 type found struct {
 	*member
 	*document.Node
 }
 
-// take is what the members have at a path, by the names of clusters, until it is asked again; those that have nothing there are left out.
+// take returns the members' values at a path, sorted by cluster, without missing ones. The result is valid
+// until the next call.
 func (q *question) take(at path) []found {
 	all := slices.Grow(q.taken[:0], len(q.members))
 	for _, m := range q.members {
@@ -39,12 +40,12 @@ func (q *question) take(at path) []found {
 	return all
 }
 
-// misfit says that what a member has is not as it is needed.
+// misfit returns the failure for a member's value of a wrong type.
 func (f found) misfit(at path, what string) error {
 	return unfit("%s: the member %s: status.%s is %s, and must be %s", at.at, f.Cluster, at.text, word(f.Node), what)
 }
 
-// sum adds numbers up: exactly while all are whole.
+// sum adds numbers. The result is exact if all are whole.
 func sum(at path) combine {
 	return func(q *question) ([]byte, error) {
 		var (
@@ -74,7 +75,7 @@ func sum(at path) combine {
 			return nil, nil
 		case exact:
 			return q.wrote(strconv.AppendInt(q.out[:0], whole, 10)), nil
-		case math.Abs(float) >= math.MaxInt64: // no number of Kubernetes is
+		case math.Abs(float) >= math.MaxInt64: // beyond all numbers in Kubernetes
 			return nil, tooLarge(at)
 		}
 		return []byte(strings.ToLower(strconv.FormatFloat(float, 'g', -1, 64))), nil
@@ -83,10 +84,10 @@ func sum(at path) combine {
 
 func tooLarge(at path) error { return unfit("%s: status.%s: the sum is too large", at.at, at.text) }
 
-// least is the smallest number, as its member writes it.
+// least returns the smallest number, in its original notation.
 func least(at path) combine { return extreme(at, func(a, b float64) bool { return a < b }) }
 
-// most is the largest number, as its member writes it.
+// most returns the largest number, in its original notation.
 func most(at path) combine { return extreme(at, func(a, b float64) bool { return a > b }) }
 
 func extreme(at path, better func(a, b float64) bool) combine {
@@ -111,7 +112,7 @@ func extreme(at path, better func(a, b float64) bool) combine {
 	}
 }
 
-// allTrue says whether all members have true.
+// allTrue reports whether the value is true for all members.
 func allTrue(at path) combine {
 	return func(q *question) ([]byte, error) {
 		count, err := truths(q, at)
@@ -122,7 +123,7 @@ func allTrue(at path) combine {
 	}
 }
 
-// anyTrue says whether a member has true.
+// anyTrue reports whether the value is true for a member.
 func anyTrue(at path) combine {
 	return func(q *question) ([]byte, error) {
 		count, err := truths(q, at)
@@ -133,7 +134,7 @@ func anyTrue(at path) combine {
 	}
 }
 
-// truths are how many members have true.
+// truths counts the members whose value is true.
 func truths(q *question, at path) (count int, err error) {
 	for _, f := range q.take(at) {
 		if f.Kind() != document.Bool {
@@ -146,7 +147,7 @@ func truths(q *question, at path) (count int, err error) {
 	return count, nil
 }
 
-// same is what all have that have something.
+// same returns the value if all members that have one agree.
 func same(at path) combine {
 	return func(q *question) ([]byte, error) {
 		all := q.take(at)
@@ -159,7 +160,7 @@ func same(at path) combine {
 	}
 }
 
-// first is what the first has that has something.
+// first returns the value of the first member that has one.
 func first(at path) combine {
 	return func(q *question) ([]byte, error) { return firstOf(q.take(at)), nil }
 }
@@ -171,10 +172,11 @@ func firstOf(all []found) []byte {
 	return all[0].Raw()
 }
 
-// separator stands between the texts of members.
+// separator separates the texts of members.
 const separator = "; "
 
-// join is the texts of all, each behind the name of its cluster; that of a single member as it is.
+// join returns the texts of all members, prefixed with the cluster's name. The text of a single member has no
+// prefix.
 func join(at path) combine {
 	return func(q *question) ([]byte, error) {
 		var joined strings.Builder
@@ -182,7 +184,7 @@ func join(at path) combine {
 			text, ok := f.Text()
 			switch {
 			case !ok:
-				return nil, f.misfit(at, "a text")
+				return nil, f.misfit(at, "a string")
 			case text == "":
 				continue
 			case len(q.members) == 1:
@@ -200,20 +202,20 @@ func join(at path) combine {
 	}
 }
 
-// united is a list of items of all members on its way.
+// united is the union of the members' lists, under construction.
 type united struct {
 	*question
 	at, key, prefix path
 	out             []byte
-	// seen are the items by their keys, as they stand in out.
+	// seen maps keys to the items in out.
 	seen map[string]span
-	text []byte // that is used again
+	text []byte // reused
 }
 
-// span is a part of what is written.
+// span is a part of out.
 type span struct{ from, to int }
 
-// add writes an item, unless it stands there already.
+// add appends an item unless it exists. It fails if an item with the same key differs.
 func (u *united) add(f found, item *document.Node) error {
 	length := len(u.out)
 	if length > 1 {
@@ -240,7 +242,8 @@ func (u *united) add(f found, item *document.Node) error {
 	return nil
 }
 
-// write writes an item, with the name of the cluster before a text where there are several members, and gives its key.
+// write appends an item and returns its key. With several members, it prefixes the text at prefix with the
+// cluster's name.
 func (u *united) write(f found, item *document.Node) ([]byte, error) {
 	if len(u.prefix.steps) == 0 || len(u.members) == 1 {
 		u.out = append(u.out, item.Raw()...)
@@ -250,7 +253,7 @@ func (u *united) write(f found, item *document.Node) ([]byte, error) {
 	var ok bool
 	u.text, ok = field.AppendText(append(append(u.text[:0], f.Cluster...), '/'))
 	if !ok {
-		return nil, unfit("%s: the member %s: an item in status.%s has no %s that is a text", u.prefix.at, f.Cluster, u.at.text, u.prefix.text)
+		return nil, unfit("%s: the member %s: an item in status.%s has no %s that is a string", u.prefix.at, f.Cluster, u.at.text, u.prefix.text)
 	}
 	before, behind := item.Around(field)
 	from := len(u.out)
@@ -269,7 +272,7 @@ func (u *united) write(f found, item *document.Node) ([]byte, error) {
 	return u.keyOf(f, changed.Root())
 }
 
-// keyOf is what an item has in common with others that are the same.
+// keyOf returns the key that identifies equal items.
 func (u *united) keyOf(f found, item *document.Node) ([]byte, error) {
 	judged := u.key.find(item)
 	if judged == nil {
@@ -278,7 +281,7 @@ func (u *united) keyOf(f found, item *document.Node) ([]byte, error) {
 	return []byte(canonical(judged)), nil
 }
 
-// equal says whether two values are the same.
+// equal reports whether two JSON values are equal.
 func equal(a, b []byte) (bool, error) {
 	if bytes.Equal(a, b) {
 		return true, nil
@@ -296,7 +299,7 @@ func equal(a, b []byte) (bool, error) {
 	return one.Root().Equal(other.Root()), nil
 }
 
-// common is the items that the lists of all members have that have one, in the order of the first.
+// common returns the items that are in the lists of all members that have one, in the order of the first.
 func common(at path) combine {
 	return func(q *question) ([]byte, error) {
 		all := q.take(at)
@@ -319,7 +322,7 @@ func common(at path) combine {
 		var items []*document.Node
 		for _, item := range all[0].Items() {
 			if name := canonical(item); counts[name] == len(all) {
-				counts[name] = 0 // once
+				counts[name] = 0 // counts a duplicate once
 				items = append(items, item)
 			}
 		}
@@ -327,7 +330,7 @@ func common(at path) combine {
 	}
 }
 
-// canonical is a text that places with equal values have in common.
+// canonical returns a text that is equal for equal values.
 func canonical(n *document.Node) string {
 	switch n.Kind() {
 	case document.Object, document.Array:
@@ -341,7 +344,7 @@ func canonical(n *document.Node) string {
 	return string(n.Raw())
 }
 
-// dotted is a path behind another one.
+// dotted returns a path with a leading dot, or "".
 func dotted(p path) string {
 	if p.text == "" {
 		return ""
@@ -349,13 +352,14 @@ func dotted(p path) string {
 	return "." + p.text
 }
 
-// severities of a condition's status from the worst: of one that is good when true, and of one that is bad then. All others come before the best.
+// Values of a condition's status that are worse than any other, worst first: for conditions that should be
+// True, and for those that should be False. Unlisted values rank between these and the best one.
 var (
 	positive = []string{"False", "Unknown"}
 	negative = []string{"True", "Unknown"}
 )
 
-// severity of a status: 0 is the worst.
+// severity returns the rank of a status; 0 is the worst.
 func severity(status *document.Node, bad bool) int {
 	order, best := positive, "True"
 	if bad {
@@ -370,10 +374,10 @@ func severity(status *document.Node, bad bool) int {
 	return len(order)
 }
 
-// usualConditions are as many types of conditions as most objects have, so that there is room for them at once.
+// usualConditions is the initial capacity for the types of conditions.
 const usualConditions = 8
 
-// listOf writes a list of places as they are written where they stand.
+// listOf writes a list of values as raw JSON.
 func (q *question) listOf(items []*document.Node) []byte {
 	out := q.out[:0]
 	out = append(out, '[')

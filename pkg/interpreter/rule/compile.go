@@ -19,13 +19,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// aggregate compiles a rule.
+// aggregate compiles a rule of aggregate.
 func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregate {
 	a := aggregate{at: c.at(p), when: c.when(c.plain, p, spec.When)}
 	c.needed(p, "field", spec.Field)
 	a.field = c.path(p.At("field"), spec.Field)
 	if len(a.field.steps) > 0 && (a.field.steps[0].Key != "status" || len(a.field.steps) == 1) {
-		c.add(p.At("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada takes nothing else")
+		c.add(p.At("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada ignores other fields")
 	}
 	c.made(p.At("field"), a.field)
 	c.writes(interpreter.Aggregate, p, a.when, []claim{{p.At("field"), a.field.text, true}})
@@ -52,33 +52,33 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregat
 	return a
 }
 
-// compiler compiles rules, and collects what is wrong.
+// compiler compiles rules and collects findings.
 type compiler struct {
 	scopes map[interpreter.Operation]scope
 	scope
 	findings  source.Findings
 	answering []answering
 	claimants []claimant
-	// of is the kind that the rules are of, and profile the name of the document.
+	// of is the kind that is being compiled. profile is the name of the document.
 	of      *entry
 	profile string
 }
 
-// entry is what a document says of kinds.
+// entry is the part of a document for some kinds.
 type entry struct {
-	// version is empty where it is any.
+	// version is empty for all versions.
 	group, version string
 	kinds          []string
 	rules
-	// componentsAt and reviseAt are where these operations are written.
+	// componentsAt and reviseAt are the places of these operations.
 	componentsAt, reviseAt place
 }
 
-// document compiles what a document says of kinds.
+// document compiles the kinds of a document.
 func (c *compiler) document(d *profile.Interpreter) []*entry {
 	root := place{Node: d.Node}
 	if len(d.Kinds) == 0 {
-		c.add(root.At("kinds"), source.MissingField, "says nothing: at least one kind is needed")
+		c.add(root.At("kinds"), source.MissingField, "is empty: at least one kind is needed")
 	}
 	c.profile = d.Metadata.Name
 	entries := make([]*entry, len(d.Kinds))
@@ -90,7 +90,7 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 	return entries
 }
 
-// kind compiles what is said of a kind, operation by operation.
+// kind compiles the operations of a kind.
 func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 	c.of = &entry{componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
 	c.names(p, spec)
@@ -112,12 +112,12 @@ func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 	r.dependencies = each(c, interpreter.Dependencies, p, spec.Dependencies, c.dependencies)
 	r.prune = each(c, interpreter.Prune, p, spec.Prune, c.edits(interpreter.Prune))
 	if !r.any() {
-		c.add(p, source.MissingField, "says nothing of the kind: at least one operation is needed, such as health")
+		c.add(p, source.MissingField, "has no operation for the kind: at least one is needed, such as health")
 	}
 	return c.of
 }
 
-// names reads the names of the kinds.
+// names compiles the names of the kinds.
 func (c *compiler) names(p place, spec v1alpha1.InterpretedKind) {
 	if p.At("kinds").Missing {
 		c.needed(p, "kind", spec.Kind)
@@ -137,13 +137,13 @@ func (c *compiler) names(p place, spec v1alpha1.InterpretedKind) {
 	}
 }
 
-// name reads the name of a kind.
+// name compiles the name of a kind.
 func (c *compiler) name(p place, name source.Text) {
 	if name.At.Absent() || name.Value == "" {
 		return
 	}
 	if !kindName.MatchString(name.Value) {
-		c.add(p, source.InvalidName, "%q is no kind, such as Deployment", name.Value)
+		c.add(p, source.InvalidName, "%q is not a valid kind, such as Deployment", name.Value)
 	}
 	c.of.kinds = append(c.of.kinds, name.Value)
 }
@@ -153,7 +153,7 @@ func each[S, R any](c *compiler, o interpreter.Operation, p place, specs []S, co
 	c.scope = c.scopes[o]
 	list := p.At(string(o))
 	if !list.Missing && len(specs) == 0 {
-		c.add(list, source.MissingField, "has no rule; without one, leave it out")
+		c.add(list, source.MissingField, "has no rule; remove it or add one")
 	}
 	compiled := make([]R, len(specs))
 	for i, spec := range specs {
@@ -162,7 +162,7 @@ func each[S, R any](c *compiler, o interpreter.Operation, p place, specs []S, co
 	return compiled
 }
 
-// components compiles a rule.
+// components compiles a rule of components.
 func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) components {
 	list, env := c.forEach(p, spec.ForEach)
 	r := components{at: c.at(p), items: list, when: c.when(env, p, spec.When)}
@@ -173,7 +173,7 @@ func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) compon
 			c.add(p.At("name"), source.InvalidName, "has more than %d characters", interpreter.MaximumComponentName)
 		}
 		if list != nil {
-			c.add(p.At("name"), source.DuplicateName, "is the same for all items; write it with ${ item… }")
+			c.add(p.At("name"), source.DuplicateName, "is the same for all items; use ${ item… }")
 		}
 	}
 	r.count = c.number(env, p.At("count"))
@@ -181,7 +181,7 @@ func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) compon
 	return r
 }
 
-// dependencies compiles a rule.
+// dependencies compiles a rule of dependencies.
 func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) dependencies {
 	list, env := c.forEach(p, spec.ForEach)
 	d := dependencies{at: c.at(p), items: list, when: c.when(env, p, spec.When), own: spec.Namespace.At.Absent(), named: !spec.Name.At.Absent()}
@@ -201,7 +201,7 @@ func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) de
 		c.add(p.At("apiVersion"), source.InvalidName, "%q is neither v1 nor group/version", version)
 	}
 	if kind, ok := constant(d.kind, env); ok && kind != "" && !kindName.MatchString(kind) {
-		c.add(p.At("kind"), source.InvalidName, "%q is no kind, such as Secret", kind)
+		c.add(p.At("kind"), source.InvalidName, "%q is not a valid kind, such as Secret", kind)
 	}
 	c.dependencyNames(env, p, &d)
 	selector := p.At("labelSelector")
@@ -210,16 +210,17 @@ func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) de
 	}
 	if !selector.Absent() && d.selector.tree != nil && d.selector.tree.Constant() {
 		if raw, err := d.selector.tree.JSON(background, nil); err == nil && !isSelector(raw) {
-			c.add(selector, source.WrongValue, "is no selector of labels, such as {matchLabels: {app: acme}}")
+			c.add(selector, source.WrongValue, "must be a label selector, such as {matchLabels: {app: acme}}")
 		}
 	}
 	return d
 }
 
-// dependencyNames finds names that no object has. Beside the groups whose names are known, each API decides itself about those of its objects.
+// dependencyNames reports names that no object can have. It checks names only in groups whose rules are known,
+// because each API defines its own.
 func (c *compiler) dependencyNames(env *expression.Environment, p place, d *dependencies) {
 	if namespace, ok := constant(d.namespace, env); ok && namespace != "" && len(utilvalidation.IsDNS1123Label(namespace)) > 0 {
-		c.add(p.At("namespace"), source.InvalidName, "%q is no name of a namespace", namespace)
+		c.add(p.At("namespace"), source.InvalidName, "%q is not a valid name of a namespace", namespace)
 	}
 	name, ok := constant(d.name, env)
 	version, known := constant(d.apiVersion, env)
@@ -229,11 +230,11 @@ func (c *compiler) dependencyNames(env *expression.Environment, p place, d *depe
 		c.add(p.At("name"), source.WrongValue, "is empty")
 	case len(pathvalidation.IsValidPathSegmentName(name)) > 0,
 		known && (group == "" || group == "apps" || group == "batch") && len(utilvalidation.IsDNS1123Subdomain(name)) > 0:
-		c.add(p.At("name"), source.InvalidName, "%q is no name of an object", name)
+		c.add(p.At("name"), source.InvalidName, "%q is not a valid name of an object", name)
 	}
 }
 
-// edits compiles the rules of an operation that change an object.
+// edits compiles the rules of an operation that changes an object.
 func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.InterpretEdit) edit {
 	return func(p place, spec v1alpha1.InterpretEdit) edit {
 		e := c.changes(c.plain, p, spec, c.identity)
@@ -247,7 +248,7 @@ func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.Interpret
 	}
 }
 
-// health compiles a rule.
+// health compiles a rule of health.
 func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) health {
 	h := health{at: c.at(p), when: c.when(c.plain, p, spec.When)}
 	c.needed(p, "healthy", spec.Healthy)
@@ -256,7 +257,7 @@ func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) health {
 	return h
 }
 
-// replicas compiles a rule.
+// replicas compiles a rule of replicas.
 func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) replicas {
 	r := replicas{at: c.at(p), when: c.when(c.plain, p, spec.When)}
 	r.count = c.number(c.plain, p.At("count"))
@@ -265,7 +266,7 @@ func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) replicas {
 	return r
 }
 
-// retain compiles a rule.
+// retain compiles a rule of retain.
 func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 	env, check := c.plain, c.identity
 	items := c.both(p.At("items"), spec.Items)
@@ -281,29 +282,30 @@ func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 		return r
 	}
 	c.filled(p, "fields", "set", "remove")
-	if items == nil { // else the paths are below items, of which the conditions are
+	if items == nil { // paths below items are relative to different items
 		c.writes(interpreter.Retain, p, r.when, slices.Concat(c.claims(p.At("fields"), r.fields, false), c.changed(p, &r.edit)))
 	}
 	return r
 }
 
-// The rules of lint beside those of all documents.
+// Rules of findings in addition to those for all documents.
 const (
-	// WrongPath is a text that is no path, or the path of what must not be changed.
+	// WrongPath reports an invalid path, or a path that must not be changed.
 	WrongPath source.Rule = "wrong-path"
-	// NothingToDo is a rule that changes nothing.
+	// NothingToDo reports a rule that changes nothing.
 	NothingToDo source.Rule = "nothing-to-do"
-	// WrittenTwice is a place that a rule writes twice.
+	// WrittenTwice reports a path that one rule writes twice.
 	WrittenTwice source.Rule = "written-twice"
-	// Conflict is a place that two rules write which always apply.
+	// Conflict reports a path that two unconditional rules write.
 	Conflict source.Rule = "conflict"
-	// ComponentsRevised is a kind with components that is also revised. It is a warning for the server, which does not register the components.
+	// ComponentsRevised reports a kind with both components and revise. It is a warning, because the server
+	// does not register the components then.
 	ComponentsRevised source.Rule = "components-revised"
-	// NoEffect is a place that a later rule always writes again.
+	// NoEffect reports a write that a later rule always overwrites.
 	NoEffect source.Rule = "no-effect"
 )
 
-// status compiles a rule.
+// status compiles a rule of status.
 func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) status {
 	s := status{at: c.at(p), when: c.when(c.plain, p, spec.When), set: c.settings(c.plain, p.At("set"), c.made)}
 	s.keep = c.paths(p.At("keep"), spec.Keep, c.inStatus)
@@ -312,7 +314,7 @@ func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) status {
 		c.made(p.At("keep").Item(i), kept)
 	}
 	if keep := p.At("keep"); !keep.Missing && len(s.keep)+len(s.set) == 0 {
-		c.add(keep, source.MissingField, "names nothing; leave it out, and all of the status is reflected")
+		c.add(keep, source.MissingField, "is empty; remove it to reflect the whole status")
 	} else {
 		c.filled(p, "keep", "set")
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// byPath compiles the ways that need a path and nothing else.
+// byPath compiles an aggregation that needs only a path.
 func (c *compiler) byPath(p place, name string, t source.Text) combine {
 	if t.At.Absent() {
 		c.add(p, source.MissingField, "is empty")
@@ -35,7 +35,7 @@ func (c *compiler) byPath(p place, name string, t source.Text) combine {
 	}[name](at)
 }
 
-// place is where something stands in a profile.
+// place is a place in a profile.
 type place = source.Place
 
 func (c *compiler) add(p place, rule source.Rule, format string, arguments ...any) {
@@ -44,13 +44,13 @@ func (c *compiler) add(p place, rule source.Rule, format string, arguments ...an
 
 func (c *compiler) addAll(findings source.Findings) { c.findings = append(c.findings, findings...) }
 
-// at is what answers call a place.
+// at returns the description of a place in answers.
 func (c *compiler) at(p place) string { return c.profile + ": " + p.Path }
 
-// spot is a place for what fails there.
+// spot returns a place for failures.
 func (c *compiler) spot(p place) spot { return spot{c.at(p), p.Node.Position().String()} }
 
-// needed finds that a text is missing or empty.
+// needed reports a text that is missing or empty.
 func (c *compiler) needed(p place, name string, t source.Text) {
 	switch {
 	case t.At.Absent():
@@ -60,7 +60,7 @@ func (c *compiler) needed(p place, name string, t source.Text) {
 	}
 }
 
-// partial is what is known of an expression before there is an object: the kind.
+// partial returns what an expression can use without an object: the kind.
 func (c *compiler) partial(env *expression.Environment) *expression.Partial {
 	partial := env.Partial()
 	if len(c.of.kinds) == 1 {
@@ -73,7 +73,7 @@ func (c *compiler) partial(env *expression.Environment) *expression.Partial {
 	return partial
 }
 
-// example is how conditions are written.
+// example shows the syntax of conditions.
 const example = "a condition is one expression in braces, such as ${ has(object.spec.replicas) }"
 
 // when compiles the condition of a rule.
@@ -108,7 +108,7 @@ func (c *compiler) condition(env *expression.Environment, p place, t source.Text
 	return nil
 }
 
-// text compiles a text; that which is wrong or missing has no template.
+// text compiles a text. The result has no template if it is invalid or missing.
 func (c *compiler) text(env *expression.Environment, p place, t source.Text) text {
 	if t.At.Absent() {
 		return text{}
@@ -120,13 +120,13 @@ func (c *compiler) text(env *expression.Environment, p place, t source.Text) tex
 	}
 	switch compiled.Type().Kind() {
 	case types.ListKind, types.MapKind, types.NullTypeKind, types.StructKind:
-		c.add(p, expression.WrongResult, "must be a text, is a %s", compiled.Type().TypeName())
+		c.add(p, expression.WrongResult, "must be a string, is a %s", compiled.Type().TypeName())
 		return text{}
 	}
 	return text{c.spot(p), compiled}
 }
 
-// constant is the text of a template that always has the same.
+// constant returns the result of a template that does not depend on the object.
 func constant(t text, env *expression.Environment) (string, bool) {
 	if t.template == nil || !t.template.Constant() {
 		return "", false
@@ -139,7 +139,7 @@ func constant(t text, env *expression.Environment) (string, bool) {
 	return text, err == nil
 }
 
-// value compiles a value; that which is wrong or missing has no tree.
+// value compiles a value. The result has no tree if it is invalid or missing.
 func (c *compiler) value(env *expression.Environment, p place) value {
 	if p.Missing {
 		return value{}
@@ -152,12 +152,12 @@ func (c *compiler) value(env *expression.Environment, p place) value {
 	return value{c.spot(p), tree}
 }
 
-// changed are the places that a rule changes.
+// changed returns the paths that a rule changes.
 func (c *compiler) changed(p place, e *edit) []claim {
 	return slices.Concat(c.claimed(p.At("set"), e.set), c.claims(p.At("remove"), e.remove, true))
 }
 
-// changes compiles what all rules that change objects have.
+// changes compiles the parts that all rules that change objects share.
 func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.InterpretEdit, check func(place, path)) edit {
 	e := edit{at: c.at(p), when: c.when(env, p, spec.When), refuse: c.text(env, p.At("refuse"), spec.Refuse)}
 	e.set = c.settings(env, p.At("set"), check)
@@ -166,12 +166,12 @@ func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.I
 		check(p.At("remove").Item(i), removed)
 	}
 	if !spec.Refuse.At.Absent() && len(spec.Set)+len(spec.Remove) > 0 {
-		c.add(p, source.ExclusiveFields, "changes the object and refuses it: write two rules")
+		c.add(p, source.ExclusiveFields, "changes the object and refuses it: split it into two rules")
 	}
 	return e
 }
 
-// settings compiles values by their paths, in the order in which they are written.
+// settings compiles values with their paths, in order.
 func (c *compiler) settings(env *expression.Environment, p place, check func(place, path)) []setting {
 	var settings []setting
 	p.Members(func(key, v place) {
@@ -182,15 +182,15 @@ func (c *compiler) settings(env *expression.Environment, p place, check func(pla
 	return settings
 }
 
-// identity finds that a path is that of what an object is known by.
+// identity reports a path that identifies the object.
 func (c *compiler) identity(p place, at path) {
 	switch at.text {
 	case "apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid":
-		c.add(p, WrongPath, "%s is what the object is known by, and must not be changed", at.text)
+		c.add(p, WrongPath, "%s identifies the object and must not be changed", at.text)
 	}
 }
 
-// forEach compiles a forEach, and gives the environment of what stands beside it.
+// forEach compiles a forEach and returns the environment for the other fields of the rule.
 func (c *compiler) forEach(p place, t source.Text) (*items, *expression.Environment) {
 	if t.At.Absent() {
 		return nil, c.plain
@@ -207,7 +207,7 @@ func (c *compiler) forEach(p place, t source.Text) (*items, *expression.Environm
 	return &items{c.spot(p), list}, c.scope.each
 }
 
-// number compiles a number, or one expression for it.
+// number compiles a number or an expression for one.
 func (c *compiler) number(env *expression.Environment, p place) number {
 	n := number{at: c.spot(p)}
 	switch node := p.Value(); {
@@ -220,7 +220,7 @@ func (c *compiler) number(env *expression.Environment, p place) number {
 		if err != nil || fixed < 0 {
 			c.add(p, source.WrongValue, "must be 0 to %d", math.MaxInt32)
 		}
-		n.fixed = int32(fixed) // #nosec G115 -- it was read with 32 bits
+		n.fixed = int32(fixed) // #nosec G115 -- parsed with 32 bits
 	case node.Tag != "!!str" || !strings.Contains(node.Value, "${"):
 		c.add(p, source.WrongType, "must be a whole number, or an expression for one")
 	default:
@@ -238,16 +238,17 @@ func (c *compiler) number(env *expression.Environment, p place) number {
 	return n
 }
 
-// claim is a place that a rule writes.
+// claim is a path that a rule writes.
 type claim struct {
 	place
-	// text is the path as messages have it; empty where it could not be read.
+	// text is the path for messages, or "" if it is invalid.
 	text string
-	// sure says that it is written whenever the rule applies: what is kept is not, where there is nothing to keep.
+	// sure is true if the path is written whenever the rule applies. A kept field is not, because it may not
+	// exist.
 	sure bool
 }
 
-// claims are the places that paths name which stand in a list.
+// claims returns the paths in a list.
 func (c *compiler) claims(list place, paths []path, sure bool) []claim {
 	all := make([]claim, len(paths))
 	for i, p := range paths {
@@ -256,46 +257,46 @@ func (c *compiler) claims(list place, paths []path, sure bool) []claim {
 	return all
 }
 
-// claimed are the places that settings name, in their order.
+// claimed returns the paths of settings, in order.
 func (c *compiler) claimed(p place, settings []setting) []claim {
 	all := make([]claim, 0, len(settings))
 	p.Members(func(key, _ place) { all = append(all, claim{key, settings[len(all)].text, true}) })
 	return all
 }
 
-// filled finds lists and mappings of a rule in which nothing stands.
+// filled reports empty lists and mappings.
 func (c *compiler) filled(p place, names ...string) {
 	for _, name := range names {
 		if at := p.At(name); !at.Missing && len(at.Value().Items())+len(at.Value().Fields()) == 0 {
-			c.add(at, source.MissingField, "names nothing; leave it out")
+			c.add(at, source.MissingField, "is empty; remove it")
 		}
 	}
 }
 
-// path reads a path; what is wrong is the zero path.
+// path compiles a path. It returns the zero path if it is invalid.
 func (c *compiler) path(p place, t source.Text) path {
 	if t.At.Absent() {
 		return path{}
 	}
 	steps, err := fieldpath.Parse(t.Value)
 	if err != nil {
-		c.add(p, WrongPath, "%q is no path: %s", t.Value, err)
+		c.add(p, WrongPath, "%q is not a valid path: %s", t.Value, err)
 		return path{}
 	}
 	return path{steps, steps.String(), c.spot(p)}
 }
 
-// inStatus reads a path below status. One that begins with status, too, is meant otherwise as a rule.
+// inStatus compiles a path relative to status. It warns if the path starts with status again.
 func (c *compiler) inStatus(p place, t source.Text) path {
 	read := c.path(p, t)
 	if rest, found := strings.CutPrefix(t.Value, "status."); found && len(read.steps) > 1 {
-		warning := p.FindingOf(WrongPath, "is below status already, so that it means status.%s; write %s", read.text, rest).Warn()
+		warning := p.FindingOf(WrongPath, "is relative to status, so that it means status.%s; write %s", read.text, rest).Warn()
 		c.findings = append(c.findings, warning.Write(t.At, rest))
 	}
 	return read
 }
 
-// paths reads a list of paths.
+// paths compiles a list of paths.
 func (c *compiler) paths(list place, texts []source.Text, one func(place, source.Text) path) []path {
 	read := make([]path, len(texts))
 	for i, t := range texts {
@@ -307,10 +308,10 @@ func (c *compiler) paths(list place, texts []source.Text, one func(place, source
 	return read
 }
 
-// wholeField is where requirements are wrong as a whole.
+// wholeField is the field name for requirements that are invalid as a whole.
 const wholeField = "requirements"
 
-// requirements compiles what each replica needs, and checks what of it is written out.
+// requirements compiles the requirements of a replica and checks literal values.
 func (c *compiler) requirements(env *expression.Environment, p place) requirements {
 	compiled := requirements{c.value(env, p)}
 	switch {
@@ -330,14 +331,14 @@ func (c *compiler) requirements(env *expression.Environment, p place) requiremen
 			return
 		}
 		if quantity, err := resource.ParseQuantity(n.Value); err != nil || quantity.Sign() < 0 {
-			c.add(v, source.WrongValue, "%q is no quantity, such as 500m or 2Gi", n.Value)
+			c.add(v, source.WrongValue, "%q is not a quantity, such as 500m or 2Gi", n.Value)
 		}
 	})
 	c.written(p, compiled)
 	return compiled
 }
 
-// written checks requirements that no object changes.
+// written checks requirements that do not depend on the object.
 func (c *compiler) written(p place, r requirements) {
 	if !r.tree.Constant() || slices.ContainsFunc(c.findings, func(f source.Finding) bool { return source.Within(f.Path, p.Path) }) {
 		return
@@ -350,11 +351,11 @@ func (c *compiler) written(p place, r requirements) {
 		if field != wholeField {
 			p = p.At(field)
 		}
-		c.add(p, source.WrongValue, "%s", cmp.Or(why, "is not of the form that Karmada has for it"))
+		c.add(p, source.WrongValue, "%s", cmp.Or(why, "does not have the form of Karmada's API"))
 	}
 }
 
-// keys finds members of a mapping that there are not.
+// keys reports unknown members of a mapping.
 func (c *compiler) keys(p place, known []string) {
 	for _, field := range p.Value().Fields() {
 		if !slices.Contains(known, field.Key.Value) {
@@ -363,7 +364,7 @@ func (c *compiler) keys(p place, known []string) {
 	}
 }
 
-// both compiles the items of a list; nil where the rule is not one of items.
+// both compiles the items of a list, or returns nil if the rule has none.
 func (c *compiler) both(p place, spec *v1alpha1.InterpretItems) *both {
 	if spec == nil {
 		return nil
@@ -375,14 +376,14 @@ func (c *compiler) both(p place, spec *v1alpha1.InterpretItems) *both {
 	return b
 }
 
-// made finds positions in the path of what is made anew, where there are no items yet.
+// made reports list positions in a path of a new value, which has no items yet.
 func (c *compiler) made(p place, at path) {
 	if slices.ContainsFunc(at.steps, func(s fieldpath.Step) bool { return s.Position }) {
-		c.add(p, WrongPath, "names an item by its position, which means nothing in what is made; write [member=value], or the whole list")
+		c.add(p, WrongPath, "selects an item by position in a new list; use [member=value], or write the whole list")
 	}
 }
 
-// union compiles the items of all members' lists.
+// union compiles a union of the members' lists.
 func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 	if spec == nil {
 		c.add(p, source.MissingField, "is empty")
@@ -418,7 +419,7 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 	}
 }
 
-// worst compiles the first value of an order that a member has.
+// worst compiles the selection of the worst value of an order.
 func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 	if spec == nil {
 		c.add(p, source.MissingField, "is empty")
@@ -427,7 +428,7 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 	c.needed(p, "path", spec.Path)
 	at, by := c.inStatus(p.At("path"), spec.Path), c.path(p.At("by"), spec.By)
 	if len(spec.Order) == 0 {
-		c.add(p.At("order"), source.MissingField, "is missing: the values from the worst to the best")
+		c.add(p.At("order"), source.MissingField, "is missing: list the values from worst to best")
 	}
 	order := map[string]int{}
 	for i, value := range spec.Order {
@@ -449,7 +450,7 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 			word, ok := judged.Text()
 			if !ok {
 				if kind := judged.Kind(); kind == document.Object || kind == document.Array {
-					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by), at: cmp.Or(by.at, at.at)}, "a text")
+					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by), at: cmp.Or(by.at, at.at)}, "a string")
 				}
 				word = string(judged.Raw())
 			}
@@ -461,7 +462,7 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 	}
 }
 
-// worstConditions compiles one condition of each type, the worst that a member has.
+// worstConditions compiles the worst condition of each type.
 func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) combine {
 	if spec == nil {
 		c.add(p, source.MissingField, "is empty")
@@ -484,7 +485,7 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 			name   []byte
 			chosen = make([]*document.Node, 0, usualConditions)
 			ranks  = make([]int, 0, usualConditions)
-			places = map[string]int{} // in those, by type
+			places = map[string]int{} // indexes by type
 		)
 		all := q.take(at)
 		for _, f := range all {

@@ -21,7 +21,7 @@ var (
 	versionName = regexp.MustCompile(`^[a-z][a-z0-9]{0,62}$`)
 )
 
-// splitVersion takes an apiVersion apart; the version is empty for all of a group.
+// splitVersion splits an apiVersion. The version is empty for all versions of a group (group/*).
 func splitVersion(text string) (group, version string, ok bool) {
 	group, version, found := strings.Cut(text, "/")
 	if !found {
@@ -36,7 +36,7 @@ func splitVersion(text string) (group, version string, ok bool) {
 	return group, version, versionName.MatchString(version)
 }
 
-// The objects that expressions see. What stands in objects of the cluster has no type: has() and ?. say what is there.
+// The object types of expressions. Kubernetes objects themselves are untyped: use has() and ?. to test fields.
 var (
 	kindType = expression.NewObject("graft.Kind", map[string]*cel.Type{
 		"group": cel.StringType, "version": cel.StringType, "kind": cel.StringType,
@@ -46,7 +46,7 @@ var (
 	})
 )
 
-// Variables are what the expressions of an operation see, but item, which those beside a forEach see too.
+// Variables returns the variables of an operation's expressions, without those of items.
 func Variables(operation interpreter.Operation) []expression.Variable {
 	variables := []expression.Variable{{Name: "object", Type: cel.DynType}, {Name: "kind", Object: kindType}}
 	switch operation {
@@ -62,12 +62,13 @@ func Variables(operation interpreter.Operation) []expression.Variable {
 	}
 }
 
-// Repeats says whether the rules of an operation have a forEach.
+// Repeats reports whether the rules of an operation support forEach.
 func Repeats(operation interpreter.Operation) bool {
 	return operation == interpreter.Components || operation == interpreter.Dependencies
 }
 
-// ItemVariables are what expressions see of the items of a list, beside forEach or items; none where an operation has neither.
+// ItemVariables returns the additional variables of rules with forEach or items, or none if the operation has
+// neither.
 func ItemVariables(operation interpreter.Operation) []expression.Variable {
 	item := expression.Variable{Name: "item", Type: cel.DynType}
 	switch {
@@ -80,7 +81,7 @@ func ItemVariables(operation interpreter.Operation) []expression.Variable {
 	}
 }
 
-// scope compiles the expressions of an operation: alone, and beside a forEach or items.
+// scope has the environments of an operation: without items, and with forEach or items.
 type scope struct{ plain, each *expression.Environment }
 
 var theScopes = sync.OnceValues(func() (map[interpreter.Operation]scope, error) {
@@ -101,23 +102,23 @@ var theScopes = sync.OnceValues(func() (map[interpreter.Operation]scope, error) 
 	return scopes, nil
 })
 
-// Summary says in a line what a variable, or the field of an object type that expressions see, is; empty for any other name.
+// Summary returns a one-line description of a variable or of a field of an object type, or "" for other names.
 func Summary(name string) string { return summaries[name] }
 
 var summaries = map[string]string{
-	"object":               "the object; for `retain` the one that is to be applied, for `status` and `health` that of the member cluster",
-	"observed":             "the object as the member cluster has it",
-	"replicas":             "the number of replicas that is wanted",
-	"members":              "what the member clusters say, by their names",
-	"item":                 "the item of the list, beside `forEach` or `items`",
-	"observedItem":         "the item with the same key in the object as the member cluster has it, beside `items`",
+	"object":               "the object; for `retain` the desired one, for `status` and `health` that of the member cluster",
+	"observed":             "the object in the member cluster",
+	"replicas":             "the desired number of replicas",
+	"members":              "the statuses of the member clusters, sorted by name",
+	"item":                 "the item of the list, with `forEach` or `items`",
+	"observedItem":         "the item with the same key in the member cluster's object, with `items`",
 	"kind":                 "the kind of the object",
 	"graft.Kind.group":     "its group; empty for the core group",
 	"graft.Kind.version":   "its version",
 	"graft.Kind.kind":      "its name",
 	"graft.Member.cluster": "the name of the member cluster",
-	"graft.Member.status":  "the status that it reflects; `has()` is false where there is none yet",
+	"graft.Member.status":  "the status that it reflects; `has()` is false if there is none yet",
 	"graft.Member.applied": "whether the object was applied there",
-	"graft.Member.message": "why it could not be applied; empty where it could",
+	"graft.Member.message": "the reason why it could not be applied; otherwise empty",
 	"graft.Member.health":  "Healthy, Unhealthy or Unknown",
 }

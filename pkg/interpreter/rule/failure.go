@@ -12,23 +12,23 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// unfit says that the object, or what members say, is not as it is needed. No argument may be a value of the object.
+// unfit returns a failure for an invalid object or member status. Arguments must not be values of the object.
 func unfit(format string, arguments ...any) error {
 	return &interpreter.Failure{Code: interpreter.CodeUnfit, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// spot is a place in a profile: what answers call it, and where it is written.
+// spot is a place in a profile, as a name for answers and as a position in a file.
 type spot struct{ name, position string }
 
-// String is the place for who mends what is wrong there.
+// String returns name and position.
 func (s spot) String() string { return s.name + " (" + s.position + ")" }
 
-// unreadable says why a text cannot be read as an object; the messages of the errors hold offsets and nothing else.
+// unreadable returns the failure for a text that is not an object. Its message contains no values.
 func unreadable(what string, err error) error {
 	for _, known := range []error{document.ErrTooDeep, document.ErrTooLarge, document.ErrDuplicateKey} {
 		if errors.Is(err, known) {
 			return unfit("%s cannot be read: %s", what, known)
 		}
 	}
-	return unfit("%s is no JSON", what)
+	return unfit("%s is not valid JSON", what)
 }

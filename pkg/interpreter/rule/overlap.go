@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// answering is a rule of an operation of which the first that applies answers.
+// answering is a rule of an operation where the first applicable rule answers.
 type answering struct {
 	of        *entry
 	operation interpreter.Operation
@@ -20,13 +20,13 @@ type answering struct {
 	always bool
 }
 
-// first remembers a rule of which others of the document may be hidden.
+// first records a rule that may hide later ones.
 func (c *compiler) first(o interpreter.Operation, p place, when condition) {
 	c.answering = append(c.answering, answering{c.of, o, p, when.always() && p.At("when").Absent()})
 }
 
-// hidden finds rules behind one of the same document that always applies. Those of other documents are hidden on purpose: the documents that stand
-// first are stronger.
+// hidden reports rules after an unconditional one of the same document. Rules of other documents may be hidden
+// on purpose: earlier documents take precedence.
 func (c *compiler) hidden() {
 	for i, rule := range c.answering {
 		for _, earlier := range c.answering[:i] {
@@ -39,13 +39,13 @@ func (c *compiler) hidden() {
 	c.answering = nil
 }
 
-// covers says whether an entry is of all kinds that another is of.
+// covers reports whether an entry applies to all kinds of another.
 func (e *entry) covers(o *entry) bool {
 	other := func(kind string) bool { return !slices.Contains(e.kinds, kind) }
 	return len(o.kinds) > 0 && !slices.ContainsFunc(o.kinds, other) && e.group == o.group && (e.version == "" || e.version == o.version)
 }
 
-// claimant is a rule that writes places.
+// claimant is a rule that writes paths.
 type claimant struct {
 	of        *entry
 	operation interpreter.Operation
@@ -54,7 +54,7 @@ type claimant struct {
 	claims []claim
 }
 
-// writes remembers the places that a rule writes, in the order in which it does, and finds those that it writes twice.
+// writes records the paths that a rule writes, in order, and reports duplicates.
 func (c *compiler) writes(o interpreter.Operation, p place, when condition, claims []claim) {
 	for i, one := range claims {
 		for _, earlier := range claims[:i] {
@@ -62,9 +62,9 @@ func (c *compiler) writes(o interpreter.Operation, p place, when condition, clai
 				continue
 			}
 			if sameList(one, earlier) {
-				c.findings = append(c.findings, one.FindingOf(source.DuplicateName, "%s stands twice", one.text).Without(one.Node))
+				c.findings = append(c.findings, one.FindingOf(source.DuplicateName, "%s is listed twice", one.text).Without(one.Node))
 			} else {
-				c.add(one.place, WrittenTwice, "%s is written at %s, too, by the same rule", one.text, earlier.Node.Position())
+				c.add(one.place, WrittenTwice, "%s is also written at %s by the same rule", one.text, earlier.Node.Position())
 			}
 			break
 		}
@@ -72,13 +72,14 @@ func (c *compiler) writes(o interpreter.Operation, p place, when condition, clai
 	c.claimants = append(c.claimants, claimant{c.of, o, p, when.always() && p.At("when").Absent(), claims})
 }
 
-// sameList says whether two places are items of one list.
+// sameList reports whether two paths are in the same list.
 func sameList(a, b claim) bool {
 	list := func(c claim) string { return c.Path[:strings.LastIndexByte(c.Path, '[')] }
 	return list(a) == list(b)
 }
 
-// overridden finds what a later rule of the same document always writes again. Rules of other documents write again on purpose.
+// overridden reports writes that a later rule of the same document always overwrites. Rules of other documents
+// may overwrite on purpose.
 func (c *compiler) overridden() {
 	for i, rule := range c.claimants {
 		for _, one := range rule.claims {
@@ -93,7 +94,7 @@ func (c *compiler) overridden() {
 	c.claimants = nil
 }
 
-// overrides is the place that the rule writes again of an earlier one, whatever the object is.
+// overrides returns the path of w that overwrites an earlier claim for every object.
 func (w *claimant) overrides(earlier *claimant, one claim) (claim, bool) {
 	if !w.always || w.operation != earlier.operation || !w.of.covers(earlier.of) || one.text == "" {
 		return claim{}, false
@@ -106,16 +107,16 @@ func (w *claimant) overrides(earlier *claimant, one claim) (claim, bool) {
 	return claim{}, false
 }
 
-// override finds that a place is written for nothing.
+// override adds the finding for an overwritten path.
 func (c *compiler) override(earlier *claimant, one, again claim) {
 	if earlier.always {
-		c.add(again.place, Conflict, "%s is written at %s, too, by a rule that always applies as this one does", again.text, one.Node.Position())
+		c.add(again.place, Conflict, "%s is also written at %s by a rule that always applies, like this one", again.text, one.Node.Position())
 		return
 	}
-	c.add(one.place, NoEffect, "%s is always written again at %s: move this rule behind that one", one.text, again.Node.Position())
+	c.add(one.place, NoEffect, "%s is always overwritten at %s: move this rule after that one", one.text, again.Node.Position())
 }
 
-// excluded finds components of kinds that are revised, also in other documents and in other versions.
+// excluded reports components of kinds with revise, across documents and versions.
 func (c *compiler) excluded(entries []*entry) {
 	for _, e := range entries {
 		revised := slices.IndexFunc(entries, func(o *entry) bool {

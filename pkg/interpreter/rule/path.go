@@ -13,20 +13,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// path is the way to a field. The zero path is the whole.
+// path is the path of a field. The zero path refers to the whole value.
 type path struct {
 	steps fieldpath.Path
 	text  string
-	// at is where the path is written.
+	// at is the place of the path in the profile.
 	at spot
 }
 
-// selects says whether an item on the way is found by a member.
+// selects reports whether the path selects a list item by a member.
 func (p path) selects() bool {
 	return slices.ContainsFunc(p.steps, func(s fieldpath.Step) bool { return s.By != "" })
 }
 
-// find is what stands at the path, nil where nothing does; null is nothing.
+// find returns the value at the path, or nil if there is none or it is null.
 func (p path) find(n *document.Node) *document.Node {
 	for _, s := range p.steps {
 		n = find(n, s)
@@ -56,13 +56,13 @@ func find(n *document.Node, s fieldpath.Step) *document.Node {
 	return nil
 }
 
-// meant says whether an item is the one with the member: 443 is 443 and "443".
+// meant reports whether an item has the member value. An unquoted 443 matches 443 and "443".
 func meant(item *document.Node, s fieldpath.Step) bool {
 	member := item.Get(s.By)
 	return member.Is(s.Key) || !s.Quoted && member.Kind() != document.String && string(member.Raw()) == s.Key
 }
 
-// reaches says that all items on the way are there.
+// reaches reports whether all list items on the path exist.
 func (p path) reaches(n *document.Node) bool {
 	for _, s := range p.steps[:len(p.steps)-1] {
 		if n = find(n, s); n == nil && (s.By != "" || s.Position) {
@@ -72,7 +72,8 @@ func (p path) reaches(n *document.Node) bool {
 	return true
 }
 
-// put makes the place what raw says; nil takes it away. What is missing on the way is made, but no items by their positions.
+// put sets the value at the path, or removes it if raw is nil. It creates missing parents, except items
+// selected by position.
 func (p path) put(root *document.Node, raw []byte) error {
 	if raw == nil {
 		p.remove(root)
@@ -108,14 +109,14 @@ func (p path) put(root *document.Node, raw []byte) error {
 	return nil
 }
 
-// ensure is the step below a place, made where it is missing.
+// ensure returns the child at a step, creating it if it is missing.
 func (p path) ensure(n *document.Node, s fieldpath.Step, kind document.Kind) (*document.Node, error) {
 	present := find(n, s)
 	switch {
 	case present.Kind() == kind:
 		return present, nil
 	case present != nil && present.Kind() != document.Null:
-		return nil, p.misses("on the way there is " + word(present) + " where there must be " + words[kind])
+		return nil, p.misses("the parent is " + word(present) + ", and must be " + words[kind])
 	case s.Position, s.By != "" && kind != document.Object:
 		return nil, p.misses("there is no such item")
 	}
@@ -131,12 +132,12 @@ func (p path) ensure(n *document.Node, s fieldpath.Step, kind document.Kind) (*d
 	return present, nil
 }
 
-// misses says that the place cannot be written.
+// misses returns the failure for a path that cannot be written.
 func (p path) misses(why string) error { return unfit("%s: %s: %s", p.at, p.text, why) }
 
 var whole = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17}|true|false)$`)
 
-// keyed is a new item with the member by which it is found.
+// keyed returns a new item with the member that selects it.
 func keyed(s fieldpath.Step) []byte {
 	value := document.Quote(s.Key)
 	if !s.Quoted && whole.MatchString(s.Key) {
@@ -145,7 +146,7 @@ func keyed(s fieldpath.Step) []byte {
 	return slices.Concat([]byte("{"), document.Quote(s.By), []byte(":"), value, []byte("}"))
 }
 
-// remove takes the place away, and of items that are found by a member all that have it.
+// remove removes the value, or all items that match a selection by member.
 func (p path) remove(root *document.Node) {
 	parent := root
 	for _, s := range p.steps[:len(p.steps)-1] {

@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Compile makes a program of documents that are in force together, in their order, and finds all that is wrong with them beside what is known
-// already. There is no program where anything is wrong that is more than a warning.
+// Compile compiles documents that apply together, in order. It returns all findings beyond those of the
+// documents themselves, and no program if one is more than a warning.
 func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
 	scopes, err := theScopes()
 	if err != nil {
@@ -41,7 +41,7 @@ func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
 	return newProgram(entries), findings
 }
 
-// Program is all that is known of kinds. It is immutable and safe for concurrent use.
+// Program is the compiled set of rules. It is immutable and safe for concurrent use.
 type Program struct {
 	kinds map[groupKind]*versions
 	known []interpreter.Known
@@ -49,13 +49,13 @@ type Program struct {
 
 type groupKind struct{ group, kind string }
 
-// versions are the rules of a kind: of those versions that profiles name, and of all others, nil where there are none.
+// versions has the rules of a kind, by version and for all others; others is nil if there are none.
 type versions struct {
 	named  map[string]*rules
 	others *rules
 }
 
-// operation is how one is answered.
+// operation describes how an operation counts and evaluates its rules.
 type operation struct {
 	count  func(*rules) int
 	answer func(*rules, *question) (interpreter.Response, error)
@@ -73,7 +73,7 @@ var operations = map[interpreter.Operation]operation{
 	interpreter.Prune:        {func(r *rules) int { return len(r.prune) }, (*rules).answerPrune},
 }
 
-// any says whether there is a rule.
+// any reports whether there is a rule.
 func (r *rules) any() bool {
 	for _, o := range operations {
 		if o.count(r) > 0 {
@@ -83,7 +83,7 @@ func (r *rules) any() bool {
 	return false
 }
 
-// newProgram puts the entries together, in their order.
+// newProgram combines the entries in order.
 func newProgram(entries []*entry) *Program {
 	p := &Program{kinds: map[groupKind]*versions{}}
 	for _, e := range entries {
@@ -106,7 +106,7 @@ func newProgram(entries []*entry) *Program {
 	return p
 }
 
-// add puts the rules of an entry behind those that are there.
+// add appends the rules of an entry.
 func (v *versions) add(e *entry) {
 	for version, known := range v.named {
 		if e.version == "" || e.version == version {
@@ -134,24 +134,25 @@ func (p *Program) list() []interpreter.Known {
 	return known
 }
 
-// operations are those for which there are rules.
+// operations returns the operations that have rules.
 func (r *rules) operations() []interpreter.Operation {
 	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return operations[o].count(r) == 0 })
 }
 
-// Kinds are all kinds for which there are rules, by group, kind and version. A version that is named has the rules of all versions, too.
+// Kinds returns all kinds with rules, sorted by group, kind and version. An entry for a version includes the
+// rules for all versions.
 func (p *Program) Kinds() []interpreter.Known { return slices.Clone(p.known) }
 
-// Supports says whether there are rules for an operation of a kind.
+// Supports reports whether there are rules for an operation on a kind.
 func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool {
 	r, known := p.of(kind), operations[o]
 	return r != nil && known.count != nil && known.count(r) > 0
 }
 
-// Knows says whether there are rules for a kind: there is none without an operation.
+// Knows reports whether there are rules for a kind.
 func (p *Program) Knows(kind interpreter.Kind) bool { return p.of(kind) != nil }
 
-// of are the rules of a kind, nil where there are none.
+// of returns the rules for a kind, or nil.
 func (p *Program) of(kind interpreter.Kind) *rules {
 	v := p.kinds[groupKind{kind.Group, kind.Kind}]
 	if v == nil {
@@ -160,7 +161,8 @@ func (p *Program) of(kind interpreter.Kind) *rules {
 	return cmp.Or(v.named[kind.Version], v.others)
 }
 
-// Interpret answers a question. The error is an *interpreter.Failure. What is asked about is not changed, and must not change meanwhile.
+// Interpret answers a question. Errors are *interpreter.Failure. It does not change the objects; the caller
+// must not change them during the call.
 func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 	if !p.Supports(r.Kind, r.Operation) {
 		message := fmt.Sprintf("no profile has rules of %s for %s", r.Operation, r.Kind)

@@ -20,8 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// broken says that an expression has failed, which holds no values, and where. What fails for every object was found when the rule was compiled: one
-// that fails now does so because of what it was asked about.
+// broken returns the failure for an expression error. Errors that occur for every object were found at compile
+// time, so that the cause is the object. The message contains no values.
 func (q *question) broken(at spot, err error) error {
 	if ended := q.ctx.Err(); ended != nil {
 		return &interpreter.Failure{Code: interpreter.CodeBroken, Message: at.name + ": stopped: " + ended.Error()}
@@ -33,16 +33,16 @@ func (q *question) broken(at spot, err error) error {
 	switch {
 	case errors.As(err, &failure):
 		return failure
-	case errors.As(err, &inner): // which says where
+	case errors.As(err, &inner): // the error contains the place
 		return unfit("%s: %s", at.name, err)
 	}
 	return unfit("%s: %s", at, err)
 }
 
-// patient is how many items are passed between two looks at the context, where no expression looks.
+// patient is the number of items between checks of the context, in loops without expressions.
 const patient = 64
 
-// ended says that nobody waits for an answer any more; it is asked before each item of a list.
+// ended returns an error if the context has ended. Call it for each item of a list.
 func (q *question) ended(at spot, item int) error {
 	if item%patient != 0 {
 		return nil
@@ -53,14 +53,15 @@ func (q *question) ended(at spot, item int) error {
 	return nil
 }
 
-// member is what a member cluster says. The status is nil where there is none yet.
+// member is a member cluster's state. status is nil if it has none yet.
 type member struct {
 	*interpreter.Member
 	status *document.Document
 	value  ref.Val
 }
 
-// readMembers reads the statuses, and orders them by the names of clusters, each of which is one member: two would be counted twice.
+// readMembers parses the statuses and sorts them by cluster. It fails for duplicate clusters, which would be
+// counted twice.
 func (q *question) readMembers() error {
 	all := q.asked.Members
 	q.said, q.members = slices.Grow(q.said[:0], len(all))[:len(all)], slices.Grow(q.members[:0], len(all))[:len(all)]
@@ -72,7 +73,7 @@ func (q *question) readMembers() error {
 	slices.SortStableFunc(members, func(a, b *member) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	for i := 1; i < len(members); i++ {
 		if members[i].Cluster == members[i-1].Cluster {
-			return unfit("the member %s stands twice", members[i].Cluster)
+			return unfit("the member %s is listed twice", members[i].Cluster)
 		}
 	}
 	for _, m := range members {
@@ -87,7 +88,7 @@ func (q *question) readMembers() error {
 	return nil
 }
 
-// memberValues is the variable members.
+// memberValues returns the variable members.
 func (q *question) memberValues() ref.Val {
 	values := make([]ref.Val, len(q.members))
 	for i, m := range q.members {
@@ -96,7 +97,7 @@ func (q *question) memberValues() ref.Val {
 	return types.NewRefValList(types.DefaultTypeAdapter, values)
 }
 
-// unknownHealth is the health of a member of which nothing is said.
+// unknownHealth is the default health of a member.
 const unknownHealth = "Unknown"
 
 // Field implements expression.Fields.
@@ -119,34 +120,35 @@ func (m *member) Field(name string) (any, bool) {
 	return nil, false
 }
 
-// question is one question on its way to an answer, and what expressions see of it. It is for one goroutine, and its memory is used again.
+// question is the state of one question, which expressions evaluate against. It is pooled, and for one
+// goroutine.
 type question struct {
 	ctx     context.Context
 	asked   interpreter.Request
 	object  *document.Document
 	because []string
 
-	observed *document.Document // of Retain
-	members  []*member          // of Aggregate, by the names of clusters
-	said     []member           // where members are
-	taken    []found            // what was taken of them last
-	out      []byte             // what was written last, which is copied to where it belongs
-	item     ref.Val            // of a forEach, or of items
-	kept     ref.Val            // of items: that of the observed object
+	observed *document.Document // for Retain
+	members  []*member          // for Aggregate, sorted by cluster
+	said     []member           // storage of members
+	taken    []found            // result of the last take
+	out      []byte             // buffer for the last result, which is copied to its destination
+	item     ref.Val            // item of forEach or items
+	kept     ref.Val            // observed item of items
 
-	// What expressions have named, made when they first did.
+	// Variables of expressions, created on first use.
 	objectValue, observedValue, membersValue, kindValue ref.Val
 }
 
 var questions = sync.Pool{New: func() any { return new(question) }}
 
-// What is kept for the next question: no more members, and no more bytes that were written, than these.
+// Limits for the members and bytes that a pooled question retains.
 const (
 	maxKeptMembers = 64
 	maxKeptBytes   = 64 << 10
 )
 
-// newQuestion reads what is asked about. It must be released, unless something refers to it.
+// newQuestion parses the inputs. The caller must release the result, unless something refers to it.
 func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) {
 	q := questions.Get().(*question)
 	q.ctx, q.asked = ctx, r
@@ -157,7 +159,7 @@ func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) 
 	switch r.Operation {
 	case interpreter.Retain:
 		if len(r.Observed) == 0 {
-			break // which is a failure of the rules that need it
+			break // rules that need it fail
 		}
 		q.observed, err = readObject("the observed object", "", r.Observed, r.ObservedIndex)
 	case interpreter.Aggregate:
@@ -174,7 +176,7 @@ func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) 
 	return q, err
 }
 
-// readObject reads an object, unless it was read already. Failures call it what, and by the name behind that.
+// readObject parses an object unless the index has it already. what and name describe it in failures.
 func readObject(what, name string, raw []byte, index interpreter.Index) (*document.Document, error) {
 	if len(raw) == 0 {
 		return nil, unfit("%s is missing", what+name)
@@ -193,7 +195,7 @@ func readObject(what, name string, raw []byte, index interpreter.Index) (*docume
 	return read, nil
 }
 
-// release gives back what was read, and the question itself. What was answered stays valid.
+// release returns the parsed inputs and the question to their pools. The response stays valid.
 func (q *question) release() {
 	q.object.Release()
 	q.observed.Release()
@@ -210,7 +212,7 @@ func (q *question) release() {
 	questions.Put(q)
 }
 
-// wrote remembers where bytes were written, so that the next ones are written there.
+// wrote stores the buffer for reuse.
 func (q *question) wrote(out []byte) []byte {
 	q.out = out
 	return out
@@ -250,7 +252,7 @@ func lazily(value *ref.Val, first func() ref.Val) ref.Val {
 	return *value
 }
 
-// kindFields are the fields of kind.
+// kindFields has the fields of the variable kind.
 type kindFields interpreter.Kind
 
 // Field implements expression.Fields.

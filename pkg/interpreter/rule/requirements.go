@@ -18,10 +18,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// requirements are what each replica needs; without a value, nothing is known of it.
+// requirements are the needs of each replica. Without a value, they are unknown.
 type requirements struct{ value }
 
-// replicaRequirements and nodeClaim are Karmada's words for it (work.karmada.io/v1alpha2, ReplicaRequirements).
+// replicaRequirements and nodeClaim have the fields of Karmada's API (work.karmada.io/v1alpha2,
+// ReplicaRequirements).
 type replicaRequirements struct {
 	NodeClaim         map[string]json.RawMessage `json:"nodeClaim"`
 	ResourceRequest   map[string]json.RawMessage `json:"resourceRequest"`
@@ -40,7 +41,7 @@ var (
 	nodeClaimFields   = []string{"nodeSelector", "tolerations", "hardNodeAffinity"}
 )
 
-// of computes the requirements; nil where nothing is needed.
+// of evaluates the requirements, or returns nil if there are none.
 func (r requirements) of(q *question) (*interpreter.Requirements, error) {
 	raw, err := r.value.of(q)
 	if err != nil || raw == nil {
@@ -48,14 +49,14 @@ func (r requirements) of(q *question) (*interpreter.Requirements, error) {
 	}
 	read, field, why := readRequirements(raw)
 	if field != "" {
-		why = cmp.Or(why, "what it gives is not of the form that Karmada has for it")
+		why = cmp.Or(why, "the result does not have the form of Karmada's API")
 		return nil, unfit("%s: %s", spot{strings.TrimSuffix(r.at.name+"."+field, "."+wholeField), r.at.position}, why)
 	}
 	return read, nil
 }
 
-// readRequirements reads what was computed; null is what was not written. field is where it is wrong, and empty where nothing is; why is empty
-// where the form of the field is wrong. It holds no value.
+// readRequirements parses evaluated requirements; null means not set. field names the invalid field, "" if
+// there is none; why explains it, "" if its form is wrong. Neither contains values.
 func readRequirements(raw []byte) (read *interpreter.Requirements, field, why string) {
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil {
@@ -94,7 +95,7 @@ func readRequirements(raw []byte) (read *interpreter.Requirements, field, why st
 	return &result, "", ""
 }
 
-// readNodeClaim holds that Karmada can read a claim.
+// readNodeClaim checks that Karmada can decode a claim.
 func readNodeClaim(parts map[string]json.RawMessage) (json.RawMessage, bool) {
 	maps.DeleteFunc(parts, func(_ string, raw json.RawMessage) bool { return isNull(raw) })
 	if len(parts) == 0 {
@@ -108,7 +109,8 @@ func readNodeClaim(parts map[string]json.RawMessage) (json.RawMessage, bool) {
 	return raw, err == nil && len(strict) == 0
 }
 
-// readRequest holds that all resources are quantities, and writes them as texts. why names the first that is none.
+// readRequest checks that all resources are quantities and converts them to strings. why names the first
+// invalid one.
 func readRequest(parts map[string]json.RawMessage) (request json.RawMessage, why string) {
 	texts := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
@@ -135,5 +137,5 @@ func readRequest(parts map[string]json.RawMessage) (request json.RawMessage, why
 	return raw, ""
 }
 
-// noQuantity says that a resource has no amount.
+// noQuantity returns the message for an invalid quantity.
 func noQuantity(name string) string { return name + " must be a quantity, such as 500m or 2Gi" }

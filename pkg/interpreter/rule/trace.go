@@ -18,50 +18,52 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// Trace is how a question is answered, and what becomes of each rule on the way.
+// Trace explains the answer to a question by the outcome of each rule.
 type Trace struct {
-	// Rules are those of the operation for the kind, in their order; none where what is asked about cannot be read.
+	// Rules are the rules of the operation for the kind, in order. It is empty if the object cannot be read.
 	Rules []Traced
-	// Response is the answer, and Failure why there is none; nil where there is one.
+	// Response is the answer. Failure is the reason if there is none, otherwise nil.
 	Response interpreter.Response
 	Failure  *interpreter.Failure
 }
 
-// Outcome is what becomes of a rule.
+// Outcome is the effect of a rule.
 type Outcome string
 
 const (
-	// Applied is a rule that has a part in the answer.
+	// Applied is a rule that contributed to the answer.
 	Applied Outcome = "applied"
-	// Unchanged is a rule that changes an object and found it so already.
+	// Unchanged is a rule that wrote the values that the object had already.
 	Unchanged Outcome = "unchanged"
-	// Skipped is a rule whose condition is false, for each item where it has a forEach.
+	// Skipped is a rule whose condition is false, with forEach for each item.
 	Skipped Outcome = "skipped"
-	// NotAsked is a rule behind the one that answers, or behind one that failed.
+	// NotAsked is a rule after the one that answered or failed.
 	NotAsked Outcome = "not asked"
-	// Refused is a rule that refuses the object.
+	// Refused is a rule that refused the object.
 	Refused Outcome = "refused"
-	// Failed is a rule that could not be evaluated, or does not fit the object.
+	// Failed is a rule that could not be evaluated or applied.
 	Failed Outcome = "failed"
 )
 
-// Traced is a rule and what becomes of it. The terms hold values of the object.
+// Traced is a rule with its outcome. The terms contain values of the object.
 type Traced struct {
-	// At is the rule as Because names it: the profile and the path in it.
+	// At is the rule as in Because: profile and path.
 	At string
-	// Conditional says that it has a condition.
+	// Conditional reports whether the rule has a condition.
 	Conditional bool
 	Outcome     Outcome
-	// When is the condition; nil for a rule without, for one with forEach, and where it was not asked.
+	// When is the condition. It is nil for a rule without one, for a rule with forEach, and if it was not
+	// evaluated.
 	When *expression.Term
-	// ForEach are the expressions of the list, and Items what the condition came to for each of its items, or for each that two objects have.
+	// ForEach has the expressions of the list. Items has the results of the condition for each item, or for
+	// each pair of items.
 	ForEach []expression.Term
 	Items   []TracedItem
-	// Healthy is, of a rule of health that applies, what it says.
+	// Healthy is the result of a health rule that applied.
 	Healthy *expression.Term
-	// Writes are the places that a rule writes which applied, in its order.
+	// Writes are the writes of a rule that applied, in order.
 	Writes []Written
-	// Failure is why the rule failed, or that the object is refused.
+	// Failure is the reason of a failed or refusing rule.
 	Failure *interpreter.Failure
 }
 
@@ -69,11 +71,12 @@ type Traced struct {
 type TracedItem struct {
 	Item ref.Val
 	When *expression.Term
-	// Holds says whether there is something for the item.
+	// Holds reports whether the rule applied to the item.
 	Holds bool
 }
 
-// Trace answers a question as Interpret does, and says what becomes of each rule. The error is that of what cannot be explained, or of the context.
+// Trace answers a question as Interpret does and returns the outcome of each rule. It fails if an expression
+// cannot be explained, or the context ends.
 func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, error) {
 	t := &Trace{}
 	response, err := p.Interpret(ctx, r)
@@ -84,7 +87,7 @@ func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, err
 	if !p.Supports(r.Kind, r.Operation) {
 		return t, ctx.Err()
 	}
-	// It is not released: the terms refer to what was read.
+	// The question is not released, because the terms refer to it.
 	q, err := newQuestion(ctx, r)
 	if err != nil {
 		return t, ctx.Err()
@@ -104,7 +107,7 @@ func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, err
 	return t, ctx.Err()
 }
 
-// trace asks the rule. The error is of an expression that cannot be explained.
+// trace evaluates the rule. It fails if an expression cannot be explained.
 func (r *traceable) trace(q *question, into *Traced) error {
 	var before []byte
 	if r.edits {
@@ -127,7 +130,7 @@ func (r *traceable) trace(q *question, into *Traced) error {
 	return nil
 }
 
-// ask asks a rule without a forEach.
+// ask evaluates a rule without forEach.
 func (r *traceable) ask(q *question, into *Traced) error {
 	when, holds, err := r.when.explain(q)
 	if into.When = when; err != nil {
@@ -159,7 +162,7 @@ func (r *traceable) ask(q *question, into *Traced) error {
 	return err
 }
 
-// askEach asks a rule with a forEach for each item.
+// askEach evaluates a rule with forEach for each item.
 func (r *traceable) askEach(q *question, into *Traced) error {
 	list, err := r.items.list.Explain(q.ctx, q)
 	if err != nil {
@@ -183,7 +186,7 @@ func (r *traceable) askEach(q *question, into *Traced) error {
 	return nil
 }
 
-// askPairs asks a rule of the items that two objects have, for each of them.
+// askPairs evaluates a rule for each pair of items of two objects.
 func (r *traceable) askPairs(q *question, into *Traced) error {
 	items, err := r.pairs.both.read(q)
 	if err != nil {
@@ -226,7 +229,7 @@ func (r *traceable) askPairs(q *question, into *Traced) error {
 	return nil
 }
 
-// failed says that the rule could not be asked. What is no failure of the rule stays an error.
+// failed records a failure of the rule. It returns other errors.
 func (t *Traced) failed(err error) error {
 	if !errors.As(err, &t.Failure) {
 		return err
@@ -235,7 +238,7 @@ func (t *Traced) failed(err error) error {
 	return nil
 }
 
-// explain says what the condition and its parts come to; nil where there is none, which holds.
+// explain evaluates the condition and its parts. Without a condition, term is nil and holds is true.
 func (w condition) explain(q *question) (term *expression.Term, holds bool, err error) {
 	if w.always() {
 		return nil, true, nil
@@ -248,22 +251,23 @@ func (w condition) explain(q *question) (term *expression.Term, holds bool, err 
 	return &explained, holds, err
 }
 
-// traceable is a rule as all operations have it.
+// traceable is the common form of the rules of all operations.
 type traceable struct {
 	at      string
 	when    condition
 	items   *items
-	pairs   *retain // a rule of the items that two objects have; nil for others
+	pairs   *retain // set for a rule on pairs of items
 	healthy condition
-	// writes are the places that it writes in root.
+	// writes are the paths that the rule writes below root.
 	writes []writing
 	root   func(*question) *document.Node
-	// run does what the rule does once its condition holds; edits says that it changes the object, and refuses that it refuses it.
+	// run applies the rule after its condition held. edits is true for a rule that changes the object, refuses
+	// for one that refuses it.
 	run            func(*question) error
 	edits, refuses bool
 }
 
-// traceable are the rules of an operation.
+// traceable returns the rules of an operation.
 func (r *rules) traceable(o interpreter.Operation) []traceable {
 	switch o {
 	case interpreter.Replicas:
@@ -293,7 +297,7 @@ func (r *rules) traceable(o interpreter.Operation) []traceable {
 	}
 }
 
-// traceableEdits are the rules of an operation that changes objects.
+// traceableEdits returns the rules of an operation that changes objects.
 func (r *rules) traceableEdits(o interpreter.Operation) []traceable {
 	whole := func(q *question) *document.Node { return q.object.Root() }
 	edits := func(all []edit) []traceable {
@@ -312,7 +316,7 @@ func (r *rules) traceableEdits(o interpreter.Operation) []traceable {
 		return traceables(r.retain, func(s *retain) traceable {
 			t := traceable{at: s.at, when: s.when, run: s.apply, edits: true, refuses: s.refuse.template != nil, root: whole}
 			t.writes = writings("", s.paths()...)
-			if s.both != nil { // the condition is one of each item
+			if s.both != nil { // the condition is evaluated for each item
 				t.pairs = s
 			}
 			return t
@@ -340,24 +344,25 @@ func traceables[R any](all []R, of func(*R) traceable) []traceable {
 	return made
 }
 
-// Written is a place that a rule writes, and what stood there before and stands there now: JSON, and nil where nothing is. They are the same where the
-// place was so already, and where there was nothing to keep or to take away.
+// Written is a path that a rule wrote, with the values before and after in JSON, nil if absent. They are equal
+// if the value was there already, or if there was nothing to keep or remove.
 type Written struct {
-	// At is where the profile names the place, as the rule is called, and Path the place: in the object, or in the item.
+	// At is the place in the profile, in the notation of Traced.At. Path is the path in the object, or in the
+	// item.
 	At, Path string
-	// Item is which of the items of the trace it is in; -1: none.
+	// Item is the index of the trace's item, or -1.
 	Item        int
 	Before, Now json.RawMessage
 }
 
-// writing is a place that is written in one of the objects that a rule changes.
+// writing is a path below one of the objects that a rule changes.
 type writing struct {
 	path
-	// name is what the place is called.
+	// name is the full path for display.
 	name string
 }
 
-// writings are the places of paths below another one, which is empty for the object itself.
+// writings returns paths below another one, which is empty for the object itself.
 func writings(below string, all ...path) []writing {
 	named := make([]writing, len(all))
 	for i, p := range all {
@@ -370,13 +375,13 @@ func writings(below string, all ...path) []writing {
 	return named
 }
 
-// paths are those that a rule writes, in the order in which it does.
+// paths returns the paths that a rule writes, in order.
 func (e *edit) paths() []path { return slices.Concat(pathsOf(e.set), e.remove) }
 
-// paths are those that a rule keeps and writes, in the order in which it does.
+// paths returns the paths that a rule keeps and writes, in order.
 func (r *retain) paths() []path { return slices.Concat(r.fields, r.edit.paths()) }
 
-// paths are those that a rule copies and computes below the status; the zero path is all of it.
+// paths returns the paths that a rule copies and computes below status. The zero path means the whole status.
 func (s *status) paths() []path {
 	if s.all {
 		return []path{{at: spot{name: s.at}}}
@@ -392,7 +397,7 @@ func pathsOf(set []setting) []path {
 	return all
 }
 
-// standing is what stands at the places below a root.
+// standing returns the values at the paths.
 func standing(root *document.Node, at []writing) []json.RawMessage {
 	all := make([]json.RawMessage, len(at))
 	for i := range at {
@@ -403,7 +408,7 @@ func standing(root *document.Node, at []writing) []json.RawMessage {
 	return all
 }
 
-// written compares what stood at the places with what stands there now.
+// written compares the values at the paths with those before.
 func written(root *document.Node, at []writing, before []json.RawMessage, item int) []Written {
 	all := make([]Written, len(at))
 	for i, now := range standing(root, at) {
@@ -412,14 +417,14 @@ func written(root *document.Node, at []writing, before []json.RawMessage, item i
 	return all
 }
 
-// traceableStatus is a rule of a status, which is made of it alone.
+// traceableStatus returns a status rule, evaluated on its own.
 func traceableStatus(s *status) traceable {
 	var made *document.Node
 	return traceable{
 		at: s.at, when: s.when, writes: writings(string(interpreter.Status), s.paths()...),
 		root: func(*question) *document.Node { return made },
 		run: func(q *question) error {
-			alone, err := q.object.Root().Parse([]byte("{}")) // in its memory
+			alone, err := q.object.Root().Parse([]byte("{}")) // allocated in the object's memory
 			if err != nil {
 				return unreadable("the status", err)
 			}

@@ -12,16 +12,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// condition is the condition of a rule, or what else is true or false.
+// condition is a boolean expression, such as the condition of a rule.
 type condition struct {
 	at         spot
 	expression *expression.Expression
 }
 
-// always says that there is none.
+// always reports whether there is no condition.
 func (w condition) always() bool { return w.expression == nil }
 
-// holds says whether it is true; one that was not written is.
+// holds evaluates the condition. A missing one is true.
 func (w condition) holds(q *question) (bool, error) {
 	if w.expression == nil {
 		return true, nil
@@ -33,13 +33,13 @@ func (w condition) holds(q *question) (bool, error) {
 	return holds, nil
 }
 
-// text is a text that may hold expressions.
+// text is a string that may contain expressions.
 type text struct {
 	at       spot
 	template *expression.Template
 }
 
-// of computes the text; empty where none was written.
+// of evaluates the text, or returns "" if it is missing.
 func (t text) of(q *question) (string, error) {
 	if t.template == nil {
 		return "", nil
@@ -51,13 +51,13 @@ func (t text) of(q *question) (string, error) {
 	return written, nil
 }
 
-// value is any value that may hold expressions.
+// value is any value that may contain expressions.
 type value struct {
 	at   spot
 	tree *expression.Tree
 }
 
-// of computes the value as JSON; nil where none was written, and for null.
+// of evaluates the value to JSON. It returns nil if it is missing or null.
 func (v value) of(q *question) ([]byte, error) {
 	if v.tree == nil {
 		return nil, nil
@@ -79,7 +79,7 @@ type number struct {
 	fixed    int32
 }
 
-// of computes the number. What is no whole number, negative or too large does not fit.
+// of evaluates the number. It fails if the result is negative, not whole, or too large.
 func (n number) of(q *question) (int32, error) {
 	if n.template == nil {
 		return n.fixed, nil
@@ -97,10 +97,10 @@ func (n number) of(q *question) (int32, error) {
 	case types.Double:
 		whole = float64(value)
 	default:
-		return 0, unfit("%s: what it gives is %s, and no number", n.at, typeName(value))
+		return 0, unfit("%s: the result is %s, not a number", n.at, typeName(value))
 	}
 	if whole != math.Trunc(whole) || whole < 0 || whole > math.MaxInt32 {
-		return 0, unfit("%s: what it gives is no whole number from 0 to %d", n.at, math.MaxInt32)
+		return 0, unfit("%s: the result is not a whole number from 0 to %d", n.at, math.MaxInt32)
 	}
 	return int32(whole), nil
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// isNull says whether a text is null and nothing else.
+// isNull reports whether raw is the JSON value null.
 func isNull(raw []byte) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
 
-// native decodes a place: whole numbers are int64, all others float64.
+// native decodes a value: whole numbers to int64, others to float64.
 func native(n *document.Node) any {
 	switch n.Kind() {
 	case document.Object:
@@ -49,7 +49,7 @@ func native(n *document.Node) any {
 	}
 }
 
-// scalar is expression.Value of what is neither an object nor a list, without a decoded value between.
+// scalar is expression.Value for scalars, without decoding to an intermediate value.
 func scalar(n *document.Node) ref.Val {
 	switch n.Kind() {
 	case document.String:
@@ -75,16 +75,16 @@ func numeric(n *document.Node) any {
 	return float
 }
 
-// words are what messages call kinds of values.
+// words are the names of value kinds in messages.
 var words = map[document.Kind]string{
-	document.Null: "null", document.Bool: "true or false", document.Number: "a number", document.String: "a text", document.Array: "a list",
+	document.Null: "null", document.Bool: "true or false", document.Number: "a number", document.String: "a string", document.Array: "a list",
 	document.Object: "an object",
 }
 
-// word is what messages call the kind of a value.
+// word returns the name of a value's kind in messages.
 func word(n *document.Node) string { return words[n.Kind()] }
 
-// typeName is what messages call the type of what an expression gives.
+// typeName returns the name of an expression result's type in messages.
 func typeName(value ref.Val) string {
 	name := value.Type().TypeName()
 	if name == types.NullType.TypeName() {
@@ -93,10 +93,10 @@ func typeName(value ref.Val) string {
 	return "a " + name
 }
 
-// background is for what is computed when a document is loaded.
+// background is the context for evaluations at load time.
 var background = context.Background()
 
-// valueOf is what expressions see of a place: a view of an object or a list, of which only what is named is decoded, and any other value itself.
+// valueOf returns a value for expressions: a lazy view of an object or list, or a decoded scalar.
 func valueOf(n *document.Node) ref.Val {
 	switch n.Kind() {
 	case document.Object:
@@ -108,7 +108,7 @@ func valueOf(n *document.Node) ref.Val {
 	}
 }
 
-// mapping is the view of an object. It is the place itself, so that a view takes no memory.
+// mapping is the view of an object. It is the node itself and needs no memory.
 type mapping document.Node
 
 var _ traits.Mapper = (*mapping)(nil)
@@ -168,7 +168,7 @@ func (m *mapping) Value() any { return m.full().Value() }
 
 func (m *mapping) node() *document.Node { return (*document.Node)(m) }
 
-// full is the object decoded as a whole, for what is seldom asked.
+// full decodes the whole object, for rare operations.
 func (m *mapping) full() traits.Mapper {
 	if whole, ok := expression.Value(native(m.node())).(traits.Mapper); ok {
 		return whole
@@ -176,7 +176,7 @@ func (m *mapping) full() traits.Mapper {
 	return types.NewStringStringMap(types.DefaultTypeAdapter, nil)
 }
 
-// list is the view of a list, and the place itself.
+// list is the view of a list. It is the node itself.
 type list document.Node
 
 var _ traits.Lister = (*list)(nil)
@@ -221,7 +221,7 @@ func (l *list) Value() any { return l.full().Value() }
 
 func (l *list) node() *document.Node { return (*document.Node)(l) }
 
-// full is the list decoded as a whole, for what is seldom asked.
+// full decodes the whole list, for rare operations.
 func (l *list) full() traits.Lister {
 	if whole, ok := expression.Value(native(l.node())).(traits.Lister); ok {
 		return whole
@@ -229,7 +229,7 @@ func (l *list) full() traits.Lister {
 	return types.NewStringList(types.DefaultTypeAdapter, nil)
 }
 
-// walk is an iterator over the items of a list.
+// walk iterates over the items of a list.
 type walk struct {
 	traits.Iterator
 	items []*document.Node

@@ -12,12 +12,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// codec answers in a context that is given beside the request, as http.Request.WithContext would copy all of that.
+// codec answers with a separate context, which avoids the copy of http.Request.WithContext.
 type codec interface {
 	ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Request)
 }
 
-// entrance lets questions to the codec through the guard, and counts them.
+// entrance passes requests through the guard to the codec and counts them.
 type entrance struct {
 	Options
 	next  codec
@@ -31,14 +31,14 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w}
 	defer e.survive(a)
 	if err := e.guard.Serve(a, r, e.Limits.BodyBytes, e.next.ServeIn); err != nil {
-		// Clients of Kubernetes ask again then, as long as they have time.
+		// Kubernetes clients retry after this until their timeout.
 		e.Metrics.refused.Inc()
 		a.Header().Set("Retry-After", "1")
 		http.Error(a, err.Error(), http.StatusServiceUnavailable)
 	}
 }
 
-// survive makes an answer of a panic that the codec has not caught; it is deferred.
+// survive answers 500 after a panic that the codec did not recover. Call it deferred.
 func (e *entrance) survive(a *answer) {
 	panicked := recover()
 	if panicked == nil {
@@ -50,12 +50,12 @@ func (e *entrance) survive(a *answer) {
 	e.Metrics.panics.Inc()
 	e.Log.Error(serving.Panicked(panicked), "A request panicked: this is a bug", "stack", string(debug.Stack()))
 	if a.begun {
-		panic(http.ErrAbortHandler) // an answer must not look whole
+		panic(http.ErrAbortHandler) // abort, because the response must not look complete
 	}
 	http.Error(a, "the server failed; its log says why", http.StatusInternalServerError)
 }
 
-// answer remembers whether it has begun.
+// answer records whether the response has begun.
 type answer struct {
 	http.ResponseWriter
 	begun bool
@@ -73,5 +73,5 @@ func (a *answer) Write(data []byte) (int, error) {
 	return a.ResponseWriter.Write(data)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

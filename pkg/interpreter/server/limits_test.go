@@ -137,7 +137,7 @@ func TestSlow(t *testing.T) {
 			}
 			text, _ := io.ReadAll(response.Body)
 			_ = response.Body.Close()
-			if !strings.Contains(string(text), "did not come in time") || !strings.Contains(string(text), `"uid":"u"`) {
+			if !strings.Contains(string(text), "did not arrive before the timeout") || !strings.Contains(string(text), `"uid":"u"`) {
 				return fmt.Errorf("%s: %d %s", about, response.StatusCode, text)
 			}
 			return nil

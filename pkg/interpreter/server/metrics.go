@@ -16,7 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Metrics count what Karmada asks. The values of their labels are names of the program, and kinds of profiles: nothing that a caller sends becomes one.
+// Metrics count Karmada's requests. Label values are names of the program and kinds of profiles, never input of
+// a caller.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -27,14 +28,13 @@ type Metrics struct {
 	guard    *serving.Metrics
 	knows    func(interpreter.Kind) bool
 
-	// mutex guards seen, the names of kinds that are labels, and counted.
+	// mutex guards seen, the kinds used as labels, and counted.
 	mutex   sync.RWMutex
 	seen    map[string]interpreter.Kind
 	counted map[question]*counters
 }
 
-// question is what answers have in common that are counted together: that of their labels, of which only kinds of profiles have any. The version of the
-// kind, of which a caller can have any, is none of it.
+// question identifies the answers that share a time series. It has no version, because callers can send any.
 type question struct {
 	dialect     string
 	operation   interpreter.Operation
@@ -42,44 +42,44 @@ type question struct {
 	code        int
 }
 
-// counters are what answers are counted by, found without hashing their labels again.
+// counters caches the time series for a question, without hashing labels again.
 type counters struct {
 	requests        prometheus.Counter
 	duration, bytes prometheus.Observer
 }
 
-// other is the label of what is not known.
+// other is the label for unknown values.
 const other = "other"
 
-// NewMetrics makes the metrics and registers them. Kinds that it does not know have no name in them.
+// NewMetrics creates and registers the metrics. Kinds for which knows returns false get the label "other".
 func NewMetrics(registry prometheus.Registerer, knows func(interpreter.Kind) bool) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_interpreter_requests_total",
-			Help: "Questions by dialect, operation, kind, and code of the answer: 200, or that of the failure, whatever the status of HTTP was.",
+			Help: "Requests by dialect, operation, kind and code: 200, or the code of the failure (not the HTTP status).",
 		}, []string{"dialect", "operation", "kind", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_interpreter_request_duration_seconds",
-			Help: "Time from when a question was let in to the end of its answer.",
-			// An answer takes some ten microseconds for a small object; nobody waits for longer than 30 seconds.
+			Help: "Time from the admission of a request to the end of its answer.",
+			// Small objects take tens of microseconds. No caller waits longer than 30 seconds.
 			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, .5, 1, 2.5, 10, 30},
 		}, []string{"operation", "kind"}),
 		bytes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "graft_interpreter_request_bytes",
-			Help:    "Size of the bodies of questions.",
+			Help:    "Size of request bodies.",
 			Buckets: []float64{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20},
 		}, []string{"operation"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_interpreter_requests_in_flight",
-			Help: "Questions that are being answered, or wait for that.",
+			Help: "Requests in progress or queued.",
 		}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_interpreter_requests_refused_total",
-			Help: "Questions that have waited in vain, or found too many waiting, since there was too much to do.",
+			Help: "Requests rejected because of overload: the queue was full, or the wait too long.",
 		}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_interpreter_panics_total",
-			Help: "Questions on which the server itself panicked; panics of rules are answers with code 500.",
+			Help: "Panics of the server itself; panics of rules are answers with code 500.",
 		}),
 		guard: serving.NewMetrics(registry, "resource-interpreter"),
 		knows: knows, seen: map[string]interpreter.Kind{}, counted: map[question]*counters{},
@@ -103,12 +103,12 @@ func (m *Metrics) answered(a api.Answered) {
 	by.bytes.Observe(float64(a.Bytes))
 }
 
-// questionOf is what an answer has in common with others.
+// questionOf returns the key of an answer's time series.
 func questionOf(a api.Answered) question {
 	return question{a.Dialect, a.Operation, a.Kind.Group, a.Kind.Kind, a.Code}
 }
 
-// remembered are the counters of an answer about a kind that is known, nil where they have not been looked for yet.
+// remembered returns the cached counters for a known kind, or nil.
 func (m *Metrics) remembered(a api.Answered) *counters {
 	if !m.knows(a.Kind) {
 		return nil
@@ -118,7 +118,8 @@ func (m *Metrics) remembered(a api.Answered) *counters {
 	return m.counted[questionOf(a)]
 }
 
-// countersOf finds counters by their labels, and remembers those of kinds that are known, by names that are not parts of a message.
+// countersOf returns the counters by their labels, and caches those of known kinds under names that do not
+// refer to the message.
 func (m *Metrics) countersOf(a api.Answered) *counters {
 	dialect, operation, kind := a.Dialect, string(a.Operation), other
 	if dialect == "" {
@@ -144,7 +145,7 @@ func (m *Metrics) countersOf(a api.Answered) *counters {
 	return by
 }
 
-// label is the name of a kind without the version.
+// label returns the name of a kind without its version.
 func label(k interpreter.Kind) string {
 	if k.Group == "" {
 		return k.Kind
@@ -152,7 +153,7 @@ func label(k interpreter.Kind) string {
 	return k.Kind + "." + k.Group
 }
 
-// Forget drops the kinds that are not known any more, so that there are never more than profiles have.
+// Forget drops kinds that are no longer known, which bounds the number of time series.
 func (m *Metrics) Forget() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server is the edge of Karmada's wing: it listens with TLS, bounds what is asked for, and counts. What is asked for and what is answered are the
-// business of api and of the Interpreter; nothing of an object comes into its log.
+// Package server is the HTTPS server for Karmada: it terminates TLS, limits requests, and counts them. Decoding
+// and answering belong to package api and the Interpreter. The log contains no content of objects.
 //
-// Enter at New.
+// Start reading at New.
 package server
 
 import (
@@ -23,24 +23,24 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Options are those of a server.
+// Options configure a Server.
 type Options struct {
-	// Address is host:port; a port of 0 is any that is free.
+	// Address is host:port. Port 0 selects a free port.
 	Address     string
 	Interpreter api.Interpreter
-	// Prompt is that of api.Options.
+	// Prompt has the meaning of api.Options.Prompt.
 	Prompt bool
-	// Certificate is asked for what is served, for each connection.
+	// Certificate returns the certificate for a connection.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Draining says that the program is about to end, so that callers are sent elsewhere; nil: never.
+	// Draining reports whether the program is about to end, so that connections are closed. It may be nil.
 	Draining func() bool
-	// Limits bound what callers take of the server; DefaultLimits where nothing is said.
+	// Limits bound the use of the server. The default is DefaultLimits.
 	Limits  serving.Limits
 	Metrics *Metrics
 	Log     logr.Logger
 }
 
-// DefaultLimits are those of a server where nothing else is said.
+// DefaultLimits returns the default limits of a server.
 func DefaultLimits() serving.Limits {
 	return serving.Limits{
 		Connections: 1024, Streams: 32, Requests: 256, Waiting: 1024, Behind: 256, BodyBytes: api.DefaultMaximumBytes, BodiesBytes: 128 << 20,
@@ -48,14 +48,15 @@ func DefaultLimits() serving.Limits {
 	}
 }
 
-// Server answers at an address.
+// Server serves on one address.
 type Server struct {
 	log      logr.Logger
 	listener net.Listener
 	server   *http.Server
 }
 
-// New opens the address: callers can connect, and wait until Serve begins. What is opened is closed by Serve, or by Close.
+// New listens on the address. Clients can connect, and wait until Serve is called. Serve or Close releases the
+// address.
 func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Limits == (serving.Limits{}) {
 		o.Limits = DefaultLimits()
@@ -75,13 +76,14 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Address is the one that is open.
+// Address returns the address in use.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Close closes what New has opened, when it is not served.
+// Close releases the address if Serve was not called.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// Serve answers until the context ends. Then it lets nobody in any more, and finishes what it works on; what takes longer than the grace is broken off.
+// Serve serves until the context ends. It then accepts no new requests, and aborts requests that take longer
+// than grace.
 func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	s.log.Info("Listening", "address", s.Address())
 	failed := make(chan error, 1)
@@ -94,7 +96,7 @@ func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := s.server.Shutdown(ending); err != nil {
-		s.log.Info("Breaking off what is not finished")
+		s.log.Info("Aborting unfinished requests")
 		_ = s.server.Close() // what it closes is open no longer
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {

@@ -146,7 +146,7 @@ func TestMetrics(t *testing.T) {
 	f.post(client, fmt.Sprintf(message, "Destroy"), "")
 	f.post(client, strings.ReplaceAll(fmt.Sprintf(message, "InterpretHealth"), "Queue", "Evil"), "")
 	f.post(client, "no JSON", "")
-	const name, head = "graft_interpreter_requests_total", "# HELP graft_interpreter_requests_total Questions by dialect, operation, kind, and code of the answer: 200, or that of the failure, whatever the status of HTTP was.\n# TYPE graft_interpreter_requests_total counter\n"
+	const name, head = "graft_interpreter_requests_total", "# HELP graft_interpreter_requests_total Requests by dialect, operation, kind and code: 200, or the code of the failure (not the HTTP status).\n# TYPE graft_interpreter_requests_total counter\n"
 	counted := func(want string) error {
 		return testutil.GatherAndCompare(f.registry, strings.NewReader(head+want), name)
 	}

@@ -27,7 +27,7 @@ func checkType(t metav1.TypeMeta, kind string) (errs field.ErrorList) {
 	return errs
 }
 
-// checkName also remembers the name, of which there must be one only.
+// checkName validates a name and that it is unique, and adds it to seen.
 func checkName(seen map[string]bool, name string, at *field.Path) field.ErrorList {
 	errs := validation.IsFullyQualifiedDomainName(at, name)
 	if seen[name] {
@@ -44,7 +44,7 @@ func checkTimeout(seconds *int32, at *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, *seconds, fmt.Sprintf("must be %d to %d seconds", LeastTimeoutSeconds, MostTimeoutSeconds))}
 }
 
-// checkVersions wants one that is spoken here; beside it there may be others, which newer clients speak.
+// checkVersions requires a supported version. Versions for newer clients may follow or precede it.
 func checkVersions(preferred []string, at *field.Path) field.ErrorList {
 	if len(preferred) == 0 {
 		return field.ErrorList{field.Required(at, "must have "+strings.Join(versions, ", "))}
@@ -65,7 +65,7 @@ func checkVersions(preferred []string, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// checkOne holds that a value, where there is one, is one of those that are allowed.
+// checkOne fails if value is set and not among the allowed ones.
 func checkOne[T ~string](value *T, allowed []T, at *field.Path) field.ErrorList {
 	if value == nil || slices.Contains(allowed, *value) {
 		return nil
@@ -74,7 +74,7 @@ func checkOne[T ~string](value *T, allowed []T, at *field.Path) field.ErrorList 
 }
 
 func checkOperations(operations, known []string, at *field.Path) field.ErrorList {
-	errs := checkSet(operations, true, at) // an empty one is not known, and need not be said twice
+	errs := checkSet(operations, true, at) // an empty operation is reported once, as unknown
 	for i, o := range operations {
 		if !slices.Contains(known, o) {
 			errs = append(errs, field.NotSupported(at.Index(i), o, known))
@@ -83,14 +83,15 @@ func checkOperations(operations, known []string, at *field.Path) field.ErrorList
 	return errs
 }
 
-// checkSet holds that there are entries, that none is empty unless that means something (as the core group), and that a star is alone.
+// checkSet requires entries. An empty entry is allowed only if empty is true (the core group); * must be the
+// only entry.
 func checkSet(entries []string, empty bool, at *field.Path) field.ErrorList {
 	if len(entries) == 0 {
 		return field.ErrorList{field.Required(at, "must have an entry")}
 	}
 	var errs field.ErrorList
 	if len(entries) > 1 && slices.Contains(entries, All) {
-		errs = append(errs, field.Invalid(at, entries, "a * must be alone"))
+		errs = append(errs, field.Invalid(at, entries, "* must be the only entry"))
 	}
 	if i := slices.Index(entries, ""); i >= 0 && !empty {
 		errs = append(errs, field.Required(at.Index(i), "must not be empty"))
@@ -98,7 +99,8 @@ func checkSet(entries []string, empty bool, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// checkResources holds that resources are written as for webhooks of Kubernetes: a resource, resource/subresource, or * for either.
+// checkResources validates resources as for Kubernetes' webhooks: resource, resource/subresource, or * for
+// either part.
 func checkResources(resources []string, at *field.Path) field.ErrorList {
 	if len(resources) == 0 {
 		return field.ErrorList{field.Required(at, "must have an entry")}
@@ -114,10 +116,10 @@ func checkResources(resources []string, at *field.Path) field.ErrorList {
 		}
 	}
 	if slices.Contains(resources, "*/*") && len(resources) > 1 {
-		errs = append(errs, field.Invalid(at, resources, "a */* must be alone"))
+		errs = append(errs, field.Invalid(at, resources, "*/* must be the only entry"))
 	}
 	if slices.Contains(resources, All) && slices.ContainsFunc(resources, func(r string) bool { return r != All && !strings.Contains(r, "/") }) {
-		errs = append(errs, field.Invalid(at, resources, "beside * there must be no resources, other than subresources"))
+		errs = append(errs, field.Invalid(at, resources, "with *, only subresources may be listed"))
 	}
 	return errs
 }
@@ -133,12 +135,12 @@ func checkClient(c *admissionv1.WebhookClientConfig, at *field.Path) field.Error
 		errs = checkService(c.Service, at.Child("service"))
 	}
 	if len(c.CABundle) > 0 && !x509.NewCertPool().AppendCertsFromPEM(c.CABundle) {
-		errs = append(errs, field.Invalid(at.Child("caBundle"), len(c.CABundle), "these bytes are no certificates in PEM"))
+		errs = append(errs, field.Invalid(at.Child("caBundle"), len(c.CABundle), "must be certificates in PEM"))
 	}
 	return errs
 }
 
-// checkURL writes no URL into an error: it may hold a password.
+// checkURL validates a URL. Its errors do not contain the URL, which may hold a password.
 func checkURL(text string, at *field.Path) field.ErrorList {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -156,7 +158,7 @@ func checkURL(text string, at *field.Path) field.ErrorList {
 		there bool
 	}{{"a user", u.User != nil}, {"a query", u.RawQuery != "" || u.ForceQuery}, {"a fragment", strings.Contains(text, "#")}} {
 		if part.there {
-			errs = append(errs, field.Forbidden(at, part.name+" has no place in it"))
+			errs = append(errs, field.Forbidden(at, "must not contain "+part.name))
 		}
 	}
 	return errs
@@ -181,7 +183,7 @@ func checkService(s *admissionv1.ServiceReference, at *field.Path) field.ErrorLi
 	return errs
 }
 
-// checkPath holds that the steps of a path are names, as for webhooks of Kubernetes.
+// checkPath requires path segments to be DNS names, as for Kubernetes' webhooks.
 func checkPath(path string, at *field.Path) field.ErrorList {
 	if path == "" || path == "/" {
 		return nil
@@ -192,7 +194,7 @@ func checkPath(path string, at *field.Path) field.ErrorList {
 	}
 	for step := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), "/") {
 		if len(validation.IsDNS1123Subdomain(step)) > 0 {
-			return field.ErrorList{field.Invalid(at, path, "its steps must be names of small letters, digits, dots and -")}
+			return field.ErrorList{field.Invalid(at, path, "its segments must consist of lowercase letters, digits, dots and -")}
 		}
 	}
 	return nil

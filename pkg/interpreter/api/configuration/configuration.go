@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configuration has the objects by which Karmada learns of webhooks, in both dialects: ResourceInterpreterWebhookConfiguration as it is shipped,
-// and ResourceExploringWebhookConfiguration of the proposal before it, with the defaults and the rules that their texts state.
+// Package configuration contains the objects that register webhooks with Karmada, with their defaults and
+// validation: the ResourceInterpreterWebhookConfiguration that Karmada ships, and the
+// ResourceExploringWebhookConfiguration of the earlier proposal.
 //
-// It reads and writes nothing, and calls no webhook. Enter at ResourceInterpreterWebhookConfiguration and ResourceExploringWebhookConfiguration, or at
-// Interpreter and Exploring, which write them from the kinds for which there are rules.
+// It does no input or output and calls no webhook. Start reading at the two types, or at Interpreter and
+// Exploring, which generate them for the kinds that have rules.
 package configuration
 
 import (
@@ -18,41 +19,41 @@ import (
 )
 
 const (
-	// APIVersion is that of the objects of both dialects.
+	// APIVersion is the apiVersion of the objects of both dialects.
 	APIVersion = "config.karmada.io/v1alpha1"
-	// KindInterpreter is the kind as it is shipped.
+	// KindInterpreter is the kind that Karmada ships.
 	KindInterpreter = "ResourceInterpreterWebhookConfiguration"
-	// KindExploring is that of the proposal.
+	// KindExploring is the kind of the proposal.
 	KindExploring = "ResourceExploringWebhookConfiguration"
 
-	// All stands for all operations, groups, versions, kinds or resources, and must be alone then.
+	// All matches all operations, groups, versions, kinds or resources. It must be the only entry.
 	All = "*"
 
-	// DefaultTimeoutSeconds is how long a webhook is waited for where it does not say so.
+	// DefaultTimeoutSeconds is the timeout of a webhook that sets none.
 	DefaultTimeoutSeconds = 10
-	// LeastTimeoutSeconds is the least that it can say.
+	// LeastTimeoutSeconds is the shortest timeout that a webhook can set.
 	LeastTimeoutSeconds = 1
-	// MostTimeoutSeconds is the most.
+	// MostTimeoutSeconds is the longest timeout that a webhook can set.
 	MostTimeoutSeconds = 30
 
-	// DefaultServicePort is the port of a service that names none.
+	// DefaultServicePort is the port of a service that sets none.
 	DefaultServicePort = 443
 )
 
-// versions are those of messages that are spoken here.
+// versions lists the supported versions of messages.
 var versions = []string{"v1alpha1"}
 
-// Version is the version in which a webhook is asked: the first of its list that is spoken here. That there is none is an error.
+// Version returns the first of the preferred versions that is supported. It fails if there is none.
 func Version(preferred []string) (string, error) {
 	for _, version := range preferred {
 		if slices.Contains(versions, version) {
 			return version, nil
 		}
 	}
-	return "", fmt.Errorf("none of the versions [%s] is supported; there is %s", strings.Join(preferred, ", "), strings.Join(versions, ", "))
+	return "", fmt.Errorf("none of the versions [%s] is supported; supported is %s", strings.Join(preferred, ", "), strings.Join(versions, ", "))
 }
 
-// defaultClient writes down what is meant where nothing is said.
+// defaultClient sets the defaults of a client configuration.
 func defaultClient(c *admissionv1.WebhookClientConfig) {
 	if c.Service != nil {
 		orDefault(&c.Service.Port, DefaultServicePort)

@@ -12,6 +12,6 @@ import (
 //go:embed definition.yaml
 var definition []byte
 
-// Definition is the CustomResourceDefinition of ResourceExploringWebhookConfiguration, in YAML. It defaults as Default does, and refuses what Validate
-// refuses but one thing: a caBundle in which there are no certificates.
+// Definition returns the CustomResourceDefinition of ResourceExploringWebhookConfiguration in YAML. It sets the
+// same defaults as Default and rejects what Validate rejects, except a caBundle without certificates.
 func Definition() []byte { return slices.Clone(definition) }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ResourceExploringWebhookConfiguration says which webhooks are asked about which resources, as the proposal has it.
+// ResourceExploringWebhookConfiguration registers webhooks for resources, as in the proposal.
 type ResourceExploringWebhookConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -18,21 +18,21 @@ type ResourceExploringWebhookConfiguration struct {
 	Webhooks []ResourceExploringWebhook `json:"webhooks"`
 }
 
-// ResourceExploringWebhook is a webhook, and what it is asked.
+// ResourceExploringWebhook is a webhook and the rules that select its calls.
 type ResourceExploringWebhook struct {
-	// Name is a fully qualified name of DNS, and no other webhook has it.
+	// Name is a fully qualified DNS name, unique among the webhooks.
 	Name         string                          `json:"name"`
 	ClientConfig admissionv1.WebhookClientConfig `json:"clientConfig"`
 	Rules        []ExploringRule                 `json:"rules,omitempty"`
-	// FailurePolicy says what happens when it does not answer: Fail, the default, or Ignore.
+	// FailurePolicy is the reaction to a webhook that does not answer: Fail (default) or Ignore.
 	FailurePolicy *admissionv1.FailurePolicyType `json:"failurePolicy,omitempty"`
-	// TimeoutSeconds is 1 to 30, and 10 by default.
+	// TimeoutSeconds is 1 to 30. The default is 10.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// ExploreReviewVersions are the versions of messages that it understands, the best first.
+	// ExploreReviewVersions lists the supported versions of messages, in order of preference.
 	ExploreReviewVersions []string `json:"exploreReviewVersions"`
 }
 
-// ExploringRule is a set of operations on a set of resources.
+// ExploringRule selects operations on resources.
 type ExploringRule struct {
 	Operations []string `json:"operations"`
 	// Rule has apiGroups, apiVersions, resources and scope.
@@ -44,7 +44,7 @@ var exploringOperations = []string{
 	"ExploreDependencies",
 }
 
-// Default writes down what is meant where nothing is said.
+// Default sets the defaults.
 func (c *ResourceExploringWebhookConfiguration) Default() {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -57,12 +57,12 @@ func (c *ResourceExploringWebhookConfiguration) Default() {
 	}
 }
 
-// Validate gives all that is wrong.
+// Validate returns all errors.
 func (c *ResourceExploringWebhookConfiguration) Validate() field.ErrorList {
 	errs := checkType(c.TypeMeta, KindExploring)
 	all := field.NewPath("webhooks")
 	if c.Webhooks == nil {
-		errs = append(errs, field.Required(all, "may be empty, and must be there"))
+		errs = append(errs, field.Required(all, "is required; it may be an empty list"))
 	}
 	names := map[string]bool{}
 	for i := range c.Webhooks {

@@ -18,23 +18,24 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
-// WebhookName is the name of the only webhook of a configuration that is written here.
+// WebhookName is the name of the one webhook in a generated configuration.
 const WebhookName = "interpreter.graft.provider.extensions.gardener.cloud"
 
-// Endpoint is where a webhook is.
+// Endpoint is the address of a webhook.
 type Endpoint struct {
-	// URL or Service is where it is called. Karmada's agents in member clusters call it, too: they know no services of the control plane.
+	// URL or Service is the webhook's address. Karmada's agents in member clusters call it too; they cannot
+	// resolve Services of the control plane.
 	URL     string
 	Service *admissionv1.ServiceReference
-	// CABundle are the certificates, in PEM, by which callers know it.
+	// CABundle contains the CA certificates of the webhook, in PEM.
 	CABundle []byte
-	// TimeoutSeconds is how long it is waited for. Default DefaultTimeoutSeconds, which is written down.
+	// TimeoutSeconds is the webhook's timeout. The default, DefaultTimeoutSeconds, is written explicitly.
 	TimeoutSeconds int32
 }
 
-// Interpreter says what is asked about kinds, as it is shipped: of each kind what it has answers for, and nothing else. Karmada has no way to be told that
-// there is none, so that there is never a star for operations or kinds. Prune is left out, which Karmada does not register, and so are the components of
-// kinds that are revised.
+// Interpreter returns a configuration in Karmada's dialect with exactly the operations that have rules. It
+// never uses * for operations or kinds, because a webhook cannot tell Karmada that it has no answer. It omits
+// Prune, which Karmada does not register, and the components of kinds that have Revise (see WithoutExcluded).
 func Interpreter(name string, kinds []interpreter.Known, e Endpoint) *ResourceInterpreterWebhookConfiguration {
 	w := ResourceInterpreterWebhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout(), InterpreterContextVersions: slices.Clone(versions)}
 	for _, s := range setsOf(interpreter.WithoutExcluded(kinds), registered(api.KindContext, interpreterOperations)) {
@@ -48,7 +49,8 @@ func Interpreter(name string, kinds []interpreter.Known, e Endpoint) *ResourceIn
 	return c
 }
 
-// Exploring is the same as the proposal has it. It names resources: plural gives that of a kind; nil: as Resource does.
+// Exploring returns a configuration in the proposal's dialect, which names resources instead of kinds. plural
+// returns the resource of a kind; nil means Resource.
 func Exploring(name string, kinds []interpreter.Known, plural func(interpreter.Kind) string, e Endpoint) *ResourceExploringWebhookConfiguration {
 	if plural == nil {
 		plural = Resource
@@ -71,7 +73,7 @@ func Exploring(name string, kinds []interpreter.Known, plural func(interpreter.K
 	return c
 }
 
-// Resource is the resource of a kind as Kubernetes guesses it: backupentries for BackupEntry.
+// Resource returns the resource name of a kind as Kubernetes guesses it: backupentries for BackupEntry.
 func Resource(k interpreter.Kind) string {
 	guessed, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind})
 	return guessed.Resource
@@ -90,7 +92,7 @@ func (e Endpoint) timeout() *int32 {
 	return &seconds
 }
 
-// registered are the names of operations that a dialect lets be registered.
+// registered returns the names of the operations that a dialect allows in configurations.
 func registered(dialect string, allowed []string) map[interpreter.Operation]string {
 	named := map[interpreter.Operation]string{}
 	for name, o := range api.Operations(dialect) {
@@ -101,18 +103,19 @@ func registered(dialect string, allowed []string) map[interpreter.Operation]stri
 	return named
 }
 
-// set are kinds of a group that have the same answers in the same versions.
+// set is a number of kinds of one group with the same operations in the same versions.
 type set struct {
 	group                       string
 	versions, kinds, operations []string
 }
 
-// key tells sets apart by all but one part of them.
+// key returns a key from all parts of a set except one.
 func (s *set) key(part []string) string {
 	return strings.Join([]string{s.group, strings.Join(s.operations, ","), strings.Join(part, ",")}, "/")
 }
 
-// setsOf puts together what belongs together: first the versions of a kind, and then the kinds. Nothing is in them that is not among the kinds.
+// setsOf groups the kinds: first the versions of a kind, then the kinds with the same operations. The sets
+// contain exactly the given kinds.
 func setsOf(kinds []interpreter.Known, names map[interpreter.Operation]string) []*set {
 	var sets []*set
 	for _, k := range kinds {
@@ -135,14 +138,14 @@ func setsOf(kinds []interpreter.Known, names map[interpreter.Operation]string) [
 	return sets
 }
 
-// inAll says whether an operation of a kind is among those of all its versions already.
+// inAll reports whether the kind has the operation for all versions (*) already.
 func inAll(kinds []interpreter.Known, k interpreter.Known, o interpreter.Operation) bool {
 	return k.Version != All && slices.ContainsFunc(kinds, func(other interpreter.Known) bool {
 		return other.Group == k.Group && other.Kind.Kind == k.Kind.Kind && other.Version == All && slices.Contains(other.Operations, o)
 	})
 }
 
-// united are sets of which those that differ in one part only have become one.
+// united merges sets that differ in one part only.
 func united(sets []*set, part func(*set) *[]string, rest func(*set) []string) []*set {
 	var all []*set
 	at := map[string]*set{}

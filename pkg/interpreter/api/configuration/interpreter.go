@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ResourceInterpreterWebhookConfiguration says which webhooks Karmada asks about which kinds, as it is shipped.
+// ResourceInterpreterWebhookConfiguration registers webhooks for kinds, as Karmada ships it.
 type ResourceInterpreterWebhookConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -18,19 +18,21 @@ type ResourceInterpreterWebhookConfiguration struct {
 	Webhooks []ResourceInterpreterWebhook `json:"webhooks"`
 }
 
-// ResourceInterpreterWebhook is a webhook, and what it is asked. What it does not answer fails: there is no policy for that.
+// ResourceInterpreterWebhook is a webhook and the rules that select its calls. A call without an answer fails;
+// there is no failurePolicy.
 type ResourceInterpreterWebhook struct {
-	// Name is a fully qualified name of DNS, and no other webhook has it. Of several that fit, Karmada asks the first by name only.
+	// Name is a fully qualified DNS name, unique among the webhooks. If several webhooks match, Karmada calls
+	// only the first by name.
 	Name         string                          `json:"name"`
 	ClientConfig admissionv1.WebhookClientConfig `json:"clientConfig"`
 	Rules        []InterpreterRule               `json:"rules,omitempty"`
-	// TimeoutSeconds is 1 to 30, and 10 by default; Karmada itself does not default it, and waits for 30 then.
+	// TimeoutSeconds is 1 to 30. The default is 10; without a value, Karmada waits for 30.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// InterpreterContextVersions are the versions of messages that it understands, the best first.
+	// InterpreterContextVersions lists the supported versions of messages, in order of preference.
 	InterpreterContextVersions []string `json:"interpreterContextVersions"`
 }
 
-// InterpreterRule is a set of operations on a set of kinds.
+// InterpreterRule selects operations on kinds.
 type InterpreterRule struct {
 	Operations  []string `json:"operations"`
 	APIGroups   []string `json:"apiGroups"`
@@ -38,12 +40,12 @@ type InterpreterRule struct {
 	Kinds       []string `json:"kinds"`
 }
 
-// interpreterOperations are those that Karmada lets be registered: Prune is none of them, and nothing ever asks for it.
+// interpreterOperations lists the operations that Karmada registers. It does not register or call Prune.
 var interpreterOperations = []string{
 	All, "InterpretReplica", "InterpretComponent", "ReviseReplica", "Retain", "AggregateStatus", "InterpretStatus", "InterpretHealth", "InterpretDependency",
 }
 
-// Default writes down what is meant where nothing is said.
+// Default sets the defaults.
 func (c *ResourceInterpreterWebhookConfiguration) Default() {
 	for i := range c.Webhooks {
 		defaultClient(&c.Webhooks[i].ClientConfig)
@@ -51,7 +53,7 @@ func (c *ResourceInterpreterWebhookConfiguration) Default() {
 	}
 }
 
-// Validate gives all that is wrong.
+// Validate returns all errors.
 func (c *ResourceInterpreterWebhookConfiguration) Validate() field.ErrorList {
 	errs := checkType(c.TypeMeta, KindInterpreter)
 	all := field.NewPath("webhooks")

@@ -16,25 +16,25 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
-// Object is a configuration of webhooks of either dialect.
+// Object is a webhook configuration of either dialect.
 type Object interface {
 	metav1.Object
 	Default()
 	Validate() field.ErrorList
-	// Content returns the webhooks, to be compared.
+	// Content returns the webhooks, for comparison.
 	Content() any
-	// Clients returns how each webhook is called, by the webhook's name.
+	// Clients returns the client configuration of each webhook, by its name.
 	Clients() map[string]admissionv1.WebhookClientConfig
-	// Calls returns all that the rules name.
+	// Calls returns all operations and kinds that the rules select.
 	Calls() []Call
 }
 
 var _, _ Object = &ResourceInterpreterWebhookConfiguration{}, &ResourceExploringWebhookConfiguration{}
 
-// Call is an operation on a kind, which the proposal names by its resource.
+// Call is an operation on a kind. The proposal has the resource in the field Kind.
 type Call struct{ Operation, Group, Version, Kind string }
 
-// Covered reports whether all calls are among others, which may be for all versions.
+// Covered reports whether each call is in by, directly or for all versions.
 func Covered(calls, by []Call) bool {
 	return !slices.ContainsFunc(calls, func(c Call) bool {
 		all := c
@@ -43,7 +43,7 @@ func Covered(calls, by []Call) bool {
 	})
 }
 
-// ResourceOf returns the resource of a dialect's configurations.
+// ResourceOf returns the resource of the dialect's configurations.
 func ResourceOf(dialect string) schema.GroupVersionResource {
 	name := "resourceinterpreterwebhookconfigurations"
 	if dialect == api.KindReview {
@@ -60,7 +60,7 @@ func New(dialect string) Object {
 	return &ResourceInterpreterWebhookConfiguration{}
 }
 
-// Generate returns the configuration of a dialect for kinds: see Interpreter and Exploring.
+// Generate returns the configuration of a dialect for kinds. See Interpreter and Exploring.
 func Generate(dialect, name string, kinds []interpreter.Known, e Endpoint) Object {
 	if dialect == api.KindReview {
 		return Exploring(name, kinds, nil, e)

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificatetest is the suite that each store of certificates passes. It is for tests alone. Enter at Suite.
+// Package certificatetest is the test suite that each certificate.Store passes. Start reading at Suite.
 package certificatetest
 
 import (
@@ -20,14 +20,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
 )
 
-// Suite holds a store to what certificate.Store says. Each call of open gives another way to one store, which is empty at first.
+// Suite tests a store. Each call of the function that open returns gives another client of the same store,
+// which is empty at first.
 func Suite(t *testing.T, open func(t *testing.T) func() certificate.Store) {
 	t.Run("versions", func(t *testing.T) { versions(t, open(t)) })
-	t.Run("at the same time", func(t *testing.T) { together(t, open(t)) })
+	t.Run("concurrent starts", func(t *testing.T) { together(t, open(t)) })
 	t.Run("rotation", func(t *testing.T) { rotation(t, open(t)) })
 }
 
-// versions holds that nothing is written over what was not read.
+// versions tests that a write fails if the store changed since it was read.
 func versions(t *testing.T, open func() certificate.Store) {
 	ctx, one, two := t.Context(), open(), open()
 	if got, err := one.Read(ctx); err != nil || len(got.Data) > 0 || got.Version != "" {
@@ -39,23 +40,23 @@ func versions(t *testing.T, open func() certificate.Store) {
 	}
 	read, err := two.Read(ctx)
 	if diff := cmp.Diff(first, read.Data); err != nil || diff != "" || read.Version == "" {
-		t.Errorf("it is kept: %v, %s", err, diff)
+		t.Errorf("read after write: %v, %s", err, diff)
 	}
 	if err := two.Write(ctx, second, ""); !errors.Is(err, certificate.ErrConflict) {
-		t.Errorf("it is there already: %v", err)
+		t.Errorf("write without version over existing data: %v", err)
 	}
 	if err := two.Write(ctx, second, read.Version); err != nil {
 		t.Error(err)
 	}
 	if err := one.Write(ctx, first, read.Version); !errors.Is(err, certificate.ErrConflict) {
-		t.Errorf("it is of another version: %v", err)
+		t.Errorf("write with an old version: %v", err)
 	}
 	if read, err := one.Read(ctx); err != nil || string(read.Data["ca.crt"]) != "2" {
-		t.Errorf("the second is kept: %v, %v", read.Data, err)
+		t.Errorf("read after the second write: %v, %v", read.Data, err)
 	}
 }
 
-// issued is a replica.
+// issued returns a replica.
 func issued(t *testing.T, store certificate.Store, clock *clocktesting.FakePassiveClock, names ...string) *certificate.Issued {
 	t.Helper()
 	i, err := certificate.NewIssued(certificate.Options{
@@ -70,7 +71,7 @@ func issued(t *testing.T, store certificate.Store, clock *clocktesting.FakePassi
 	return i
 }
 
-// together holds that replicas that begin at the same time serve certificates of one authority.
+// together tests that replicas that start at the same time use one authority.
 func together(t *testing.T, open func() certificate.Store) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	var (
@@ -90,12 +91,13 @@ func together(t *testing.T, open func() certificate.Store) {
 	}
 	for _, one := range them[1:] {
 		if !bytes.Equal(one.Held().Bundle, them[0].Held().Bundle) || !one.Held().Certificate.Leaf.Equal(them[0].Held().Certificate.Leaf) {
-			t.Error("two replicas serve what is not the same")
+			t.Error("two replicas serve different certificates")
 		}
 	}
 }
 
-// rotation takes two replicas to the next authority: none serves a certificate of it before one of them was told that callers know it.
+// rotation moves two replicas to the next authority. Neither may use it before one of them was told that
+// callers trust it.
 func rotation(t *testing.T, open func() certificate.Store) {
 	ctx := context.WithoutCancel(t.Context())
 	clock := clocktesting.NewFakePassiveClock(time.Now())
@@ -116,26 +118,26 @@ func rotation(t *testing.T, open func() certificate.Store) {
 	clock.SetTime(clock.Now().Add(48 * time.Hour))
 	refresh()
 	if !one.Held().Covers(known) || !two.Held().Covers(known) {
-		t.Fatal("it is served before callers know it")
+		t.Fatal("the next authority is used before callers trust it")
 	}
 	if err := two.Registered(ctx, two.Held().Bundle); err != nil {
 		t.Fatal(err)
 	}
 	clock.SetTime(clock.Now().Add(30 * time.Minute))
 	if refresh(); !one.Held().Covers(known) {
-		t.Fatal("it is served before callers know it for long enough")
+		t.Fatal("the next authority is used before callers have trusted it for Overlap")
 	}
 	wide := one.Held().Bundle
 	clock.SetTime(clock.Now().Add(31 * time.Minute))
 	refresh()
 	if one.Held().Covers(known) || !one.Held().Covers(wide) || !two.Held().Covers(wide) || !bytes.Equal(one.Held().Bundle, two.Held().Bundle) {
-		t.Fatal("it is not served though callers know it")
+		t.Fatal("the next authority is not used though callers trust it")
 	}
 	if len(one.Held().Bundle) != len(wide) {
-		t.Error("the authority before is forgotten while others may serve what is of it")
+		t.Error("the previous authority is removed while replicas may use it")
 	}
 	clock.SetTime(clock.Now().Add(100 * time.Hour))
 	if refresh(); len(one.Held().Bundle) >= len(wide) {
-		t.Error("the authority before is never forgotten")
+		t.Error("the previous authority is never removed")
 	}
 }

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package luatest runs scripts as Karmada runs those of its customizations: with the libraries that are open there, the values that it hands over, and what
-// it makes of a result. It is for tests and measurements, and holds no Graft of its own. Enter at Run.
+// Package luatest runs scripts as Karmada runs those of its customizations: with the same libraries, input
+// values and processing of results. It is for tests and benchmarks, and contains no code of Graft's engine.
+// Start reading at Run.
 package luatest
 
 import (
@@ -23,26 +24,28 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
 )
 
-// Limit is how long a script may take in Karmada (luavm.VM.RunScript).
+// Limit is the time limit for a script in Karmada (luavm.VM.RunScript).
 const Limit = time.Second
 
-// Answer is what a script gives. Object is that which was changed, as JSON; the Response holds everything else.
+// Answer is the result of a script. Object is the changed object in JSON; other results are in Response.
 type Answer struct {
 	interpreter.Response
 	Object json.RawMessage
 }
 
-// Machine is a state of Lua as Karmada makes it. It is for one goroutine, and keeps globals from one script to the next, as there.
+// Machine is a Lua state as Karmada creates it. It is for one goroutine. Globals persist between scripts, as in
+// Karmada.
 type Machine struct {
-	// Keep keeps scripts compiled, which Karmada does not: it compiles them for each question.
+	// Keep caches compiled scripts. Karmada compiles them for each question.
 	Keep bool
-	// Limit ends a script that takes longer; 0: as long as it likes, so that no test depends on how fast the machine is.
+	// Limit is the time limit for a script. 0 means none, so that tests do not depend on the machine's speed.
 	Limit time.Duration
 	state *luavm.LState
 	kept  map[string]*luavm.LFunction
 }
 
-// closed are functions of the base library that fail there, and of the string library.
+// closedFunctions and closedOfStrings list the functions of the base and string libraries that Karmada
+// disables.
 var (
 	closedFunctions = []string{
 		"collectgarbage", "dofile", "getfenv", "getmetatable", "load", "loadfile", "loadstring", "rawequal", "rawget", "rawset", "setfenv", "setmetatable",
@@ -51,7 +54,7 @@ var (
 	closedOfStrings = []string{"gsub", "rep", "dump"}
 )
 
-// New makes a machine. It must be closed.
+// New returns a machine. The caller must close it.
 func New() (*Machine, error) {
 	state := luavm.NewState(luavm.Options{SkipOpenLibs: true})
 	for name, open := range map[string]luavm.LGFunction{
@@ -75,7 +78,7 @@ func New() (*Machine, error) {
 	return &Machine{state: state, kept: map[string]*luavm.LFunction{}}, nil
 }
 
-// Close ends the machine.
+// Close releases the machine.
 func (m *Machine) Close() { m.state.Close() }
 
 func closed(l *luavm.LState) int {
@@ -83,7 +86,7 @@ func closed(l *luavm.LState) int {
 	return 0
 }
 
-// resourceAdd adds quantities up. One that is none ends in a panic there, too.
+// resourceAdd adds quantities. It panics for an invalid quantity, as Karmada does.
 func resourceAdd(l *luavm.LState) int {
 	sum := resource.Quantity{}
 	for i := 1; i <= l.GetTop(); i++ {
@@ -127,7 +130,7 @@ func (m *Machine) run(script, function string, results int, arguments ...any) ([
 	return all, nil
 }
 
-// load makes the functions of a script known.
+// load loads the functions of a script.
 func (m *Machine) load(script string) error {
 	loaded := m.kept[script]
 	if loaded == nil {
@@ -151,7 +154,7 @@ type status struct {
 	Health         string          `json:"health,omitempty"`
 }
 
-// Answer runs the script of a customization that answers a request.
+// Answer runs the customization's script for a request.
 func (m *Machine) Answer(c *lua.Customizations, r interpreter.Request) (Answer, error) {
 	script := c.Of(r.Operation)
 	if script == nil {
@@ -222,7 +225,8 @@ func (m *Machine) health(script string, r interpreter.Request) (Answer, error) {
 	return Answer{Response: interpreter.Response{Healthy: new(bool(healthy))}}, nil
 }
 
-// changed runs a script that gives the object back. What is empty in it is an object or a list where one of the references says which.
+// changed runs a script that returns the object. The references tell for empty tables whether they are objects
+// or lists.
 func (m *Machine) changed(script, function string, references []json.RawMessage, arguments ...any) (Answer, error) {
 	results, err := m.run(script, function, 1, arguments...)
 	if err != nil {
@@ -232,7 +236,7 @@ func (m *Machine) changed(script, function string, references []json.RawMessage,
 	return Answer{Object: raw}, err
 }
 
-// into runs a script that gives a table.
+// into runs a script that returns a table.
 func (m *Machine) into(script, function string, r interpreter.Request, into any) error {
 	results, err := m.run(script, function, 1, r.Object)
 	if err != nil {
@@ -248,11 +252,11 @@ func (m *Machine) into(script, function string, r interpreter.Request, into any)
 	return json.Unmarshal(raw, into)
 }
 
-// errNoTable says that a script gives something else than a table.
-var errNoTable = errors.New("what the script gives is no table")
+// errNoTable means that a script did not return a table.
+var errNoTable = errors.New("the script does not return a table")
 
-// encode writes a table as JSON. What is empty has lost whether it was an object or a list: it becomes again what it is in the references, and is left out
-// where it is in none.
+// encode returns a table in JSON. In Lua, an empty table is neither object nor list: it gets its type from the
+// references, or is omitted if they do not contain it.
 func encode(value luavm.LValue, references []json.RawMessage) (json.RawMessage, error) {
 	if value.Type() != luavm.LTTable {
 		return nil, errNoTable
@@ -276,7 +280,7 @@ func encode(value luavm.LValue, references []json.RawMessage) (json.RawMessage, 
 	return json.Marshal(restored(decoded, nil, known))
 }
 
-// empties are the paths at which something empty stands; positions in lists are left out.
+// empties collects the paths of empty objects and lists, without list indexes.
 func empties(value any, path []string, known map[string]any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -296,7 +300,7 @@ func empties(value any, path []string, known map[string]any) {
 	}
 }
 
-// restored is a value with what is empty in it as it was.
+// restored returns the value with the types of empty tables restored.
 func restored(value any, path []string, known map[string]any) any {
 	switch value := value.(type) {
 	case map[string]any:

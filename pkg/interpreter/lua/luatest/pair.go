@@ -19,14 +19,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Pair answers questions by rules, and by the scripts that are written from them. It must be closed, and is for one goroutine.
+// Pair answers questions with rules and with scripts, to compare them. It must be closed, and is for one
+// goroutine.
 type Pair struct {
 	program *rule.Program
 	scripts map[interpreter.Kind]*lua.Customizations
 	machine *Machine
 }
 
-// NewPair compiles and translates documents; nil where one of the findings is more than a warning.
+// NewPair compiles and translates documents. It returns nil if a finding is more than a warning.
 func NewPair(documents []*profile.Interpreter, o lua.Options) (*Pair, source.Findings) {
 	customizations, findings := lua.Translate(documents, o)
 	if len(findings.Errors()) > 0 {
@@ -36,7 +37,7 @@ func NewPair(documents []*profile.Interpreter, o lua.Options) (*Pair, source.Fin
 	return p, append(problems, findings...)
 }
 
-// NewPairOf compiles documents, which are compared with scripts that were not written from them.
+// NewPairOf compiles documents and pairs them with scripts from another source.
 func NewPairOf(documents []*profile.Interpreter, customizations []lua.Customization) (*Pair, source.Findings) {
 	program, findings := rule.Compile(documents)
 	if program == nil {
@@ -54,10 +55,10 @@ func NewPairOf(documents []*profile.Interpreter, customizations []lua.Customizat
 	return p, findings
 }
 
-// Close ends the machine.
+// Close releases the machine.
 func (p *Pair) Close() { p.machine.Close() }
 
-// failing is how failures differ, of which there is one at least.
+// failing returns the difference between two failures, of which at least one is not nil.
 func failing(ruled, scripted error) string {
 	switch {
 	case scripted == nil:
@@ -70,11 +71,13 @@ func failing(ruled, scripted error) string {
 	return ""
 }
 
-// Difference is how the two answers differ, empty where they do not. What is null or empty does not count, as Karmada's machine does not keep it.
+// Difference returns the difference between the two answers, or "". Null and empty values are ignored, because
+// Karmada's machine drops them.
 //
-// Where both fail, they must do so for the same reason as far as both know it: see Alike.
+// If both fail, the reasons must agree as far as both state them: see Alike.
 //
-// A Retain without an observed object is a call of the proposal's dialect, which has no scripts: Karmada never makes it.
+// A Retain without observed object is skipped. Only the proposal's dialect has this call, and Karmada does not
+// make it.
 func (p *Pair) Difference(r interpreter.Request) (string, error) {
 	if r.Operation == interpreter.Retain && len(r.Observed) == 0 {
 		return "", nil
@@ -99,7 +102,7 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 	return cmp.Diff(want, got), err
 }
 
-// became is a response with the object as it becomes, in place of the patch.
+// became returns the response with the changed object instead of the patch.
 func became(r interpreter.Request, response interpreter.Response) (any, error) {
 	answer := Answer{Response: response}
 	if r.Operation.Patches() {
@@ -118,7 +121,7 @@ func became(r interpreter.Request, response interpreter.Response) (any, error) {
 	return plain(answer)
 }
 
-// plain is an answer without what is null or empty.
+// plain returns an answer without null and empty values.
 func plain(answer Answer) (any, error) {
 	raw, err := json.Marshal(answer)
 	if err != nil {
@@ -129,7 +132,7 @@ func plain(answer Answer) (any, error) {
 	return Filled(decoded), err
 }
 
-// Filled is a value without what is null or empty in it; nil where nothing is left.
+// Filled returns a value without null and empty values, or nil if nothing is left.
 func Filled(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

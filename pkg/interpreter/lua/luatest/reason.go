@@ -10,38 +10,41 @@ import (
 )
 
 var (
-	// evaluated is what the rules say of an expression that fails: the place in the profile, that in the file, and why.
+	// evaluated matches the rules' message for an expression that fails: place in the profile, place in the
+	// file, reason.
 	evaluated = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: \S+:\d+(?::\d+)?: (.*)$`)
-	// placed is a reason that both know: it names a rule or a member, or says that there is no rule.
+	// placed matches a message that both contain: it names a rule or a member, or states that there is no rule.
 	placed = regexp.MustCompile(`^(\S+: kinds\[|the member |the status of the member |status\.|no rule of )`)
-	// spot is the place in the file of what the engine finds, behind that in the profile.
+	// spot matches the position in a file, after the place in the profile.
 	spot = regexp.MustCompile(`^(\S+: kinds\[\d+\]\S*) \(\S+:\d+(?::\d+)?\): `)
-	// part is the place in the profile of what the rules say of members and of fields, which scripts do not say.
+	// part matches the place in the profile, which scripts do not report for members and fields.
 	part = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: `)
-	// came is what the rules say of a value that came, which scripts do not, with what both say of what is needed instead.
+	// came matches the actual value in a message of the rules, which scripts do not report. The key is the
+	// requirement, which both report.
 	came = map[string]*regexp.Regexp{
-		" must be ":       regexp.MustCompile(` is [^,]+, and must be `),
-		" is no ":         regexp.MustCompile(` is [^,]+, and no `),
-		" there must be ": regexp.MustCompile(` there is [^,]+ where there must be `),
+		" must be ": regexp.MustCompile(` is [^,]+, and must be `),
+		" is not ":  regexp.MustCompile(` is [^,]+, not `),
 	}
-	// absent is a field that an expression needs.
+	// absent matches the name of a missing field.
 	absent = regexp.MustCompile(`^there is no (\w+)(?:;|$)`)
-	// unasked is what is wrong with a question that Karmada does not ask.
-	unasked = regexp.MustCompile(`^(the object|the observed object) (is missing|is no JSON|is an? \S+, and must be an object)` +
-		`|^the number of replicas is negative$|^the member \S* stands twice$`)
-	// crashed is a script that was stopped by Lua, and refuses nothing.
+	// unasked matches errors of questions that Karmada never asks.
+	unasked = regexp.MustCompile(`^(the object|the observed object) (is missing|is not valid JSON|is an? \S+, and must be an object)` +
+		`|^the number of replicas is negative$|^the member \S* is listed twice$`)
+	// crashed matches an error of Lua itself, in contrast to a deliberate error of the script.
 	crashed = regexp.MustCompile(`^[^:]+:\d+: |attempt to `)
 )
 
-// Alike says whether the rules and a script fail for the same reason, as far as both know it.
+// Alike reports whether the rules and a script fail for the same reason, as far as both state it.
 //
-// A refusal that the profile words is the same text. What the engine finds in an answer or in the status of a member is the same place and the same need; the
-// rules say beside it what there is instead, in which part of which rule, and where in the file. Where an
-// expression fails, the rules know the place and the script does not: it must fail in an expression, too, and where
-// both say which field is missing, it is the same one. No script may be stopped by Lua itself.
+// A refusal in the profile has the same text in both. For an invalid answer or member status, both report the
+// same place and requirement; the rules also report the actual value and the position in the file. If an
+// expression fails, the rules report the place and the script does not: the script must fail in an expression
+// too, and if both name a missing field, it must be the same. A script must never fail with an error of Lua
+// itself.
 //
-// Not compared are the code, which Lua does not have, how else CEL and Lua say why an expression fails, and the reason why rules refuse a question that
-// Karmada never asks: one without an object, for fewer replicas than none, or with a member that stands twice.
+// Alike does not compare failure codes, which Lua lacks, other explanations of failed expressions, or the
+// rules' reasons for rejecting questions that Karmada never asks: without object, with negative replicas, or
+// with a duplicate member.
 func Alike(ruled, scripted error) bool {
 	want := spot.ReplaceAllString(ruled.Error(), "$1: ")
 	got, _, _ := strings.Cut(scripted.Error(), "\nstack traceback:")

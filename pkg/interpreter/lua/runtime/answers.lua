@@ -2,24 +2,24 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- count is a number of replicas.
+-- count converts a result to a number of replicas, or fails.
 local function count(value, place)
   if type(value) ~= "number" then
-    fail(place .. ": what it gives is no number")
+    fail(place .. ": the result is not a number")
   elseif not is_whole(value) or value < 0 or value > 2147483647 then
-    fail(place .. ": what it gives is no whole number from 0 to 2147483647")
+    fail(place .. ": the result is not a whole number from 0 to 2147483647")
   end
   return value
 end
 
--- fit_status refuses an object with a status that is none.
+-- fit_status fails if the object's status is not an object.
 local function fit_status(object)
   if object.status ~= nil and not is_map(object.status) then
     fail("the status of the object must be an object")
   end
 end
 
--- unless_empty is a table, and nil where nothing is in it.
+-- unless_empty returns a table, or nil if it is empty.
 local function unless_empty(value)
   if next(value) == nil then
     return nil
@@ -27,8 +27,8 @@ local function unless_empty(value)
   return value
 end
 
--- fits says whether a value has the form of another: "" is a text, 0 a whole number, a list holds one form for all items, a map one for each field, and
--- under * one for all others.
+-- fits reports whether a value has the form of another: "" is a string, 0 a whole number, a list has one form for
+-- all items, a map one for each field, and under * one for all other fields.
 local function fits(value, form)
   if value == nil then
     return true
@@ -52,7 +52,7 @@ local function fits(value, form)
   return true
 end
 
--- node_claim is what a replica needs of a node.
+-- node_claim returns a valid nodeClaim, or fails.
 local function node_claim(value, place)
   local terms = {{key = "", operator = "", values = {""}}}
   local form = {
@@ -61,18 +61,18 @@ local function node_claim(value, place)
     hardNodeAffinity = {nodeSelectorTerms = {{matchExpressions = terms, matchFields = terms}}},
   }
   if not fits(value, form) then
-    fail(place .. ".nodeClaim: what it gives is not of the form that Karmada has for it")
+    fail(place .. ".nodeClaim: the result does not have the form of Karmada's API")
   end
   return unless_empty(value)
 end
 
--- resource_request is how much a replica needs.
+-- resource_request returns a valid resourceRequest, or fails.
 local function resource_request(value, place)
   local request, wrong = {}, nil
   for name, asked in pairs(type(value) == "table" and value or {value}) do
     local written = type(asked) == "number" and decimal(asked) or asked
     if type(name) ~= "string" then
-      fail(place .. ".resourceRequest: what it gives is not of the form that Karmada has for it")
+      fail(place .. ".resourceRequest: the result does not have the form of Karmada's API")
     elseif type(written) ~= "string" or not is_quantity(written) or string.find(quantity_sum(written), "^-") then
       wrong = (wrong == nil or name < wrong) and name or wrong
     end
@@ -84,7 +84,7 @@ local function resource_request(value, place)
   return unless_empty(request)
 end
 
--- requirements are what a replica needs; nil where that is nothing.
+-- requirements returns valid requirements, or nil if they are empty.
 local function requirements(value, place)
   value = copy(value)
   if value == nil then
@@ -94,11 +94,11 @@ local function requirements(value, place)
   local needed = {}
   for key, asked in pairs(type(value) == "table" and value or {value}) do
     if known[key] == nil then
-      fail(place .. ": what it gives is not of the form that Karmada has for it")
+      fail(place .. ": the result does not have the form of Karmada's API")
     elseif type(known[key]) == "function" then
       needed[key] = known[key](asked, place)
     elseif type(asked) ~= "string" then
-      fail(place .. "." .. key .. ": what it gives is not of the form that Karmada has for it")
+      fail(place .. "." .. key .. ": the result does not have the form of Karmada's API")
     elseif asked ~= "" then
       needed[key] = asked
     end
@@ -106,7 +106,7 @@ local function requirements(value, place)
   return unless_empty(needed)
 end
 
--- add_component adds a part of a workload.
+-- add_component appends a component. It fails if the name is invalid or a duplicate.
 local function add_component(components, place, component)
   local length = #runes(component.name)
   if length == 0 or length > 32 then
@@ -120,12 +120,12 @@ local function add_component(components, place, component)
   components[#components + 1] = component
 end
 
--- is_name says whether a text is a name of letters, digits and what else may stand within it.
+-- is_name reports whether a string consists of letters, digits and the given inner characters.
 local function is_name(value, within)
   return #value <= 63 and (string.find(value, "^%w$") or string.find(value, "^%w[" .. within .. "]*%w$")) ~= nil
 end
 
--- is_subdomain says whether a text is a name as DNS has them.
+-- is_subdomain reports whether a string is a DNS subdomain.
 local function is_subdomain(value)
   for _, part in ipairs(split(value, ".")) do
     if not string.find(part, "^[a-z0-9]$") and not string.find(part, "^[a-z0-9][a-z0-9-]*[a-z0-9]$") then
@@ -135,20 +135,20 @@ local function is_subdomain(value)
   return #value <= 253
 end
 
--- is_api_version says whether a text is v1 or group/version.
+-- is_api_version reports whether a string is v1 or group/version.
 local function is_api_version(value)
   local group, name = string.match(value, "^([^/]*)/(.*)$")
   name = name or value
   return (not group or is_subdomain(group)) and #name <= 63 and string.find(name, "^[a-z][a-z0-9]*$") ~= nil
 end
 
--- is_label says whether a text is the key of a label.
+-- is_label reports whether a string is a label key.
 local function is_label(value)
   local prefix, name = string.match(value, "^([^/]*)/(.*)$")
   return (not prefix or prefix ~= "" and is_subdomain(prefix)) and is_name(name or value, "%w_.-")
 end
 
--- is_requirement says whether a value asks something of a label.
+-- is_requirement reports whether a value is a requirement of a label selector.
 local function is_requirement(value)
   local some = value.values ~= nil and #value.values > 0
   if not is_label(value.key or "") then
@@ -164,7 +164,7 @@ local function is_requirement(value)
   return (value.operator == "Exists" or value.operator == "DoesNotExist") and not some
 end
 
--- is_selector says whether a value is a selector of labels.
+-- is_selector reports whether a value is a label selector.
 local function is_selector(value)
   if type(value) ~= "table" or not fits(value, {matchLabels = {["*"] = ""}, matchExpressions = {{key = "", operator = "", values = {""}}}}) then
     return false
@@ -182,35 +182,35 @@ local function is_selector(value)
   return true
 end
 
--- selector is what chooses objects by their labels.
+-- selector returns a valid label selector, or fails.
 local function selector(value, place)
   value = copy(value)
   if not is_selector(value) then
-    fail(place .. ".labelSelector: what it gives is no selector of labels")
+    fail(place .. ".labelSelector: the result is not a label selector")
   end
   return value
 end
 
--- api_version is a text that must be v1 or group/version.
+-- api_version returns a valid apiVersion, or fails.
 local function api_version(value, place)
   if not is_api_version(value) then
-    fail(place .. ".apiVersion: what it gives is neither v1 nor group/version")
+    fail(place .. ".apiVersion: the result is neither v1 nor group/version")
   end
   return value
 end
 
--- kind_name is a text that must be the name of a kind.
+-- kind_name returns a valid kind, or fails.
 local function kind_name(value, place)
   if #value > 63 or not string.find(value, "^[A-Z][A-Za-z0-9]*$") then
-    fail(place .. ".kind: what it gives is no kind")
+    fail(place .. ".kind: the result is not a kind")
   end
   return value
 end
 
--- add_dependency adds an object that must come along, once.
+-- add_dependency appends a dependency unless it exists.
 local function add_dependency(dependencies, place, dependency)
   if dependency.name == "" then
-    fail(place .. ".name: what it gives is empty")
+    fail(place .. ".name: the result is empty")
   end
   if dependency.namespace == "" then
     dependency.namespace = nil
@@ -223,7 +223,7 @@ local function add_dependency(dependencies, place, dependency)
   dependencies[#dependencies + 1] = dependency
 end
 
--- namespace_of is the namespace of an object.
+-- namespace_of returns the namespace of an object.
 local function namespace_of(object)
   local namespace = follow(object, {"metadata", "namespace"})
   return type(namespace) == "string" and namespace or ""

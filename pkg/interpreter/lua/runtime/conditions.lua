@@ -2,7 +2,7 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- bool is a condition, which must be true or false.
+-- bool returns a condition's value, or fails if it is not a boolean.
 local function bool(value)
   if type(value) ~= "boolean" then
     fail("no such overload")
@@ -10,7 +10,7 @@ local function bool(value)
   return value
 end
 
--- settle says whether a condition holds for items: the first for which it is what decides does, whatever fails beside it.
+-- settle returns the result of the first item that decides a condition, even if it fails for other items.
 local function settle(list, holds, decides)
   local failed
   for _, item in ipairs(list) do
@@ -27,22 +27,22 @@ local function settle(list, holds, decides)
   return not decides
 end
 
--- call computes a condition.
+-- call evaluates a condition.
 local function call(condition)
   return condition()
 end
 
--- all_of says whether all conditions hold.
+-- all_of reports whether all conditions hold.
 local function all_of(...)
   return settle({...}, call, false)
 end
 
--- any_of says whether a condition holds.
+-- any_of reports whether a condition holds.
 local function any_of(...)
   return settle({...}, call, true)
 end
 
--- pick computes one of two values.
+-- pick returns one of two values.
 local function pick(condition, yes, no)
   if condition then
     return yes()

@@ -2,7 +2,7 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- items are the items of a list, or the keys of an object.
+-- items returns the items of a list, or the keys of an object.
 local function items(value)
   if is_list(value) then
     return value
@@ -17,17 +17,17 @@ local function items(value)
   return keys
 end
 
--- all says whether a condition holds for all items.
+-- all reports whether a condition holds for all items.
 local function all(value, holds)
   return settle(items(value), holds, false)
 end
 
--- exists says whether a condition holds for an item.
+-- exists reports whether a condition holds for an item.
 local function exists(value, holds)
   return settle(items(value), holds, true)
 end
 
--- exists_one says whether a condition holds for exactly one item.
+-- exists_one reports whether a condition holds for exactly one item.
 local function exists_one(value, holds)
   local count = 0
   for _, item in ipairs(items(value)) do
@@ -38,7 +38,7 @@ local function exists_one(value, holds)
   return count == 1
 end
 
--- filter are the items for which a condition holds.
+-- filter returns the items for which a condition holds.
 local function filter(value, holds)
   local kept = {}
   for _, item in ipairs(items(value)) do
@@ -49,7 +49,7 @@ local function filter(value, holds)
   return kept
 end
 
--- map is what is computed of each item.
+-- map returns the results of a function for each item.
 local function map(value, of)
   local made = {}
   for _, item in ipairs(items(value)) do
@@ -58,15 +58,15 @@ local function map(value, of)
   return made
 end
 
--- list is a value that must be a list.
+-- list returns a value that must be a list.
 local function list(value, place)
   if not is_list(value) then
-    fail(place .. ": what it gives is no list")
+    fail(place .. ": the result is not a list")
   end
   return value
 end
 
--- equal says whether two values are.
+-- equal reports whether two values are equal.
 local function equal(a, b)
   if type(a) ~= "table" or type(b) ~= "table" then
     return a == b
@@ -84,7 +84,7 @@ local function equal(a, b)
   return true
 end
 
--- compare is negative, 0 or positive where a value is less than another, equal or greater.
+-- compare returns a negative number, 0 or a positive number for less, equal or greater.
 local function compare(a, b)
   if type(a) == "boolean" and type(b) == "boolean" then
     a, b = a and 1 or 0, b and 1 or 0
@@ -99,7 +99,7 @@ local function compare(a, b)
   return 0
 end
 
--- extreme_item is the item of a list that stands first in an order; those that cannot be compared with the best are left out.
+-- extreme_item returns the first item of a list in an order. It skips items that cannot be compared.
 local function extreme_item(value, direction)
   local best
   for _, item in ipairs(list(value, "a list")) do
@@ -117,17 +117,17 @@ local function extreme_item(value, direction)
   return best
 end
 
--- max_item is the largest item of a list.
+-- max_item returns the largest item of a list.
 local function max_item(value)
   return extreme_item(value, 1)
 end
 
--- min_item is the smallest item of a list.
+-- min_item returns the smallest item of a list.
 local function min_item(value)
   return extreme_item(value, -1)
 end
 
--- given are the fields of an object that are not absent.
+-- given returns the fields of an object that are not absent.
 local function given(value)
   for key, member in pairs(value) do
     if member == none then
@@ -137,7 +137,7 @@ local function given(value)
   return value
 end
 
--- given_items are the items of a list that are not absent.
+-- given_items returns the items of a list that are not absent.
 local function given_items(value)
   local kept = {}
   for _, item in ipairs(value) do
@@ -148,7 +148,7 @@ local function given_items(value)
   return kept
 end
 
--- is_in says whether a value is in a list, or is a key of an object.
+-- is_in reports whether a value is in a list, or is a key of an object.
 local function is_in(value, container)
   if type(container) ~= "table" then
     fail("no such overload")
@@ -164,7 +164,7 @@ local function is_in(value, container)
   return false
 end
 
--- runes are the characters of a text.
+-- runes returns the characters of a string.
 local function runes(text)
   if type(text) ~= "string" then
     fail("no such overload")
@@ -176,7 +176,7 @@ local function runes(text)
   return found
 end
 
--- size is how many characters a text, or items a list or an object has.
+-- size returns the number of characters of a string, or of items of a list or an object.
 local function size(value)
   if type(value) == "string" then
     return #runes(value)

@@ -2,7 +2,7 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- members_of are what member clusters say, by their names.
+-- members_of returns the statuses of the member clusters, sorted by name.
 local function members_of(statuses)
   local members = {}
   for i, said in ipairs(statuses or {}) do
@@ -23,7 +23,7 @@ local function members_of(statuses)
   return members
 end
 
--- said is what the members have at a path of their statuses; those that have nothing there are left out.
+-- said returns the members' values at a path of their statuses, without missing ones.
 local function said(members, path)
   local found = {}
   for _, member in ipairs(members) do
@@ -35,13 +35,13 @@ local function said(members, path)
   return found
 end
 
--- misfit says that what a member has at a path, or at another one below it, is not as it is needed.
+-- misfit fails because a member's value has a wrong type.
 local function misfit(found, path, what, below)
   local place = dotted(path) .. (below and #below > 0 and "." .. dotted(below) or "")
   fail("the member " .. found.cluster .. ": status." .. place .. " must be " .. what)
 end
 
--- sum_of adds numbers of members up.
+-- sum_of returns the sum of the members' numbers.
 local function sum_of(members, path)
   local sum
   for _, found in ipairs(said(members, path)) do
@@ -56,7 +56,7 @@ local function sum_of(members, path)
   return sum
 end
 
--- extreme_of is the number of a member that is better than those of all others.
+-- extreme_of returns the best of the members' numbers.
 local function extreme_of(members, path, better)
   local best
   for _, found in ipairs(said(members, path)) do
@@ -69,21 +69,21 @@ local function extreme_of(members, path, better)
   return best
 end
 
--- min_of is the smallest number of members.
+-- min_of returns the smallest of the members' numbers.
 local function min_of(members, path)
   return extreme_of(members, path, function(a, b)
     return a < b
   end)
 end
 
--- max_of is the largest number of members.
+-- max_of returns the largest of the members' numbers.
 local function max_of(members, path)
   return extreme_of(members, path, function(a, b)
     return a > b
   end)
 end
 
--- truths_of is how many members have true.
+-- truths_of returns the number of members whose value is true.
 local function truths_of(members, path)
   local truths = 0
   for _, found in ipairs(said(members, path)) do
@@ -96,7 +96,7 @@ local function truths_of(members, path)
   return truths
 end
 
--- all_true says whether all members have true; nil where there are none.
+-- all_true reports whether all members' values are true. It returns nil without members.
 local function all_true(members, path)
   if #members == 0 then
     return nil
@@ -104,7 +104,7 @@ local function all_true(members, path)
   return truths_of(members, path) == #members
 end
 
--- any_true says whether a member has true; nil where there are none.
+-- any_true reports whether a member's value is true. It returns nil without members.
 local function any_true(members, path)
   if #members == 0 then
     return nil
@@ -112,7 +112,7 @@ local function any_true(members, path)
   return truths_of(members, path) > 0
 end
 
--- same_of is what all members have that have something, nil where they differ.
+-- same_of returns the value that all members with a value share, or nil if they differ.
 local function same_of(members, path)
   local found = said(members, path)
   for _, other in ipairs(found) do
@@ -123,18 +123,18 @@ local function same_of(members, path)
   return found[1] and found[1].value
 end
 
--- first_of is what the first member has that has something.
+-- first_of returns the value of the first member that has one.
 local function first_of(members, path)
   local found = said(members, path)
   return found[1] and found[1].value
 end
 
--- join_of is the texts of members, each behind the name of its cluster; that of a single member as it is.
+-- join_of returns the members' strings, prefixed by the cluster's name if there are several members.
 local function join_of(members, path)
   local texts = {}
   for _, found in ipairs(said(members, path)) do
     if type(found.value) ~= "string" then
-      misfit(found, path, "a text")
+      misfit(found, path, "a string")
     elseif found.value ~= "" then
       texts[#texts + 1] = #members == 1 and found.value or found.cluster .. ": " .. found.value
     end
@@ -145,7 +145,7 @@ local function join_of(members, path)
   return table.concat(texts, "; ")
 end
 
--- worst_of is the first value of an order that a member has, judged by what stands at a path below it.
+-- worst_of returns the first value of an order that a member has, judged by the value at a path below it.
 local function worst_of(members, path, by, order)
   local ranks, chosen, rank = {}, nil, nil
   for i, word in ipairs(order) do
@@ -154,7 +154,7 @@ local function worst_of(members, path, by, order)
   for _, found in ipairs(said(members, path)) do
     local judged = follow(found.value, by)
     if type(judged) == "table" then
-      misfit(found, path, "a text", by)
+      misfit(found, path, "a string", by)
     elseif judged ~= nil then
       local own = ranks[tostring(judged)] or 0
       if chosen == nil or own < rank then
@@ -165,7 +165,7 @@ local function worst_of(members, path, by, order)
   return chosen
 end
 
--- severity of a condition's status: 0 is the worst.
+-- severity returns the rank of a condition's status; 0 is the worst.
 local function severity(status, negative)
   if status == (negative and "True" or "False") then
     return 0
@@ -175,7 +175,7 @@ local function severity(status, negative)
   return status == (negative and "False" or "True") and 3 or 2
 end
 
--- conditions_of is one condition of each type, the worst that a member has.
+-- conditions_of returns the worst condition of each type.
 local function conditions_of(members, path, negative)
   local made, places, ranks = nil, {}, {}
   for _, found in ipairs(said(members, path)) do
@@ -200,21 +200,21 @@ local function conditions_of(members, path, negative)
   return made
 end
 
--- prefixed is an item with the name of the cluster before a field, where there are several members.
+-- prefixed returns an item with the cluster's name before a field if there are several members.
 local function prefixed(members, found, item, path, field)
   if not field or #members == 1 then
     return item
   end
   local text = follow(item, field)
   if type(text) ~= "string" then
-    fail("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(field) .. " that is a text")
+    fail("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(field) .. " that is a string")
   end
   local changed = copy(item)
   put(changed, field, found.cluster .. "/" .. text)
   return changed
 end
 
--- union_of are the items of all members' lists. Two with the same key must be equal.
+-- union_of returns the items of all members' lists. Items with the same key must be equal.
 local function union_of(members, path, key, prefix)
   local made
   for _, found in ipairs(said(members, path)) do
@@ -243,7 +243,7 @@ local function union_of(members, path, key, prefix)
   return made
 end
 
--- common_of are the items that the lists of all members have that have one, in the order of the first.
+-- common_of returns the items that all members with a list have, in the order of the first.
 local function common_of(members, path)
   local all = said(members, path)
   local made
@@ -262,7 +262,7 @@ local function common_of(members, path)
   return made
 end
 
--- listed are the items that an object has at a path; none where nothing is there.
+-- listed returns the items of an object at a path, or none if there is nothing.
 local function listed(object, path, name)
   local found = follow(object, path)
   if found ~= nil and not is_list(found) then
@@ -271,7 +271,7 @@ local function listed(object, path, name)
   return found or {}
 end
 
--- same_item is the first item of a list whose key is a value, nil where there is none.
+-- same_item returns the first item of a list whose key has a value, or nil.
 local function same_item(list_of, key, value)
   for _, item in ipairs(list_of) do
     if equal(follow(item, key), value) then
@@ -280,7 +280,7 @@ local function same_item(list_of, key, value)
   end
 end
 
--- both_of are the items that three objects have with the same key: the first as it came, the second as it becomes, and what is observed.
+-- both_of returns the items with the same key in the original object, the changed object, and the observed object.
 local function both_of(came, result, observed, path, key)
   local found, seen, items = {}, {}, listed(came, path, "the object")
   local now, there = listed(result, path, "the object"), listed(observed, path, "the observed object")

@@ -2,12 +2,12 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- is_whole says whether a number is.
+-- is_whole reports whether a number is whole.
 local function is_whole(number)
   return number == math.floor(number)
 end
 
--- exact is a whole number that Lua can count with: below 2^53.
+-- exact returns a whole number that Lua represents exactly (below 2^53), or fails.
 local function exact(number)
   if number >= 9007199254740992 or number <= -9007199254740992 then
     fail("a number is too large for Lua")
@@ -15,14 +15,14 @@ local function exact(number)
   return number
 end
 
--- numbers are what is computed with: two whole numbers, or two that are not.
+-- numbers checks the operands of an arithmetic operator: two whole numbers, or two that are not.
 local function numbers(a, b)
   if type(a) ~= "number" or type(b) ~= "number" or is_whole(a) ~= is_whole(b) then
     fail("no such overload")
   end
 end
 
--- concat is two lists behind each other.
+-- concat returns the concatenation of two lists.
 local function concat(a, b)
   local joined = {}
   for _, item in ipairs(a) do
@@ -34,7 +34,7 @@ local function concat(a, b)
   return joined
 end
 
--- add is a sum, or two texts or lists behind each other.
+-- add returns a sum, or the concatenation of two strings or lists.
 local function add(a, b)
   if type(a) == "string" and type(b) == "string" then
     return a .. b
@@ -45,7 +45,7 @@ local function add(a, b)
   return exact(a + b)
 end
 
--- sum_items is the sum of a list of whole numbers.
+-- sum_items returns the sum of a list of whole numbers.
 local function sum_items(value)
   local sum = 0
   for _, item in ipairs(list(value, "sum")) do
@@ -54,19 +54,19 @@ local function sum_items(value)
   return sum
 end
 
--- sub is a difference.
+-- sub returns a difference.
 local function sub(a, b)
   numbers(a, b)
   return exact(a - b)
 end
 
--- mul is a product.
+-- mul returns a product.
 local function mul(a, b)
   numbers(a, b)
   return exact(a * b)
 end
 
--- truncate takes what is behind the point of a number away.
+-- truncate returns a number without its fraction.
 local function truncate(number)
   if number < 0 then
     return math.ceil(number)
@@ -74,7 +74,7 @@ local function truncate(number)
   return math.floor(number)
 end
 
--- div is a quotient: whole for whole numbers.
+-- div returns a quotient, which is whole for whole numbers.
 local function div(a, b)
   numbers(a, b)
   if not is_whole(a) then
@@ -85,7 +85,7 @@ local function div(a, b)
   return truncate(a / b)
 end
 
--- mod is what a division of whole numbers leaves.
+-- mod returns the remainder of a division of whole numbers.
 local function mod(a, b)
   numbers(a, b)
   if not is_whole(a) then
@@ -96,7 +96,7 @@ local function mod(a, b)
   return a - truncate(a / b) * b
 end
 
--- minus is a number with the other sign.
+-- minus returns the negated number.
 local function minus(number)
   if type(number) ~= "number" then
     fail("no such overload")
@@ -104,7 +104,7 @@ local function minus(number)
   return -number
 end
 
--- int makes a whole number of a number or of a text.
+-- int converts a number or a string to a whole number.
 local function int(value)
   if type(value) == "string" and string.find(value, "^[+-]?%d+$") then
     return exact(tonumber((string.match(value, "^%+?(.*)$"))))
@@ -114,7 +114,7 @@ local function int(value)
   fail("int cannot take the value that it was given")
 end
 
--- unsigned is a whole number that is not negative.
+-- unsigned returns a whole number, or fails if it is negative.
 local function unsigned(number)
   if number < 0 then
     fail("unsigned integer overflow")
@@ -122,7 +122,7 @@ local function unsigned(number)
   return number
 end
 
--- double makes a number of a number or of a text.
+-- double converts a number or a string to a floating-point number.
 local function double(value)
   if type(value) == "string" and (string.find(value, "^[+-]?%d+%.?%d*$") or string.find(value, "^[+-]?%.%d+$")) then
     return tonumber((string.match(value, "^%+?(.*)$")))

@@ -2,7 +2,7 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- copy is a value that shares nothing with another: Karmada takes no table that stands in two places.
+-- copy returns a deep copy. Karmada rejects a table that is used in two places.
 local function copy(value)
   if value == null then
     return nil
@@ -19,7 +19,7 @@ local function copy(value)
   return copied
 end
 
--- meant says whether an item is the one with a member: {"name", "a"}, and with true behind it only where the member is a text.
+-- meant reports whether an item has a member with a value: {"name", "a"}. A third element true requires a string.
 local function meant(item, step)
   if not is_map(item) then
     return false
@@ -28,7 +28,7 @@ local function meant(item, step)
   return member == step[2] or not step[3] and (type(member) == "number" or type(member) == "boolean") and tostring(member) == step[2]
 end
 
--- step_to is what stands one step below a value, and its key; nil where nothing does.
+-- step_to returns the value one step below a value, and its key, or nil.
 local function step_to(value, step)
   if type(value) ~= "table" then
     return nil
@@ -45,7 +45,7 @@ local function step_to(value, step)
   return value[step], step
 end
 
--- follow is what stands at a path, nil where nothing does.
+-- follow returns the value at a path, or nil.
 local function follow(value, path)
   for _, step in ipairs(path) do
     value = step_to(value, step)
@@ -53,7 +53,7 @@ local function follow(value, path)
   return value
 end
 
--- dotted writes a path.
+-- dotted returns a path as text.
 local function dotted(path)
   local out = ""
   for i, step in ipairs(path) do
@@ -68,7 +68,7 @@ local function dotted(path)
   return out
 end
 
--- take_away takes the place at a path away, and of items that are found by a member all that have it.
+-- take_away removes the value at a path, or all items that match a selection by member.
 local function take_away(value, path)
   for i = 1, #path - 1 do
     value = step_to(value, path[i])
@@ -89,7 +89,7 @@ local function take_away(value, path)
   end
 end
 
--- keyed is a new item with the member by which it is found.
+-- keyed returns a new item with the member that selects it.
 local function keyed(step)
   local value = step[2]
   if not step[3] then
@@ -102,14 +102,14 @@ local function keyed(step)
   return {[step[1]] = value}
 end
 
--- ensure is what stands one step below a value, made where it is missing.
+-- ensure returns the child one step below a value, and creates it if it is missing.
 local function ensure(value, path, i)
   local step, next_step = path[i], path[i + 1]
   local listed = type(next_step) ~= "string"
   local found = step_to(value, step)
   if found ~= nil then
     if listed and not is_list(found) or not listed and not is_map(found) then
-      fail(dotted(path) .. ": on the way there must be " .. (listed and "a list" or "an object"))
+      fail(dotted(path) .. ": the parent must be " .. (listed and "a list" or "an object"))
     end
     return found
   elseif type(step) == "number" or type(step) == "table" and listed then
@@ -122,7 +122,7 @@ local function ensure(value, path, i)
   return value[step]
 end
 
--- put makes the place at a path a value; null and nil take it away.
+-- put sets the value at a path. null and nil remove it.
 local function put(root, path, value)
   value = copy(value)
   if value == nil then
@@ -143,7 +143,7 @@ local function put(root, path, value)
   end
 end
 
--- reaches says that all items on the way are there.
+-- reaches reports whether all list items on a path exist.
 local function reaches(value, path)
   for i = 1, #path - 1 do
     value = step_to(value, path[i])
@@ -154,7 +154,7 @@ local function reaches(value, path)
   return true
 end
 
--- retain keeps what the observed object has at a path, but in no item that the other has no longer.
+-- retain copies the observed object's value at a path, except into items that no longer exist.
 local function retain(object, observed, path)
   local kept = follow(observed, path)
   if kept ~= nil and reaches(object, path) then
@@ -162,7 +162,7 @@ local function retain(object, observed, path)
   end
 end
 
--- keep copies what a status has at a path.
+-- keep copies the status field at a path.
 local function keep(made, status, path)
   local value = follow(status, path)
   if value ~= nil then

@@ -2,7 +2,7 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- follow is what stands at a path, nil where nothing does.
+-- follow returns the value at a path, or nil.
 local function follow(value, path)
   for _, key in ipairs(path) do
     if not is_map(value) then
@@ -13,12 +13,12 @@ local function follow(value, path)
   return value
 end
 
--- dotted writes a path.
+-- dotted returns a path as text.
 local function dotted(path)
   return table.concat(path, ".")
 end
 
--- take_away takes the place at a path away.
+-- take_away removes the value at a path, or all items that match a selection by member.
 local function take_away(value, path)
   for i = 1, #path - 1 do
     value = is_map(value) and value[path[i]]
@@ -28,7 +28,7 @@ local function take_away(value, path)
   end
 end
 
--- put makes the place at a path a value; null and nil take it away.
+-- put sets the value at a path. null and nil remove it.
 local function put(root, path, value)
   value = copy(value)
   if value == nil then
@@ -40,14 +40,14 @@ local function put(root, path, value)
     if root[key] == nil then
       root[key] = {}
     elseif not is_map(root[key]) then
-      fail(dotted(path) .. ": on the way there must be an object")
+      fail(dotted(path) .. ": the parent must be an object")
     end
     root = root[key]
   end
   root[path[#path]] = value
 end
 
--- retain keeps what the observed object has at a path.
+-- retain copies the observed object's value at a path, except into items that no longer exist.
 local function retain(object, observed, path)
   local kept = follow(observed, path)
   if kept ~= nil then

@@ -2,7 +2,7 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- quantity_sum adds quantities up, as Karmada does.
+-- quantity_sum returns the sum of quantities, computed by Karmada.
 local function quantity_sum(...)
   for _, part in ipairs({...}) do
     string_in(part)
@@ -10,12 +10,12 @@ local function quantity_sum(...)
   return require("kube").resourceAdd(...)
 end
 
--- is_quantity says whether a text is a quantity.
+-- is_quantity reports whether a string is a quantity.
 local function is_quantity(value)
   return (pcall(quantity_sum, string_in(value)))
 end
 
--- amount is a quantity as a number.
+-- amount returns a quantity as a number.
 local function amount(value)
   local number, suffix = string.match(quantity_sum(value), "^([+-]?[%d.]+)(.*)$")
   local digits = #string.match(number, "^[+-]?0*([%d.]*)$")

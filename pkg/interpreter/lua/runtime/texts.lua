@@ -2,7 +2,7 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- decimal writes a number as JSON does.
+-- decimal returns a number in JSON.
 local function decimal(number)
   local digits_before, power = string.match(tostring(number), "^(.*)e%-0?(%d+)$")
   if is_whole(number) then
@@ -19,7 +19,7 @@ local function decimal(number)
   return tostring(number)
 end
 
--- string_of makes a text of a text, a number, true or false.
+-- string_of converts a string, a number or a boolean to a string.
 local function string_of(value)
   if type(value) == "table" or type(value) == "function" then
     fail("string cannot take the value that it was given")
@@ -27,7 +27,7 @@ local function string_of(value)
   return tostring(value)
 end
 
--- text writes a value within a text.
+-- text converts a value that is embedded in a string.
 local function text(value)
   if type(value) == "number" then
     return decimal(value)
@@ -37,7 +37,7 @@ local function text(value)
   return tostring(value)
 end
 
--- string_in is a value that must be a text.
+-- string_in returns a value that must be a string.
 local function string_in(value)
   if type(value) ~= "string" then
     fail("no such overload")
@@ -45,22 +45,22 @@ local function string_in(value)
   return value
 end
 
--- starts_with says whether a text begins with another.
+-- starts_with reports whether a string starts with another.
 local function starts_with(value, prefix)
   return string.sub(string_in(value), 1, #string_in(prefix)) == prefix
 end
 
--- ends_with says whether a text ends with another.
+-- ends_with reports whether a string ends with another.
 local function ends_with(value, suffix)
   return #string_in(suffix) <= #string_in(value) and string.sub(value, #value - #suffix + 1) == suffix
 end
 
--- includes says whether a text is in another.
+-- includes reports whether a string contains another.
 local function includes(value, part)
   return string.find(string_in(value), string_in(part), 1, true) ~= nil
 end
 
--- matches says whether one of some patterns of Lua matches a text.
+-- matches reports whether one of some Lua patterns matches a string.
 local function matches(value, ...)
   for _, pattern in ipairs({...}) do
     if string.find(string_in(value), pattern) then
@@ -70,7 +70,7 @@ local function matches(value, ...)
   return false
 end
 
--- code_of is the number of a character.
+-- code_of returns the code point of a character.
 local function code_of(rune)
   local first, code = string.byte(rune, 1, 1), nil
   if #rune == 1 then
@@ -83,7 +83,7 @@ local function code_of(rune)
   return code
 end
 
--- reached are the steps of an automaton that take a character, after those that are given; true where it has found what it is for.
+-- reached returns the steps of an automaton after a character, and true if the automaton accepts.
 local function reached(program, steps, first, last)
   local waiting, seen, taking = steps, {}, {}
   while #waiting > 0 do
@@ -103,7 +103,7 @@ local function reached(program, steps, first, last)
   return taking
 end
 
--- accepts says whether an automaton finds something in a text.
+-- accepts reports whether an automaton accepts a part of a string.
 local function accepts(value, program)
   local found, steps = runes(value), {}
   for i = 1, #found + 1 do
@@ -124,7 +124,7 @@ local function accepts(value, program)
   end
 end
 
--- split takes a text apart.
+-- split splits a string.
 local function split(value, separator)
   if separator == "" then
     return runes(value)
@@ -141,7 +141,7 @@ local function split(value, separator)
   end
 end
 
--- join puts texts together.
+-- join joins strings.
 local function join(value, separator)
   for _, item in ipairs(list(value, "join")) do
     string_in(item)
@@ -149,7 +149,7 @@ local function join(value, separator)
   return table.concat(value, separator)
 end
 
--- replace writes another text in place of each that is found.
+-- replace replaces occurrences of a string.
 local function replace(value, old, new)
   if old == "" then
     fail("replace needs a text that is replaced")
@@ -157,7 +157,7 @@ local function replace(value, old, new)
   return table.concat(split(value, old), string_in(new))
 end
 
--- substring is a part of a text, by the positions of characters.
+-- substring returns a part of a string, by character positions.
 local function substring(value, from, to)
   local found = runes(value)
   to = to or #found
@@ -169,7 +169,7 @@ local function substring(value, from, to)
   return table.concat(found, "", from + 1, to)
 end
 
--- char_at is a character of a text.
+-- char_at returns a character of a string.
 local function char_at(value, position)
   local found = runes(value)
   if position < 0 or position > #found then
@@ -178,7 +178,7 @@ local function char_at(value, position)
   return found[position + 1] or ""
 end
 
--- index_of is the position of the first character at which a text is found in another, or -1.
+-- index_of returns the position of the first occurrence of a string in another, in characters, or -1.
 local function index_of(value, part)
   local first = string.find(string_in(value), string_in(part), 1, true)
   if not first then
@@ -187,7 +187,7 @@ local function index_of(value, part)
   return #runes(string.sub(value, 1, first - 1))
 end
 
--- shift writes letters of ASCII in another case.
+-- shift changes the case of ASCII letters.
 local function shift(value, first, last, by)
   local out = {}
   for i = 1, #string_in(value) do
@@ -200,12 +200,12 @@ local function shift(value, first, last, by)
   return table.concat(out)
 end
 
--- lower_ascii writes capital letters of ASCII as small ones.
+-- lower_ascii converts ASCII letters to lower case.
 local function lower_ascii(value)
   return shift(value, 65, 90, 32)
 end
 
--- upper_ascii writes small letters of ASCII as capital ones.
+-- upper_ascii converts ASCII letters to upper case.
 local function upper_ascii(value)
   return shift(value, 97, 122, -32)
 end

@@ -2,7 +2,7 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- days_in is how many days a month has.
+-- days_in returns the number of days of a month.
 local function days_in(year, month)
   if month == 2 then
     return (year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)) and 29 or 28
@@ -10,7 +10,7 @@ local function days_in(year, month)
   return (month == 4 or month == 6 or month == 9 or month == 11) and 30 or 31
 end
 
--- days_before is how many days there are from 1970 to a date.
+-- days_before returns the number of days from 1970 to a date.
 local function days_before(year, month, day)
   local since = year
   if month <= 2 then
@@ -22,7 +22,7 @@ local function days_before(year, month, day)
   return era * 146097 + of_era * 365 + math.floor(of_era / 4) - math.floor(of_era / 100) + of_year - 719468
 end
 
--- is_date says whether a text is a date.
+-- is_date reports whether a string is a date.
 local function is_date(value)
   local year, month, day = string.match(value, "^(%d%d%d%d)%-(%d%d)%-(%d%d)$")
   if not year then
@@ -32,7 +32,7 @@ local function is_date(value)
   return month >= 1 and month <= 12 and day >= 1 and day <= days_in(year, month)
 end
 
--- is_datetime says whether a text is a date with a time, as format.datetime() does.
+-- is_datetime reports whether a string is a date with a time, as format.datetime() does.
 local function is_datetime(value)
   local parts = split(lower_ascii(value), "t")
   if #parts < 2 or not is_date(parts[1]) then
@@ -45,7 +45,7 @@ local function is_datetime(value)
   return matches(rest, "^z$", "^[+-]%d%d:%d%d$", "^[^\n][\128-\191]*%d+z$", "^[^\n][\128-\191]*%d+[+-]%d%d:%d%d$")
 end
 
--- offset_of is how many seconds a zone is ahead.
+-- offset_of returns the offset of a time zone in seconds.
 local function offset_of(zone)
   if zone == "Z" then
     return 0
@@ -57,7 +57,7 @@ local function offset_of(zone)
   return (sign == "-" and -1 or 1) * (tonumber(hours) * 3600 + tonumber(minutes) * 60)
 end
 
--- timestamp reads a time of RFC 3339: seconds since 1970, nanoseconds, and how many seconds its zone is ahead.
+-- timestamp parses a time in RFC 3339 to seconds since 1970, nanoseconds, and the zone's offset in seconds.
 local function timestamp(value)
   if type(value) == "number" then
     return {seconds = value, nanoseconds = 0, offset = 0}
@@ -84,7 +84,7 @@ local function compare_times(a, b)
   return a.nanoseconds - b.nanoseconds
 end
 
--- date_of is the date that is some days after 1970.
+-- date_of returns the date a number of days after 1970.
 local function date_of(days)
   days = days + 719468
   local era = math.floor(days / 146097)
@@ -96,12 +96,12 @@ local function date_of(days)
   return year + era * 400 + (month <= 2 and 1 or 0), month, of_year - math.floor((153 * shifted + 2) / 5) + 1
 end
 
--- two writes a number with two digits.
+-- two formats a number with two digits.
 local function two(number)
   return (number < 10 and "0" or "") .. tostring(number)
 end
 
--- zone_of writes how many seconds a zone is ahead.
+-- zone_of formats the offset of a time zone.
 local function zone_of(offset)
   if offset == 0 then
     return "Z"
@@ -110,7 +110,7 @@ local function zone_of(offset)
   return (offset < 0 and "-" or "+") .. two(math.floor(minutes / 60)) .. ":" .. two(minutes % 60)
 end
 
--- time_of writes a time as RFC 3339 has it.
+-- time_of formats a time in RFC 3339.
 local function time_of(value)
   local seconds, fraction = value.seconds + value.offset, ""
   local year, month, day = date_of(math.floor(seconds / 86400))

@@ -2,28 +2,28 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- null is what an expression writes so: no field of an object that Karmada hands over is.
+-- null is the value null of an expression. Fields of Karmada's objects never have it.
 local function null() end
 
--- none is what is absent.
+-- none is the value of an absent optional.
 local function none() end
 
--- fail refuses to answer.
+-- fail stops the script with an error.
 local function fail(message)
   error(message, 0)
 end
 
--- is_list says whether a value is a list. Karmada hands over empty lists and empty objects alike: such a table is both.
+-- is_list reports whether a value is a list. An empty table is both list and object, because Karmada does not distinguish them.
 local function is_list(value)
   return type(value) == "table" and (value[1] ~= nil or next(value) == nil)
 end
 
--- is_map says whether a value is an object.
+-- is_map reports whether a value is an object.
 local function is_map(value)
   return type(value) == "table" and value[1] == nil
 end
 
--- find is what stands below a value at keys and positions, or none.
+-- find returns the value at keys and positions, or none.
 local function find(value, ...)
   for _, key in ipairs({...}) do
     if type(value) ~= "table" then
@@ -42,12 +42,12 @@ local function find(value, ...)
   return value
 end
 
--- has says whether a value has a field.
+-- has reports whether a value has a field.
 local function has(value, key)
   return find(value, key) ~= none
 end
 
--- at is what stands below a value at keys, which must be there.
+-- at returns the value at keys. It fails if there is none.
 local function at(value, ...)
   for _, key in ipairs({...}) do
     value = find(value, key)
@@ -58,7 +58,7 @@ local function at(value, ...)
   return value
 end
 
--- index is what stands in a value at a key or a position that was computed, which must be there.
+-- index returns the value at a computed key or position. It fails if there is none.
 local function index(value, key)
   local found = find(value, key)
   if found == none then
@@ -67,7 +67,7 @@ local function index(value, key)
   return found
 end
 
--- get is what stands below a value at keys and positions, or else the default.
+-- get returns the value at keys and positions, or the default.
 local function get(default, ...)
   local found = find(...)
   if found == none then
@@ -76,7 +76,7 @@ local function get(default, ...)
   return found
 end
 
--- or_else is a value that may be absent, or else what is computed.
+-- or_else returns a value, or the result of a function if it is absent.
 local function or_else(value, default)
   if value == none then
     return default()
@@ -84,7 +84,7 @@ local function or_else(value, default)
   return value
 end
 
--- present is a value that may be absent, and must not be.
+-- present returns a value, or fails if it is absent.
 local function present(value)
   if value == none then
     fail("optional.none() dereference")
@@ -92,7 +92,7 @@ local function present(value)
   return value
 end
 
--- non_zero is a value, or none where it is empty.
+-- non_zero returns a value, or none if it is empty.
 local function non_zero(value)
   if value == null or value == 0 or value == "" or value == false or type(value) == "table" and next(value) == nil then
     return none

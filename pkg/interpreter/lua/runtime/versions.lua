@@ -2,12 +2,12 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- is_version_number says whether a text is a number without zeros before it.
+-- is_version_number reports whether a string is a number without leading zeros.
 local function is_version_number(value)
   return value == "0" or string.find(value, "^[1-9]%d*$") ~= nil
 end
 
--- version_parts takes what stands behind a - or + in a version apart; nil where it is wrong.
+-- version_parts splits the pre-release or build part of a version, or returns nil if it is invalid.
 local function version_parts(value, numbered)
   local parts = split(value, ".")
   for _, part in ipairs(parts) do
@@ -18,7 +18,7 @@ local function version_parts(value, numbered)
   return parts
 end
 
--- read_version reads a semantic version; nil where a text is none.
+-- read_version parses a semantic version, or returns nil.
 local function read_version(value)
   local major, minor, rest = string.match(string_in(value), "^(%d+)%.(%d+)%.(.*)$")
   local patch, before, build = string.match(rest or "", "^(%d+)([^+]*)(.*)$")
@@ -35,7 +35,7 @@ local function read_version(value)
   return version
 end
 
--- normalized is a version with what may be left out, and without what need not be there: v1.02 is 1.2.0.
+-- normalized completes and simplifies a version: v1.02 becomes 1.2.0.
 local function normalized(value)
   local parts = split(string.match(string_in(value), "^v?(.*)$"), ".")
   while #parts > 3 do
@@ -56,12 +56,12 @@ local function normalized(value)
   return table.concat(parts, ".")
 end
 
--- is_version says whether a text is a semantic version.
+-- is_version reports whether a string is a semantic version.
 local function is_version(value)
   return read_version(value) ~= nil
 end
 
--- version reads a semantic version.
+-- version parses a semantic version, or fails.
 local function version(value)
   local read = read_version(value)
   if not read then
@@ -70,7 +70,7 @@ local function version(value)
   return read
 end
 
--- compare_version_parts is compare for what stands behind a - in a version: numbers come before texts.
+-- compare_version_parts is compare for pre-release parts: numbers come before strings.
 local function compare_version_parts(a, b)
   local x, y = string.find(a, "^%d+$") and tonumber(a), string.find(b, "^%d+$") and tonumber(b)
   if x and y then
