@@ -17,15 +17,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// contentFrom is the field by which an argument of an operation names a file beside the profile, and imageVector that of the
-// profile itself.
+// contentFrom is the argument of operations that names a file next to the profile. imageVector is the profile's
+// field of that kind.
 const (
 	contentFrom = "contentFrom"
 	imageVector = "imageVector"
 )
 
-// Attach gives the file the attachments that its documents name in contentFrom fields. read gets a path that has no .. and
-// does not begin with a slash. What it cannot read is found when the profile is compiled.
+// Attach adds to file the attachments that its documents name in contentFrom fields. read receives relative
+// paths without "..". Unreadable attachments are reported when the profile is compiled.
 func Attach(file source.File, read func(path string) ([]byte, error)) source.File {
 	file.Attachments, file.Refused = nil, nil
 	for _, path := range pathsIn(file) {
@@ -45,18 +45,19 @@ func Attach(file source.File, read func(path string) ([]byte, error)) source.Fil
 	return file
 }
 
-// named are the paths in files that were seen before, by the hash of their bytes: readers poll, and parsing is most of the work.
+// named caches the paths in files by the hash of their bytes, because pollers read the same files often and
+// parsing is expensive.
 var named struct {
 	sync.Mutex
 	paths map[[sha256.Size]byte][]string
 }
 
-// maxNamed is the number of files that are remembered; with one more, all are forgotten.
+// maxNamed limits the cache. Beyond it, the cache is cleared.
 const maxNamed = 256
 
-// pathsIn are the paths of the files that a file names.
+// pathsIn returns the paths that a file names.
 func pathsIn(file source.File) []string {
-	// A key that is written with escapes or in UTF-16 is none that anybody writes.
+	// Keys written with escapes or in UTF-16 are not supported.
 	if !bytes.Contains(file.Data, []byte(contentFrom)) && !bytes.Contains(file.Data, []byte(imageVector)) {
 		return nil
 	}
@@ -69,7 +70,7 @@ func pathsIn(file source.File) []string {
 	nodes, _, _ := attempt([]source.File{file}, func(files []source.File) ([]source.Node, error) {
 		nodes, _ := source.Parse(files[0])
 		return nodes, nil
-	}) // a panic is told when the file is loaded
+	}) // a panic is reported when the file is loaded
 	var paths []string
 	for _, node := range nodes {
 		paths = appendPaths(paths, node)
@@ -107,7 +108,8 @@ func appendPath(paths []string, n source.Node) []string {
 	return append(paths, n.Value)
 }
 
-// WithoutAttachments leaves out the files that another one names; named is the name of a file beside the given one.
+// WithoutAttachments returns the files that no other file names. named returns the name of a path relative to a
+// file.
 func WithoutAttachments(files []source.File, named func(f source.File, path string) string) []source.File {
 	attached := map[string]bool{}
 	for _, f := range files {

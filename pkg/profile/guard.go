@@ -17,23 +17,24 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Panic is the error of files of profiles in which the program itself has a mistake: they are refused, and it goes on.
+// Panic is the error for files that make the program panic, which is a bug. The files are rejected and the
+// program continues.
 type Panic struct {
-	// Files are the names of those on which it panics, or of all where it does so on none of them alone.
+	// Files names the files that cause the panic, or all if none of them does alone.
 	Files []string
-	// Stack is for the log.
+	// Stack is the stack trace, for the log.
 	Stack []byte
 
 	value any
 }
 
-// Error names the files, and nothing of what is in them.
+// Error names the files, but not their content.
 func (p *Panic) Error() string {
 	return cmp.Or(strings.Join(p.Files, ", "), "profiles") + ": loading panicked, which is a bug: " + serving.Panicked(p.value).Error()
 }
 
-// Guard makes of files what build makes of them. A panic of it is a Panic; build is called for each file alone then, to name those on which it panics,
-// and has to leave nothing behind.
+// Guard calls build and converts a panic to a Panic. It then calls build for each file alone to find the cause,
+// so that build must not have side effects.
 func Guard[T any](files []source.File, build func([]source.File) (T, error)) (T, error) {
 	result, err, panicked := attempt(files, build)
 	if panicked == nil {
@@ -53,6 +54,7 @@ func Guard[T any](files []source.File, build func([]source.File) (T, error)) (T,
 }
 
 //nolint:staticcheck,revive // the panic is beside what build gives
+//nolint:staticcheck,revive // the panic is separate from the results of build
 func attempt[T any](files []source.File, build func([]source.File) (T, error)) (result T, err error, panicked *Panic) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -63,7 +65,7 @@ func attempt[T any](files []source.File, build func([]source.File) (T, error)) (
 	return result, err, nil
 }
 
-// LogPanic writes the stack of a Panic; any other error is not its business.
+// LogPanic logs the stack if err is a Panic, and does nothing for other errors.
 func LogPanic(log logr.Logger, err error) {
 	if panicked, ok := errors.AsType[*Panic](err); ok {
 		log.Error(panicked, "Loading profiles panicked: this is a bug", "stack", string(panicked.Stack))

@@ -9,24 +9,25 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Interpreter is an InterpreterProfile and where it comes from.
+// Interpreter is a loaded InterpreterProfile.
 type Interpreter struct {
 	*v1alpha1.InterpreterProfile
-	// Node is the whole document as it was written.
+	// Node is the whole document as written.
 	Node source.Node
-	// Hash names the version of the document: see Document.
+	// Hash identifies the version of the document: see Document.
 	Hash string
-	// Findings are what is known to be wrong with the document.
+	// Findings are the errors in the document.
 	Findings source.Findings
 }
 
-// LoadInterpreters reads all interpreter profiles of the files; see Load.
+// LoadInterpreters reads all interpreter profiles in the files; see Load.
 func LoadInterpreters(files ...source.File) ([]*Interpreter, source.Findings) {
 	parts, findings := Parse(files...)
 	return DecodeInterpreters(parts, findings)
 }
 
-// DecodeInterpreters is Decode for interpreter profiles. What rules and expressions mean is for pkg/interpreter/rule.
+// DecodeInterpreters is Decode for interpreter profiles. Package pkg/interpreter/rule checks rules and
+// expressions.
 func DecodeInterpreters(parts []Part, known source.Findings) ([]*Interpreter, source.Findings) {
 	all, findings := decode(interpreterProfile, parts, known)
 	documents := make([]*Interpreter, len(all))
@@ -36,7 +37,7 @@ func DecodeInterpreters(parts []Part, known source.Findings) ([]*Interpreter, so
 	return documents, findings
 }
 
-// interpreterProfile is how InterpreterProfiles are read.
+// interpreterProfile describes how InterpreterProfiles are read.
 var interpreterProfile = kind[v1alpha1.InterpreterProfile]{
 	name:     v1alpha1.KindInterpreterProfile,
 	metadata: func(p *v1alpha1.InterpreterProfile) v1alpha1.Metadata { return p.Metadata },
@@ -45,5 +46,5 @@ var interpreterProfile = kind[v1alpha1.InterpreterProfile]{
 	},
 }
 
-// Summary is the document in one line, for logs: name and version.
+// Summary returns name and version in one line, for logs.
 func (i *Interpreter) Summary() string { return i.Metadata.Name + "@" + i.Hash }

@@ -11,26 +11,26 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// kind is how documents of one kind are read.
+// kind describes how documents of one kind are read.
 type kind[T any] struct {
 	name     string
 	metadata func(*T) v1alpha1.Metadata
-	// validate finds what is wrong with what could be decoded.
+	// validate checks a decoded document.
 	validate func(*T, source.Node) source.Findings
 }
 
-// read is a document that could be decoded.
+// read is a decoded document.
 type read[T any] struct {
 	content *T
 	node    source.Node
 	hash    string
 	file    source.File
-	// findings are those in the document.
+	// findings are the errors in the document.
 	findings source.Findings
 }
 
-// decode reads the documents of a kind of which findings are known already; it gives those and its own, but none that is only a consequence of
-// another.
+// decode reads the documents of a kind. It returns known and its own findings, without consequences of other
+// findings.
 func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], source.Findings) {
 	var (
 		all      []read[T]
@@ -57,7 +57,7 @@ func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], s
 	return all, findings
 }
 
-// decode reads one document; what is meant to be of another kind is nil.
+// decode reads one document. It returns nil for a document of another kind.
 func (k kind[T]) decode(node source.Node) (*T, source.Findings) {
 	apiVersion, name := node.Get("apiVersion"), node.Get("kind")
 	findings := k.checkHead(node, apiVersion, name)
@@ -70,7 +70,7 @@ func (k kind[T]) decode(node source.Node) (*T, source.Findings) {
 	return content, append(findings, k.validate(content, node).Beyond(findings)...)
 }
 
-// meant says whether a document is meant to be of the kind, though its head may be wrong.
+// meant reports whether a document is intended to be of the kind, even if its head has a mistake.
 func (k kind[T]) meant(apiVersion, name source.Node) bool {
 	if name.Node == nil {
 		return apiVersion.Node != nil && apiVersion.Value == v1alpha1.GroupVersion.String()

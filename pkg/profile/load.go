@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profile turns the bytes of files and ConfigMaps into documents: strictly decoded, validated as far as that needs
-// no knowledge of any cloud or caller, with the place of every error. What a rule means is the wings' business; this package
-// must not import them. Enter at Load and LoadNetworks.
+// Package profile loads documents from the bytes of files and ConfigMaps: it decodes strictly, validates what
+// does not depend on a cloud or client, and reports the position of each error. Other packages interpret the
+// rules; this package must not import them. Start reading at Load and LoadNetworks.
 package profile
 
 import (
@@ -18,29 +18,29 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Document is a valid ProviderProfile and where it comes from.
+// Document is a loaded ProviderProfile.
 type Document struct {
 	*v1alpha1.ProviderProfile
-	// Node is the whole document as it was written.
+	// Node is the whole document as written.
 	Node source.Node
-	// Hash is the SHA-256 of the file and what is attached to it, the first 12 hexadecimal digits: it names the version of a
-	// profile.
+	// Hash is the first 12 hexadecimal digits of the SHA-256 of the file and its attachments. It identifies the
+	// version of a profile.
 	Hash string
-	// Attachments are the files that the profile takes contents from, by the path that it writes.
+	// Attachments has the content of the files that the profile names, by path.
 	Attachments map[string][]byte
-	// Refused says of such files why they could not be read.
+	// Refused has the errors of attachments that could not be read, by path.
 	Refused map[string]string
-	// Findings are what is known to be wrong with the document.
+	// Findings are the errors in the document.
 	Findings source.Findings
 }
 
-// Part is a document of a file, not yet decoded.
+// Part is a parsed document of a file.
 type Part struct {
 	File source.File
 	Node source.Node
 }
 
-// Parse splits files into their documents. A document in which something is wrong is there as far as it could be read.
+// Parse splits files into documents. An invalid document is included as far as it could be parsed.
 func Parse(files ...source.File) ([]Part, source.Findings) {
 	var (
 		parts    []Part
@@ -59,15 +59,15 @@ func Parse(files ...source.File) ([]Part, source.Findings) {
 	return parts, findings
 }
 
-// Load reads all profiles of the files. The findings are of all files together; when there are any, the documents are
-// those that could still be decoded: the wings can say what else is wrong with them, and they must not be put in force.
+// Load reads all profiles in the files. If there are findings, it returns the documents that could be decoded
+// for further checks, but they must not become active.
 func Load(files ...source.File) ([]*Document, source.Findings) {
 	parts, findings := Parse(files...)
 	return Decode(parts, findings)
 }
 
-// Decode reads the profiles in documents of which findings are known already; it gives those and its own, but none that is only a
-// consequence of another.
+// Decode decodes the profiles in parsed documents. It returns known and its own findings, without consequences
+// of other findings.
 func Decode(parts []Part, known source.Findings) ([]*Document, source.Findings) {
 	all, findings := decode(providerProfile, parts, known)
 	documents := make([]*Document, len(all))
@@ -79,7 +79,7 @@ func Decode(parts []Part, known source.Findings) ([]*Document, source.Findings) 
 	return documents, findings
 }
 
-// providerProfile is how ProviderProfiles are read.
+// providerProfile describes how ProviderProfiles are read.
 var providerProfile = kind[v1alpha1.ProviderProfile]{
 	name:     v1alpha1.KindProviderProfile,
 	metadata: func(p *v1alpha1.ProviderProfile) v1alpha1.Metadata { return p.Metadata },
@@ -88,7 +88,7 @@ var providerProfile = kind[v1alpha1.ProviderProfile]{
 	},
 }
 
-// in are the findings in the document with an index.
+// in returns the findings in the document with an index.
 func in(parts []Part, index int, findings source.Findings) source.Findings {
 	begin, end := parts[index].Node.Position(), source.Position{}
 	if next := index + 1; next < len(parts) && parts[next].Node.File == begin.File {
@@ -99,10 +99,11 @@ func in(parts []Part, index int, findings source.Findings) source.Findings {
 	})
 }
 
-// hash returns the first 12 digits of the digest of a file.
+// hash returns the first 12 digits of a file's digest.
 func hash(file source.File) string { return Digest(file)[:12] }
 
-// Digest returns the SHA-256 of a file and what is attached to it, in hexadecimal digits. The name of the file does not count.
+// Digest returns the SHA-256 of a file and its attachments in hexadecimal. It does not depend on the file's
+// name.
 func Digest(file source.File) string {
 	sum := sha256.New()
 	_, _ = sum.Write(file.Data)
@@ -112,7 +113,7 @@ func Digest(file source.File) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Summary is the document in one line, for logs: name, version and providers.
+// Summary returns name, version and providers in one line, for logs.
 func (d *Document) Summary() string {
 	return fmt.Sprintf("%s@%s %v", d.Metadata.Name, d.Hash, d.Providers)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// lookup checks what can be checked of a lookup without knowing what a path or an expression is.
+// lookup validates a lookup, except its paths and expressions.
 func (v *validator) lookup(name string, l v1alpha1.Lookup) {
 	path := "lookups." + name
 	named := whats(l)
@@ -30,11 +30,11 @@ func (v *validator) lookup(name string, l v1alpha1.Lookup) {
 		v.object(path+".object", *l.Object)
 	}
 	if len(l.Keys)+len(l.Paths)+len(l.Labels)+len(l.Annotations) == 0 && !l.Checksum {
-		v.add(source.MissingField, path, "names nothing to read: keys, paths, labels, annotations or checksum; only what is named is read and kept")
+		v.add(source.MissingField, path, "selects nothing to read: add keys, paths, labels, annotations or checksum; only selected parts are read and kept")
 	}
 	if hasData := named[0] == "secret" || named[0] == "configMap"; !hasData {
 		if len(l.Keys) > 0 {
-			v.add(source.UnknownField, path+".keys", "only a Secret or ConfigMap has keys; of other objects fields are read, such as paths: {nodes: status.nodesCIDR}")
+			v.add(source.UnknownField, path+".keys", "only a Secret or ConfigMap has keys; read fields of other objects, such as paths: {nodes: status.nodesCIDR}")
 		}
 		if l.Checksum {
 			v.add(source.UnknownField, path+".checksum", "only a Secret or ConfigMap has a checksum")
@@ -44,7 +44,7 @@ func (v *validator) lookup(name string, l v1alpha1.Lookup) {
 	v.missing(path, l)
 }
 
-// whats are the fields of the lookup that say which object it reads.
+// whats returns the fields of the lookup that select its object.
 func whats(l v1alpha1.Lookup) []string {
 	var named []string
 	add := func(name string, given bool) {
@@ -69,7 +69,7 @@ func (v *validator) object(path string, o v1alpha1.LookupObject) {
 	group, err := schema.ParseGroupVersion(o.APIVersion)
 	switch {
 	case err != nil:
-		v.add(source.WrongValue, path+".apiVersion", "%q is no apiVersion, such as v1 or apps/v1", o.APIVersion)
+		v.add(source.WrongValue, path+".apiVersion", "%q is not an apiVersion, such as v1 or apps/v1", o.APIVersion)
 	case group.Group == "" && o.Kind == "Secret":
 		v.add(source.ExclusiveFields, path, "a Secret is looked up by secret: <name>")
 	case group.Group == "" && o.Kind == "ConfigMap":
@@ -77,7 +77,7 @@ func (v *validator) object(path string, o v1alpha1.LookupObject) {
 	}
 }
 
-// seen finds names by which expressions would see two things, and what is named twice.
+// seen reports name conflicts between the results of a lookup, and duplicates.
 func (v *validator) seen(name string, l v1alpha1.Lookup) {
 	path, taken := "lookups."+name, map[string]string{}
 	take := func(field, member, what string) {
@@ -113,6 +113,6 @@ func (v *validator) seen(name string, l v1alpha1.Lookup) {
 
 func (v *validator) missing(path string, l v1alpha1.Lookup) {
 	if l.Missing != "" && l.Optional {
-		v.drop(find(v.document.Node, path+".missing"), source.ExclusiveFields, path+".missing", "says nothing beside optional: what is missing is absent then, and rules apply")
+		v.drop(find(v.document.Node, path+".missing"), source.ExclusiveFields, path+".missing", "has no effect with optional: a missing object is absent, and rules apply")
 	}
 }

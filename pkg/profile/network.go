@@ -9,24 +9,25 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Network is a NetworkProfile and where it comes from.
+// Network is a loaded NetworkProfile.
 type Network struct {
 	*v1alpha1.NetworkProfile
-	// Node is the whole document as it was written.
+	// Node is the whole document as written.
 	Node source.Node
-	// Hash names the version of the document: see Document.
+	// Hash identifies the version of the document: see Document.
 	Hash string
-	// Findings are what is known to be wrong with the document.
+	// Findings are the errors in the document.
 	Findings source.Findings
 }
 
-// LoadNetworks reads all network profiles of the files; see Load.
+// LoadNetworks reads all network profiles in the files; see Load.
 func LoadNetworks(files ...source.File) ([]*Network, source.Findings) {
 	parts, findings := Parse(files...)
 	return DecodeNetworks(parts, findings)
 }
 
-// DecodeNetworks is Decode for network profiles. What pools, clouds and expressions mean is for pkg/network/policy.
+// DecodeNetworks is Decode for network profiles. Package pkg/network/policy checks pools, clouds and
+// expressions.
 func DecodeNetworks(parts []Part, known source.Findings) ([]*Network, source.Findings) {
 	all, findings := decode(networkProfile, parts, known)
 	documents := make([]*Network, len(all))
@@ -36,12 +37,12 @@ func DecodeNetworks(parts []Part, known source.Findings) ([]*Network, source.Fin
 	return documents, findings
 }
 
-// networkProfile is how NetworkProfiles are read.
+// networkProfile describes how NetworkProfiles are read.
 var networkProfile = kind[v1alpha1.NetworkProfile]{
 	name:     v1alpha1.KindNetworkProfile,
 	metadata: func(p *v1alpha1.NetworkProfile) v1alpha1.Metadata { return p.Metadata },
 	validate: func(p *v1alpha1.NetworkProfile, n source.Node) source.Findings { return validateName(p.Metadata, n) },
 }
 
-// Summary is the document in one line, for logs: name and version.
+// Summary returns name and version in one line, for logs.
 func (n *Network) Summary() string { return n.Metadata.Name + "@" + n.Hash }

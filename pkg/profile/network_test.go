@@ -54,7 +54,7 @@ func TestNetworksRefused(t *testing.T) {
 	want := `2.yaml:1:1: metadata.name: the profile "acme" is already defined at 1.yaml:1:1
 3.yaml:2:7: kind: unknown kind "ProviderProfile": must be NetworkProfile
 4.yaml:2:7: kind: unknown kind "NetworkProfil" (did you mean "NetworkProfile"?): must be NetworkProfile
-4.yaml:3:18: metadata.name: "Not_Valid" is no valid name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, ` +
+4.yaml:3:18: metadata.name: "Not_Valid" is not a valid name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, ` +
 		`'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
 		`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
 4.yaml:4:18: pools.a.mtu: must be 68 to 65535

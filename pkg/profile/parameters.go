@@ -13,11 +13,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Parameters are values by profile and parameter that the installation sets in place of the profiles' defaults.
+// Parameters are values by profile and parameter that an installation sets instead of the defaults.
 type Parameters map[string]map[string]source.Node
 
-// Override puts the parameters into the documents. A parameter that the profile does not have, or of another type than its
-// default, is a finding at the place where the installation wrote it.
+// Override sets the parameters in the documents. Unknown parameters, and values of another type than the
+// default, are findings at the installation's value.
 func (p Parameters) Override(documents []*Document) source.Findings {
 	var findings source.Findings
 	for _, document := range documents {
@@ -38,7 +38,7 @@ func (p Parameters) Override(documents []*Document) source.Findings {
 	return findings
 }
 
-// YAML writes the parameters as a document.
+// YAML returns the parameters as a document.
 func (p Parameters) YAML() []byte {
 	nodes := map[string]map[string]*yaml.Node{}
 	for name, values := range p {
@@ -49,12 +49,12 @@ func (p Parameters) YAML() []byte {
 	}
 	data, err := yaml.Marshal(nodes)
 	if err != nil {
-		return nil // what was read from YAML can be written
+		return nil // unreachable: the values were parsed from YAML
 	}
 	return data
 }
 
-// ParseParameters reads parameters that YAML wrote.
+// ParseParameters parses the output of YAML.
 func ParseParameters(file source.File) (Parameters, error) {
 	nodes, findings := source.Parse(file)
 	var parameters Parameters
@@ -64,7 +64,7 @@ func ParseParameters(file source.File) (Parameters, error) {
 	return parameters, findings.Err()
 }
 
-// Unused are the profiles that are given parameters and are not loaded.
+// Unused returns the profiles with parameters that are not loaded.
 func (p Parameters) Unused(documents []*Document) []string {
 	names := slices.Collect(maps.Keys(p))
 	names = slices.DeleteFunc(names, func(name string) bool {

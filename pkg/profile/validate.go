@@ -34,7 +34,8 @@ func validate(d *Document) source.Findings {
 	return v.findings
 }
 
-// MaximumRules is how many rules a profile may have. Loading time grows with the number of rules: this many take a few seconds.
+// MaximumRules limits the rules of a profile. The loading time grows with their number; this many take a few
+// seconds.
 const MaximumRules = 8000
 
 // rules reports the first rule beyond MaximumRules.
@@ -53,17 +54,17 @@ func (v *validator) rules() {
 	}
 }
 
-// sets are the fields of a profile that hold rules.
+// sets lists the fields of a profile that contain rules.
 var sets = []string{"controlplane", "controlplaneexposure", "controlplanebackup"}
 
-// validateName checks the name of a document of any kind.
+// validateName validates the name of a document of any kind.
 func validateName(m v1alpha1.Metadata, n source.Node) source.Findings {
 	const path = "metadata.name"
 	if m.Name == "" {
 		return source.Findings{find(n, path).Finding(path, "is missing").Of(source.MissingField)}
 	}
 	if problems := validation.IsDNS1123Subdomain(m.Name); len(problems) > 0 {
-		return source.Findings{find(n, path).Finding(path, "%q is no valid name: %s", m.Name, strings.Join(problems, "; ")).Of(source.InvalidName)}
+		return source.Findings{find(n, path).Finding(path, "%q is not a valid name: %s", m.Name, strings.Join(problems, "; ")).Of(source.InvalidName)}
 	}
 	return nil
 }
@@ -77,21 +78,21 @@ func (v *validator) add(rule source.Rule, path, format string, arguments ...any)
 	v.findings = append(v.findings, find(v.document.Node, path).Finding(path, format, arguments...).Of(rule))
 }
 
-// drop adds a finding that is mended by removing a node.
+// drop adds a finding that removing a node fixes.
 func (v *validator) drop(n source.Node, rule source.Rule, path, format string, arguments ...any) {
 	v.add(rule, path, format, arguments...)
 	last := &v.findings[len(v.findings)-1]
 	*last = last.Without(n)
 }
 
-// choose adds a finding that is mended by one of the known words in a node, if one is near.
+// choose adds a finding that a similar known word fixes, if there is one.
 func (v *validator) choose(n source.Node, known []string, path, format string, arguments ...any) {
 	v.add(source.WrongValue, path, format, arguments...)
 	last := &v.findings[len(v.findings)-1]
 	*last = last.Instead(n, known)
 }
 
-// mode checks which rules are only observed.
+// mode validates mode and observe.
 func (v *validator) mode() {
 	if mode := v.document.Mode; mode != "" && mode != v1alpha1.ModeEnforce && mode != v1alpha1.ModeObserve {
 		v.choose(v.document.Node.Get("mode"), []string{v1alpha1.ModeEnforce, v1alpha1.ModeObserve}, "mode", "must be enforce or observe, is %q", mode)
@@ -99,7 +100,7 @@ func (v *validator) mode() {
 	items := v.document.Node.Get("observe").Items()
 	for i, set := range v.document.Observe {
 		if !slices.Contains(sets, set) && items[i].Tag == "!!str" {
-			v.choose(items[i], sets, "observe", "%q is no set%s", set, source.Suggest(set, sets))
+			v.choose(items[i], sets, "observe", "%q is not a set%s", set, source.Suggest(set, sets))
 		}
 	}
 }
@@ -112,10 +113,10 @@ func (v *validator) providers() {
 	items := v.document.Node.Get("providers").Items()
 	for i, provider := range v.document.Providers {
 		if items[i].Tag != "!!str" {
-			continue // of another type, which is said already
+			continue // another type is reported already
 		}
 		if problems := validation.IsValidLabelValue(provider); provider == "" || len(problems) > 0 {
-			v.add(source.InvalidName, "providers", "%q is no provider type: it must be a label value", provider)
+			v.add(source.InvalidName, "providers", "%q is not a provider type: it must be a label value", provider)
 		}
 		if seen[provider] {
 			v.drop(items[i], source.DuplicateName, "providers", "%q is listed twice", provider)
@@ -132,7 +133,7 @@ func (v *validator) names(field string, names []string) {
 	}
 }
 
-// find is the node at a dotted path of keys, or the nearest one above it that exists.
+// find returns the node at a dotted path of keys, or its nearest existing parent.
 func find(n source.Node, path string) source.Node {
 	if path == "" {
 		return n

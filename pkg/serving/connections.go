@@ -15,9 +15,9 @@ import (
 	"syscall"
 )
 
-// Connections bounds how many connections are open at all listeners of a server. When there are as many as there may be, a new one takes the place of the one
-// that has waited for its caller the longest: for a handshake, a request or the rest of a body. A connection on which a request is worked on is never closed;
-// where there are only such, the new one is.
+// Connections limits the open connections of all listeners of a server. At the limit, a new connection replaces
+// the one that has waited longest for its client: for a handshake, a request, or the rest of a body. A
+// connection with a request in progress is never closed; if there are only such, the new connection is closed.
 type Connections struct {
 	most    int
 	metrics *Metrics
@@ -25,19 +25,21 @@ type Connections struct {
 	// mutex guards open, stalled, and the fields of all connections.
 	mutex sync.Mutex
 	open  int
-	// stalled are the connections that wait for their callers, the longest first.
+	// stalled lists the connections that wait for their clients, the longest wait first.
 	stalled list.List
 }
 
-// NewConnections allows as many connections as are given, and no more than leave file descriptors for what else the program opens.
+// NewConnections allows most connections, but leaves enough file descriptors for the rest of the program.
 func NewConnections(most int, m *Metrics) *Connections {
 	return &Connections{most: min(most, descriptors()), metrics: m}
 }
 
-// reservedDescriptors are for files, health checks and clients of the program, however low the limit of the process is.
+// reservedDescriptors is the minimum number of file descriptors for files, health checks and clients of the
+// program.
 const reservedDescriptors = 40
 
-// descriptors returns how many file descriptors connections may take: three quarters of those that the process may open.
+// descriptors returns the number of file descriptors that connections may use: three quarters of the process's
+// limit.
 func descriptors() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -47,7 +49,7 @@ func descriptors() int {
 	return max(cur-max(reservedDescriptors, cur/4), 4)
 }
 
-// Listen returns a listener whose connections are bounded.
+// Listen returns a listener with limited connections.
 func (c *Connections) Listen(l net.Listener) net.Listener { return &listener{Listener: l, all: c} }
 
 type listener struct {
@@ -55,7 +57,8 @@ type listener struct {
 	all *Connections
 }
 
-// Accept implements net.Listener. It never leaves a caller in the kernel's queue for want of a place.
+// Accept implements net.Listener. At the limit it closes a connection instead of leaving the client in the
+// kernel's queue.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -72,7 +75,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit returns the connection with a place of its own; nil: there is none.
+// admit registers a connection, or returns nil if there is no room.
 func (c *Connections) admit(raw net.Conn) *connection {
 	made := &connection{Conn: raw, all: c}
 	c.mutex.Lock()
@@ -92,7 +95,7 @@ func (c *Connections) admit(raw net.Conn) *connection {
 	return made
 }
 
-// closeStalled closes the connection that has waited the longest, and reports whether there was one.
+// closeStalled closes the connection that has waited longest. It reports whether there was one.
 func (c *Connections) closeStalled() bool {
 	c.mutex.Lock()
 	longest := c.takeStalled()
@@ -101,7 +104,7 @@ func (c *Connections) closeStalled() bool {
 	return longest != nil
 }
 
-// takeStalled takes the connection that has waited the longest out; nil: none waits. The mutex is held.
+// takeStalled removes and returns the connection that has waited longest, or nil. The caller holds the mutex.
 func (c *Connections) takeStalled() *connection {
 	first := c.stalled.Front()
 	if first == nil {
@@ -112,18 +115,18 @@ func (c *Connections) takeStalled() *connection {
 	return longest
 }
 
-// connection is one that is counted.
+// connection is a counted connection.
 type connection struct {
 	net.Conn
 	all *Connections
-	// place is that among the stalled; nil while it is worked on, and when it is closed.
+	// place is the position in stalled. It is nil while a request is in progress, and after Close.
 	place *list.Element
-	// working are the requests on it that are worked on.
+	// working counts the requests in progress.
 	working int
 	gone    bool
 }
 
-// leave gives its place up. The mutex is held.
+// leave unregisters the connection. The caller holds the mutex.
 func (c *connection) leave() {
 	if c.gone {
 		return
@@ -137,7 +140,7 @@ func (c *connection) leave() {
 	}
 }
 
-// evict closes a connection whose place another one has. It is right for nil.
+// evict closes a connection that was replaced. It accepts nil.
 func (c *connection) evict() {
 	if c == nil {
 		return
@@ -154,7 +157,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// work keeps the connection from being closed for others until done is called. It is right for nil.
+// work protects the connection from replacement until done is called. It accepts nil.
 func (c *connection) work() (done func()) {
 	if c == nil {
 		return func() {}
@@ -179,7 +182,7 @@ func (c *connection) add(requests int) {
 
 type connectionKey struct{}
 
-// withConnection is http.Server.ConnContext: it has requests find their connection.
+// withConnection is a http.Server.ConnContext that stores the connection for connectionOf.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -187,13 +190,13 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// connectionOf returns the connection of a request; nil: it is not bounded.
+// connectionOf returns the connection of a request, or nil if it is not limited.
 func connectionOf(ctx context.Context) *connection {
 	c, _ := ctx.Value(connectionKey{}).(*connection)
 	return c
 }
 
-// working has the connections of requests not be closed for others while a handler answers.
+// working protects connections from replacement while next handles a request.
 func working(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer connectionOf(r.Context()).work()()

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Deadline is a context that ends with its parent or at a time. Unlike that of context.WithDeadline it has no timer until somebody waits for its end, which
-// the work for most requests never does: it asks Err before each step that can take long.
+// Deadline is a context with a deadline. Unlike that of context.WithDeadline, it starts a timer only on the
+// first call of Done. Most requests never call it, because they check Err before each expensive step.
 type Deadline struct {
 	context.Context
 
 	at   time.Time
 	lock sync.Mutex
-	// waited is the context with a timer, once somebody waits.
+	// waited is the context with a timer, after the first call of Done.
 	waited context.Context
 	cancel context.CancelFunc
-	// ended is the error from End on, if nobody waited before.
+	// ended is the error after End, if Done was not called before.
 	ended error
 }
 
-// EndAt makes the context; End must be called.
+// EndAt returns a Deadline. The caller must call End.
 func EndAt(parent context.Context, at time.Time) *Deadline {
 	return &Deadline{Context: parent, at: at}
 }
 
-// End ends the context, unless it has ended, and gives up the timer, if there is one.
+// End cancels the context, unless it has ended, and releases its timer.
 func (d *Deadline) End() {
 	d.lock.Lock()
 	defer d.lock.Unlock()

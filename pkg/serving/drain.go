@@ -10,11 +10,12 @@ import (
 	"net/http"
 )
 
-// Drain sends callers elsewhere before the program ends. Clients keep their connections, which lead here long after a Service has forgotten the program; one
-// that is closed just when a call is sent on it loses the call. So each answer is the last on its connection.
+// Drain moves clients to other servers before the program ends. Clients keep connections long after a Service
+// has removed the endpoint, and lose a call that they send while the connection is closed. So Drain answers
+// each request with "Connection: close".
 type Drain struct {
 	Handler http.Handler
-	// Draining says that the program is about to end; nil: never.
+	// Draining reports whether the program is about to end. It may be nil.
 	Draining func() bool
 }
 
@@ -26,7 +27,7 @@ func (d Drain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.Handler.ServeHTTP(w, r)
 }
 
-// Stays is an error while a program is about to end, for those who ask whether it is ready.
+// Stays returns a readiness check that fails while the program drains.
 func Stays(draining func() bool) func(context.Context) error {
 	return func(context.Context) error {
 		if draining() {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// LimitFlags are the limits of a server as flags. Their defaults are those of the configuration.
+// LimitFlags are flags for the limits of a server. The configuration has their defaults.
 type LimitFlags struct{ Connections, Streams, Requests, BodiesBytes int32 }
 
 // AddTo defines the flags.
@@ -22,7 +22,7 @@ func (f *LimitFlags) AddTo(set *pflag.FlagSet) {
 	set.Int32Var(&f.BodiesBytes, "limit-bodies-bytes", 0, "bytes of all request bodies in memory; four of the largest at least")
 }
 
-// Override lays the flags that were given over the limits of a configuration.
+// Override sets the limits for which flags were given. It fails for values that are too low.
 func (f *LimitFlags) Override(set *pflag.FlagSet, connections, streams, requests, bodiesBytes *int32) error {
 	var problems []error
 	for _, flag := range []struct {

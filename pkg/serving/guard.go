@@ -17,53 +17,60 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limits bound what callers of a server can take of it.
+// Limits bound the resources that clients can use.
 type Limits struct {
-	// Connections are how many are open at a time, at all listeners together.
+	// Connections is the number of open connections of all listeners together.
 	Connections int
-	// Streams are how many requests one connection of HTTP/2 may have open at a time; clients open another one for more.
+	// Streams is the number of concurrent requests of one HTTP/2 connection. Clients open further connections
+	// if they need more.
 	Streams int
-	// Requests are how many are worked on at a time, Waiting how many more may arrive or wait; what is beyond is refused at once.
+	// Requests is the number of requests in progress, Waiting the number of further requests that may arrive or
+	// wait. Requests beyond that are rejected at once.
 	Requests, Waiting int
-	// Behind is for how many requests work may go on that have been answered, or whose callers have left, and still count as worked on.
+	// Behind is the number of requests that may continue after their answer, or after their client
+	// disconnected, and still count as in progress.
 	Behind int
-	// BodyBytes bounds one body, BodiesBytes the bodies of all requests, by what has arrived of them. It is four times BodyBytes at least.
+	// BodyBytes limits one body. BodiesBytes limits the received bytes of all bodies; it is at least four times
+	// BodyBytes.
 	BodyBytes, BodiesBytes int64
-	// Patience is how long a request waits for its turn, and is worked on; 0: it is refused at once where it would wait, and worked on without end.
+	// Patience limits both the wait for a turn and the work on a request. 0 rejects requests that would wait,
+	// and does not limit the work.
 	Patience time.Duration
-	// BodyTimeout is how long a body may take to arrive.
+	// BodyTimeout limits the time until a body has arrived.
 	BodyTimeout time.Duration
 }
 
 const (
-	// WriteTimeout is how long an answer may take to be taken, after it should be there.
+	// WriteTimeout limits the time for sending a response, after the time for its work.
 	WriteTimeout = 15 * time.Second
-	// BodyTimeout is how long a body may take to arrive, where nothing else is said.
+	// BodyTimeout is the default limit for the arrival of a body.
 	BodyTimeout = 15 * time.Second
-	// streamBuffer is what is taken of bodies that nobody reads, for each connection of HTTP/2, in bytes.
+	// streamBuffer limits unread data of one HTTP/2 connection, in bytes.
 	streamBuffer = 256 << 10
 )
 
-// Guard bounds what callers take of a server, all of its listeners together: connections, streams, requests, and bytes. A request is worked on when its body is
-// there, so that callers that send none take nobody's turn. Where room is short, those are ended first that wait for their callers the longest.
+// Guard limits connections, streams, requests and bytes of all listeners of a server together. A request takes
+// its turn only when its body has arrived, so that clients that send nothing block no others. At a limit, the
+// requests that have waited longest for their clients end first.
 type Guard struct {
 	limits      Limits
 	connections *Connections
 	metrics     *Metrics
 	places      *semaphore.Weighted
 
-	// mutex guards what follows, and that of all received bodies.
+	// mutex guards the fields below, and those marked in received.
 	mutex sync.Mutex
-	// here are the requests that arrive, wait, or are worked on, and behind those that go on without a caller.
+	// here counts the requests that arrive, wait or are in progress; behind counts those that continue without
+	// a client.
 	here, behind int
 	bytes        int64
-	// arriving are the bodies that arrive, the earliest first.
+	// arriving lists the bodies that are arriving, the earliest first.
 	arriving list.List
-	// changed is closed when there is more room.
+	// changed is closed when resources are released.
 	changed chan struct{}
 }
 
-// NewGuard makes a guard; its metrics may be nil.
+// NewGuard returns a guard. The metrics may be nil.
 func NewGuard(l Limits, m *Metrics) *Guard {
 	l.BodiesBytes = max(l.BodiesBytes, 4*l.BodyBytes)
 	return &Guard{
@@ -72,14 +79,14 @@ func NewGuard(l Limits, m *Metrics) *Guard {
 	}
 }
 
-// Listen returns a listener whose connections are bounded; Server must serve it.
+// Listen returns a listener with limited connections. It must be served by the result of Server.
 func (g *Guard) Listen(l net.Listener) net.Listener { return g.connections.Listen(l) }
 
-// Server returns a server within the limits. The deadline of a request's head is that of a TLS handshake, too.
+// Server returns a server with the limits. ReadHeaderTimeout also limits TLS handshakes.
 func (g *Guard) Server(handler http.Handler, log logr.Logger) *http.Server {
 	return &http.Server{
 		Handler: handler, ErrorLog: ErrorLog(log), ConnContext: withConnection,
-		// Bodies and answers have deadlines of their own.
+		// Bodies and responses have separate deadlines.
 		ReadHeaderTimeout: HeadTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaximumHead,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: g.limits.Streams, MaxReceiveBufferPerConnection: streamBuffer, MaxReceiveBufferPerStream: streamBuffer / 2,
@@ -87,8 +94,9 @@ func (g *Guard) Server(handler http.Handler, log logr.Logger) *http.Server {
 	}
 }
 
-// Serve calls next when the body of the request is there, or failed to come, and it is its turn; it takes most bytes of the body at most, and one more. The
-// context ends with the request's, and holds what the request takes: see Hold. It returns ErrBusy where next was not called.
+// Serve calls next when the request's body has arrived, or failed to, and a place is free. It reads at most one
+// byte more than most from the body. The context ends with the request's and keeps its resources: see Hold.
+// Serve returns ErrBusy if it did not call next.
 func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, most int64, next func(context.Context, http.ResponseWriter, *http.Request)) error {
 	b, err := g.enter(w, r)
 	if err != nil {
@@ -121,21 +129,22 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, most int64, next f
 	return nil
 }
 
-// lastAnswer has net/http send the answer to a request at once and close the connection, in place of waiting for what is left of the body.
+// lastAnswer makes net/http send the response at once and close the connection, instead of waiting for the rest
+// of the body.
 func lastAnswer(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody {
 		w.Header().Set("Connection", "close")
 	}
 }
 
-// CloseAfter prepares the answer to a request that is refused before its body is read: it is the last on its connection, and what the caller still sends is
-// read for a second at most.
+// CloseAfter prepares the response to a request that is rejected before its body is read. It closes the
+// connection after the response and reads the rest of the body for at most a second.
 func CloseAfter(w http.ResponseWriter, r *http.Request) {
 	lastAnswer(w, r)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second))
 }
 
-// Free calls next at once, for requests that cost nothing to speak of, or that are bounded elsewhere.
+// Free calls next at once. It is for cheap requests, and for those that are limited elsewhere.
 func (g *Guard) Free(w http.ResponseWriter, r *http.Request, next func(http.ResponseWriter, *http.Request)) {
 	defer connectionOf(r.Context()).work()()
 	if r.Body != nil && r.Body != http.NoBody {
@@ -144,7 +153,7 @@ func (g *Guard) Free(w http.ResponseWriter, r *http.Request, next func(http.Resp
 	next(w, r)
 }
 
-// enter lets a request in. Where there are as many as there may be, the body that arrives the longest is ended for it.
+// enter registers a request. At the limit, it ends the body that has been arriving longest.
 func (g *Guard) enter(w http.ResponseWriter, r *http.Request) (*received, error) {
 	now := time.Now()
 	b := &received{
@@ -165,13 +174,14 @@ func (g *Guard) enter(w http.ResponseWriter, r *http.Request) (*received, error)
 	}
 	g.here++
 	if b.ReadCloser != http.NoBody {
-		_ = b.control.SetReadDeadline(now.Add(g.limits.BodyTimeout)) // who cannot has no connection to be held up by
+		_ = b.control.SetReadDeadline(now.Add(g.limits.BodyTimeout)) // connections without deadlines cannot block
 		b.place = g.arriving.PushBack(b)
 	}
 	return b, nil
 }
 
-// turn waits until it is the turn of a request, and returns the context for its work: where it has waited, that ends when its caller leaves.
+// turn waits for a free place and returns a context for the request's work. After a wait, the context ends if
+// the client disconnects.
 func (g *Guard) turn(r *http.Request, b *received) (ctx context.Context, end func(), err error) {
 	if g.places.TryAcquire(1) {
 		return r.Context(), func() {}, nil
@@ -191,21 +201,21 @@ func (g *Guard) turn(r *http.Request, b *received) (ctx context.Context, end fun
 	return nil, nil, ErrBusy
 }
 
-// arrived notes that nothing of a body is waited for any more.
+// arrived records that a body is complete.
 func (g *Guard) arrived(b *received) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if b.place != nil {
 		g.arriving.Remove(b.place)
 		b.place = nil
-		g.notify() // another one may be the first now
+		g.notify() // another body may be the earliest now
 	}
 }
 
-// depart is called when the caller has its answer. Work that goes on keeps what the request takes, unless too much does.
+// depart is called after the response. Work that continues keeps the request's resources, up to Limits.Behind.
 func (g *Guard) depart(b *received, release func()) {
 	if !b.done {
-		b.buffer = new([]byte) // what panicked may have left it to others
+		b.buffer = new([]byte) // after a panic, another goroutine may still use the buffer
 	}
 	g.mutex.Lock()
 	if b.behind = g.behind < g.limits.Behind; b.behind {
@@ -218,7 +228,7 @@ func (g *Guard) depart(b *received, release func()) {
 	release()
 }
 
-// leave gives back what a request takes, and the place that it was worked on in, if it had one. Calling it again does nothing.
+// leave releases the resources of a request, and its place if it had one. Further calls do nothing.
 func (g *Guard) leave(b *received, placed bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -240,14 +250,14 @@ func (g *Guard) leave(b *received, placed bool) {
 	g.notify()
 }
 
-// notify wakes those that wait for room. The mutex is held.
+// notify wakes all that wait for resources. The caller holds the mutex.
 func (g *Guard) notify() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
-// take counts bytes of a body that have arrived. It waits for room; the error is ErrBusy where there was none, and os.ErrDeadlineExceeded where the body was
-// ended for another one.
+// take counts received bytes of a body and waits until they fit. It returns ErrBusy if they do not fit in time,
+// and os.ErrDeadlineExceeded if the body was ended in favor of another.
 func (g *Guard) take(b *received, n int64) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -279,8 +289,9 @@ func (g *Guard) take(b *received, n int64) error {
 	return nil
 }
 
-// fits reports whether there is room for more of a body. Half of all room is for any; the rest is for what is small, and for the earliest of the large ones,
-// so that one after the other comes to its end. The mutex is held.
+// fits reports whether n more bytes of a body fit. Half of the limit is for all bodies. The rest is for small
+// bodies and the earliest large one, so that large bodies complete one after the other. The caller holds the
+// mutex.
 func (g *Guard) fits(b *received, n int64) bool {
 	switch {
 	case b.displaced || n == 0:
@@ -298,7 +309,7 @@ func (g *Guard) fits(b *received, n int64) bool {
 	return true
 }
 
-// endStalled ends bodies that bring next to nothing while others wait. The mutex is held.
+// endStalled ends bodies that bring almost no data while others wait. The caller holds the mutex.
 func (g *Guard) endStalled() {
 	now := time.Now()
 	for e := g.arriving.Front(); e != nil; {
@@ -316,7 +327,7 @@ func (g *Guard) endStalled() {
 	}
 }
 
-// end has nobody wait for a body any more, and lets another request take its place. The mutex is held.
+// end ends a body so that another request can take its place. The caller holds the mutex.
 func (g *Guard) end(b *received) {
 	g.arriving.Remove(b.place)
 	b.place, b.displaced = nil, true

@@ -11,7 +11,7 @@ import (
 
 type holdKey struct{}
 
-// hold is what a request takes of the server, until nobody works for it any more. It is the context in which it is found.
+// hold counts the users of a request's resources. It is the context that carries itself.
 type hold struct {
 	context.Context
 
@@ -33,15 +33,16 @@ func (h *hold) release() {
 	}
 }
 
-// WithHold is a context for the work of a request: leave is called once, when release has been, and that of each Hold.
+// WithHold returns a context for a request's work. leave is called once, after release and the release function
+// of each Hold were called.
 func WithHold(ctx context.Context, leave func()) (held context.Context, release func()) {
 	h := &hold{Context: ctx, leave: leave}
 	h.workers.Store(1)
 	return h, h.release
 }
 
-// Hold is for who goes on working after the request's handler has returned: what the request takes of the server is held until release is called, which
-// must be once.
+// Hold keeps the resources of a request for work that continues after its handler returned, until release is
+// called. The caller must call release exactly once.
 func Hold(ctx context.Context) (release func()) {
 	h, is := ctx.Value(holdKey{}).(*hold)
 	if !is {
@@ -52,5 +53,5 @@ func Hold(ctx context.Context) (release func()) {
 			return h.release
 		}
 	}
-	return func() {} // nobody works for it any more, so that nothing is held
+	return func() {} // all work has ended, so that nothing is held
 }

@@ -6,13 +6,13 @@ package serving
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what a Guard lets in and what it refuses. Nil counts nothing.
+// Metrics count what a Guard accepts and rejects. Nil counts nothing.
 type Metrics struct {
 	connections, bytes prometheus.Gauge
 	refused            *prometheus.CounterVec
 }
 
-// What is refused, and why.
+// Values of the labels of graft_server_refused_total.
 const (
 	refusedConnection = "connection"
 	refusedRequest    = "request"
@@ -22,17 +22,18 @@ const (
 	reasonStalled = "stalled"
 )
 
-// NewMetrics makes the metrics and registers them. The server is their label of that name, by which alerts of one program leave those of others alone.
+// NewMetrics creates and registers the metrics. The label server distinguishes programs, so that alerts select
+// one of them.
 func NewMetrics(registry prometheus.Registerer, server string) *Metrics {
 	registry = prometheus.WrapRegistererWith(prometheus.Labels{"server": server}, registry)
 	m := &Metrics{
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_server_connections",
-			Help: "Connections of callers that are open.",
+			Help: "Open connections.",
 		}),
 		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_server_body_bytes",
-			Help: "Bytes of request bodies in memory: what has arrived of requests that are received, wait or are worked on.",
+			Help: "Bytes of request bodies in memory: received bytes of requests that arrive, wait or are in progress.",
 		}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_server_refused_total",

@@ -21,31 +21,31 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Monitor is for those who watch the program: /metrics, /healthz and /readyz.
+// Monitor serves /metrics, /healthz and /readyz.
 type Monitor struct {
-	// Program is the name of the program, for people.
+	// Program is the name of the program in messages.
 	Program string
-	// Address is host:port; 0: nobody watches.
+	// Address is host:port. "0" disables the server.
 	Address string
 	Metrics prometheus.Gatherer
-	// Ready are what must be right for the program to be ready, by name.
+	// Ready has the readiness checks, by name.
 	Ready map[string]func(context.Context) error
-	// Profiling serves /debug/pprof too.
+	// Profiling also serves /debug/pprof.
 	Profiling bool
 }
 
-// checkTimeout bounds all checks together; a kubelet's probe waits a second by default.
+// checkTimeout limits all checks together. A kubelet's probe waits one second by default.
 const checkTimeout = 900 * time.Millisecond
 
-// watchedConnections bounds those that are open at a time: a few watch the program.
+// watchedConnections limits the connections for monitoring.
 const watchedConnections = 16
 
-// ListenWatched returns a listener for those who watch the program, who have connections of their own.
+// ListenWatched returns a listener for monitoring, with a limit of its own.
 func ListenWatched(l net.Listener) net.Listener {
 	return NewConnections(watchedConnections, nil).Listen(l)
 }
 
-// Watched returns a server for those who watch the program.
+// Watched returns a server for monitoring.
 func Watched(handler http.Handler, log logr.Logger) *http.Server {
 	return &http.Server{
 		Handler: working(handler), ErrorLog: ErrorLog(log), ConnContext: withConnection,
@@ -53,14 +53,15 @@ func Watched(handler http.Handler, log logr.Logger) *http.Server {
 	}
 }
 
-// Open opens the address, if there is one, and logs it. The server answers until stop is called, which waits for its end.
+// Open listens on the address, if there is one, and logs it. The server answers until stop is called, which
+// waits for its end.
 func (m *Monitor) Open(ctx context.Context, log logr.Logger) (stop func(), err error) {
 	if m.Address == "0" {
 		return func() {}, nil
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.Address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("opening the address of metrics: %w: is another %s running? for a second one give metrics.address", err, m.Program)
+		return nil, fmt.Errorf("opening the address of metrics: %w: is another %s running? set metrics.address for a second one", err, m.Program)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the address of metrics: %w", err)
@@ -70,9 +71,9 @@ func (m *Monitor) Open(ctx context.Context, log logr.Logger) (stop func(), err e
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(listener) // it ends when it is closed
+		_ = server.Serve(listener) // Serve returns when the server is closed
 	}()
-	log.Info("Watched", "metrics", listener.Addr().String())
+	log.Info("Serving metrics", "metrics", listener.Addr().String())
 	return func() { _ = server.Close(); <-done }, nil
 }
 
@@ -92,7 +93,7 @@ func (m *Monitor) handler() http.Handler {
 	return mux
 }
 
-// ready says what is not right, a line each.
+// ready writes one line for each failed check.
 func (m *Monitor) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()

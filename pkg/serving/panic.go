@@ -11,8 +11,8 @@ import (
 	"runtime"
 )
 
-// Panicked is what may be said of the value of a panic: an error of Go itself as it is, and of any other its type only, as it may hold what was asked
-// for.
+// Panicked returns an error for the value of a panic without confidential content: Go's runtime errors as they
+// are, and only the type of any other value.
 func Panicked(value any) error {
 	if err, ok := value.(runtime.Error); ok {
 		return err
@@ -20,7 +20,8 @@ func Panicked(value any) error {
 	return fmt.Errorf("a value of the type %T", value)
 }
 
-// Aborted says whether a panic is the one by which a handler has net/http close the connection: it goes on.
+// Aborted reports whether a panic is http.ErrAbortHandler, which must be re-thrown so that net/http closes the
+// connection.
 func Aborted(value any) bool {
 	err, is := value.(error)
 	return is && errors.Is(err, http.ErrAbortHandler)

@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Main runs the command of a program and gives its exit status. What is wrong with documents is written to standard error one finding a line, as a compiler
-// does, whatever the format of the log.
+// Main runs a program's command and returns its exit status. It writes findings in documents to stderr, one per
+// line like a compiler, independent of the log format.
 func Main(ctx context.Context, command *cobra.Command, arguments []string, stdout, stderr io.Writer) int {
 	command.SetArgs(arguments)
 	command.SetOut(stdout)

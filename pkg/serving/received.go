@@ -16,47 +16,49 @@ import (
 	"time"
 )
 
-// ErrBusy says that a request was refused since there was too much to do.
-var ErrBusy = errors.New("the server works on as much as it can; try again")
+// ErrBusy means that a request was rejected because of overload.
+var ErrBusy = errors.New("the server is busy; try again")
 
 const (
-	// smallBody is how much of a body arrives without waiting for larger ones, in bytes.
+	// smallBody is the number of bytes of a body that arrive without waiting for larger bodies.
 	smallBody = 64 << 10
-	// pooledBody is the largest buffer that is used again, in bytes.
+	// pooledBody is the largest buffer that is reused, in bytes.
 	pooledBody = 1 << 20
-	// stallTime is how long a body may bring less than smallBody while others wait for its room.
+	// stallTime is the time in which a body must bring smallBody bytes while others wait.
 	stallTime = time.Second
 )
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// received is the body of a request that a Guard has received, and what the request takes of the Guard.
+// received is a request's body, with the resources that it holds in a Guard.
 type received struct {
-	io.ReadCloser // the rest, on the connection
+	io.ReadCloser // the rest, from the connection
 	guard         *Guard
 	control       *http.ResponseController
 	began         time.Time
 
-	// buffer is what has arrived, of which read has been read; err is why there is no more: io.EOF where it is whole.
+	// buffer has the received bytes, of which read bytes were read. err is the reason why no more follow;
+	// io.EOF if the body is complete.
 	buffer *[]byte
 	read   int
 	err    error
-	// done says that the handler has returned, and did not panic.
+	// done is true after the handler returned without a panic.
 	done bool
 
-	// The mutex of the guard is held for what follows. place is that among the bodies that arrive; nil: it has arrived, or was ended.
+	// The guard's mutex guards the fields below. place is the position in arriving, or nil if the body has
+	// arrived or was ended.
 	place *list.Element
-	// counted are the bytes that are counted, marked those a while ago.
+	// counted is the number of counted bytes, marked the number at markedAt.
 	counted, marked int64
 	markedAt        time.Time
-	// waits says that it waits for room, and not for its caller; displaced that another request has its place, behind that work for it goes on without a
-	// caller, and gone that it takes nothing any more.
+	// waits is true while the body waits for room instead of its client. displaced is true if another request
+	// has its place, behind if its work continues without a client, and gone after its resources were released.
 	waits, displaced, behind, gone bool
-	// ended is closed when it is displaced.
+	// ended is closed when the body is displaced.
 	ended chan struct{}
 }
 
-// Read implements io.Reader for those who know no received bodies.
+// Read implements io.Reader, for handlers that do not use ReadAll.
 func (b *received) Read(into []byte) (int, error) {
 	if held := (*b.buffer)[b.read:]; len(held) > 0 {
 		n := copy(into, held)
@@ -69,18 +71,19 @@ func (b *received) Read(into []byte) (int, error) {
 	return b.ReadCloser.Read(into)
 }
 
-// recycle gives the buffer to the next request, if it is not large.
+// recycle returns the buffer to the pool unless it is large.
 func (b *received) recycle() {
 	if cap(*b.buffer) <= pooledBody {
 		buffers.Put(b.buffer)
 	}
 }
 
-// whole reports whether all of it has arrived.
+// whole reports whether the complete body has arrived.
 func (b *received) whole() bool { return errors.Is(b.err, io.EOF) }
 
-// receive takes the body in, as it arrives: memory is taken for what is there, and not for what was announced. It ends with an error, with the whole body, or
-// when there is more than most bytes. The error is ErrBusy where there was no room for it.
+// receive reads the body as it arrives. It allocates memory for received bytes, not for the announced length.
+// It stops after an error, the complete body, or more than most bytes, and returns ErrBusy if there was no
+// room.
 func (b *received) receive(announced, most int64) error {
 	b.buffer = buffers.Get().(*[]byte)
 	if b.ReadCloser == http.NoBody {
@@ -106,7 +109,7 @@ func (b *received) receive(announced, most int64) error {
 	return nil
 }
 
-// ofEnd returns why a body has ended: one that was ended here did not come in time.
+// ofEnd returns the error of a read, or os.ErrDeadlineExceeded if the body was displaced.
 func (b *received) ofEnd(err error) error {
 	select {
 	case <-b.ended:
@@ -116,14 +119,14 @@ func (b *received) ofEnd(err error) error {
 	}
 }
 
-// grow returns a body with room for more: twice as much as has arrived, and no more than was announced, or may come.
+// grow returns a body with more capacity: twice the received bytes, up to the announced or allowed length.
 func grow(body []byte, announced, most int64) []byte {
 	if len(body) < cap(body) {
 		return body
 	}
 	end := most + 1
 	if announced >= 0 {
-		end = min(end, announced+1) // one more, so that the end is seen without another step
+		end = min(end, announced+1) // one more byte, to detect the end without another step
 	}
 	want := min(max(2*int64(cap(body)), bytes.MinRead), end)
 	if want <= int64(len(body)) {
@@ -132,8 +135,9 @@ func grow(body []byte, announced, most int64) []byte {
 	return slices.Grow(body, int(want)-len(body))
 }
 
-// ReadAll returns the body of a request, of which at most one byte more than most is read: that which a Guard has received as it is, and any other in memory that
-// grows as it arrives. What was read is returned also with an error.
+// ReadAll returns the body of a request, but at most one byte more than most. A body that a Guard received
+// completely is returned without a copy; any other grows as it arrives. The bytes read are returned also with
+// an error.
 func ReadAll(r *http.Request, most int64) ([]byte, error) {
 	if b, ok := r.Body.(*received); ok && b.read == 0 && (b.err != nil || int64(len(*b.buffer)) > most) {
 		body := *b.buffer

@@ -9,14 +9,14 @@ import (
 	"net/http"
 )
 
-// Spread has callers connect anew now and then, so that their connections spread over all replicas. A client keeps its connections for as long as it uses
-// them: after a replica was away, all lead to the others, and whatever becomes of one of these meets all callers. An answer says that it is the last on its
-// connection, so that no call is lost.
+// Spread closes connections now and then, so that clients distribute over all replicas. Clients keep their
+// connections as long as they use them: after the restart of a replica, all use the other replicas. Responses
+// announce the close, so that no call is lost.
 type Spread struct {
 	Handler http.Handler
-	// Calls are how many there are on a connection, on the average.
+	// Calls is the average number of calls of a connection.
 	Calls int
-	// Draw draws a number below another one; nil: by chance.
+	// Draw returns a random number below n. Nil uses math/rand.
 	Draw func(int) int
 }
 

@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// Timeout is how long the caller of a webhook waits, which kube-apiserver and Karmada say in the query; 0: it does not say so, or not as a duration above 0.
+// Timeout returns the timeout that kube-apiserver and Karmada send in the query of webhook calls, or 0 if there
+// is none or it is invalid.
 func Timeout(r *http.Request) time.Duration {
-	text, only := strings.CutPrefix(r.URL.RawQuery, "timeout=") // as they say it: nothing is taken apart then
+	text, only := strings.CutPrefix(r.URL.RawQuery, "timeout=") // fast path for a query with the timeout only
 	if !only || strings.ContainsAny(text, "&;%+") {
 		text = r.URL.Query().Get("timeout")
 	}

@@ -125,7 +125,7 @@ func (r *replica) at(word string) string {
 var watcher = &http.Client{Timeout: 3 * time.Second}
 
 func (r *replica) watch(path string) (status int, text string) {
-	response, err := watcher.Get("http://" + r.at("Watched") + path)
+	response, err := watcher.Get("http://" + r.at("Serving metrics") + path)
 	if err != nil {
 		return 0, ""
 	}
@@ -230,7 +230,7 @@ func TestReplicas(t *testing.T) {
 		t.Error("a replica that comes back has issued what is there")
 	}
 
-	const leads = `Who writes the registration	{"thisReplica": true}`
+	const leads = `Leadership changed	{"leader": true}`
 	eventually(t, "one leads", func() bool { return strings.Contains(one.Log.String()+two.Log.String(), leads) })
 	leader, other := one, two
 	if strings.Contains(two.Log.String(), leads) {

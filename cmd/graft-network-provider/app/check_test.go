@@ -25,7 +25,7 @@ ledger: {etcd: {endpoints: ["https://127.0.0.1:1"], caFile: ` + n.path("ca.crt")
 	if err := os.WriteFile(n.path("config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const want = `Error: listeners[0].address: "99999" is no port: they are 0 to 65535
+	const want = `Error: listeners[0].address: "99999" is not a port from 0 to 65535
 listeners[0].tls: loading certificates: open tls.crt: no such file or directory
 listeners[1].tokenFile: loading tokens: open tokens: no such file or directory
 ledger.etcd: reading the CAs of etcd: open ca.crt: no such file or directory

@@ -89,7 +89,7 @@ func (m *machine) address(t *testing.T, word string) string {
 // watch asks the address of those who watch.
 func (m *machine) watch(t *testing.T, path string) (status int, text string) {
 	t.Helper()
-	response, err := http.Get("http://" + m.address(t, "Watched") + path)
+	response, err := http.Get("http://" + m.address(t, "Serving metrics") + path)
 	if err != nil {
 		return 0, err.Error()
 	}

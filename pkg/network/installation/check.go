@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 )
 
-// checkMachine finds what the configuration names and this machine has not: files that cannot be loaded, and addresses that there are not. Nothing
-// is opened, so that it can be asked beside a server that runs. Each problem begins with its place.
+// checkMachine reports files that cannot be loaded and addresses that this machine does not have. It opens
+// nothing, so that it can run next to a running server. Each problem starts with its field.
 func (o *Installation) checkMachine(ctx context.Context) error {
 	var problems []error
 	note := func(place string, err error) {
@@ -46,7 +46,7 @@ func (o *Installation) checkMachine(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// loadable says whether the files of a listener are what they should be.
+// loadable checks the files of a listener.
 func loadable(l configv1alpha1.NetworkListener) error {
 	made := server.Listener{TokenFile: l.TokenFile}
 	if l.TLS != nil {
@@ -55,19 +55,19 @@ func loadable(l configv1alpha1.NetworkListener) error {
 	return made.CheckFiles()
 }
 
-// resolvable says whether an address of TCP can be listened on as far as that is known without doing so.
+// resolvable checks whether a TCP address can be listened on, as far as possible without doing so.
 func resolvable(ctx context.Context, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return err
 	}
 	if _, err := net.DefaultResolver.LookupPort(ctx, "tcp", port); err != nil {
-		return fmt.Errorf("%s is no port: they are 0 to 65535", strconv.Quote(port))
+		return fmt.Errorf("%s is not a port from 0 to 65535", strconv.Quote(port))
 	}
-	// A port of 0 is any that is free: it takes nothing away from a server that runs.
+	// Port 0 selects a free port, which does not disturb a running server.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
-		return fmt.Errorf("%s is no address of this machine: %w", strconv.Quote(host), err)
+		return fmt.Errorf("%s is not an address of this machine: %w", strconv.Quote(host), err)
 	}
 	return listener.Close()
 }

@@ -30,7 +30,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// Docker is what Docker's contract needs beside the ledger: the kernel of this machine. It is there only where a listener names the contract.
+// Docker has the parts for Docker's API in addition to the ledger, such as this machine's kernel. It exists
+// only if a listener serves that API.
 type Docker struct {
 	config   configv1alpha1.Docker
 	log      logr.Logger
@@ -40,10 +41,10 @@ type Docker struct {
 	leases   *ipam.Driver
 }
 
-// NewDocker opens the kernel and says what it lacks; nil where no listener names the contract.
+// NewDocker opens the kernel and logs missing features. It returns nil if no listener serves Docker's API.
 func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	if !p.Config.AnswersDocker() {
-		return nil, nil //nolint:nilnil // there is none, and that is right
+		return nil, nil // //nolint:nilnil // nil means that no listener serves the API
 	}
 	d := &Docker{config: p.Config.Docker, log: p.Log.WithName("docker")}
 	var err error
@@ -58,7 +59,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	d.metrics = newDockerMetrics(p.Registry)
 	report := func(err error) {
 		p.Metrics.FailedInBackground()
-		d.log.Error(err, "Work in the background failed")
+		d.log.Error(err, "Background work failed")
 	}
 	d.leases = ipam.New(ipam.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
@@ -77,7 +78,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	return d, nil
 }
 
-// Recover brings to its end what was begun before the start. It is right for nil.
+// Recover completes operations that were interrupted by a restart. It accepts a nil receiver.
 func (d *Docker) Recover(ctx context.Context) error {
 	if d == nil {
 		return nil
@@ -88,7 +89,7 @@ func (d *Docker) Recover(ctx context.Context) error {
 	return nil
 }
 
-// Close lets go of the kernel. It is right for nil.
+// Close closes the kernel. It accepts a nil receiver.
 func (d *Docker) Close() error {
 	if d == nil {
 		return nil
@@ -96,7 +97,7 @@ func (d *Docker) Close() error {
 	return d.kernel.Close()
 }
 
-// Guard puts other profiles in force, unless networks are in the way. It is right for nil.
+// Guard activates a policy with put, unless existing networks forbid it. It accepts a nil receiver.
 func (d *Docker) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
 	if d == nil {
 		return put()
@@ -104,7 +105,7 @@ func (d *Docker) Guard(ctx context.Context, next *policy.Policy, put func() erro
 	return d.networks.Guard(ctx, next, put)
 }
 
-// Barred says why a pool gives nothing. It is right for nil.
+// Barred returns an error if the pool accepts no new allocations. It accepts a nil receiver.
 func (d *Docker) Barred(ctx context.Context, pool string) error {
 	if d == nil {
 		return nil
@@ -112,7 +113,7 @@ func (d *Docker) Barred(ctx context.Context, pool string) error {
 	return d.networks.Barred(ctx, pool)
 }
 
-// Run sweeps until the context ends. It is right for nil.
+// Run cleans up periodically until the context ends. It accepts a nil receiver.
 func (d *Docker) Run(ctx context.Context) {
 	if d == nil {
 		return
@@ -123,34 +124,34 @@ func (d *Docker) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// tell logs which kinds of links this kernel has, and what the others need.
+// tell logs the kinds of links that this kernel supports, and what the others need.
 func (d *Docker) tell(missing map[link.Kind]error) {
 	var there []string
 	for _, kind := range link.Kinds() {
 		if err := missing[kind]; err != nil {
-			d.log.Info("Networks of a kind cannot be had", "kind", kind, "why", err.Error())
+			d.log.Info("This machine does not support a kind of networks", "kind", kind, "reason", err.Error())
 			continue
 		}
 		there = append(there, string(kind))
 	}
 	if len(there) == 0 {
-		d.log.Error(nil, "No network of Docker's can be had on this machine")
+		d.log.Error(nil, "This machine supports no kind of Docker networks")
 		return
 	}
-	d.log.Info("Networks can be had", "kinds", strings.Join(there, ", "))
+	d.log.Info("Supported kinds of Docker networks", "kinds", strings.Join(there, ", "))
 }
 
-// freed logs an address that nobody needed.
+// freed logs a released address.
 func (d *Docker) freed(a network.Allocation) {
-	d.log.Info("Freed an address that nobody needs any more", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
+	d.log.Info("Released an unused address", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
 }
 
-// removed logs what was stale.
+// removed logs removed objects.
 func (d *Docker) removed(s driver.Removed) {
-	d.log.Info("Removed what nobody needs any more", "networks", s.Networks, "endpoints", s.Endpoints, "links", s.Links)
+	d.log.Info("Removed unused objects", "networks", s.Networks, "endpoints", s.Endpoints, "links", s.Links)
 }
 
-// Contract is the codec; no contract where there is none.
+// Contract returns the codec, or the zero Contract for a nil receiver.
 func (d *Docker) Contract(w wire.Options) server.Contract {
 	if d == nil {
 		return server.Contract{}
@@ -162,8 +163,8 @@ func (d *Docker) Contract(w wire.Options) server.Contract {
 	return server.Contract{Handler: handler, Refuse: docker.Refuse, Endpoint: docker.Endpoint, Timeout: docker.Patience + 5*time.Second}
 }
 
-// boot names the time since links of this machine are there: since it was started, or since the network namespace of the program is there. Empty:
-// nobody knows.
+// boot identifies the lifetime of this machine's links: the boot, and the network namespace of the program. It
+// returns "" if it is unknown.
 func boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -176,8 +177,8 @@ func boot() string {
 	return strings.TrimSpace(string(id)) + " " + namespace
 }
 
-// lives says whether a sandbox may be there still: only that its file is not in its folder says that it is not. Who does not see the folder, as in a
-// container, knows nothing.
+// lives reports whether a sandbox may still exist. Only a missing file in an existing folder proves that it
+// does not; in a container, the folder may be invisible.
 func lives(sandbox string) bool {
 	if _, err := os.Stat(sandbox); !errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -186,7 +187,8 @@ func lives(sandbox string) bool {
 	return err != nil
 }
 
-// checkLinks finds profiles whose links this kernel lacks. Where no listener names Docker's contract, it is not asked.
+// checkLinks reports profiles with links that this kernel does not support. It does nothing if no listener
+// serves Docker's API.
 func (o *Installation) checkLinks(ctx context.Context, p *policy.Policy) error {
 	if !o.Config.AnswersDocker() {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// dockerMetrics count calls of the kernel, and what Docker was answered with an error.
+// dockerMetrics count kernel calls and error answers to Docker.
 type dockerMetrics struct {
 	errors   *prometheus.CounterVec
 	calls    *prometheus.CounterVec
@@ -30,16 +30,16 @@ func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
 	m := &dockerMetrics{
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_docker_errors_total",
-			Help: "Answers to Docker that say Err, most of them with the status 200, by whose fault it was: caller or server.",
+			Help: "Error answers to Docker (field Err, mostly with status 200), by fault: caller or server.",
 		}, []string{"endpoint", "fault"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_kernel_calls_total",
-			Help: "What the kernel was asked for, by the kind of link and what came of it: done, impossible, unavailable or failed.",
+			Help: "Kernel calls, by kind of link and result: done, impossible, unavailable or failed.",
 		}, []string{"call", "kind", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_network_kernel_call_duration_seconds",
-			Help: "How long the kernel took.",
-			// A link takes a millisecond or two; one that is removed waits for the kernel's other work.
+			Help: "Duration of kernel calls.",
+			// Creating a link takes one or two milliseconds. Removing one waits for other work of the kernel.
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
 	}
@@ -47,7 +47,7 @@ func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
 	return m
 }
 
-// failed notes an answer with an error.
+// failed counts an error answer.
 func (m *dockerMetrics) failed(method string, ours bool) {
 	fault := "caller"
 	if ours {
@@ -56,7 +56,7 @@ func (m *dockerMetrics) failed(method string, ours bool) {
 	m.errors.WithLabelValues(cmp.Or(method, "other"), fault).Inc()
 }
 
-// observe notes a call. Whatever the kind is called in a request, there are few names.
+// observe records a call. Unknown kinds in requests are counted as "other", to limit the label's values.
 func (m *dockerMetrics) observe(call string, kind link.Kind, began time.Time, err error) {
 	if kind != "" && !slices.Contains(link.Kinds(), kind) {
 		kind = "other"
@@ -75,7 +75,7 @@ func (m *dockerMetrics) observe(call string, kind link.Kind, began time.Time, er
 	m.duration.WithLabelValues(call).Observe(time.Since(began).Seconds())
 }
 
-// counted is a kernel whose calls are counted.
+// counted is a kernel that records its calls.
 type counted struct {
 	driver.Kernel
 	metrics *dockerMetrics
@@ -129,7 +129,7 @@ func (k counted) Remove(ctx context.Context, m link.Marked) (err error) {
 	return k.Kernel.Remove(ctx, m)
 }
 
-// dockerCollector tells what there is of Docker, when it is asked.
+// dockerCollector reports the current Docker objects on each scrape.
 type dockerCollector struct {
 	usage func(context.Context) (driver.Usage, error)
 }
@@ -139,10 +139,10 @@ var (
 	descEndpoints = prometheus.NewDesc("graft_network_docker_endpoints",
 		"Endpoints of Docker's networks on this machine: in a container (joined), or not in one (free).", []string{"state"}, nil)
 	descStale = prometheus.NewDesc("graft_network_docker_stale_removed_total",
-		"What was removed since nobody needs it any more: network, endpoint or link.", []string{"what"}, nil)
+		"Unused objects that were removed, by kind: network, endpoint or link.", []string{"what"}, nil)
 )
 
-// usageTimeout bounds the reading of rows where memory has them not.
+// usageTimeout limits the reading of rows that are not in memory.
 const usageTimeout = 2 * time.Second
 
 // Describe implements prometheus.Collector.
@@ -158,7 +158,7 @@ func (c dockerCollector) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	usage, err := c.usage(ctx)
 	if err != nil {
-		return // what cannot be read is not there, and /readyz says why
+		return // no metrics without data; /readyz reports the reason
 	}
 	gauge := func(desc *prometheus.Desc, value int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)

@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// bridgeFilters are the settings of the kernel by which frames that a bridge hands on pass the packet filters of the machine (br_netfilter), too, and
-// the families that they are for.
+// bridgeFilters lists the kernel settings (br_netfilter) that pass bridged frames through the machine's packet
+// filters, with the address family of each.
 var bridgeFilters = [][2]string{{"bridge-nf-call-iptables", "IPv4"}, {"bridge-nf-call-ip6tables", "IPv6"}}
 
-// filteredFamilies are the families of which frames on bridges pass the packet filters; folder is /proc/sys/net/bridge.
+// filteredFamilies returns the families for which bridged frames pass the packet filters. folder is
+// /proc/sys/net/bridge.
 func filteredFamilies(folder string) []string {
 	var families []string
 	for _, filter := range bridgeFilters {
@@ -25,10 +26,11 @@ func filteredFamilies(folder string) []string {
 	return families
 }
 
-// warnOfFilters says what keeps containers of one bridge apart though all links are there: dockerd drops what is forwarded, but by its own bridges.
+// warnOfFilters logs a warning if the packet filters can separate containers on one bridge: dockerd drops
+// forwarded packets except those of its own bridges.
 func (d *Docker) warnOfFilters() {
 	if families := filteredFamilies("/proc/sys/net/bridge"); len(families) > 0 {
-		d.log.Info("Packets between containers of one bridge pass the machine's FORWARD chain: where that drops, as dockerd makes it, they are lost; "+
-			"docs/usage/docker.md, \"Packet filters\", has the rule that lets them pass", "families", families)
+		d.log.Info("Packets between containers on one bridge pass the machine's FORWARD chain and are lost if its policy is DROP, which dockerd sets; "+
+			"see docs/usage/docker.md, \"Packet filters\", for the rule that accepts them", "families", families)
 	}
 }

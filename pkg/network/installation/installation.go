@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation makes the parts of a network provider from its configuration: the store of the ledger, listeners, the search for
-// leaks, and what Docker's contract needs. It also checks that a configuration would work. Enter at Installation and Parts.
+// Package installation creates the parts of a network provider from its configuration: the ledger's store, the
+// listeners, the search for leaks, and the parts for Docker's API. It also validates a configuration. Start
+// reading at Installation and Parts.
 package installation
 
 import (
@@ -35,16 +36,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Installation is a network provider as it is configured.
+// Installation is a configured network provider.
 type Installation struct {
-	// Config is the configuration with the flags that were given written over it.
+	// Config is the configuration after applying the flags.
 	Config *configv1alpha1.NetworkProviderConfiguration
-	// EachNode says that the node is the one that the environment names: that of the Pod, as DaemonSets write it, so that other nodes have such a
-	// server, too.
+	// EachNode states that the node's name comes from the environment, as in a DaemonSet, so that other nodes
+	// have such a server too.
 	EachNode bool
 }
 
-// Parts are those of a program that runs.
+// Parts are the parts of a running program.
 type Parts struct {
 	*Installation
 	Log      logr.Logger
@@ -54,7 +55,7 @@ type Parts struct {
 	Reloader *reload.Reloader
 }
 
-// Reloading returns the options of the reloader that do not depend on a program that runs.
+// Reloading returns the options of the reloader that do not depend on a running program.
 func (o *Installation) Reloading() reload.Options {
 	machine := catalog.Options{CNIConfigurations: o.Config.CNI.Configurations, CNIPlugins: o.Config.CNI.Plugins}
 	files := shell.Documents(o.Config.Profiles.Paths)
@@ -68,8 +69,7 @@ func (o *Installation) Reloading() reload.Options {
 	}
 }
 
-// Check says whether all would go well as far as the configuration, the files that it names, and the profiles are concerned, and beside that what is
-// doubtful.
+// Check validates the configuration, the files that it names, and the profiles. It writes warnings to doubts.
 func (o *Installation) Check(ctx context.Context, out, doubts io.Writer) error {
 	if err := o.checkMachine(ctx); err != nil {
 		return err
@@ -96,8 +96,9 @@ func words(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Limits returns the limits of the configuration. A request that finds no free place is refused at once, because callers retry. Requests whose
-// callers have left hold at most half of the places, so that a hanging cloud does not take all of them.
+// Limits returns the configured limits. A request without a free place is rejected at once, because clients
+// retry. Requests whose clients disconnected hold at most half of the places, so that a hanging cloud does not
+// block all of them.
 func (o *Installation) Limits() serving.Limits {
 	l := o.Config.Limits
 	return serving.Limits{
@@ -106,7 +107,8 @@ func (o *Installation) Limits() serving.Limits {
 	}
 }
 
-// Delay returns how long requests are still answered after the program was told to end. Sockets have no callers that balance among servers.
+// Delay returns the time for which requests are answered after the shutdown began. It is 0 for Unix sockets,
+// which have no load balancer.
 func (o *Installation) Delay() time.Duration {
 	isTCP := func(l configv1alpha1.NetworkListener) bool {
 		network, _, _ := l.Endpoint()
@@ -118,8 +120,8 @@ func (o *Installation) Delay() time.Duration {
 	return o.Config.Shutdown.Delay.Duration
 }
 
-// Administration returns the path of the socket of administration: that of the configuration, or the one beside the ledger's folder. Empty: there is
-// none.
+// Administration returns the path of the administration socket: the configured one, or the one next to the
+// ledger's folder. It returns "" if there is none.
 func (o *Installation) Administration() (string, error) {
 	path, err := o.Config.Administration.Socket()
 	if err != nil || path != "" || o.Config.Ledger.Etcd != nil {
@@ -131,7 +133,7 @@ func (o *Installation) Administration() (string, error) {
 	return path, nil
 }
 
-// Listeners returns the listeners of the configuration.
+// Listeners returns the configured listeners.
 func (o *Installation) Listeners(contracts map[string]server.Contract) ([]server.Listener, error) {
 	var all []server.Listener
 	for _, l := range o.Config.Listeners {

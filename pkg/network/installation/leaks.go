@@ -22,8 +22,8 @@ import (
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// Leaks looks for addresses whose holders do not exist any more. Without a cluster census and events are nil: then addresses are found that are held
-// for long, and nothing is freed.
+// Leaks searches for addresses of holders that no longer exist. Without a cluster, census and events are nil:
+// then it only reports addresses that are held for a long time, and frees nothing.
 type Leaks struct {
 	census  *kube.Census
 	events  *kube.Events
@@ -32,16 +32,17 @@ type Leaks struct {
 	metrics leakMetrics
 }
 
-// NewLeaks makes the search.
+// NewLeaks prepares the search.
 func (p *Parts) NewLeaks() (*Leaks, error) {
 	l, c := &Leaks{log: p.Log.WithName("leaks"), metrics: newLeakMetrics(p.Registry)}, p.Config.Leaks
 	options := leak.Options{
 		Ledger: p.Reloader.Ledger(), Release: p.Reloader.Service().ReleaseSince, Clock: clock.RealClock{},
-		// Docker's are swept by the server that has made them, which knows by links and leases who needs them.
+		// Docker's addresses are cleaned up by the server that allocated them, which knows the links and leases
+		// that use them.
 		Elsewhere: func(a network.Allocation) bool { return a.Owner.Contract == docker.Contract },
 		Free:      c.Mode == "free", Period: c.Period.Duration, Grace: c.Grace.Duration, Oldest: c.Oldest.Duration,
 		Report: l.report, Done: l.metrics.done,
-		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "Looking for leaks failed") },
+		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "The search for leaks failed") },
 	}
 	if p.Config.Kubernetes != nil {
 		if err := l.connect(p.Config); err != nil {
@@ -53,7 +54,7 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 	return l, nil
 }
 
-// connect makes what needs the cluster.
+// connect creates the clients for the cluster.
 func (l *Leaks) connect(c *configv1alpha1.NetworkProviderConfiguration) error {
 	config, err := kubernetes(c.Kubernetes)
 	if err != nil {
@@ -67,10 +68,10 @@ func (l *Leaks) connect(c *configv1alpha1.NetworkProviderConfiguration) error {
 }
 
 func kubernetes(k *configv1alpha1.NetworkKubernetes) (*rest.Config, error) {
-	return shell.Cluster(k.Kubeconfig, "write kubernetes.kubeconfig")
+	return shell.Cluster(k.Kubeconfig, "set kubernetes.kubeconfig")
 }
 
-// Run looks until the context ends.
+// Run searches periodically until the context ends.
 func (l *Leaks) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	if l.census != nil {
@@ -83,22 +84,22 @@ func (l *Leaks) Run(ctx context.Context) {
 	}
 }
 
-// report logs what is new, and writes an event.
+// report logs new findings and writes Events.
 func (l *Leaks) report(s leak.Suspect) {
 	a := s.Allocation
 	log := l.log.WithValues("owner", a.Owner.String(), "holder", a.Holder.String(), "pool", a.Pool, "addresses", a.Addresses)
 	switch {
 	case s.Reason == leak.Gone && s.First:
-		log.Info("The holder of an allocation does not exist any more", "freed", s.Freed)
+		log.Info("The holder of an allocation no longer exists", "freed", s.Freed)
 	case s.Reason == leak.Old && s.First:
-		log.Info("An allocation is held for long, and nobody knows whether its holder exists", "since", a.Since)
+		log.Info("An allocation is old and its holder is unknown", "since", a.Since)
 	}
 	if l.events != nil {
 		l.events.Report(s)
 	}
 }
 
-// Sweep is what graft ledger gc asks for. Where it is not known who lives, it can list only.
+// Sweep runs the search of `graft ledger gc`. Without a cluster it only lists; it fails unless dryRun is set.
 func (l *Leaks) Sweep(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
 	if l.census == nil && !dryRun {
 		return remote.ErrNoCluster
@@ -111,7 +112,7 @@ func (l *Leaks) Sweep(ctx context.Context, dryRun bool, each func(remote.Suspect
 	})
 }
 
-// leakMetrics are those of the search.
+// leakMetrics are the metrics of the search.
 type leakMetrics struct {
 	suspects        *prometheus.GaugeVec
 	unjudged        prometheus.Gauge
@@ -128,18 +129,18 @@ func newLeakMetrics(registry prometheus.Registerer) leakMetrics {
 	}
 	m := leakMetrics{
 		suspects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "graft_network_leaks", Help: "Allocations that seem to have leaked, as of the last look, by reason: gone, missing (once so far) or old.",
+			Name: "graft_network_leaks", Help: "Possible leaks found by the last search, by reason: gone, missing (once so far) or old.",
 		}, []string{"reason"}),
-		unjudged: gauge("graft_network_leaks_unjudged", "Allocations of which it is not known whether their holders exist, as of the last look."),
-		freed:    counter("graft_network_leaks_freed_total", "Allocations that were freed since their holders did not exist any more."),
-		failures: counter("graft_network_leaks_failures_total", "Looks for leaks that failed, as a whole or in part."),
-		last:     gauge("graft_network_leaks_last_look_seconds", "When it was looked for leaks last, in seconds since 1970."),
+		unjudged: gauge("graft_network_leaks_unjudged", "Allocations in the last search whose holders could not be checked."),
+		freed:    counter("graft_network_leaks_freed_total", "Allocations freed because their holders no longer existed."),
+		failures: counter("graft_network_leaks_failures_total", "Searches for leaks that failed completely or in part."),
+		last:     gauge("graft_network_leaks_last_look_seconds", "Time of the last search for leaks, in seconds since 1970."),
 	}
 	registry.MustRegister(m.suspects, m.unjudged, m.freed, m.failures, m.last)
 	return m
 }
 
-// done notes what a look has found.
+// done records the result of a search.
 func (m leakMetrics) done(s leak.Summary) {
 	for _, reason := range []leak.Reason{leak.Gone, leak.Missing, leak.Old} {
 		m.suspects.WithLabelValues(string(reason)).Set(float64(s.Suspects[reason]))

@@ -22,7 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 )
 
-// OpenStore opens the store of the ledger: the folder on this machine, or etcd. Exit ends the program, and is called when the folder cannot be written any more.
+// OpenStore opens the ledger's store: a folder on this machine, or etcd. It calls exit to end the program if
+// the folder can no longer be written.
 func OpenStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger, exit func(status int)) (ledger.Store, error) {
 	if c.Etcd != nil {
 		return openEtcd(ctx, *c.Etcd, log)
@@ -33,14 +34,15 @@ func OpenStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger, ex
 	return file.Open(c.Path, folderOptions(c.Path, log, exit))
 }
 
-// folderOptions end the program after an error of the disk: what was answered is safe unless files are damaged, and nothing more can be.
+// folderOptions returns options that end the program after a disk error. Acknowledged writes are safe unless
+// files are damaged, but no further ones are possible.
 func folderOptions(path string, log logr.Logger, exit func(status int)) file.Options {
 	return file.Options{Fatal: func(why error) {
-		remedy := "Ending since the ledger cannot be written: check whether the disk is full or broken, free space beside the folder, " +
-			"and start again; everything that was answered is in it"
+		remedy := "Ending because the ledger cannot be written: check if the disk is full or broken, free space next to the folder, " +
+			"and restart; the ledger contains all acknowledged writes"
 		if errors.Is(why, file.ErrDamaged) {
-			remedy = "Ending since the ledger is damaged: keep the folder, check the disk, and import the newest export into an empty folder; " +
-				"what was answered after that export is not in it"
+			remedy = "Ending because the ledger is damaged: keep the folder, check the disk, and import the newest export into an empty folder; " +
+				"it does not contain later writes"
 		}
 		log.Error(why, remedy, "folder", path)
 		exit(1)
@@ -54,12 +56,13 @@ func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledg
 	}
 	return etcd.Open(ctx, etcd.Options{
 		Endpoints: c.Endpoints, Prefix: c.Prefix, TLS: config,
-		Username: os.Getenv("GRAFT_ETCD_USERNAME"), Password: os.Getenv("GRAFT_ETCD_PASSWORD"), // as graft ledger does
-		Report: func(err error) { log.Error(err, "Following the ledger was broken off, and began anew") },
+		Username: os.Getenv("GRAFT_ETCD_USERNAME"), Password: os.Getenv("GRAFT_ETCD_PASSWORD"), // as in graft ledger
+		Report: func(err error) { log.Error(err, "The watch of the ledger failed and was restarted") },
 	})
 }
 
-// etcdTLS is nil where no file is given. The certificate is read whenever a connection is made, so that it may change.
+// etcdTLS returns the TLS configuration, or nil without files. The certificate is read for each connection, so
+// that it may change.
 func etcdTLS(c configv1alpha1.Etcd) (*tls.Config, error) {
 	if c.CAFile == "" && c.CertFile == "" {
 		return nil, nil

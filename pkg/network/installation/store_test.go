@@ -22,8 +22,8 @@ func TestFatalErrors(t *testing.T) {
 		err        error
 		want, lack string
 	}{
-		{"damaged", fmt.Errorf("reading: %w: checksum", file.ErrDamaged), "what was answered after that export is not in it", "everything that was answered is in it"},
-		{"full", errors.New("no space left on device"), "everything that was answered is in it", "not in it"},
+		{"damaged", fmt.Errorf("reading: %w: checksum", file.ErrDamaged), "it does not contain later writes", "the ledger contains all acknowledged writes"},
+		{"full", errors.New("no space left on device"), "the ledger contains all acknowledged writes", "does not contain later writes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			log, status := "", 0

@@ -62,7 +62,7 @@ func TestRefuse(t *testing.T) {
 		}
 	}
 	g.guard = serving.NewGuard(serving.Limits{}, nil)
-	if got := ask("/do", ""); got != "429 /do: the server works on as much as it can; try again" {
+	if got := ask("/do", ""); got != "429 /do: the server is busy; try again" {
 		t.Errorf("got %s", got)
 	}
 	if !strings.Contains(log.String(), "index out of range") || !strings.Contains(log.String(), "elsewhere.go") || strings.Contains(log.String(), "secret") {

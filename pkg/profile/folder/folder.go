@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package folder reads profiles, and what they name beside them, from files and folders. What they say is pkg/profile's business, and
-// which files may be read pkg/disk's. Enter at Read.
+// Package folder reads profiles, and the files that they name, from files and folders. Package pkg/profile
+// interprets them, and package pkg/disk checks which files may be read. Start reading at Read.
 package folder
 
 import (
@@ -18,22 +18,22 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Read reads files, and the *.yaml and *.yml files of folders (not of folders in them), in the order of the paths. What a
-// profile names as a file beside it, such as its image vector, is attached to it and no file of its own. A file of a folder in which no
-// document has an apiVersion or a kind is left alone; one that cannot be read has a Problem. Links in folders must stay inside. A path that
-// does not exist, or is neither a folder nor a regular file, is an error; an empty folder is not.
+// Read reads files, and the *.yaml and *.yml files of folders without their subfolders, sorted by path. A file
+// that a profile names, such as its image vector, becomes an attachment of it. In a folder, files without any
+// apiVersion or kind are ignored, and unreadable files have a Problem. Links in folders must stay inside. Read
+// fails for a path that does not exist, or is neither a folder nor a regular file, but not for an empty folder.
 func Read(paths ...string) ([]source.File, error) {
 	files, _, err := read(paths, disk.ReadFile)
 	return files, err
 }
 
-// ReadNamed is Read for paths that somebody names on a command line: pipes such as /dev/stdin are among them.
+// ReadNamed is Read for paths on a command line, which may be pipes such as /dev/stdin.
 func ReadNamed(paths ...string) ([]source.File, error) {
 	files, _, err := read(paths, disk.ReadStream)
 	return files, err
 }
 
-// LeftAlone are the files that Read leaves alone, without those that are attached to a profile.
+// LeftAlone returns the files that Read ignores, without attachments.
 func LeftAlone(paths ...string) ([]string, error) {
 	_, left, err := read(paths, disk.ReadFile)
 	return left, err
@@ -69,7 +69,7 @@ func read(paths []string, named reader) (files []source.File, left []string, err
 	return slices.DeleteFunc(all, func(f source.File) bool { return slices.Contains(left, f.Name) }), left, nil
 }
 
-// Empty are the paths without a document: neither themselves nor the files in their folders are among the files of documents.
+// Empty returns the paths that have no document among the files.
 func Empty(paths, files []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
 		return slices.ContainsFunc(files, func(file string) bool {
@@ -78,14 +78,14 @@ func Empty(paths, files []string) []string {
 	})
 }
 
-// Attach reads the files that a profile names, in the folder of the profile.
+// Attach reads the files that a profile names, relative to its folder.
 func Attach(file source.File) source.File {
 	return profile.Attach(file, func(path string) ([]byte, error) {
 		return disk.ReadInside(filepath.Dir(file.Name), path, disk.DocumentSize)
 	})
 }
 
-// readPath reads the file at a path, or the files in the folder there.
+// readPath reads the file at a path, or the files in a folder.
 func readPath(path string, named reader) ([]source.File, error) {
 	return readVersion(filepath.Dir(path), func() ([]source.File, error) {
 		info, err := os.Stat(path)
@@ -106,10 +106,11 @@ func readPath(path string, named reader) ([]source.File, error) {
 // versionLink is the link by which the kubelet replaces all files of a mounted ConfigMap at once.
 const versionLink = "..data"
 
-// readVersion reads from a folder again, a few times at most, while the kubelet replaces its files: what is read together is of one version.
+// readVersion repeats read, at most five times, until the kubelet has not replaced the folder's files
+// meanwhile. So all files are of one version.
 func readVersion(folder string, read func() ([]source.File, error)) (files []source.File, err error) {
 	version := func() string {
-		target, _ := os.Readlink(filepath.Join(folder, versionLink)) // other folders have none
+		target, _ := os.Readlink(filepath.Join(folder, versionLink)) // other folders have no such link
 		return target
 	}
 	for range 5 {
@@ -121,8 +122,8 @@ func readVersion(folder string, read func() ([]source.File, error)) (files []sou
 	return nil, fmt.Errorf("reading %s: its files were replaced each time while they were read", folder)
 }
 
-// readFolder reads the files in a folder. Entries that begin with a dot are left out: the kubelet keeps the versions of a mounted
-// ConfigMap in such.
+// readFolder reads the files in a folder. It skips names that start with a dot, where the kubelet keeps the
+// versions of a mounted ConfigMap.
 func readFolder(path string) ([]source.File, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -142,7 +143,7 @@ func readFolder(path string) ([]source.File, error) {
 	return files, nil
 }
 
-// IsYAML says whether a file, or a key of a ConfigMap, is one that may hold profiles.
+// IsYAML reports whether a file name, or a ConfigMap's key, has an extension of YAML.
 func IsYAML(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }

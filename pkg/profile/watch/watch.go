@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch notices that documents have changed. Their bytes are compared rather than events awaited, because the kubelet
-// replaces a mounted ConfigMap by swapping a symbolic link beside the files. It reads nothing itself. Enter at Poll.
+// Package watch detects changes of documents. It compares their bytes instead of waiting for file events,
+// because the kubelet replaces a mounted ConfigMap by swapping a symbolic link in its folder. It reads no files
+// itself. Start reading at Poll.
 package watch
 
 import (
@@ -17,13 +18,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// interval is how soon a change is noticed.
+// interval is the time between checks.
 const interval = time.Second
 
-// Digest tells documents from others; the zero Digest is that of none, not even of an empty list.
+// Digest identifies a list of documents. The zero Digest differs from that of any list, including an empty one.
 type Digest [sha256.Size]byte
 
-// DigestOf is the same for the same names, bytes and attachments in the same order.
+// DigestOf returns equal digests for equal names, contents and attachments in the same order.
 func DigestOf(files []source.File) Digest {
 	h := sha256.New()
 	add := func(parts ...[]byte) {
@@ -49,7 +50,7 @@ func DigestOf(files []source.File) Digest {
 	return sum
 }
 
-// Poll calls look every second, and whenever wake has a value, until the context ends; wake may be nil.
+// Poll calls look every second, and whenever wake receives a value, until the context ends. wake may be nil.
 func Poll(ctx context.Context, wake <-chan struct{}, look func(context.Context)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

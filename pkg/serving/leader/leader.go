@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leader elects the replica of a server that writes to clusters, by a Lease. Manager is for programs on a controller-runtime
-// manager, and Election for others. It knows nothing of what the leader does.
+// Package leader elects the replica of a server that writes to clusters, by a Lease. Manager is for programs
+// with a controller-runtime manager, Election for others. The package does not know the leader's work.
 package leader
 
 import (
@@ -21,14 +21,14 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// The times of an election, as everywhere in Kubernetes.
+// The times of an election, with Kubernetes' defaults.
 const (
 	LeaseDuration = 15 * time.Second
 	RenewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// newElector returns an elector that gives the Lease back when its context ends.
+// newElector returns an elector that releases the Lease when its context ends.
 func newElector(lock resourcelock.Interface, name string, callbacks leaderelection.LeaderCallbacks) (*leaderelection.LeaderElector, error) {
 	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, Name: name, LeaseDuration: LeaseDuration, RenewDeadline: RenewDeadline, RetryPeriod: retryPeriod,
@@ -36,16 +36,17 @@ func newElector(lock resourcelock.Interface, name string, callbacks leaderelecti
 	})
 }
 
-// Term reports whether this replica leads. It ends with the context of the election, even if that is reported late.
+// Term reports whether this replica leads. It ends with the context of the election, even if the loss is
+// reported late.
 type Term struct {
 	mutex sync.Mutex
-	// term ends with the leadership; nil: there is none.
+	// term is closed at the end of the leadership; nil without leadership.
 	term <-chan struct{}
-	// Alone says that there is no election and this replica leads. It is set before the first use.
+	// Alone disables the election; this replica leads. Set it before the first use.
 	Alone bool
 }
 
-// begin begins a term, unless it has ended already, and reports whether it did.
+// begin starts a term, unless ctx has ended, and reports whether it did.
 func (t *Term) begin(ctx context.Context) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -71,7 +72,7 @@ func (t *Term) Leads() bool {
 	}
 }
 
-// Election takes part in elections and keeps a Term.
+// Election participates in elections and updates a Term.
 type Election struct {
 	*Term
 	elector *leaderelection.LeaderElector
@@ -105,7 +106,7 @@ func NewElection(config *rest.Config, namespace, name string, term *Term, log lo
 	return e, err
 }
 
-// Run takes part in elections until the context ends.
+// Run participates in elections until the context ends.
 func (e *Election) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		e.elector.Run(logr.NewContext(ctx, e.log.WithName("election")))
@@ -118,6 +119,6 @@ func (e *Election) report(leads bool) {
 	defer e.mutex.Unlock()
 	if e.leads != leads {
 		e.leads = leads
-		e.log.Info("Who writes the registration", "thisReplica", leads)
+		e.log.Info("Leadership changed", "leader", leads)
 	}
 }

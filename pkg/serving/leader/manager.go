@@ -20,32 +20,35 @@ import (
 // ErrLost means that the lease was lost.
 var ErrLost = errors.New("the lease was lost: the API server did not renew it in time")
 
-// Manager is a manager whose leader may lose its lease and goes on to serve. The manager's own election ends the program on the spot then, with all
-// calls in flight, just when the API server comes back and makes more of them. Here the leader's work ends at once, and the program as if it were told to.
+// Manager is a controller-runtime manager that shuts down in order after it lost its lease. The manager's own
+// election exits at once, with all calls in flight, at a time when the API server is overloaded anyway. Here,
+// the leader's work ends at once, and the program as on a signal.
 type Manager struct {
 	manager.Manager
 
-	// lock is what the replicas compete for; nil: this one leads.
+	// lock is the Lease, or nil without an election.
 	lock resourcelock.Interface
-	// name is that of the lease in metrics.
+	// name is the name of the lease in metrics.
 	name string
-	// lost is told when the lease was lost; the program must end then, as work that was ended cannot begin again.
+	// lost is called after the lease was lost. The program must end then, because stopped work cannot start
+	// again.
 	lost func(error)
-	// work is what only the replica that leads does.
+	// work runs on the leader only.
 	work    []manager.Runnable
 	elected chan struct{}
 }
 
-// Options describe an election.
+// Options configure an election.
 type Options struct {
-	// Enabled says whether there is one; without, this replica leads.
+	// Enabled enables the election. Without it, this replica leads.
 	Enabled         bool
 	Namespace, Name string
-	// Lost is called when the lease was lost: the program must end, as work that was ended cannot begin again.
+	// Lost is called after the lease was lost. The program must end then, because stopped work cannot start
+	// again.
 	Lost func(error)
 }
 
-// NewManager wraps a manager: what only the leader does is added to the result, which adds itself to the manager.
+// NewManager wraps a manager. Add the leader's work to the result, which adds itself to the manager.
 func NewManager(config *rest.Config, mgr manager.Manager, o Options) (*Manager, error) {
 	lock, err := ctrlelection.NewResourceLock(config, mgr, ctrlelection.Options{
 		LeaderElection: o.Enabled, LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
@@ -61,7 +64,8 @@ func NewManager(config *rest.Config, mgr manager.Manager, o Options) (*Manager, 
 	return l, nil
 }
 
-// Add keeps what only the leader does, by the manager's rule: all that does not say otherwise.
+// Add registers a runnable for the leader, by the rule of controller-runtime: all runnables that do not opt
+// out.
 func (l *Manager) Add(r manager.Runnable) error {
 	if says, ok := r.(manager.LeaderElectionRunnable); ok && !says.NeedLeaderElection() {
 		return l.Manager.Add(r)
@@ -70,13 +74,13 @@ func (l *Manager) Add(r manager.Runnable) error {
 	return nil
 }
 
-// Elected is closed when this replica leads.
+// Elected returns a channel that is closed when this replica leads.
 func (l *Manager) Elected() <-chan struct{} { return l.elected }
 
-// NeedLeaderElection is false: every replica takes part.
+// NeedLeaderElection returns false: every replica participates.
 func (l *Manager) NeedLeaderElection() bool { return false }
 
-// Start competes and leads until the context ends. The lease is given up only after the work has ended.
+// Start participates and leads until the context ends. It releases the lease after the work has ended.
 func (l *Manager) Start(ctx context.Context) error {
 	work, end := context.WithCancel(ctx)
 	defer end()
@@ -110,7 +114,7 @@ func (l *Manager) Start(ctx context.Context) error {
 	return err
 }
 
-// compete calls lead when the lease is held; the channel is closed when it is not any more.
+// compete calls lead when it acquires the lease. The channel is closed when the lease is lost or released.
 func (l *Manager) compete(ctx context.Context, lead func(context.Context)) (<-chan struct{}, error) {
 	elector, err := newElector(l.lock, l.name, leaderelection.LeaderCallbacks{OnStartedLeading: lead, OnStoppedLeading: func() {}})
 	if err != nil {
@@ -124,7 +128,7 @@ func (l *Manager) compete(ctx context.Context, lead func(context.Context)) (<-ch
 	return lost, nil
 }
 
-// wait returns when work that has begun has ended.
+// wait returns after work that was started has ended.
 func (l *Manager) wait(ended <-chan error) error {
 	select {
 	case <-l.elected:
@@ -134,7 +138,7 @@ func (l *Manager) wait(ended <-chan error) error {
 	}
 }
 
-// lead runs the work until the context ends, or something in it fails.
+// lead runs the work until the context ends or a part of it fails.
 func (l *Manager) lead(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
 	for _, r := range l.work {

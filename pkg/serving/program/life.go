@@ -13,15 +13,15 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Life orders the end of a server. When the context ends, the program is draining: /readyz fails and requests are still answered for Delay,
-// so that callers that balance among replicas meet no closed port. Then the server finishes what is in flight within Timeout, and the
-// background work ends within another Timeout.
+// Life orders the shutdown of a server. When the context ends, the program drains: /readyz fails, but requests
+// are answered for Delay, so that load balancers can remove the endpoint. Then requests in flight finish within
+// Timeout, and background work ends within another Timeout.
 type Life struct {
 	Log            logr.Logger
 	Delay, Timeout time.Duration
-	// OnDrain is called when the program begins to drain; nil: nothing is.
+	// OnDrain is called when draining begins. It may be nil.
 	OnDrain func()
-	// Unfinished is logged if background work does not end in time.
+	// Unfinished is the log line for background work that does not end in time.
 	Unfinished string
 
 	draining atomic.Bool
@@ -30,8 +30,9 @@ type Life struct {
 // Draining reports whether the program is about to end.
 func (l *Life) Draining() bool { return l.draining.Load() }
 
-// Serve calls serve with a context that ends as described, and the timeout. Work returns functions that run beside it; their context ends
-// when serve has returned, and end makes the program end at once with an error.
+// Serve calls serve with a context that ends as described, and with the timeout. work returns functions to run
+// in the background; their context ends after serve returned, and calling end stops the program at once with an
+// error.
 func (l *Life) Serve(ctx context.Context, serve func(context.Context, time.Duration) error,
 	work func(working context.Context, end func(error)) []func(),
 ) error {

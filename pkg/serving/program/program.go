@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program is the shell of the server programs: the command, the flags and the configuration file that all have, the log, the
-// registry of metrics, and the order in which a server ends. It knows no contract and no document. Enter at New and Life.Serve.
+// Package program contains the common parts of the server programs: the command, common flags and the
+// configuration file, logging, metrics, and the order of the shutdown. It knows no API and no document. Start
+// reading at New and Life.Serve.
 package program
 
 import (
@@ -35,7 +36,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// New completes the command of a program, which has its name, texts and flags, and has it call run.
+// New completes a program's command, which has its name, help texts and flags. The command calls run.
 func New(command *cobra.Command, version string, run func(*cobra.Command) error) *cobra.Command {
 	command.Version, command.Args = version, cobra.NoArgs
 	command.SilenceErrors, command.SilenceUsage = true, true
@@ -45,33 +46,34 @@ func New(command *cobra.Command, version string, run func(*cobra.Command) error)
 	return command
 }
 
-// Main returns a function that runs the command with arguments and returns its exit status; see serving.Main.
+// Main returns a function that runs the command with arguments and returns the exit status; see serving.Main.
 func Main(command func(version string) *cobra.Command) func(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
 	return func(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
 		return serving.Main(ctx, command(version), arguments, stdout, stderr)
 	}
 }
 
-// Flags are the flags that all programs have. Further ones are defined between AddConfig and AddTo, in the order of the help.
+// Flags are the common flags. Define a program's own flags between AddConfig and AddTo, which determines the
+// order in the help.
 type Flags struct {
 	config              string
 	logLevel, logFormat string
 	limits              serving.LimitFlags
 }
 
-// AddConfig defines the flag of the configuration file, whose kind is given.
+// AddConfig defines the flag for the configuration file, of the given kind.
 func (f *Flags) AddConfig(set *pflag.FlagSet, kind string) {
 	set.StringVar(&f.config, "config", "", "file with the "+kind+"; defaults without one")
 }
 
-// AddTo defines the flags of limits and of the log.
+// AddTo defines the flags for limits and logging.
 func (f *Flags) AddTo(set *pflag.FlagSet) {
 	f.limits.AddTo(set)
 	set.StringVar(&f.logLevel, "log-level", "", "debug, info or error (default info)")
 	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
 }
 
-// Read reads the configuration file; without one, the configuration has the defaults.
+// Read reads the configuration file. Without one, it returns the defaults.
 func Read[C any](f *Flags, decode func(source.File) (*C, error)) (*C, error) {
 	file := source.File{Name: f.config}
 	if f.config != "" {
@@ -84,7 +86,7 @@ func Read[C any](f *Flags, decode func(source.File) (*C, error)) (*C, error) {
 	return decode(file)
 }
 
-// Override writes flags that were given over a configuration: those of the log, of the limits, and others by their names.
+// Override applies the given flags to a configuration: those for logging and limits, and the others by name.
 func (f *Flags) Override(set *pflag.FlagSet, log *configv1alpha1.Logging, limits [4]*int32, others map[string]func()) error {
 	others["log-level"] = func() { log.Level = f.logLevel }
 	others["log-format"] = func() { log.Format = f.logFormat }
@@ -96,7 +98,7 @@ func (f *Flags) Override(set *pflag.FlagSet, log *configv1alpha1.Logging, limits
 	return f.limits.Override(set, limits[0], limits[1], limits[2], limits[3])
 }
 
-// Problems are what is wrong with flags and configuration.
+// Problems are errors in flags and configuration.
 type Problems []error
 
 // Add adds a problem if the condition holds.
@@ -106,25 +108,25 @@ func (p *Problems) Add(wrong bool, format string, arguments ...any) {
 	}
 }
 
-// AddLog adds what is wrong with the configuration of the log.
+// AddLog adds problems of the logging configuration.
 func (p *Problems) AddLog(l configv1alpha1.Logging) {
 	p.Add(!slices.Contains([]string{"debug", "info", "error"}, l.Level), "--log-level must be debug, info or error, is %q", l.Level)
 	p.Add(!slices.Contains([]string{"json", "text"}, l.Format), "--log-format must be json or text, is %q", l.Format)
 }
 
-// AddMetricsAddress adds what is wrong with the address of metrics.
+// AddMetricsAddress adds problems of the metrics address.
 func (p *Problems) AddMetricsAddress(address string) {
 	_, _, err := net.SplitHostPort(address)
 	p.Add(err != nil && address != "0", "--metrics-address must be host:port, or 0")
 }
 
-// Err returns all problems as an error, or nil.
+// Err returns all problems as one error, or nil.
 func (p Problems) Err() error { return errors.Join(p...) }
 
-// Start returns the logger of a program, after it has logged the program's name and version, and sets up contention profiling. A nil
-// writer is standard error.
+// Start returns the program's logger, logs name and version, and sets up contention profiling. Nil means
+// stderr.
 func Start(name, version string, l configv1alpha1.Logging, d configv1alpha1.Debugging, to io.Writer, keysAndValues ...any) (logr.Logger, error) {
-	// Errors are results here: where one comes from is in its text, and a panic logs its own stack.
+	// Errors carry their context in their text, and a panic logs its own stack.
 	options := []zap.Opts{zap.StacktraceLevel(zapcore.PanicLevel)}
 	if to != nil {
 		options = append(options, zap.WriteTo(to))
@@ -141,27 +143,28 @@ func Start(name, version string, l configv1alpha1.Logging, d configv1alpha1.Debu
 	return log, nil
 }
 
-// AddProcessMetrics registers the metrics of Go and of the process.
+// AddProcessMetrics registers the metrics of the Go runtime and the process.
 func AddProcessMetrics(registry prometheus.Registerer) {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-// Documents reads the files of folders with documents, and returns the names of files that are left out.
+// Documents are folders and files with documents.
 type Documents []string
 
 // Read returns the files.
 func (d Documents) Read() ([]source.File, error) { return folder.Read(d...) }
 
-// LeftAlone returns the names of files that are no documents. Read reports what cannot be read.
+// LeftAlone returns the ignored files, which contain no documents. Read reports unreadable files.
 func (d Documents) LeftAlone() []string {
 	left, _ := folder.LeftAlone(d...)
 	return left
 }
 
-// Empty returns the folders without any of the files.
+// Empty returns the folders that contain none of the files.
 func (d Documents) Empty(files []string) []string { return folder.Empty(d, files) }
 
-// Cluster returns the configuration of a client: that of a kubeconfig, or without one that of the Pod. The field is named in the error.
+// Cluster returns a client configuration from a kubeconfig, or that of the Pod if it is empty. field is the
+// hint in the error.
 func Cluster(kubeconfig, field string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracing sends spans by OpenTelemetry where the environment says so. Enter at New.
+// Package tracing exports OpenTelemetry spans if the environment configures an exporter. Start reading at New.
 package tracing
 
 import (
@@ -20,11 +20,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracingTimeout bounds the sending of the last spans.
+// tracingTimeout limits the export of the last spans.
 const tracingTimeout = 5 * time.Second
 
-// New makes a tracer that sends spans where the environment says (OpenTelemetry's OTEL_EXPORTER_OTLP_ENDPOINT and its likes), and what ends it;
-// no tracer where the environment names no place. Spans wait in a bounded queue, and are dropped where nobody takes them.
+// New returns a tracer that exports to the endpoint in the environment (OTEL_EXPORTER_OTLP_ENDPOINT and related
+// variables), and a function that ends it. It returns a nil tracer without an endpoint. Spans wait in a bounded
+// queue and are dropped if it is full.
 func New(ctx context.Context, program, version string, log logr.Logger) (trace.Tracer, func(), error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, func() {}, nil
@@ -38,7 +39,7 @@ func New(ctx context.Context, program, version string, log logr.Logger) (trace.T
 	if err != nil {
 		return nil, nil, fmt.Errorf("sending traces: %w", err)
 	}
-	// What the environment says wins over the name.
+	// The environment takes precedence over the name.
 	about, err := resource.New(ctx, resource.WithAttributes(
 		attribute.String("service.name", program), attribute.String("service.version", version),
 	), resource.WithFromEnv())
