@@ -100,15 +100,15 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	}
 	for _, name := range []string{"ledger.db", "commits", "lock"} {
 		for kind, test := range map[string]struct {
-			make func(path string) error
-			want error
+			create func(path string) error
+			want   error
 		}{
 			"pipe": {func(path string) error { return syscall.Mkfifo(path, 0o600) }, disk.ErrNotRegular},
 			"link": {func(path string) error { return os.Symlink(elsewhere, path) }, disk.ErrOutside},
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				folder := t.TempDir()
-				if err := test.make(filepath.Join(folder, name)); err != nil {
+				if err := test.create(filepath.Join(folder, name)); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := file.Open(folder, file.Options{}); !errors.Is(err, test.want) {
