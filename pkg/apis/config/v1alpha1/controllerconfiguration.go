@@ -19,11 +19,11 @@ type ControllerConfiguration struct {
 	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
 	// Server says where the program listens.
 	Server Server `json:"server,omitempty"`
-	// Limits bound what callers of the webhook server can take at a time.
+	// Limits limit what callers of the webhook server can use.
 	Limits WebhookLimits `json:"limits,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
 	Debugging Debugging `json:"debugging,omitempty"`
-	// Logging says what is logged and how.
+	// Logging configures the log.
 	Logging Logging `json:"logging,omitempty"`
 	// Webhook bounds and registers the admission webhooks.
 	Webhook Webhook `json:"webhook,omitempty"`
@@ -47,7 +47,8 @@ type Drift struct {
 	Enabled bool `json:"enabled,omitempty"`
 	// Interval is the time between two looks; 1h by default, a minute at least.
 	Interval Duration `json:"interval,omitempty"`
-	// Touch sends what has drifted a patch without content, so that it passes the webhook; false by default. What rolls then rolls.
+	// Touch sends an empty patch to drifted objects, so that they pass the webhook; false by default. It can restart
+	// Pods.
 	Touch bool `json:"touch,omitempty"`
 	// RatePerSecond is how many objects are touched in a second at most, 1 to 50; 1 by default.
 	RatePerSecond int32 `json:"ratePerSecond,omitempty" between:"1,50"`
@@ -93,16 +94,16 @@ type Server struct {
 
 // WebhookLimits bound the work for callers. Health checks are answered whatever the limits are.
 type WebhookLimits struct {
-	// Connections are how many are open at a time; 1024 by default, and three quarters of the files that the process may open at most. For what is beyond, the
-	// connection is closed that has waited for its caller the longest.
+	// Connections are the number of connections; 1024 by default, and at most three quarters of the file limit.
+	// Beyond it, the connection that has been idle the longest is closed.
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
-	// Streams are how many requests one connection of HTTP/2 may have open at a time; 32 by default. Clients open another connection for more.
+	// Streams are the number of concurrent requests on an HTTP/2 connection; 32 by default.
 	Streams int32 `json:"streams,omitempty" between:"1,10000"`
-	// Requests are how many are worked on at a time; 256 by default. What is beyond waits, and is answered with 503 when it has waited in vain, or when four
-	// times as many wait.
+	// Requests are the number of concurrent requests; 256 by default. Further ones wait, and get 503 after their
+	// timeout or when four times as many wait.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
-	// BodiesBytes bounds the bodies of all requests together, by what has arrived of them; 64 MiB by default, and four times webhook.maxReviewBytes at least.
-	// Where room is short, bodies that do not come are given up.
+	// BodiesBytes limits the received bodies of all requests; 64 MiB by default, and at least four times
+	// webhook.maxReviewBytes. Stalled bodies are dropped.
 	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 
@@ -124,12 +125,11 @@ type Logging struct {
 
 // Webhook bounds one admission and says how the API server calls.
 type Webhook struct {
-	// MaxReviewBytes is the largest AdmissionReview that is read; 8 MiB by default. An object of etcd's limit of 1.5 MiB,
-	// its old version and the envelope fit more than twice.
+	// MaxReviewBytes is the largest AdmissionReview; 8 MiB by default.
 	MaxReviewBytes int32 `json:"maxReviewBytes,omitempty" between:"65536,268435456"`
 	// TimeoutSeconds is how long the API server waits, 1 to 30; 10 by default, as Gardener's library registers.
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" between:"1,30"`
-	// FailurePolicy is what the API server does when no replica answers: Fail (default) or Ignore.
+	// FailurePolicy is Fail (default) or Ignore: how the API server handles missing answers.
 	FailurePolicy string `json:"failurePolicy,omitempty" oneOf:"Fail,Ignore"`
 	// SyncPeriod is how often the registration is compared without a reason; 5m by default.
 	SyncPeriod Duration `json:"syncPeriod,omitempty"`
@@ -137,7 +137,7 @@ type Webhook struct {
 
 // Profiles are the sources of profiles; all are read together.
 type Profiles struct {
-	// Paths are files, or folders whose *.yaml and *.yml files are read (not those of folders in them).
+	// Paths are files, or folders with *.yaml and *.yml files (not recursive).
 	Paths []string `json:"paths,omitempty"`
 	// ConfigMaps reads profiles from the own namespace.
 	ConfigMaps ConfigMaps `json:"configMaps,omitempty"`
@@ -152,7 +152,7 @@ type ConfigMaps struct {
 
 // Shutdown orders the end: first /readyz fails, then the delay passes, then what is in flight is finished.
 type Shutdown struct {
-	// Delay is how long requests are still accepted after /readyz fails, so that the Service can forget the replica; 3s by default.
+	// Delay is the time between the failure of /readyz and the end of new requests; 3s by default.
 	Delay Duration `json:"delay,omitempty"`
 	// Timeout is how long requests in flight may take after that; 30s by default.
 	Timeout Duration `json:"timeout,omitempty"`

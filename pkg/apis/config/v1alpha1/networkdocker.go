@@ -13,13 +13,13 @@ import (
 
 // Docker configures that contract, which makes links on this machine. It is answered only where a listener names it.
 type Docker struct {
-	// Scope is local or global: whether networks are of one machine, or of a Swarm, whose managers make them. Default local.
+	// Scope is local or global: one machine, or a Swarm. Default local.
 	Scope string `json:"scope,omitempty" oneOf:"local,global"`
 	// Connectivity is local or global: whether containers of different machines may be in one network. Default that of scope.
 	Connectivity string `json:"connectivity,omitempty" oneOf:"local,global"`
-	// Sweep is the search for what was left over: links, endpoints and addresses.
+	// Sweep is the search for leftover links, endpoints and addresses.
 	Sweep DockerSweep `json:"sweep,omitempty"`
-	// KernelTimeout bounds one request to the kernel; 5s by default. Docker itself waits for a plugin as long as it takes.
+	// KernelTimeout limits one kernel call; 5s by default.
 	KernelTimeout Duration `json:"kernelTimeout,omitempty"`
 }
 
@@ -27,7 +27,7 @@ type Docker struct {
 type DockerSweep struct {
 	// Period is the time between two looks; 1m by default.
 	Period Duration `json:"period,omitempty"`
-	// Grace is how long something must be left over before it is removed; 10m by default, and twice kernelTimeout at least: what is being made takes so long.
+	// Grace is the age of leftovers before removal; 10m by default, and at least twice kernelTimeout.
 	Grace Duration `json:"grace,omitempty"`
 }
 

@@ -8,22 +8,22 @@ import "time"
 
 // NetworkKubernetes is the cluster whose Pods and ResourceClaims hold addresses.
 type NetworkKubernetes struct {
-	// Kubeconfig is the file that leads to the cluster; that of the program's ServiceAccount without one. The program may get, list and watch
-	// pods and resourceclaims, and create and patch events.
+	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get, list and watch on pods and
+	// resourceclaims, and create and patch on events.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 }
 
 // Leaks are addresses whose holders do not exist any more. Without kubernetes nobody knows that, and only age is a sign.
 type Leaks struct {
-	// Mode is report or free. Whoever is missing twice, a period apart, is reported as an event and in the metrics; free gives back what it held, too,
-	// and needs kubernetes. Default report.
+	// Mode is report or free. Holders that are missing twice, a period apart, are reported as Events and metrics;
+	// free also releases their allocations and needs kubernetes. Default report.
 	Mode string `json:"mode,omitempty" oneOf:"report,free"`
 	// Period is the time between two looks; 5m by default.
 	Period Duration `json:"period,omitempty"`
 	// Grace is how long an address is held before its holder is looked for; 10m by default.
 	Grace Duration `json:"grace,omitempty"`
-	// Oldest is how long an address may be held whose holder cannot be looked for, such as a container, before it is reported; it is never freed then.
-	// 0s is as long as it likes, the default with kubernetes; without, where no holder can be looked for, it is 720h.
+	// Oldest is the age from which allocations without a checkable holder are reported; they are never freed. 0s
+	// disables it (the default with kubernetes); otherwise 720h.
 	Oldest Duration `json:"oldest,omitempty"`
 }
 

@@ -20,7 +20,7 @@ type NetworkProviderConfiguration struct {
 	Node string `json:"node,omitempty"`
 	// Profiles says where the NetworkProfiles are found.
 	Profiles NetworkProfiles `json:"profiles,omitempty"`
-	// Ledger is where it is remembered who holds what.
+	// Ledger is the store of allocations.
 	Ledger Ledger `json:"ledger,omitempty"`
 	// Listeners are where callers are answered; there must be one at least.
 	Listeners []NetworkListener `json:"listeners,omitempty"`
@@ -28,9 +28,9 @@ type NetworkProviderConfiguration struct {
 	Administration Administration `json:"administration,omitempty"`
 	// Metrics says where /metrics, /healthz and /readyz are answered.
 	Metrics NetworkMetrics `json:"metrics,omitempty"`
-	// Limits bound what callers can ask for at a time.
+	// Limits limit concurrent requests of callers.
 	Limits NetworkLimits `json:"limits,omitempty"`
-	// Spiderpool has what only Spiderpool's own tests want.
+	// Spiderpool configures endpoints for Spiderpool's own tests.
 	Spiderpool Spiderpool `json:"spiderpool,omitempty"`
 	// Docker configures that contract, which makes links on this machine.
 	Docker Docker `json:"docker,omitempty"`
@@ -38,9 +38,9 @@ type NetworkProviderConfiguration struct {
 	CNI CNI `json:"cni,omitempty"`
 	// Kubernetes is the cluster where it is looked whether holders of addresses still exist; without it that is not known.
 	Kubernetes *NetworkKubernetes `json:"kubernetes,omitempty"`
-	// Leaks says what is done with addresses whose holders do not exist any more, since a release was lost.
+	// Leaks configures the search for allocations whose holders no longer exist.
 	Leaks Leaks `json:"leaks,omitempty"`
-	// Logging says what is logged and how.
+	// Logging configures the log.
 	Logging Logging `json:"logging,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
 	Debugging Debugging `json:"debugging,omitempty"`
@@ -50,7 +50,7 @@ type NetworkProviderConfiguration struct {
 
 // NetworkProfiles are the sources of NetworkProfiles; all are read together, and read again when they change.
 type NetworkProfiles struct {
-	// Paths are files, or folders whose *.yaml and *.yml files are read (not those of folders in them).
+	// Paths are files, or folders with *.yaml and *.yml files (not recursive).
 	Paths []string `json:"paths,omitempty"`
 }
 
@@ -70,7 +70,7 @@ type Etcd struct {
 	Prefix string `json:"prefix,omitempty"`
 	// CAFile is the file with the CAs of the members; those of the machine without one.
 	CAFile string `json:"caFile,omitempty"`
-	// CertFile is the file with the certificate by which the members know this client.
+	// CertFile is the client certificate for etcd.
 	CertFile string `json:"certFile,omitempty"`
 	// KeyFile is the file with the key of the certificate.
 	KeyFile string `json:"keyFile,omitempty"`
@@ -78,21 +78,22 @@ type Etcd struct {
 
 // NetworkListener is one address where callers are answered.
 type NetworkListener struct {
-	// Address is unix:///path of a socket, tcp://host:port, or systemd://name of a socket that systemd has opened, by its FileDescriptorName. Off loopback
-	// TCP needs tls, or insecure.
+	// Address is unix:///path, tcp://host:port, or systemd://name of a systemd socket by its FileDescriptorName. TCP
+	// off loopback needs tls or insecure.
 	Address string `json:"address"`
-	// Mode are the permissions of the socket in octal digits; 0600 by default. One that lets all users of the machine in needs tokenFile, or insecure.
-	Mode string `json:"mode,omitempty"`
-	// Owner is the numbers of the user and the group that own the socket, as uid:gid; those of the program by default.
-	Owner string `json:"owner,omitempty"`
-	// Contracts are those that are answered here; dranet and spiderpool by default. docker must be named; over TCP it needs tls with clientCAFile, or
+	// Mode are the mode of the socket in octal digits; 0600 by default. A mode for all users needs tokenFile or
 	// insecure.
+	Mode string `json:"mode,omitempty"`
+	// Owner is the owner of the socket as uid:gid; by default that of the program.
+	Owner string `json:"owner,omitempty"`
+	// Contracts are the contracts of the listener; dranet and spiderpool by default. docker must be named; over TCP
+	// it needs tls with clientCAFile, or insecure.
 	Contracts []NetworkContract `json:"contracts,omitempty"`
-	// TLS encrypts what goes over TCP. Its files are read again when they change.
+	// TLS encrypts TCP. Its files are reloaded when they change.
 	TLS *ListenerTLS `json:"tls,omitempty"`
-	// TokenFile is a file with bearer tokens, one a line, of which callers must show one. It is read again when it changes.
+	// TokenFile is a file with bearer tokens, one a line; callers need one of them. It is reloaded when it changes.
 	TokenFile string `json:"tokenFile,omitempty"`
-	// Insecure permits TCP off loopback without TLS, and a socket that all users of the machine can open: whoever reaches the address can read,
+	// Insecure permits TCP off loopback without TLS, and a socket that all users can open: every caller can read,
 	// allocate and release everything.
 	Insecure bool `json:"insecure,omitempty"`
 }
@@ -103,13 +104,14 @@ type ListenerTLS struct {
 	CertFile string `json:"certFile"`
 	// KeyFile is the file with the key of the certificate.
 	KeyFile string `json:"keyFile"`
-	// ClientCAFile is the file with the CAs by which callers must be signed; callers need no certificate without one.
+	// ClientCAFile is the CAs for client certificates; without it, callers need none.
 	ClientCAFile string `json:"clientCAFile,omitempty"`
 }
 
 // Administration is a socket for the user of the program, and root: whoever can open it can see and release everything.
 type Administration struct {
-	// Address is unix:///path of the socket, whose mode is 0600; by default that beside the folder of the ledger, <path>.sock, and none for etcd.
+	// Address is unix:///path of the socket (mode 0600); by default <path>.sock of the ledger's folder, and none for
+	// etcd.
 	Address string `json:"address,omitempty"`
 }
 
@@ -133,24 +135,24 @@ type NetworkMetrics struct {
 
 // NetworkLimits bound the work for callers.
 type NetworkLimits struct {
-	// Requests are how many are worked on at a time; 512 by default. What is beyond is answered with 429.
+	// Requests are the number of concurrent requests; 512 by default. Further ones get 429.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
-	// Connections are how many are open at a time at all listeners together; 1024 by default, and three quarters of the files that the process may open at
-	// most. For what is beyond, the connection is closed that has waited for its caller the longest.
+	// Connections are the number of connections at all listeners; 1024 by default, and at most three quarters of the
+	// file limit. Beyond it, the connection that has been idle the longest is closed.
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
-	// Streams are how many requests one connection of HTTP/2 may have open at a time; 32 by default. Clients open another connection for more.
+	// Streams are the number of concurrent requests on an HTTP/2 connection; 32 by default.
 	Streams int32 `json:"streams,omitempty" between:"1,10000"`
 	// BodyBytes is the size of the largest request that is read; 1 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"1024,67108864"`
-	// BodiesBytes bounds the bodies of all requests together, by what has arrived of them; 64 MiB by default, and four times bodyBytes at least. Where room is
-	// short, bodies that do not come are given up.
+	// BodiesBytes limits the received bodies of all requests; 64 MiB by default, and at least four times bodyBytes.
+	// Stalled bodies are dropped.
 	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 
 // Spiderpool configures that contract.
 type Spiderpool struct {
-	// Records is how many requests GET /records gives back, the last ones with their answers; POST /reset forgets them. They name Pods, so that
-	// it is for tests only; 0 by default: there is neither path.
+	// Records is the number of requests that GET /records returns, for tests only, because they name Pods; 0 (the
+	// default) disables it.
 	Records int32 `json:"records,omitempty" between:"0,100000"`
 }
 

@@ -26,15 +26,15 @@ type ResourceInterpreterConfiguration struct {
 	Certificate InterpreterCertificate `json:"certificate,omitempty"`
 	// Kubernetes is the cluster where the program runs, with the Secret of its certificates and its Lease.
 	Kubernetes InterpreterCluster `json:"kubernetes,omitempty"`
-	// Registration is what is written in Karmada's API server, so that Karmada asks; without it, that is somebody else's business.
+	// Registration is the registration in Karmada's API server; without it, you register the webhook yourself.
 	Registration *Registration `json:"registration,omitempty"`
 	// LeaderElection chooses the replica that writes the registration; all replicas answer.
 	LeaderElection InterpreterElection `json:"leaderElection,omitempty"`
 	// Metrics says where /metrics, /healthz and /readyz are answered.
 	Metrics InterpreterMetrics `json:"metrics,omitempty"`
-	// Limits bound what callers can ask for at a time.
+	// Limits limit concurrent requests of callers.
 	Limits InterpreterLimits `json:"limits,omitempty"`
-	// Logging says what is logged and how.
+	// Logging configures the log.
 	Logging Logging `json:"logging,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
 	Debugging Debugging `json:"debugging,omitempty"`
@@ -44,11 +44,11 @@ type ResourceInterpreterConfiguration struct {
 
 // InterpreterProfiles are the sources of InterpreterProfiles; all are read together, and read again when they change.
 type InterpreterProfiles struct {
-	// Paths are files, or folders whose *.yaml and *.yml files are read (not those of folders in them). They come before those of Gardener.
+	// Paths are files, or folders with *.yaml and *.yml files (not recursive). They take precedence over Gardener's.
 	Paths []string `json:"paths,omitempty"`
 	// Gardener says whether Gardener's own kinds are known without a profile; true by default.
 	Gardener *bool `json:"gardener,omitempty"`
-	// Optional are names of Gardener's profiles that are in force only where they are named, since not everybody wants what they say.
+	// Optional are the optional profiles of Gardener to enable.
 	Optional []string `json:"optional,omitempty"`
 }
 
@@ -61,23 +61,22 @@ type InterpreterServer struct {
 // InterpreterCertificate is a certificate that comes from files, or one that the program issues itself, and keeps with its authority in a Secret, which
 // all replicas share, or in a folder that programs on one machine share.
 type InterpreterCertificate struct {
-	// Files are of somebody else, such as cert-manager, and are read again when they change.
+	// Files are your own files, such as from cert-manager; they are reloaded when they change.
 	Files *CertificateFiles `json:"files,omitempty"`
-	// Secret is where what is issued is kept; it is made where it is not there.
+	// Secret is the Secret with the issued certificate; it is created if missing.
 	Secret *SecretName `json:"secret,omitempty"`
-	// Folder is where what is issued is kept.
+	// Folder is the folder with the issued certificate.
 	Folder string `json:"folder,omitempty"`
-	// DNSNames are those in the certificate that is issued, beside that of registration.url or those of registration.service; localhost where there are
-	// none of all these.
+	// DNSNames are additional names in the certificate; localhost if there is no other name.
 	DNSNames []string `json:"dnsNames,omitempty"`
 	// IPAddresses are those in the certificate that is issued.
 	IPAddresses []string `json:"ipAddresses,omitempty"`
-	// AuthorityValidity is how long an authority that is issued holds; 8760h by default. When a third of it is left, another one follows.
+	// AuthorityValidity is the validity of the issued CA; 8760h by default. It is renewed when a third is left.
 	AuthorityValidity Duration `json:"authorityValidity,omitempty"`
-	// Validity is how long a certificate that is issued holds; 720h by default. When a third of it is left, another one follows.
+	// Validity is the validity of issued certificates; 720h by default. They are renewed when a third is left.
 	Validity Duration `json:"validity,omitempty"`
-	// Overlap is how long a new authority is known to callers before a certificate of it is served, and an old one after; 10m by default. Where no
-	// registration tells callers, it is as long as somebody else needs to tell them.
+	// Overlap is the time that a new CA is registered before it signs certificates, and an old one afterwards; 10m by
+	// default. Without a registration, the time that you need to distribute it.
 	Overlap Duration `json:"overlap,omitempty"`
 }
 
@@ -87,7 +86,7 @@ type CertificateFiles struct {
 	CertFile string `json:"certFile"`
 	// KeyFile is the file with the key of the certificate.
 	KeyFile string `json:"keyFile"`
-	// CAFile is the file with the CAs by which callers know the certificate; without it, a registration says none, and callers use those of their machine.
+	// CAFile is the CA bundle for callers; without it, callers use the CAs of their machine.
 	CAFile string `json:"caFile,omitempty"`
 }
 
@@ -101,7 +100,8 @@ type SecretName struct {
 
 // InterpreterCluster is a cluster, and the place of the program in it.
 type InterpreterCluster struct {
-	// Kubeconfig is the file that leads to the cluster; that of the program's ServiceAccount without one.
+	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get, list and watch on pods and
+	// resourceclaims, and create and patch on events.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Namespace is that of the program; that of its ServiceAccount by default.
 	Namespace string `json:"namespace,omitempty"`
@@ -122,19 +122,18 @@ type Registration struct {
 	Name string `json:"name,omitempty"`
 	// Kubeconfig is the file that leads to Karmada's API server; the cluster where the program runs without one.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Dialects are those in which the program registers itself: shipped, which is the default, and proposal, the one before it.
+	// Dialects are the dialects of the registration: shipped (default) and proposal.
 	Dialects []string `json:"dialects,omitempty"`
 	// URL is where Karmada and its agents ask: https://host:port/path. Agents in member clusters can use no service.
 	URL string `json:"url,omitempty"`
 	// Service is used in place of a URL, where no member cluster is in pull mode.
 	Service *RegisteredService `json:"service,omitempty"`
-	// Without are operations, as profiles call them, that are not registered, such as components: a Karmada that does not know one refuses the whole
-	// registration.
+	// Without are operations to leave out of the registration, such as components, if Karmada does not know them.
 	Without []string `json:"without,omitempty"`
 	// TimeoutSeconds is how long Karmada waits, 1 to 30; 10 by default.
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" between:"1,30"`
-	// Owner names this installation, so that another one does not write the same object: where it runs by default, which is the Lease with its UID, or without
-	// an election the URL or the Service.
+	// Owner the owner mark of this installation; by default the UID of the Lease, or without an election the URL or
+	// the Service.
 	Owner string `json:"owner,omitempty"`
 	// SyncPeriod is how often it is compared without a reason; 30s by default.
 	SyncPeriod Duration `json:"syncPeriod,omitempty"`
@@ -154,7 +153,8 @@ type RegisteredService struct {
 
 // InterpreterElection configures the lease among replicas.
 type InterpreterElection struct {
-	// Enabled is true by default, and false with certificate.folder; a single replica may do without. Without a registration there is no election.
+	// Enabled is enables the election; true by default, false with certificate.folder. There is none without a
+	// registration.
 	Enabled *bool `json:"enabled,omitempty"`
 	// ResourceName is the name of the Lease; graft-resource-interpreter by default.
 	ResourceName string `json:"resourceName,omitempty"`
@@ -170,18 +170,18 @@ type InterpreterMetrics struct {
 
 // InterpreterLimits bound the work for callers.
 type InterpreterLimits struct {
-	// Requests are how many are worked on at a time; 256 by default. What is beyond waits, and is answered with 503 when it has waited in vain, or when four
-	// times as many wait.
+	// Requests are the number of concurrent requests; 256 by default. Further ones wait, and get 503 after their
+	// timeout or when four times as many wait.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
-	// Connections are how many are open at a time; 1024 by default, and three quarters of the files that the process may open at most. For what is beyond, the
-	// connection is closed that has waited for its caller the longest.
+	// Connections are the number of connections; 1024 by default, and at most three quarters of the file limit.
+	// Beyond it, the connection that has been idle the longest is closed.
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
-	// Streams are how many requests one connection of HTTP/2 may have open at a time; 32 by default. Clients open another connection for more.
+	// Streams are the number of concurrent requests on an HTTP/2 connection; 32 by default.
 	Streams int32 `json:"streams,omitempty" between:"1,10000"`
 	// BodyBytes is the size of the largest request that is read; 20 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"65536,268435456"`
-	// BodiesBytes bounds the bodies of all requests together, by what has arrived of them; 128 MiB by default, and four times bodyBytes at least. What is
-	// beyond waits, and bodies that do not come are given up for others.
+	// BodiesBytes limits the received bodies of all requests; 128 MiB by default, and at least four times bodyBytes.
+	// Further ones wait, and stalled bodies are dropped.
 	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 

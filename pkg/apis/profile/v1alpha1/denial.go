@@ -11,13 +11,13 @@ const DenyField = "deny"
 
 // Denial denies objects of the targets for which the profile has rules.
 type Denial struct {
-	// Name is what messages and metrics call the rule.
+	// Name is the name of the rule in messages and metrics.
 	Name source.Text `json:"name"`
 	// When is the condition, a boolean ${ CEL } expression.
 	When source.Text `json:"when"`
-	// Message says what to do about it, to whoever reads why a shoot is not reconciled; it may hold ${ CEL } that reads no Secret.
+	// Message tells the owner of the shoot what to do; it may contain ${ CEL } without Secrets.
 	Message source.Text `json:"message"`
-	// Targets names the targets to which the rule applies; all for which the profile has rules when absent.
+	// Targets names the targets; by default all targets with rules of the profile.
 	Targets []source.Text `json:"targets,omitempty"`
 }
 

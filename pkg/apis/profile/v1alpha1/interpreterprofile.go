@@ -17,7 +17,7 @@ type InterpreterProfile struct {
 	Kind string `json:"kind"`
 	// Metadata names the profile.
 	Metadata Metadata `json:"metadata"`
-	// Kinds are what is known of each kind. Several entries for one kind are one list of rules, in their order.
+	// Kinds are the rules for each kind. Entries for one kind are joined in order.
 	Kinds []InterpretedKind `json:"kinds"`
 }
 
@@ -29,23 +29,23 @@ type InterpretedKind struct {
 	Kind source.Text `json:"kind,omitempty"`
 	// Kinds are those of the objects, in place of kind, where several have the same rules.
 	Kinds []source.Text `json:"kinds,omitempty"`
-	// Replicas say how many replicas an object has, and what each needs; the first that applies does.
+	// Replicas give the number of replicas and their requirements; the first matching rule answers.
 	Replicas []InterpretReplicas `json:"replicas,omitempty"`
-	// Components say the same of the parts of an object that has several; all that apply add theirs.
+	// Components give replicas and requirements of the parts of an object; all matching rules add theirs.
 	Components []InterpretComponents `json:"components,omitempty"`
-	// Revise gives an object another number of replicas, the variable replicas; all that apply, in their order.
+	// Revise sets the number of replicas (variable replicas); all matching rules in order.
 	Revise []InterpretEdit `json:"revise,omitempty"`
-	// Retain keeps what the member cluster has decided, the variable observed; all that apply, in their order.
+	// Retain keeps values of the member cluster (variable observed); all matching rules in order.
 	Retain []InterpretRetain `json:"retain,omitempty"`
-	// Aggregate makes a status of what the members say, the variable members.
+	// Aggregate aggregates the statuses of the members (variable members).
 	Aggregate []InterpretAggregate `json:"aggregate,omitempty"`
-	// Status says what of the status is reflected; all that apply add theirs.
+	// Status selects the reflected status; all matching rules add theirs.
 	Status []InterpretStatus `json:"status,omitempty"`
 	// Health says whether an object is healthy; the first that applies does.
 	Health []InterpretHealth `json:"health,omitempty"`
-	// Dependencies are what must come with an object; all that apply add theirs.
+	// Dependencies are the dependencies of an object; all matching rules add theirs.
 	Dependencies []InterpretDependencies `json:"dependencies,omitempty"`
-	// Prune takes away what is not packed for members; all that apply, in their order.
+	// Prune removes parts that members do not need; all matching rules in order.
 	Prune []InterpretEdit `json:"prune,omitempty"`
 }
 
@@ -55,8 +55,8 @@ type InterpretReplicas struct {
 	When source.Text `json:"when,omitempty"`
 	// Count is the number, a whole number or an expression for one.
 	Count source.Node `json:"count"`
-	// Requirements are what each replica needs: resourceRequest, nodeClaim, namespace and priorityClassName as Karmada has them; any text may hold
-	// ${ CEL }.
+	// Requirements are the requirements of each replica: Karmada's resourceRequest, nodeClaim, namespace and
+	// priorityClassName; texts may contain ${ CEL }.
 	Requirements InterpretRequirements `json:"requirements,omitempty"`
 }
 
@@ -85,7 +85,7 @@ type InterpretComponents struct {
 	Name source.Text `json:"name"`
 	// Count is how many replicas it has.
 	Count source.Node `json:"count"`
-	// Requirements are what each of them needs.
+	// Requirements are the requirements of each.
 	Requirements InterpretRequirements `json:"requirements,omitempty"`
 }
 
@@ -93,7 +93,7 @@ type InterpretComponents struct {
 type InterpretEdit struct {
 	// When is the condition; always when absent.
 	When source.Text `json:"when,omitempty"`
-	// Set are values by their paths, such as spec.replicas; any text in them may hold ${ CEL }. Null takes the field away.
+	// Set are values by path, such as spec.replicas; texts may contain ${ CEL }. Null removes the field.
 	Set map[string]source.Node `json:"set,omitempty"`
 	// Remove are paths.
 	Remove []source.Text `json:"remove,omitempty"`
@@ -105,10 +105,10 @@ type InterpretEdit struct {
 type InterpretRetain struct {
 	InterpretEdit
 
-	// Items make the rule one of the items of a list: it is asked for each that both objects have, the variables item and observedItem, and all its
-	// paths are below the item.
+	// Items apply the rule to each item that both objects have (variables item and observedItem); its paths are below
+	// the item.
 	Items *InterpretItems `json:"items,omitempty"`
-	// Fields are paths whose values are taken from the observed object, where they are there.
+	// Fields are paths to copy from the observed object, if present.
 	Fields []source.Text `json:"fields,omitempty"`
 }
 
@@ -116,7 +116,7 @@ type InterpretRetain struct {
 type InterpretItems struct {
 	// Path is that of the list in both objects.
 	Path source.Text `json:"path"`
-	// Key is the field by which items are the same, such as name. Of several that have it the first counts.
+	// Key is the field that identifies items, such as name. The first of equal ones counts.
 	Key source.Text `json:"key"`
 }
 
@@ -173,11 +173,11 @@ type InterpretAggregate struct {
 	All source.Text `json:"all,omitempty"`
 	// Any says whether a member has true.
 	Any source.Text `json:"any,omitempty"`
-	// Same is what all members have that have it; the field is taken away where they differ.
+	// Same is the common value of all members with one; removed if they differ.
 	Same source.Text `json:"same,omitempty"`
-	// First is what the first member has that has it, by the names of clusters.
+	// First is the value of the first member with one, by cluster name.
 	First source.Text `json:"first,omitempty"`
-	// Join is the texts of all members, each behind the name of its cluster; that of a single member as it is.
+	// Join is the texts of all members with cluster names; that of a single member unchanged.
 	Join source.Text `json:"join,omitempty"`
 	// Common is the items that the lists of all members have that have one, in the order of the first.
 	Common source.Text `json:"common,omitempty"`
@@ -195,9 +195,9 @@ type InterpretAggregate struct {
 type InterpretWorst struct {
 	// Path is that of the value in a member's status.
 	Path source.Text `json:"path"`
-	// By is the path below the value by which it is judged; the value itself when absent.
+	// By is the path of the compared value; by default the value itself.
 	By source.Text `json:"by,omitempty"`
-	// Order is from the worst to the best; what is not in it is worse than all.
+	// Order is from worst to best; unknown values are worst.
 	Order []source.Text `json:"order"`
 }
 
@@ -205,7 +205,7 @@ type InterpretWorst struct {
 type InterpretConditions struct {
 	// Path is that of the list in a member's status.
 	Path source.Text `json:"path"`
-	// Negative are the types of which True is the worst, and False the best.
+	// Negative are the types for which True is worst and False best.
 	Negative []source.Text `json:"negative,omitempty"`
 }
 
@@ -213,8 +213,8 @@ type InterpretConditions struct {
 type InterpretUnion struct {
 	// Path is that of the list in a member's status.
 	Path source.Text `json:"path"`
-	// Key is the field by which items are the same; whole items are compared when absent. Two that are the same and differ are an error.
+	// Key is the field that identifies items; by default the whole item. Different items with one key are an error.
 	Key source.Text `json:"key,omitempty"`
-	// Prefix is the field of the items, a text such as name, that gets the name of the cluster and a slash in front where there are several members.
+	// Prefix is the text field, such as name, that gets the cluster name and a slash as prefix for several members.
 	Prefix source.Text `json:"prefix,omitempty"`
 }

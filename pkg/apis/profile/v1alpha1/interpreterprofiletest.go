@@ -17,14 +17,13 @@ type InterpreterProfileTest struct {
 	Kind string `json:"kind"`
 	// Metadata names the table for those who keep it; reports name it by its file.
 	Metadata Metadata `json:"metadata,omitempty"`
-	// Profiles are the paths of the profiles, seen from this file; the nearest profile.yaml in this folder or one above when absent.
+	// Profiles are the profiles, relative to this file; by default the nearest profile.yaml in this folder or above.
 	Profiles []source.Text `json:"profiles,omitempty"`
-	// Gardener also has the profiles of Gardener's kinds that are part of Graft in force, behind the others.
+	// Gardener adds the profiles of Gardener's kinds.
 	Gardener bool `json:"gardener,omitempty"`
 	// Optional are those of Gardener's profiles that are in force only where they are named, such as worker-replicas.
 	Optional []source.Text `json:"optional,omitempty"`
-	// Objects are objects by name, which cases name in place of an object of their own. One that says from is the object of that name, with what
-	// else it says merged into it (RFC 7386).
+	// Objects are objects for cases, by name. One with from is that object, with a merge patch (RFC 7386).
 	Objects map[string]source.Node `json:"objects,omitempty"`
 	// Cases are run one by one.
 	Cases []InterpreterTestCase `json:"cases"`
@@ -36,25 +35,25 @@ type InterpreterTestCase struct {
 
 	// Name is unique in the table.
 	Name source.Text `json:"name"`
-	// Description says what the case is for.
+	// Description describes the case.
 	Description string `json:"description,omitempty"`
-	// Object is what is asked about: the name of one of objects, the path of a file seen from this one, or the object itself.
+	// Object is the object: a name from objects, a path relative to this file, or the object itself.
 	Object source.Node `json:"object"`
-	// Observed is the object as the member cluster has it, for retain, written as object is.
+	// Observed is the member's object for retain, written like object.
 	Observed source.Node `json:"observed,omitempty"`
-	// Golden also holds the whole answer against a file in the folder that is called as this file is.
+	// Golden compares the whole answer with a golden file named like this file.
 	Golden bool `json:"golden,omitempty"`
 }
 
 // InterpreterTestQuestion is what tables and folders have in common.
 type InterpreterTestQuestion struct {
-	// Operation is what is asked: one, or a list. When absent, what is wanted says it, and without that all that there are rules for is asked.
+	// Operation is one operation or a list; by default those in want, or all with rules.
 	Operation TestTexts `json:"operation,omitempty"`
 	// Replicas is the number of replicas that is wanted, for revise.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Members are what member clusters say of their copies, by the names of the clusters, for aggregate.
+	// Members are the members for aggregate, by cluster name.
 	Members map[string]InterpreterTestMember `json:"members,omitempty"`
-	// Want is what the answer shall have.
+	// Want is the expected answer.
 	Want InterpreterTestWant `json:"want,omitempty"`
 }
 
@@ -75,17 +74,17 @@ type InterpreterTestMember struct {
 type InterpreterTestWant struct {
 	// Replicas is the number of replicas (replicas).
 	Replicas source.Node `json:"replicas,omitempty"`
-	// Requirements are what each replica needs (replicas).
+	// Requirements are the requirements of each replica (replicas).
 	Requirements source.Node `json:"requirements,omitempty"`
 	// Components are all components, in their order (components).
 	Components source.Node `json:"components,omitempty"`
 	// Dependencies are all dependencies, in their order (dependencies).
 	Dependencies source.Node `json:"dependencies,omitempty"`
-	// Status is what is reflected (status).
+	// Status is the reflected status (status).
 	Status source.Node `json:"status,omitempty"`
 	// Healthy is true or false (health).
 	Healthy source.Node `json:"healthy,omitempty"`
-	// Object is what becomes of the object (revise, prune, retain, aggregate).
+	// Object is the resulting object (revise, prune, retain, aggregate).
 	Object source.Node `json:"object,omitempty"`
 	// Fields are values of the object that comes out by the path of the field, such as spec.replicas.
 	Fields map[string]source.Node `json:"fields,omitempty"`
@@ -97,7 +96,7 @@ type InterpreterTestWant struct {
 
 // InterpreterTestFailure is why there is no answer.
 type InterpreterTestFailure struct {
-	// Code is 404 where there are no rules, 422 where the object does not fit the rules, and 500 where the answer was stopped; any when absent.
+	// Code is 404 without rules, 422 if the object does not fit, 500 if interrupted; any by default.
 	Code int32 `json:"code,omitempty"`
 	// Message is a part of the message; any when absent.
 	Message source.Text `json:"message,omitempty"`
@@ -120,11 +119,11 @@ func (f *InterpreterTestFailure) DecodeNode(n source.Node, path string) source.F
 type InterpreterTestFolder struct {
 	InterpreterTestQuestion
 
-	// Description says what the case is for.
+	// Description describes the case.
 	Description string `json:"description,omitempty"`
 	// Profiles are the paths of the profiles, seen from the folder; the nearest profile.yaml in it or above it when absent.
 	Profiles []source.Text `json:"profiles,omitempty"`
-	// Gardener also has the profiles of Gardener's kinds that are part of Graft in force, behind the others.
+	// Gardener adds the profiles of Gardener's kinds.
 	Gardener bool `json:"gardener,omitempty"`
 	// Optional are those of Gardener's profiles that are in force only where they are named, such as worker-replicas.
 	Optional []source.Text `json:"optional,omitempty"`

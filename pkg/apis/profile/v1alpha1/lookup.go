@@ -9,7 +9,7 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // Lookup reads one object and keeps what it names of it, nothing else. Exactly one of the first five fields says which
 // object. The names may hold ${ CEL } over everything but lookups; an object with a constant name is read from a cache.
 type Lookup struct {
-	// Secret is the name of a Secret in the namespace of the control plane. What is read of it is never shown.
+	// Secret is the name of a Secret in the namespace of the control plane. Its values are never shown.
 	Secret source.Text `json:"secret,omitempty"`
 	// ConfigMap is the name of a ConfigMap in the namespace of the control plane.
 	ConfigMap source.Text `json:"configMap,omitempty"`
@@ -34,8 +34,8 @@ type Lookup struct {
 
 	// Optional says that the object and each of its keys and paths may be missing: they are absent then.
 	Optional bool `json:"optional,omitempty"`
-	// Missing says what happens where the object, a key or a path is missing and not optional: deny (the default) denies the
-	// admission, skip leaves out the rules that name the lookup.
+	// Missing handles a missing object, key or path that is not optional: deny (the default) denies the admission,
+	// skip skips the rules that use the lookup.
 	Missing string `json:"missing,omitempty" oneOf:"deny,skip"`
 }
 
@@ -49,7 +49,7 @@ type LookupObject struct {
 	Name source.Text `json:"name"`
 	// Namespace is its namespace; that of the control plane when empty. It means nothing for a kind without namespaces.
 	Namespace source.Text `json:"namespace,omitempty"`
-	// Resource is the plural by which the API knows the kind; derived from the kind when empty.
+	// Resource is the plural of the kind; derived from the kind when empty.
 	Resource string `json:"resource,omitempty"`
 }
 

@@ -8,17 +8,16 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
 // NetworkLink is what Docker's networks of a profile are in the kernel of the machine.
 type NetworkLink struct {
-	// Kind is bridge (the default), macvlan, ipvlan, vlan or vxlan: a bridge with a veth pair for each container, an interface with a MAC address of its
-	// own on the parent, one that shares the parent's, a VLAN sub-interface of the parent, or a bridge on each machine with a tunnel among them.
+	// Kind is bridge (the default), macvlan, ipvlan, vlan or vxlan.
 	Kind string `json:"kind,omitempty" oneOf:"bridge,macvlan,ipvlan,vlan,vxlan"`
 	// Parent is the interface of the machine that leads outside, such as eth0. A bridge and a vxlan need none.
 	Parent source.Text `json:"parent,omitempty"`
-	// VLAN is that of the sub-interface of the parent which is used in its place, and made where there is none. Without it, containers of the kind vlan
-	// have one each: that of their allocation.
+	// VLAN is the VLAN of the parent's sub-interface, created if missing. Without it, containers of the kind vlan use
+	// that of their allocation.
 	VLAN int `json:"vlan,omitempty" between:"1,4094"`
-	// Mode is bridge (the default), private, vepa or passthru of a macvlan, and l2 (the default), l3 or l3s of an ipvlan.
+	// Mode is bridge (the default), private, vepa or passthru for macvlan; l2 (the default), l3 or l3s for ipvlan.
 	Mode string `json:"mode,omitempty" oneOf:"bridge,private,vepa,passthru,l2,l3,l3s"`
-	// VNI is the number of a vxlan, which all machines of the network have in common. Without it, the user says it of each network, or a Swarm chooses it.
+	// VNI is the number of the vxlan, equal on all machines. Without it, the user sets it, or a Swarm.
 	VNI int `json:"vni,omitempty" between:"1,16777215"`
 	// Port is the UDP port of a vxlan; 4789 when absent.
 	Port int `json:"port,omitempty" between:"1,65535"`
@@ -26,10 +25,10 @@ type NetworkLink struct {
 	Local source.Text `json:"local,omitempty"`
 	// Peers are the addresses of the other machines of a vxlan that are known beforehand. Those that Docker discovers are added.
 	Peers []source.Text `json:"peers,omitempty"`
-	// Gateway says whose the gateways are: machine gives them to the bridge, the default of a bridge and of a vxlan without a parent; outside leaves them to
-	// routers outside of the machine.
+	// Gateway sets the owner of the gateway addresses: machine for the bridge (the default without a parent), outside
+	// for external routers.
 	Gateway string `json:"gateway,omitempty" oneOf:"machine,outside"`
-	// Isolated says that Docker must not give the containers a way out by another network, as it does where a network has no gateway.
+	// Isolated prevents a gateway through another network of Docker.
 	Isolated bool `json:"isolated,omitempty"`
 	// Prefix begins the names of the interfaces in containers, which Docker numbers; eth when absent.
 	Prefix source.Text `json:"prefix,omitempty"`

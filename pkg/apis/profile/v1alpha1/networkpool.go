@@ -16,28 +16,29 @@ type NetworkPool struct {
 	Subnets []NetworkSubnet `json:"subnets,omitempty"`
 	// Routes are set with each address.
 	Routes []NetworkRoute `json:"routes,omitempty"`
-	// Rules say which routing table is asked for which packets.
+	// Rules select the routing table for packets.
 	Rules []NetworkRule `json:"rules,omitempty"`
 	// Neighbors need no discovery.
 	Neighbors []NetworkNeighbor `json:"neighbors,omitempty"`
 	// MTU is that of the interface, in bytes; left as it is when absent.
 	MTU int32 `json:"mtu,omitempty" between:"68,65535"`
-	// VLANs are the first and the last VLAN that is given, such as 100-4000; none is given when absent. A VLAN is unique on an interface of a
-	// machine, not in the pool.
+	// VLANs are the range of VLANs, such as 100-4000; none by default. A VLAN is unique on an interface, not in the
+	// pool.
 	VLANs NetworkVLANs `json:"vlans,omitempty"`
 	// MACPrefix begins the MAC addresses that are given, one to five bytes such as "0a:58"; none are given when absent.
 	MACPrefix source.Text `json:"macPrefix,omitempty"`
-	// Rest is how long what was released is given to nobody but, by name, who had it last, and among Pods of Spiderpool; 0s when absent.
+	// Rest is the quarantine after a release, except for the last owner by name and for Pods of Spiderpool; 0s by
+	// default.
 	Rest source.Duration `json:"rest,omitempty"`
 	// Quotas bound how many allocations of the pool some owners may hold together.
 	Quotas []NetworkQuota `json:"quotas,omitempty"`
-	// WhenShrunk says what happens when the profile is changed so that held addresses are no longer in the pool: refuse (the default) keeps the
-	// profile that was in force, drain puts the new one in force, and gives those addresses to nobody when they are released.
+	// WhenShrunk handles a change that moves allocated addresses out of the pool: refuse (the default) keeps the
+	// active profile, drain activates the new one and does not allocate these addresses again.
 	WhenShrunk string `json:"whenShrunk,omitempty" oneOf:"refuse,drain"`
-	// Nodes are the only nodes whose servers serve the pool; all when absent. A server with a ledger of its own serves only pools of its own
-	// node, or exclusive ones.
+	// Nodes are the nodes whose servers serve the pool; all by default. A server with its own ledger serves only
+	// pools of its node and exclusive ones.
 	Nodes []source.Text `json:"nodes,omitempty"`
-	// Exclusive says that exactly one server serves the pool, for which the author vouches.
+	// Exclusive declares that exactly one server serves the pool.
 	Exclusive bool `json:"exclusive,omitempty"`
 	// Cloud is the name of the cloud behind the pool; builtin when absent, which makes nothing outside of the machine.
 	Cloud source.Text `json:"cloud,omitempty"`
@@ -102,7 +103,7 @@ type NetworkNeighbor struct {
 
 // NetworkQuota bounds how many allocations some owners may hold together.
 type NetworkQuota struct {
-	// By says who shares the quota: all for whom it comes to the same text, such as namespace/${ request.namespace }.
+	// By selects who shares the quota: all requests with the same text, such as namespace/${ request.namespace }.
 	By source.Text `json:"by"`
 	// Limit is how many allocations they may hold together.
 	Limit int `json:"limit" between:"1,1000000000"`

@@ -17,28 +17,28 @@ type NetworkProfile struct {
 	Kind string `json:"kind"`
 	// Metadata names the profile.
 	Metadata Metadata `json:"metadata"`
-	// Clouds are what makes addresses work outside of the machine, by name.
+	// Clouds are the backends that bind addresses outside of the machine, by name.
 	Clouds map[string]NetworkCloud `json:"clouds,omitempty"`
-	// Pools are what addresses are given out of, by name.
+	// Pools are the pools of addresses, by name.
 	Pools map[string]NetworkPool `json:"pools,omitempty"`
-	// Profiles are what users can choose, by the name that they write, such as acme.com/overlay.
+	// Profiles are the profiles that users choose, by names such as acme.com/overlay.
 	Profiles map[string]NetworkChoice `json:"profiles,omitempty"`
 	// Devices are facts of network devices: all entries that apply to a device, in their order, later ones win.
 	Devices []NetworkDevices `json:"devices,omitempty"`
-	// Deny are the rules by which requests are denied; the first that applies does.
+	// Deny are rules that deny requests; the first match denies.
 	Deny []NetworkDenial `json:"deny,omitempty"`
 }
 
 // NetworkChoice is what a user can choose by its name.
 type NetworkChoice struct {
-	// Pools are the names of the pools that addresses come from, in order: of those that this server serves, the next when one is exhausted.
-	// Without pools, the profile gives no address, and only its link and its config.
+	// Pools are the pools in order: the next one of this server is used when one is exhausted. Without pools, the
+	// profile gives no address.
 	Pools []source.Text `json:"pools,omitempty"`
-	// Families are IPv4, IPv6 or both; all that the pool has when absent.
+	// Families are IPv4, IPv6 or both; by default all families of the pool.
 	Families []source.Text `json:"families,omitempty"`
-	// Link is what Docker's networks of the profile are in the kernel: a bridge when absent. The other contracts make no links.
+	// Link is the kind of link for Docker's networks; a bridge by default.
 	Link *NetworkLink `json:"link,omitempty"`
-	// Config is what is set on the device, as DRANET's NetworkConfig has it; any text in it may hold ${ CEL }. It wins over what the pool says.
+	// Config is DRANET's NetworkConfig for the device; texts may contain ${ CEL }. It overrides the pool.
 	Config NetworkConfig `json:"config,omitempty"`
 }
 
@@ -46,10 +46,10 @@ type NetworkChoice struct {
 type NetworkDevices struct {
 	// When is the condition, a boolean ${ CEL } expression over device; all devices when absent.
 	When source.Text `json:"when,omitempty"`
-	// Attributes are what schedulers and users can choose devices by, by their names, such as acme.com/rack: texts, whole numbers, true or
-	// false, and versions, which are written as ${ semver("1.2.3") }.
+	// Attributes are attributes for selectors of devices, by names such as acme.com/rack: texts, integers, booleans,
+	// and versions as ${ semver("1.2.3") }.
 	Attributes map[string]source.Node `json:"attributes,omitempty"`
-	// Config is what is set on the devices, as DRANET's NetworkConfig has it; any text in it may hold ${ CEL } over device.
+	// Config is DRANET's NetworkConfig for the devices; texts may contain ${ CEL } over device.
 	Config NetworkConfig `json:"config,omitempty"`
 }
 
@@ -67,13 +67,13 @@ func (NetworkConfig) JSONSchema() string { return `{"type": ["object", "string"]
 
 // NetworkDenial denies requests.
 type NetworkDenial struct {
-	// Name is what messages and metrics call the rule.
+	// Name is the name of the rule in messages and metrics.
 	Name source.Text `json:"name"`
 	// When is the condition, a boolean ${ CEL } expression.
 	When source.Text `json:"when"`
 	// Code is the HTTP status of the answer: 400, 403, 404, 409, 422, 429 or 500; 403 when absent.
 	Code int `json:"code,omitempty"`
-	// Message is what the user reads; it may hold ${ CEL }.
+	// Message is the message for the user; it may contain ${ CEL }.
 	Message source.Text `json:"message,omitempty"`
 }
 

@@ -16,28 +16,28 @@ type ProviderProfile struct {
 	Metadata Metadata `json:"metadata"`
 	// Providers are the values of the namespace labels {shoot,seed,backup}.gardener.cloud/provider that the profile serves.
 	Providers []string `json:"providers"`
-	// Mode is enforce, which is the default, or observe: then no rule is applied, and what the rules would do is counted.
+	// Mode is enforce (the default), or observe: rules are counted but not applied.
 	Mode string `json:"mode,omitempty"`
-	// Retired says that the profile is on its way out: no rule is applied, and what rules left on objects is taken back.
+	// Retired disables all rules and restores recorded values.
 	Retired bool `json:"retired,omitempty"`
-	// Observe lists sets of which the rules are only observed: controlplane, controlplaneexposure, controlplanebackup.
+	// Observe lists sets whose rules are only observed: controlplane, controlplaneexposure, controlplanebackup.
 	Observe []string `json:"observe,omitempty"`
-	// Parameters are values that expressions read as parameters.<name>. What stands here is the default; the
-	// installation may override it with a value of the same type.
+	// Parameters are defaults for parameters.<name> in expressions; the installation may override them with values of
+	// the same type.
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
 	// Kubernetes is the constraint, such as ">= 1.31", on the versions of shoots that the profile supports; all when empty.
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// Gardener is the constraint, such as "< 1.96", on the versions of Gardener that the profile is for; all when empty. Other
-	// installations leave the profile out.
+	// Gardener is the constraint on Gardener versions, such as "< 1.96"; all when empty. Other installations ignore
+	// the profile.
 	Gardener string `json:"gardener,omitempty"`
-	// ImageVector is the path of a file beside the profile, in the format of Gardener's image vectors; expressions see the
-	// images as images["<name>"].
+	// ImageVector is the path of an image vector in Gardener's format, relative to the profile; expressions read
+	// images["<name>"].
 	ImageVector source.Text `json:"imageVector,omitempty"`
 	// Lookups are named reads of objects, seen by expressions as lookups.<name>.
 	Lookups map[string]Lookup `json:"lookups,omitempty"`
 	// Variables are named values, seen by expressions as variables.<name>. They may use each other, without a cycle.
 	Variables map[string]source.Node `json:"variables,omitempty"`
-	// Deny are the rules by which objects are denied before any other rule is applied; the first whose condition holds does.
+	// Deny are rules that deny objects before other rules apply; the first match denies.
 	Deny []Denial `json:"deny,omitempty"`
 	// ControlPlane is applied in namespaces labelled shoot.gardener.cloud/provider.
 	ControlPlane Set `json:"controlplane,omitempty"`

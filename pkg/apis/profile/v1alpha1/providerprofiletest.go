@@ -18,7 +18,7 @@ type ProviderProfileTest struct {
 	Kind string `json:"kind"`
 	// Metadata names the table for those who keep it; reports name it by its file.
 	Metadata Metadata `json:"metadata,omitempty"`
-	// Profiles are the paths of the profiles, seen from this file; the nearest profile.yaml in this folder or one above when absent.
+	// Profiles are the profiles, relative to this file; by default the nearest profile.yaml in this folder or above.
 	Profiles []source.Text `json:"profiles,omitempty"`
 	// Defaults are the settings of all cases that do not say otherwise.
 	Defaults TestSetting `json:"defaults,omitempty"`
@@ -34,14 +34,14 @@ type TestCase struct {
 
 	// Name is unique in the table.
 	Name source.Text `json:"name"`
-	// Description says what the case is for.
+	// Description describes the case.
 	Description string `json:"description,omitempty"`
-	// For are the names of the shoots for which the case is run; all when absent.
+	// For are the shoots of the case; all by default.
 	For []source.Text `json:"for,omitempty"`
-	// Expect says what shall become of objects: by target, by kind and name such as Deployment/acme, or for all others.
+	// Expect lists expectations: by target, by kind and name such as Deployment/acme, or for all others.
 	Expect map[string]TestExpectation `json:"expect,omitempty"`
-	// Golden also holds the whole difference of all objects against a file in the folder that is called as this file is: diff
-	// holds it as one reads it, yaml holds the objects that changed.
+	// Golden compares all objects with a golden file named like this file: diff stores the difference, yaml the
+	// changed objects.
 	Golden string `json:"golden,omitempty" oneOf:"diff,yaml"`
 }
 
@@ -49,8 +49,8 @@ type TestCase struct {
 // than the defaults; annotations, parameters, shoot, cloudProfile and seed are merged then, other fields replaced, and null
 // takes one away.
 type TestSetting struct {
-	// Kubernetes are versions, such as 1.34.2 or [1.31.14, 1.34.2]; a constraint such as "< 1.34" chooses among those of the
-	// defaults. The newest that Gardener's code here knows when absent.
+	// Kubernetes are versions, such as 1.34.2 or [1.31.14, 1.34.2]; a constraint such as "< 1.34" selects from the
+	// defaults. By default the newest one.
 	Kubernetes TestVersions `json:"kubernetes,omitempty"`
 
 	// HighAvailability asks for failure tolerance of type zone.
@@ -93,15 +93,15 @@ type TestSetting struct {
 	// Seed is merged into the Seed in the same way.
 	Seed source.Node `json:"seed,omitempty"`
 
-	// Parameters are what the installation sets in place of the profile's defaults.
+	// Parameters are parameters of the installation.
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
-	// Present are objects that lookups find; what is not among them is missing.
+	// Present are the objects for lookups; others are missing.
 	Present []source.Node `json:"present,omitempty"`
-	// Objects are more objects that pass the webhooks, beside those that are generated.
+	// Objects are more objects that pass the webhooks.
 	Objects []source.Node `json:"objects,omitempty"`
 	// Edits change objects before they pass the webhooks.
 	Edits []TestEdit `json:"edits,omitempty"`
-	// Old changes objects into what stands in the seed; these are updated then, and not created.
+	// Old edits the existing objects; they are then updated instead of created.
 	Old []TestEdit `json:"old,omitempty"`
 }
 
@@ -123,9 +123,9 @@ type TestReplacement struct {
 	Unit string `json:"unit,omitempty"`
 	// File is the path of the file.
 	File string `json:"file,omitempty"`
-	// Old is what stands there.
+	// Old is the old text.
 	Old string `json:"old"`
-	// New is what shall stand there.
+	// New is the new text.
 	New string `json:"new"`
 }
 
@@ -150,10 +150,10 @@ func (v *TestVersions) DecodeNode(n source.Node, path string) source.Findings {
 type TestFolder struct {
 	TestSetting
 
-	// Description says what the case is for.
+	// Description describes the case.
 	Description string `json:"description,omitempty"`
 	// Profiles are the paths of the profiles, seen from the folder; the nearest profile.yaml in it or above it when absent.
 	Profiles []source.Text `json:"profiles,omitempty"`
-	// Expect says what shall become of objects, as in tables.
+	// Expect lists expectations, as in tables.
 	Expect map[string]TestExpectation `json:"expect,omitempty"`
 }

@@ -36,27 +36,25 @@ type Objects struct {
 	Kind string `json:"kind"`
 	// Name is the name of the object, or its beginning and a * behind; empty: any.
 	Name string `json:"name,omitempty"`
-	// Resource is the plural by which the API server calls the kind; the kind in small letters and an s when empty.
+	// Resource is the plural of the kind; by default the kind in lower case with an s.
 	Resource string `json:"resource,omitempty"`
 }
 
 // Rule is one operation and the condition under which it is applied.
 type Rule struct {
-	// Name is what messages and metrics call the rule; the operation's name and the rule's index when empty.
+	// Name is the name of the rule in messages and metrics; by default the operation and its index.
 	Name string
 	// When is the condition, a boolean ${ CEL } expression; absent: always.
 	When source.Node
-	// ForEach makes a rule for each item of a list or a mapping: it is an expression, or is written out; absent: one rule.
+	// ForEach repeats the rule for each item of a list or mapping, or of an expression.
 	ForEach source.Node
-	// Override is the reason why the rule writes what the contract reserves for Gardener; empty: it does not.
+	// Override is the reason for writing a part that the contract reserves.
 	Override string
-	// Purposes are the purposes of OperatingSystemConfigs to which a rule of the node side applies: reconcile, provision, or
-	// both; reconcile when absent.
+	// Purposes are the purposes of OperatingSystemConfigs: reconcile (the default), provision, or both.
 	Purposes source.Node
-	// OnUpdate says what becomes of a place when the object is updated: keep or set; empty: as the operation does
-	// without.
+	// OnUpdate keep or set: handles updates of the object; by default as the operation does.
 	OnUpdate string
-	// Mode is ModeEnforce, or ModeObserve for a rule that is computed and not applied; empty: as the set or the profile says.
+	// Mode is enforce, or observe for a rule that is computed but not applied; by default as the set or the profile.
 	Mode string
 	// Operations are the entries that are none of the above; a valid rule has exactly one, named by its operation.
 	Operations []source.Field

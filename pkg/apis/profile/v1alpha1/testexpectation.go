@@ -51,19 +51,19 @@ type TestExpected struct {
 	State string `json:"state,omitempty" oneOf:"changed,unchanged,denied,absent"`
 	// Denied says why the object is denied.
 	Denied *TestDenial `json:"denied,omitempty"`
-	// Rules are what becomes of rules, by their names: changed, unchanged, skipped, overridden or observed; applied is one of
-	// the first two.
+	// Rules are the outcomes of rules, by name: changed, unchanged, skipped, overridden or observed; applied is
+	// changed or unchanged.
 	Rules map[string]source.Text `json:"rules,omitempty"`
 	// Purposes are those of the OperatingSystemConfigs that are meant by kubelet and node; reconcile when absent.
 	Purposes []string `json:"purposes,omitempty"`
 
 	// Container is the container that flags and env are of; the target's own when absent.
 	Container string `json:"container,omitempty"`
-	// Flags are values of flags by name: text, a list of texts for one that is repeated, "" for one without a value.
+	// Flags are values of flags by name: a text, a list for a repeated flag, or "" without a value.
 	Flags map[string]source.Node `json:"flags,omitempty"`
 	// MapFlags are entries of flags such as --runtime-config, by flag.
 	MapFlags map[string]source.Node `json:"mapFlags,omitempty"`
-	// ListFlags are items of flags such as --enable-admission-plugins, by flag: true for one that is there, false for one that is not.
+	// ListFlags are items of list flags, by flag: true if present, false if absent.
 	ListFlags map[string]source.Node `json:"listFlags,omitempty"`
 	// FeatureGates are gates by name: those of the flag --feature-gates, for a kubelet those of its configuration.
 	FeatureGates map[string]source.Node `json:"featureGates,omitempty"`
@@ -111,7 +111,7 @@ type TestText struct {
 	Content source.Text `json:"content,omitempty"`
 	// Sections are the values of a unit's options by section, such as Service: {Restart: always}.
 	Sections map[string]map[string]source.Node `json:"sections,omitempty"`
-	// Fields are fields beside the text, such as permissions, enable and command.
+	// Fields are other fields, such as permissions, enable and command.
 	Fields map[string]source.Node `json:"fields,omitempty"`
 
 	// At is the whole expectation.
